@@ -1,0 +1,3 @@
+"""Speedrun: run a machine-learning speedrun competition by pull request."""
+
+__version__ = "0.1.0"

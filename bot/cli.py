@@ -1,0 +1,55 @@
+"""The `speedrun` command. Each command lives in the module that does its work, loaded on use."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+from bot import __version__
+
+COMMANDS = {
+    "check": "bot.commands.check:check",
+    "explain": "bot.commands.check:explain",
+    "runs": "bot.commands.runs:runs",
+    "stats": "bot.commands.runs:stats",
+    "new": "bot.commands.new:new",
+    "submit": "bot.github.cli:submit",
+    "verify": "bot.github.cli:verify",
+    "publish": "bot.github.cli:publish",
+    "record": "bot.github.cli:record",
+    "command": "bot.github.cli:command",
+    "webhook": "bot.github.cli:webhook",
+    "init": "bot.github.cli:init",
+    "doctor": "bot.github.cli:doctor",
+    "import": "bot.commands.importing:import_",
+    "site": "leaderboard_site.cli:site",
+    "audit": "bot.commands.audit:audit",
+    "recent": "bot.commands.audit:recent",
+    "baseline": "bot.commands.baseline:baseline",
+    "train": "reference_trainer.cli:train",
+    "demo": "bot.commands.demo:demo",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command's module only when the command is used or described."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands in the order of a run's life."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, imported now, or None."""
+        target = COMMANDS.get(cmd_name)
+        if target is None:
+            return None
+        module, _, attribute = target.partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="speedrun")
+def main() -> None:
+    """Run a machine-learning speedrun by pull request: check runs, verify claims, build boards."""

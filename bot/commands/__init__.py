@@ -1,0 +1,1 @@
+"""The commands of `speedrun`, one module each; thin over the engine."""

@@ -1,0 +1,83 @@
+"""Rules: one check each, a small function over a `Case` that yields findings.
+
+    @rule("mfu-impossible")
+    def mfu_impossible(case: Case) -> Iterator[Finding]:
+        '''One line that says what is checked.
+
+        Then why, and how to satisfy it. This docstring is the rule's page on the site.
+        '''
+        yield finding("mfu-impossible", "...", claimed=..., expected=..., fix=...)
+
+The default level of each rule, and its family, stand in `schemas/rules.json`; a track may change a
+level. `run_rules` applies all of them. Rule modules are imported on first use.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import functools as ft
+import importlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from bot.case import Case
+from bot.paths import schema_path
+from bot.verdict import Finding, Level
+
+MODULES = ("text", "accounting", "evidence", "provenance", "statistics")
+
+Check = Callable[[Case], Iterator[Finding]]
+_checks: dict[str, Check] = {}
+
+
+def rule(name: str) -> Callable[[Check], Check]:
+    """Register a check under its public name."""
+
+    def register(check: Check) -> Check:
+        if name in _checks:
+            raise ValueError(f"rule {name} is defined twice")
+        _checks[name] = check
+        return check
+
+    return register
+
+
+def finding(name: str, message: str, level: Level | None = None, **fields: Any) -> Finding:
+    """A finding of the rule `name` at its default level, unless `level` is given."""
+    return Finding(name, default_level(name) if level is None else level, message, **fields)
+
+
+@ft.cache
+def catalogue() -> Mapping[str, Mapping[str, str]]:
+    """Rule name -> {family, level}, as in `schemas/rules.json`, in its order."""
+    data = json.loads(schema_path("rules.json").read_text(encoding="utf-8"))
+    return {entry["name"]: entry for entry in data["rules"]}
+
+
+def default_level(name: str) -> Level:
+    """The default level of a rule. Raises KeyError for an unknown name."""
+    return Level(catalogue()[name]["level"])
+
+
+def load_rules() -> Mapping[str, Check]:
+    """Every rule by name, in the catalogue's order."""
+    for module in MODULES:
+        importlib.import_module(f"bot.rules.{module}")
+    return {name: _checks[name] for name in catalogue() if name in _checks}
+
+
+def run_rules(case: Case) -> tuple[Finding, ...]:
+    """All findings on a case, errors first, each rule in the catalogue's order.
+
+    A track's `levels` may lower or raise a rule, or switch it off, by its name.
+    """
+    found = []
+    for name, check in load_rules().items():
+        level = case.track.levels.get(name)
+        if level == "off":
+            continue
+        for item in check(case):
+            found.append(item if level is None else dc.replace(item, level=Level(level)))
+    order = list(Level)
+    return tuple(sorted(found, key=lambda f: order.index(f.level)))
