@@ -149,7 +149,9 @@ def _parse(data: Mapping[str, Any], path: str) -> Track:
     if data["schema_version"] != 1:
         raise TrackError(f"{path}: schema_version is {data['schema_version']}, we know 1")
     if data["objective"] not in OBJECTIVES:
-        raise TrackError(f"{path}: objective is {data['objective']!r}, expected one of {OBJECTIVES}")
+        raise TrackError(
+            f"{path}: objective is {data['objective']!r}, expected one of {OBJECTIVES}"
+        )
     significance = Significance(**data.get("significance", {}))
     if significance.test not in TESTS:
         raise TrackError(f"{path}: test is {significance.test!r}, expected one of {TESTS}")
@@ -179,7 +181,9 @@ def _parse(data: Mapping[str, Any], path: str) -> Track:
         common_stop_step=bool(data.get("common_stop_step", False)),
         levels=data.get("levels", {}),
         rules=tuple(
-            DatedRule(r["date"], r["text"], {k: v for k, v in r.items() if k not in ("date", "text")})
+            DatedRule(
+                r["date"], r["text"], {k: v for k, v in r.items() if k not in ("date", "text")}
+            )
             for r in data.get("rules", ())
         ),
         description=data.get("description", ""),

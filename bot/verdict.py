@@ -147,15 +147,13 @@ def finding_to_json(finding: Finding) -> dict[str, Any]:
 
 
 def verdict_from_json(data: Mapping[str, Any]) -> Verdict:
-    """The inverse of `Verdict.to_json`. Raises KeyError, TypeError or ValueError on other shapes."""
+    """The inverse of `Verdict.to_json`. Raises KeyError, TypeError or ValueError otherwise."""
     return Verdict(
         submission=data["submission"],
         track=data["track"],
         status=Status(data["status"]),
         evidence=Grade(data["evidence"]),
-        findings=tuple(
-            Finding(**{**f, "level": Level(f["level"])}) for f in data["findings"]
-        ),
+        findings=tuple(Finding(**{**f, "level": Level(f["level"])}) for f in data["findings"]),
         points=tuple(Point(**p) for p in data["points"]),
         runs=tuple(data.get("runs", ())),
         statistics=data.get("statistics"),

@@ -1,0 +1,59 @@
+# Everything runs in .venv, made here with nothing but Python 3.11+, git and make.
+# `make demo` and `make test` need Python alone; `make test-full` installs what else there is.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+EXTRAS_DEMO := bot,site,jax
+EXTRAS_TEST := bot,site,jax,dev
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-full lint types bench site site-check clean
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/demo.stamp: pyproject.toml | $(VENV)/bin/python
+	@echo "Installing speedrun and what the demo needs into $(VENV) (about a minute) ..."
+	$(PIP) install -e '.[$(EXTRAS_DEMO)]'
+	@touch $@
+
+$(VENV)/test.stamp: pyproject.toml | $(VENV)/bin/python
+	@echo "Installing speedrun and its tests into $(VENV) ..."
+	$(PIP) install -e '.[$(EXTRAS_TEST)]'
+	@touch $@ $(VENV)/demo.stamp
+
+# torch is pinned to a CPU build that PyPI serves; a looser pin may pull gigabytes of CUDA.
+$(VENV)/full.stamp: $(VENV)/test.stamp tests/full/requirements.txt tests/full/setup.sh
+	$(PIP) install 'torch==2.13.0'
+	$(PIP) install -r tests/full/requirements.txt
+	bash tests/full/setup.sh
+	@touch $@
+
+demo: $(VENV)/demo.stamp  ## train, submit, check, comment and board on this machine, no account
+	$(BIN)/speedrun demo
+
+test: $(VENV)/test.stamp  ## the tests that need Python alone; the others say why they are skipped
+	$(BIN)/python -m pytest -n 2 -rs
+
+test-full: $(VENV)/full.stamp  ## every test; a skip is a failure
+	SPEEDRUN_FULL=1 $(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/test.stamp  ## ruff and mypy --strict
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/test.stamp  ## benchmarks against named peers, ratios printed
+	$(BIN)/python -m tests.benchmarks
+
+site: $(VENV)/demo.stamp  ## build the board into build/site
+	$(BIN)/speedrun site build --out build/site
+
+clean:  ## remove what make made
+	rm -rf $(VENV) build .cache
