@@ -1,0 +1,370 @@
+"""Ranking: what the verdicts of one track make of a board.
+
+    board = rank(verdicts, track)
+    board.entries            every ranked point, best first, with places and ties
+    board.frontier           the entries that nothing beats
+    board.records            who held the record, in order of time
+    board.unranked           what does not rank, and why
+    place_of(board, verdict) where a verdict that is not merged yet would stand
+
+Only verdicts that are `verified` or `needs-review` rank, and only points whose quality and cost
+are finite numbers. A place counts from 1:
+
+- `pareto`: one more than the number of entries that dominate it, so the whole frontier shares
+  place 1; within a quality band (`Entry.band`, `in_band`) entries are placed by cost.
+- `target`: by cost among the entries that reach the target.
+- `baseline`: by the cost ratio to the baseline arm of the same machine.
+
+Entries whose cost does not differ significantly from the first of a place (Welch's test at the
+track's alpha) share that place. The comparison is with the first and not with the neighbour above:
+otherwise a chain of small steps would make the first and the last of a board equal.
+
+The result depends on nothing but its arguments, and not on the order of `verdicts`.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from bot.board import Board, Entry, Placement, Progress, Unranked, describe_place
+from bot.case import Standing
+from bot.pareto import dominators, finite, frontier
+from bot.progression import Dated, RecordStep, progression
+from bot.track import Axis, Track
+from bot.verdict import Point, Status, Verdict
+
+__all__ = [
+    "Board", "Entry", "Placement", "Progress", "RecordStep", "Unranked", "frontier", "in_band",
+    "place_of", "rank", "standing",
+]
+
+RANKED = (Status.VERIFIED, Status.NEEDS_REVIEW)
+
+
+@dc.dataclass(frozen=True, slots=True)
+class _Row:
+    """An admitted point before it is placed. `score` is minimised whatever the track's goals."""
+
+    verdict: Verdict
+    point: Point
+    quality: float
+    cost: float
+    shown: float
+    score: float
+    progress: Progress | None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.verdict.submission, self.point.name
+
+
+def rank(verdicts: Iterable[Verdict], track: Track) -> Board:
+    """The board of `track`. Verdicts of other tracks are left out silently; O(n log n)."""
+    verdicts = [v for v in verdicts if v.track == track.id]
+    rows: list[_Row] = []
+    unranked: list[Unranked] = []
+    retimings = _retimings(verdicts, track)
+    for verdict in verdicts:
+        for item in _admit(verdict, track, retimings):
+            if isinstance(item, _Row):
+                rows.append(item)
+            else:
+                unranked.append(item)
+    entries = _pareto(rows, track) if track.objective == "pareto" else _line(rows, track)
+    if track.quality.bands:
+        entries = _banded(entries, track)
+    return Board(
+        track=track,
+        entries=entries,
+        frontier=tuple(sorted((e for e in entries if e.on_frontier), key=_by_cost)),
+        records=progression(_dated(rows, track, verdicts), track.objective == "pareto"),
+        unranked=tuple(
+            sorted(unranked, key=lambda u: (u.verdict.submission, u.point.name if u.point else ""))
+        ),
+    )
+
+
+# ---- What ranks -------------------------------------------------------------------------------
+
+
+def _admit(
+    verdict: Verdict,
+    track: Track,
+    retimings: Mapping[str, tuple[tuple[str, float], ...]],
+) -> Iterable[_Row | Unranked]:
+    """Each point of a verdict as a row, or why it has none."""
+    if verdict.status not in RANKED:
+        yield Unranked(verdict, None, f"its status is {verdict.status}")
+        return
+    of = {r["submission"]: r["of"] for r in track.raw.get("retimings", ())}.get(verdict.submission)
+    if of is not None:
+        yield Unranked(verdict, None, f"it is the official re-timing of {of}")
+        return
+    if not verdict.points:
+        yield Unranked(verdict, None, "nothing could be computed from its evidence")
+    for point in verdict.points:
+        why = _obstacle(point, track)
+        if why is not None:
+            yield Unranked(verdict, point, why)
+            continue
+        assert point.quality is not None and point.cost is not None
+        timed = retimings.get(verdict.submission, ())
+        shown = timed[-1][1] if timed else point.cost
+        progress = _progress(point, track)
+        score = progress.ratio if progress else shown
+        sign = 1 if track.cost.goal == "min" else -1
+        yield _Row(verdict, point, point.quality, point.cost, shown, sign * score, progress)
+
+
+def _obstacle(point: Point, track: Track) -> str | None:
+    """Why a point cannot rank on `track`, or None."""
+    for axis, value in ((track.quality, point.quality), (track.cost, point.cost)):
+        if not finite(value):
+            shown = "missing" if value is None else f"{value}, not a finite number"
+            return f"its {axis.metric} is {shown}"
+    target = track.quality.target
+    if track.objective != "pareto" and target is not None and finite(point.quality):
+        if not _reaches(point.quality, target, track.quality):
+            return f"its {track.quality.metric} {point.quality:.6g} misses the target {target:g}"
+    if track.objective == "baseline" and _progress(point, track) is None:
+        return "it has no baseline arm to compare with"
+    return None
+
+
+def _reaches(value: float, target: float, axis: Axis) -> bool:
+    return value <= target if axis.goal == "min" else value >= target
+
+
+def _progress(point: Point, track: Track) -> Progress | None:
+    """The ratio to the baseline arm, as the statistics of the point give it."""
+    if track.objective != "baseline":
+        return None
+    baseline = (point.statistics or {}).get("baseline") or {}
+    ratio = baseline.get("ratio")
+    if not finite(ratio) or ratio <= 0:
+        return None
+    interval = baseline.get("ratio_interval")
+    whole = interval is not None and all(finite(v) for v in interval)
+    due = track.promote_at is not None and (
+        ratio <= track.promote_at if track.cost.goal == "min" else ratio >= track.promote_at
+    )
+    return Progress(ratio, (interval[0], interval[1]) if whole and interval else None, due)
+
+
+def _retimings(
+    verdicts: Iterable[Verdict], track: Track
+) -> Mapping[str, tuple[tuple[str, float], ...]]:
+    """Submission -> its official re-timings, (date, cost) in order of time.
+
+    A track file lists them: `[[retimings]] submission = "...", of = "...", date = 2025-05-24`.
+    """
+    listed = track.raw.get("retimings", ())
+    if not listed:
+        return {}
+    costs = {v.submission: v.points[0].cost for v in verdicts if v.points}
+    found: dict[str, list[tuple[str, float]]] = {}
+    for item in listed:
+        cost = costs.get(item["submission"])
+        if finite(cost):
+            found.setdefault(item["of"], []).append((str(item["date"]), cost))
+    return {of: tuple(sorted(items)) for of, items in found.items()}
+
+
+# ---- Places -----------------------------------------------------------------------------------
+
+
+def _by_cost(entry: Entry) -> tuple[float, float, str, str]:
+    return entry.shown_cost, entry.quality, entry.submission, entry.point.name
+
+
+def _entry(row: _Row, place: int, tied: bool, on_frontier: bool) -> Entry:
+    return Entry(
+        row.verdict, row.point, place, tied, row.quality, row.cost, row.shown, on_frontier,
+        progress=row.progress,
+    )
+
+
+def _pareto(rows: Sequence[_Row], track: Track) -> tuple[Entry, ...]:
+    pairs = [(row.shown, row.quality) for row in rows]
+    counts = dominators(pairs, track.cost.goal, track.quality.goal)
+    places = [1 + (count or 0) for count in counts]
+    shared = Counter(places)
+    order = sorted(range(len(rows)), key=lambda i: (places[i], rows[i].score, *rows[i].key))
+    return tuple(
+        _entry(rows[i], places[i], shared[places[i]] > 1, places[i] == 1) for i in order
+    )
+
+
+def _line(rows: Sequence[_Row], track: Track) -> tuple[Entry, ...]:
+    """Places by score alone; a place is shared by what does not differ from its first."""
+    ordered = sorted(rows, key=lambda r: (r.score, *r.key))
+    places: list[int] = []
+    first = 0
+    for index, row in enumerate(ordered):
+        if index and not _ties(ordered[first], row, track):
+            first = index
+        places.append(first + 1)
+    shared = Counter(places)
+    return tuple(
+        _entry(row, place, shared[place] > 1, place == 1)
+        for row, place in zip(ordered, places, strict=True)
+    )
+
+
+def _ties(better: _Row, worse: _Row, track: Track) -> bool:
+    """Whether two rows share a place: equal, or not significantly different in cost.
+
+    A run alone has no spread, so only equal costs tie then; so do scores that are ratios.
+    """
+    if better.score == worse.score:
+        return True
+    if track.significance.test == "none" or track.objective == "baseline":
+        return False
+    p = _welch(_spread(better), _spread(worse))
+    return p is not None and p >= track.significance.alpha
+
+
+def _spread(row: _Row) -> tuple[int, float, float] | None:
+    """(n, mean, sd) of the costs of the runs behind a row; None where a re-timing replaces them."""
+    cost = (row.point.statistics or {}).get("cost") or {}
+    n, mean, sd = cost.get("n"), cost.get("mean"), cost.get("sd")
+    if row.shown != row.cost or not (finite(n) and finite(mean) and finite(sd)) or n < 2:
+        return None
+    return int(n), mean, sd
+
+
+def _welch(a: tuple[int, float, float] | None, b: tuple[int, float, float] | None) -> float | None:
+    """One-sided p of Welch's test (Welch 1947) that the two means differ the way they do."""
+    if a is None or b is None:
+        return None
+    va, vb = a[2] ** 2 / a[0], b[2] ** 2 / b[0]
+    if va + vb == 0:
+        return 0.0
+    # Imported here: a board without spreads must not wait for scipy.
+    from scipy.special import stdtr
+
+    t = abs(a[1] - b[1]) / math.sqrt(va + vb)
+    df = (va + vb) ** 2 / (va**2 / (a[0] - 1) + vb**2 / (b[0] - 1))
+    return float(stdtr(df, -t))
+
+
+# ---- Quality bands ----------------------------------------------------------------------------
+
+
+def in_band(board: Board, band: float) -> tuple[Entry, ...]:
+    """The entries that reach `band`, cheapest first, with `band` and `band_place` set for it."""
+    return _in_band(board.entries, band, board.track)
+
+
+def _in_band(entries: Iterable[Entry], band: float, track: Track) -> tuple[Entry, ...]:
+    sign = 1 if track.cost.goal == "min" else -1
+    inside = sorted(
+        (e for e in entries if _reaches(e.quality, band, track.quality)),
+        key=lambda e: (sign * e.shown_cost, e.submission, e.point.name),
+    )
+    placed: list[Entry] = []
+    for index, entry in enumerate(inside):
+        equal = index > 0 and entry.shown_cost == placed[-1].shown_cost
+        place = placed[-1].band_place if equal else index + 1
+        placed.append(dc.replace(entry, band=band, band_place=place))
+    return tuple(placed)
+
+
+def _banded(entries: tuple[Entry, ...], track: Track) -> tuple[Entry, ...]:
+    """The entries with the hardest band that each reaches, and its place there."""
+    best: dict[tuple[str, str], Entry] = {}
+    for band in sorted(track.quality.bands, reverse=track.quality.goal == "min"):
+        best |= {(e.submission, e.point.name): e for e in _in_band(entries, band, track)}
+    return tuple(best.get((e.submission, e.point.name), e) for e in entries)
+
+
+# ---- The record over time, and where a verdict would stand --------------------------------------
+
+
+def _dated(rows: Iterable[_Row], track: Track, verdicts: Sequence[Verdict]) -> list[Dated]:
+    retimings = _retimings(verdicts, track)
+    sign = 1 if track.quality.goal == "min" else -1
+    cost_sign = 1 if track.cost.goal == "min" else -1
+    return [
+        Dated(
+            date=row.verdict.date,
+            submission=row.verdict.submission,
+            point=row.point.name,
+            cost=row.cost,
+            quality=row.quality,
+            score=row.score if row.progress else cost_sign * row.cost,
+            quality_score=sign * row.quality,
+            retimings=tuple(
+                (date, cost, cost_sign * cost)
+                for date, cost in retimings.get(row.verdict.submission, ())
+            ),
+        )
+        for row in rows
+    ]
+
+
+def standing(board: Board, without: str | None = None) -> Standing:
+    """The record and the baseline of a board, as if the submission `without` were not on it.
+
+    The costs are those of single runs where the statistics of an entry list them. On a `pareto`
+    board there is no single record: both are empty.
+    """
+    if board.track.objective == "pareto":
+        return Standing()
+    others = [e for e in board.entries if e.submission != without]
+    holder = board.record
+    if holder is None or holder.submission == without:
+        holder = others[0] if others else None
+    base = next((e for e in others if _is_baseline(e, board.track)), None)
+    return Standing(
+        record=holder.submission if holder else None,
+        record_cost=holder.shown_cost if holder else None,
+        record_costs=_run_costs(holder) if holder else (),
+        baseline=base.submission if base else board.track.baseline_id,
+        baseline_costs=_run_costs(base) if base else (),
+    )
+
+
+def _is_baseline(entry: Entry, track: Track) -> bool:
+    names = (track.baseline_id, f"submissions/{track.id}/{track.baseline_id}")
+    return track.baseline_id is not None and entry.submission in names
+
+
+def _run_costs(entry: Entry) -> tuple[float, ...]:
+    cost = (entry.point.statistics or {}).get("cost") or {}
+    values = tuple(v for v in cost.get("values") or () if finite(v))
+    return values if values and entry.shown_cost == entry.cost else (entry.shown_cost,)
+
+
+def place_of(board: Board, verdict: Verdict) -> Placement | None:
+    """Where `verdict` would stand on `board`, without its own earlier entry; its best point.
+
+    None when it cannot rank: rejected, unverifiable, or without the metrics. A verdict that only
+    needs more runs is placed as if it had them.
+    """
+    others = {e.submission: e.verdict for e in board.entries}
+    others |= {u.verdict.submission: u.verdict for u in board.unranked}
+    others.pop(verdict.submission, None)
+    placed_as = verdict
+    if verdict.status is Status.NEEDS_RUNS:
+        placed_as = dc.replace(verdict, status=Status.NEEDS_REVIEW)
+    after = rank([*others.values(), placed_as], board.track)
+    mine = [e for e in after.entries if e.submission == verdict.submission]
+    if not mine:
+        return None
+    entry = min(mine, key=lambda e: (e.place, e.band_place or 0, e.point.name))
+    before = standing(board, verdict.submission)
+    gap = None if before.record_cost is None else entry.shown_cost - before.record_cost
+    return Placement(
+        place=entry.place,
+        of=len(after.entries),
+        tied=entry.tied,
+        on_frontier=entry.on_frontier,
+        record=board.track.objective != "pareto" and after.record == entry,
+        gap=gap,
+        entry=entry,
+        text=describe_place(entry, len(after.entries), gap, board.track, verdict.status),
+    )
