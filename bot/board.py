@@ -108,7 +108,8 @@ def describe_place(
         return f"{start} {_pareto_words(entry, of, track)}"
     parts = [f"{start} {'a shared ' if entry.tied else ''}place {entry.place} of {of}"]
     if entry.progress:
-        parts.append(f"{entry.progress.ratio:.4g} times the {_plain(track.cost.metric)} of the baseline")
+        metric = _plain(track.cost.metric)
+        parts.append(f"{entry.progress.ratio:.4g} times the {metric} of the baseline")
     elif gap is not None:
         better = gap < 0 if track.cost.goal == "min" else gap > 0
         side = "better than" if better else "behind"
@@ -122,8 +123,8 @@ def _pareto_words(entry: Entry, of: int, track: Track) -> str:
     else:
         words = f"place {entry.place} of {of}: {entry.place - 1} are no worse on both axes"
     if entry.band is not None:
-        words += f"; place {entry.band_place} by {_plain(track.cost.metric)} among those that reach "
-        words += f"{entry.band:g} {track.quality.unit}".rstrip()
+        words += f"; place {entry.band_place} by {_plain(track.cost.metric)} among those that"
+        words += f" reach {entry.band:g} {track.quality.unit}".rstrip()
     return words
 
 
