@@ -1,0 +1,334 @@
+"""Strict JSON with a way back to the line: the only reader of JSON that strangers send.
+
+`read_json` never raises on bad input: what is wrong comes back as findings of the rule
+`json-invalid`, each one sentence with its line. UTF-8 only, no NaN or Infinity, no number that
+overflows, no duplicate keys, no lone surrogates, bounded size, depth and digits. Lines are
+computed only when somebody asks for one.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import functools as ft
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from bot.rules import finding
+from bot.submission import MAX_JSON_BYTES
+from bot.verdict import Finding
+
+MAX_DEPTH = 40
+MAX_INT_DIGITS = 60
+MAX_PROBLEMS = 20
+
+_TOKEN = re.compile(
+    r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|-?Infinity|NaN|-?\d[\d.eE+-]*|true|false|null', re.DOTALL
+)
+_HALF_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_BOMS = {
+    b"\xef\xbb\xbf": "a byte order mark",
+    b"\xff\xfe": "UTF-16 text",
+    b"\xfe\xff": "UTF-16 text",
+}
+
+
+@dc.dataclass(frozen=True)
+class Document:
+    """One JSON file. `value` is None where `problems` has findings, all of `json-invalid`."""
+
+    file: str
+    value: Any
+    problems: tuple[Finding, ...] = ()
+    text: str = ""
+
+    def line(self, pointer: str | None) -> int | None:
+        """The line (from 1) where the value of a JSON pointer, or its key, stands; else None.
+
+        A pointer to something that is not there gives the line of its nearest parent.
+        """
+        position = self.position(pointer)
+        return None if position is None else position[0]
+
+    def position(self, pointer: str | None) -> tuple[int, int] | None:
+        """Line and column, both from 1, of a JSON pointer or its nearest parent; None outside."""
+        if pointer is None or not self.text:
+            return None
+        while pointer and pointer not in self._offsets:
+            pointer = pointer.rpartition("/")[0]
+        return _line_column(self.text, self._offsets.get(pointer, 0))
+
+    @ft.cached_property
+    def _offsets(self) -> dict[str, int]:
+        return {pointer: offset for pointer, offset, _ in _scan(self.text)}
+
+
+def escape(key: str) -> str:
+    """One token of a JSON pointer (RFC 6901)."""
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def at(value: Any, pointer: str) -> Any:
+    """The value at a JSON pointer. Raises KeyError where there is none."""
+    for token in pointer.split("/")[1:]:
+        key = token.replace("~1", "/").replace("~0", "~")
+        try:
+            value = value[int(key)] if isinstance(value, list) else value[key]
+        except (IndexError, KeyError, TypeError, ValueError):
+            raise KeyError(pointer) from None
+    return value
+
+
+def strings(value: Any, pointer: str = "") -> Iterator[tuple[str, str]]:
+    """Every text in a JSON value with its pointer, keys included (under their own pointer)."""
+    stack = [(pointer, value)]
+    while stack:
+        where, item = stack.pop()
+        if isinstance(item, str):
+            yield where, item
+        elif isinstance(item, dict):
+            for key, inner in item.items():
+                below = f"{where}/{escape(key)}"
+                yield below, key
+                stack.append((below, inner))
+        elif isinstance(item, list):
+            stack.extend((f"{where}/{i}", inner) for i, inner in enumerate(item))
+
+
+def read_json(data: bytes, file: str) -> Document:
+    """Read one file. Never raises for what `data` holds; see the module's text."""
+    problem = _refuse_bytes(data, file)
+    if problem is not None:
+        return Document(file, None, (problem,))
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        bad = data[error.start]
+        return Document(file, None, (_invalid(
+            file, f"the byte 0x{bad:02x} is not UTF-8",
+            "save the file as UTF-8", line=line),))
+    return _parse(text, file)
+
+
+class _Strange(ValueError):
+    """Something that Python's reader would accept and that is no strict JSON."""
+
+
+def _parse(text: str, file: str) -> Document:
+    try:
+        value = json.loads(
+            text, object_pairs_hook=_object, parse_constant=_constant,
+            parse_float=_float, parse_int=_int,
+        )
+        problems = _value_problems(value, text, file)
+    except json.JSONDecodeError as error:
+        problems = (_syntax(error, text, file),)
+    except RecursionError:
+        problems = (_too_deep(file, None),)
+    except _Strange:
+        problems = tuple(_strange(text, file))
+    return Document(file, None if problems else value, problems, text)
+
+
+def _refuse_bytes(data: bytes, file: str) -> Finding | None:
+    if len(data) > MAX_JSON_BYTES:
+        return _invalid(
+            file, f"the file has {len(data):,} bytes, at most {MAX_JSON_BYTES:,} are read",
+            "keep the results in this file and long series in a log",
+            claimed=len(data), expected=MAX_JSON_BYTES)
+    if not data.strip():
+        return _invalid(file, "the file is empty", "write the results into it", line=1)
+    for mark, what in _BOMS.items():
+        if data.startswith(mark):
+            return _invalid(file, f"the file begins with {what}", 'save it as "UTF-8" without BOM',
+                            line=1)
+    if b"\0" in data:
+        line = data.count(b"\n", 0, data.index(b"\0")) + 1
+        return _invalid(file, "there is a zero byte, so this is not a text file",
+                        "give the JSON file itself, not an archive or a binary", line=line)
+    return None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise _Strange("duplicate key")
+    return value
+
+
+def _constant(name: str) -> Any:
+    raise _Strange(name)
+
+
+def _float(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise _Strange(digits)
+    return value
+
+
+def _int(digits: str) -> int:
+    if len(digits) > MAX_INT_DIGITS:
+        raise _Strange(digits)
+    return int(digits)
+
+
+def _strange(text: str, file: str) -> Iterator[Finding]:
+    """Findings with lines for duplicate keys, constants and numbers out of range."""
+    for count, (pointer, offset, what) in enumerate(t for t in _scan(text) if t[2]):
+        if count == MAX_PROBLEMS:
+            return
+        line = _line_column(text, offset)[0]
+        key = json.dumps(pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~"))
+        if what == "duplicate":
+            message = f"the key {key} stands twice in one object"
+            fix = "keep one of the two"
+        elif what in ("NaN", "Infinity", "-Infinity"):
+            message = f"{what} is not a number in JSON"
+            fix = "write the number, or null where there is none"
+        else:
+            shown = what if len(what) <= 30 else f"{what[:20]}... ({len(what)} digits)"
+            message = f"the number {shown} is out of range"
+            fix = "write a number that a double can hold"
+        yield _invalid(file, message, fix, line=line, pointer=pointer)
+
+
+def _value_problems(value: Any, text: str, file: str) -> tuple[Finding, ...]:
+    deep = _deepest(value) if isinstance(value, (dict, list)) else None
+    if deep is not None:
+        return (_too_deep(file, deep, Document(file, value, (), text).line(deep)),)
+    if not _HALF_SURROGATE.search(text):
+        return ()
+    for pointer, string in strings(value):
+        if any("\ud800" <= c <= "\udfff" for c in string):
+            line = Document(file, value, (), text).line(pointer)
+            return (_invalid(
+                file, "the text holds half of a surrogate pair (\\ud800 to \\udfff)",
+                "write the character itself in UTF-8", line=line, pointer=pointer),)
+    return ()
+
+
+def _deepest(value: Any) -> str | None:
+    """The pointer of a value nested more than MAX_DEPTH deep, or None."""
+    stack = [("", value, 1)]
+    while stack:
+        where, item, depth = stack.pop()
+        if depth > MAX_DEPTH:
+            return where
+        inside = item.items() if isinstance(item, dict) else enumerate(item)
+        stack.extend(
+            (f"{where}/{escape(str(key))}", inner, depth + 1)
+            for key, inner in inside
+            if isinstance(inner, (dict, list))
+        )
+    return None
+
+
+def _too_deep(file: str, pointer: str | None, line: int | None = None) -> Finding:
+    return _invalid(file, f"values are nested more than {MAX_DEPTH} deep",
+                    "flatten the configuration", pointer=pointer, line=line, expected=MAX_DEPTH)
+
+
+def _syntax(error: json.JSONDecodeError, text: str, file: str) -> Finding:
+    """A syntax error in words, with the likely cause where the text tells it."""
+    rest = text[error.pos:error.pos + 20].lstrip()
+    before = text[:error.pos].rstrip()
+    line = error.lineno
+    why, fix = _cause(error.msg, before, rest)
+    return _invalid(file, f"column {error.colno}: {why}", fix, line=line)
+
+
+def _cause(message: str, before: str, rest: str) -> tuple[str, str]:
+    if not rest:
+        return "the file ends too early", "write the whole file; it looks cut off"
+    if message.startswith("Extra data"):
+        return "there is text after the end of the JSON value", "keep one object in the file"
+    if rest[0] in "}]" and before.endswith(",") or message.startswith("Illegal trailing comma"):
+        return "a comma stands before a closing bracket", "remove that comma"
+    if rest.startswith(("//", "#", "/*")):
+        return "there is a comment, and JSON has none", "remove the comment"
+    if rest[0] in "'\u201c\u201d\u2018\u2019":
+        return "a text is in other quotes than \"", 'use straight double quotes "'
+    if rest.startswith(("True", "False", "None")):
+        return "a value is spelled as in Python", "write true, false or null"
+    if message.startswith("Unterminated string"):
+        return "a text that starts here has no closing quote", 'add the closing "'
+    if message.startswith("Invalid control character"):
+        return "a text holds a line break or control character", "write it as \\n"
+    if message.startswith("Invalid") and "escape" in message:
+        return "a text holds a backslash that is no escape", "write \\\\ for a backslash"
+    if "delimiter" in message:
+        what = '":"' if "':'" in message else '","'
+        return f"{what} is missing", f"add the {what}"
+    if "property name" in message:
+        return "a key in double quotes is expected here", 'write keys as "key"'
+    return "this is not JSON", "write one JSON object; check what is at this place"
+
+
+def _invalid(file: str, message: str, fix: str, **fields: Any) -> Finding:
+    return finding("json-invalid", message, file=file, fix=fix, **fields)
+
+
+def _line_column(text: str, offset: int) -> tuple[int, int]:
+    line = text.count("\n", 0, offset) + 1
+    return line, offset - text.rfind("\n", 0, offset)
+
+
+def _scan(text: str) -> Iterator[tuple[str, int, str | None]]:
+    """(pointer, offset, what is strange or None) of each value, at its key where it has one.
+
+    Follows JSON that Python's reader accepted; a stack of frames, so depth costs no recursion.
+    """
+    frames: list[_Frame] = []
+    pointer, offset = "", None
+    yield "", 0, None
+    for match in _TOKEN.finditer(text):
+        token, start = match.group(), match.start()
+        frame = frames[-1] if frames else None
+        if token in "}]":
+            frames.pop()
+            continue
+        if token in ":,":
+            if frame is not None and token == ",":
+                frame.wants_key = frame.keys is not None
+                frame.index += 1
+            continue
+        if frame is not None and frame.wants_key:
+            key = json.loads(token)
+            pointer, offset = f"{frame.pointer}/{escape(key)}", start
+            twice = frame.keys is not None and key in frame.keys
+            if frame.keys is not None:
+                frame.keys.add(key)
+            frame.wants_key = False
+            yield pointer, start, "duplicate" if twice else None
+            continue
+        if frame is None:
+            pointer, offset = "", start
+        elif frame.keys is None:
+            pointer, offset = f"{frame.pointer}/{frame.index}", start
+            yield pointer, start, None
+        if token in "{[":
+            frames.append(_Frame(pointer, set() if token == "{" else None, token == "{"))
+        elif _is_strange(token):
+            yield pointer, offset if offset is not None else start, token
+
+
+@dc.dataclass
+class _Frame:
+    pointer: str
+    keys: set[str] | None
+    wants_key: bool
+    index: int = 0
+
+
+def _is_strange(token: str) -> bool:
+    if token in ("NaN", "Infinity", "-Infinity"):
+        return True
+    if not (token[0].isdigit() or token[0] == "-"):
+        return False
+    if re.fullmatch(r"-?\d+", token):
+        return len(token) > MAX_INT_DIGITS
+    return not math.isfinite(float(token))
