@@ -53,16 +53,7 @@ def test_known_names(name: str, chip: str, chips: int | None, peak: float) -> No
 
 @pytest.mark.parametrize(
     "name",
-    ["", "auto", "cpu", "h1000", "v5-8", "GeForce RTX 4090 Laptop GPU", "H100-80", "x" * 300],
-        "",
-        "auto",
-        "cpu",
-        "h1000",
-        "v5-8",
-        "NVIDIA GeForce RTX 4090 Laptop GPU",
-        "H100-80",
-        "x" * 300,
-    ],
+    ["", "auto", "cpu", "h1000", "v5-8", "RTX 4090 Laptop GPU", "H100-80", "x" * 300],
 )
 def test_unknown_names_are_not_guessed(name: str) -> None:
     assert find(name) is None
