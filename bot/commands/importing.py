@@ -1,0 +1,74 @@
+"""`speedrun import`: bring an existing competition over as submissions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from bot.importers import Import, Origin, SourceError, write
+
+SRC = click.Path(path_type=Path)
+
+
+@click.group("import")
+def import_() -> None:
+    """Bring an existing competition over: facts and source links in, prose and code left out."""
+
+
+@import_.command("marin")
+@click.argument("src", type=SRC)
+@click.option("--out", type=SRC, required=True, help="Repository to write submissions/ into.")
+@click.option("--url", help="Web address of the source repository, where SRC does not say.")
+@click.option("--commit", help="Commit of the source, where SRC is no git checkout.")
+def marin(src: Path, out: Path, url: str | None, commit: str | None) -> None:
+    """Import a tree of Marin Speedrun results files into the track fineweb-edu.
+
+    The newest version of each file is taken, older ones are listed as superseded; odd file names
+    and rows of the site's runs.json are found too. What is unsure is said.
+    """
+    from bot.importers.marin import UPSTREAM, read_marin
+
+    _finish(out, lambda: read_marin(src, _origin(url, commit, UPSTREAM)))
+
+
+@import_.command("modded-nanogpt")
+@click.argument("src", type=SRC)
+@click.option("--out", type=SRC, required=True, help="Repository to write submissions/ into.")
+@click.option("--groups", type=SRC, help="JSON file: which logs of a record are which arm.")
+@click.option("--url", help="Web address of the source repository, where SRC does not say.")
+@click.option("--commit", help="Commit of the source, where SRC is no git checkout.")
+def modded_nanogpt(
+    src: Path, out: Path, groups: Path | None, url: str | None, commit: str | None
+) -> None:
+    """Import a tree of record folders with their logs into the tracks nanogpt-*.
+
+    Each log is trimmed to its validation points, clock and hardware. Subfolder and file name say
+    which arm a log belongs to; where they do not, the log is left out and reported.
+    """
+    from bot.importers.modded_nanogpt import UPSTREAM, read_records
+
+    _finish(out, lambda: read_records(src, groups, _origin(url, commit, UPSTREAM)))
+
+
+def _origin(url: str | None, commit: str | None, upstream: str) -> Origin | None:
+    """The origin that the options give, None where the source itself is to say."""
+    return Origin(url or upstream, commit) if url or commit else None
+
+
+def _finish(out: Path, read: Callable[[], Import]) -> None:
+    """Read, write, and say what was written, left out and unsure."""
+    try:
+        result = read()
+        changed, same = write(out, result)
+    except (SourceError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    for path, why in result.skipped:
+        click.echo(f"left out  {path}: {why}")
+    for path, why in result.doubts:
+        click.echo(f"unsure    {path}: {why}")
+    click.echo(
+        f"{len(result.submissions)} submissions under {out / 'submissions'}: {changed} written, "
+        f"{same} unchanged; {len(result.skipped)} files left out, {len(result.doubts)} unsure"
+    )
