@@ -144,8 +144,6 @@ ROUTES = (
     _route("GET", r"/environments", setting("environments")),
     _route("GET", r"/environments/([^/]+)/secrets", setting("environment_secrets")),
     _route("GET", r"/actions/permissions/workflow", setting("workflow_permissions")),
-    _route(
-        "GET", r"/actions/permissions/fork-pr-contributor-approval", setting("fork_approval")
-    ),
+    _route("GET", r"/actions/permissions/fork-pr-contributor-approval", setting("fork_approval")),
     _route("GET", r"/actions/runs", setting("runs")),
 )

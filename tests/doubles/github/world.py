@@ -1,4 +1,4 @@
-"""State of the double: users, tokens with permissions, repositories over bare git, pull requests."""
+"""State of the double: users, tokens and permissions, repositories over bare git, pulls."""
 
 from __future__ import annotations
 
@@ -188,7 +188,13 @@ class World:
         return repo.last_number
 
     def open_pull(
-        self, name: str, user: str, head_repo: str, branch: str, title: str = "A run", body: str = ""
+        self,
+        name: str,
+        user: str,
+        head_repo: str,
+        branch: str,
+        title: str = "A run",
+        body: str = "",
     ) -> Pull:
         repo = self.repos[name]
         sha = self.branch(self.repos[head_repo], branch)

@@ -1,0 +1,168 @@
+"""A connection to one repository on GitHub, and how its failures are told.
+
+Reads are retried by PyGithub's own policy. Writes never are: GitHub may have stored a POST whose
+answer was lost, and the default policy would then write a second comment. Every write of this
+package is an upsert that looks first, so `settle` can run it again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses as dc
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import requests
+from github import Auth, Github, GithubException, GithubIntegration, GithubRetry
+from github.Repository import Repository
+
+T = TypeVar("T")
+API_VERSION = "2022-11-28"
+ATTEMPTS = 4
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}")
+_LONGEST_WAIT_S = 60.0
+
+
+class GitHubTrouble(Exception):
+    """GitHub could not be reached or refused; the message says what was tried and the remedy.
+
+    `ours` tells a fault of service or set-up (retry, exit 3) from a mistake in the request.
+    """
+
+    def __init__(self, message: str, status: int | None = None):
+        super().__init__(message)
+        self.status = status
+
+
+@dc.dataclass(frozen=True)
+class Door:
+    """One repository, who we are on it, and how to wait (a test waits for nothing)."""
+
+    repo: Repository
+    name: str
+    login: str
+    sleep: Callable[[float], None] = time.sleep
+
+
+def checked_name(name: str) -> str:
+    """`owner/repo`, or ValueError: dots and slashes would steer the token to other endpoints."""
+    if not _NAME.fullmatch(name) or name.split("/")[1] in (".", ".."):
+        raise ValueError(f"{name!r} is not a repository, expected OWNER/REPO")
+    return name
+
+
+def api_url() -> str:
+    """The API's address: GITHUB_API_URL as Actions sets it, or the public one."""
+    return os.environ.get("GITHUB_API_URL") or "https://api.github.com"
+
+
+def connect(token: str, *, url: str | None = None, backoff: float = 1.0) -> Github:
+    """A client for a personal, workflow or installation token.
+
+    Objects are lazy: `get_repo` costs no request.
+    """
+    return Github(
+        auth=Auth.Token(token),
+        base_url=url or api_url(),
+        retry=_retry(backoff),
+        per_page=100,
+        lazy=True,
+        seconds_between_requests=None,
+        seconds_between_writes=None,
+        api_version=API_VERSION,
+        user_agent="speedrun-bot",
+    )
+
+
+def connect_app(app_id: str, key: str, name: str, *, url: str | None = None) -> Github:
+    """A client for a GitHub App's installation on the repository `name`."""
+    integration = GithubIntegration(
+        auth=Auth.AppAuth(app_id, key), base_url=url or api_url(), retry=_retry(1.0)
+    )
+    owner, repo = checked_name(name).split("/")
+    installation = integration.get_repo_installation(owner, repo)
+    token = integration.get_access_token(installation.id).token
+    return connect(token, url=url)
+
+
+def _retry(backoff: float) -> GithubRetry:
+    return GithubRetry(
+        total=3,
+        backoff_factor=backoff,
+        max_rate_limit_wait=_LONGEST_WAIT_S,
+        allowed_methods={"GET"},
+    )
+
+
+def open_door(github: Github, name: str, login: str) -> Door:
+    """The door to a repository; raises ValueError for a name that is none."""
+    return Door(github.get_repo(checked_name(name)), name, login)
+
+
+# ---- failures -----------------------------------------------------------------------------------
+
+
+def transient(error: Exception) -> bool:
+    """Whether the same call may succeed later: an outage, a rate limit, a cut connection."""
+    if isinstance(error, requests.exceptions.RequestException):
+        return True
+    if not isinstance(error, GithubException):
+        return False
+    if error.status >= 500 or error.status == 429:
+        return True
+    return error.status == 403 and "rate limit" in str(error.data).lower()
+
+
+def _wait_s(error: Exception, attempt: int) -> float:
+    headers = getattr(error, "headers", None) or {}
+    after = headers.get("retry-after")
+    if after and str(after).isdigit():
+        return min(float(after), _LONGEST_WAIT_S)
+    reset = headers.get("x-ratelimit-reset")
+    limited = isinstance(error, GithubException) and error.status in (403, 429)
+    if limited and reset and str(reset).isdigit():
+        return min(max(float(reset) - time.time(), 0.0) + 1.0, _LONGEST_WAIT_S)
+    return float(2**attempt)
+
+
+def settle(door: Door, upsert: Callable[[], T]) -> T:
+    """Run an upsert until it holds. It looks before it writes: it may run again."""
+    for attempt in range(ATTEMPTS):
+        try:
+            return upsert()
+        except (GithubException, requests.exceptions.RequestException) as error:
+            if not transient(error) or attempt == ATTEMPTS - 1:
+                raise
+            door.sleep(_wait_s(error, attempt))
+    raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+@contextlib.contextmanager
+def told(doing: str) -> Iterator[None]:
+    """Turn a failure inside into GitHubTrouble with one sentence; no token, no traceback."""
+    try:
+        yield
+    except GithubException as error:
+        raise GitHubTrouble(f"{doing}: {_reason(error)}", error.status) from error
+    except requests.exceptions.RequestException as error:
+        kind = type(error).__name__
+        raise GitHubTrouble(f"{doing}: GitHub did not answer ({kind}); try again later") from error
+
+
+def _reason(error: GithubException) -> str:
+    data = error.data if isinstance(error.data, dict) else {}
+    words = str(data.get("message") or "no message")[:200]
+    if error.status == 401:
+        return "the token is not valid any more; put a new one into GITHUB_TOKEN"
+    if error.status == 403 and "rate limit" in words.lower():
+        return "the rate limit is used up; it is restored within the hour, try again then"
+    if error.status == 403:
+        return f"the token may not do this ({words}); see the permissions table in the docs"
+    if error.status == 404:
+        return "not found, or not visible to this token"
+    if error.status >= 500:
+        return f"GitHub answered {error.status}; try again later"
+    return f"GitHub answered {error.status}: {words}"

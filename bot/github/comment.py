@@ -1,0 +1,222 @@
+"""The words on a pull request, made from a report by templates that a community can replace.
+
+Templates see data, and everything they print is escaped as prose unless it went through the filter
+`code` (a code span) or was written by the template itself. So a template cannot forget to escape.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import functools as ft
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jinja2 import ChoiceLoader, FileSystemLoader, StrictUndefined, TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from bot.github import text
+from bot.github.report_file import Report
+from bot.github.settings import Settings
+from bot.verdict import Level, Status
+
+LIMIT = 65_536
+ROOM = 60_000
+"""We stay under GitHub's limit with room to spare: it counts characters after its own changes."""
+STICKY = "<!-- speedrun:verdict -->"
+STATE = "<!-- speedrun:state "
+PASSING = (Status.VERIFIED, Status.NEEDS_REVIEW)
+FAILING = (Status.REJECTED, Status.NEEDS_RUNS)
+WORDS = {
+    Status.VERIFIED: "Verified",
+    Status.NEEDS_REVIEW: "Passes, a maintainer looks at the warnings",
+    Status.NEEDS_RUNS: "Needs more runs",
+    Status.REJECTED: "Needs changes",
+    Status.UNVERIFIABLE: "Could not be verified yet, for a reason on our side",
+}
+GRADES = {"wandb": "W&B runs", "log": "training logs", "self-reported": "self-reported numbers"}
+_SHRINK = ((200, 50, True), (60, 20, True), (20, 5, False), (5, 0, False))
+
+
+class Safe(str):
+    """Text that is already Markdown of ours."""
+
+
+class TemplateProblem(ValueError):
+    """A template of the community cannot be used; the message names it and the fault."""
+
+
+@dc.dataclass(frozen=True, slots=True)
+class State:
+    """What the sticky comment remembers for the next time: decided is `passing` or `failing`."""
+
+    status: str
+    decided: str | None
+    sha: str
+
+    def marker(self) -> str:
+        """The hidden line that holds it."""
+        return f"{STATE}{json.dumps(dc.asdict(self), sort_keys=True)} -->"
+
+
+def read_state(body: str) -> State | None:
+    """The state of a sticky comment of ours; None where there is none."""
+    for line in body.split("\n")[:3]:
+        if line.startswith(STATE) and line.endswith(" -->"):
+            try:
+                return State(**json.loads(line.removeprefix(STATE).removesuffix(" -->")))
+            except (ValueError, TypeError):
+                return None
+    return None
+
+
+def decided(status: Status | None) -> str | None:
+    """`passing`, `failing`, or None where nothing was decided (our side, or no submission)."""
+    if status in PASSING:
+        return "passing"
+    return "failing" if status in FAILING else None
+
+
+# ---- templates ----------------------------------------------------------------------------------
+
+
+def _finalize(value: Any) -> str:
+    if isinstance(value, Safe):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, bool | int):
+        return str(value)
+    return text.plain(value)
+
+
+def number(value: Any) -> Safe:
+    """A number or a small value for a table cell, always as a code span."""
+    if isinstance(value, float):
+        # seven digits tell 1.8e17 and 3.27654 apart from their neighbours and stay readable
+        return Safe(text.code(f"{value:.7g}"))
+    if isinstance(value, dict | list):
+        return Safe(text.code(json.dumps(value)))
+    return Safe("–") if value is None else Safe(text.code(value))
+
+
+@ft.lru_cache(maxsize=4)
+def environment(custom: Path | None) -> ImmutableSandboxedEnvironment:
+    """Our templates, those of the repository first."""
+    ours = FileSystemLoader(Path(__file__).with_name("templates"))
+    loaders = [FileSystemLoader(custom), ours] if custom else [ours]
+    env = ImmutableSandboxedEnvironment(
+        loader=ChoiceLoader(loaders),
+        undefined=StrictUndefined,
+        finalize=_finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=False,
+    )
+    env.filters["code"] = lambda value, longest=text.LONGEST: Safe(text.code(value, longest))
+    env.filters["number"] = number
+    env.filters["rule_page"] = lambda rule: Safe(re.sub(r"[^a-z0-9-]", "", str(rule)))
+    env.filters["short"] = lambda sha: Safe(text.code(str(sha)[:7]))
+    return env
+
+
+def render(name: str, settings: Settings, **values: Any) -> str:
+    """One template with values. Raises TemplateProblem for a template that does not work."""
+    try:
+        template = environment(settings.templates).get_template(name)
+        return template.render(site=Safe(settings.site), settings=settings, **values).strip() + "\n"
+    except TemplateError as error:
+        raise TemplateProblem(f"the template {name} does not work: {error}") from error
+
+
+def render_comment(report: Report, settings: Settings, before: State | None = None) -> str:
+    """The sticky comment, its hidden lines included, under GitHub's limit whatever happens."""
+    status = report.status
+    state = State(
+        str(status or report.kind),
+        decided(status) or (before.decided if before else None),
+        report.head_sha,
+    )
+    head = f"{STICKY}\n{state.marker()}\n"
+    body = ""
+    for findings, rows, details in _SHRINK:
+        body = body_of(report, settings, findings, rows, details)
+        if len(head) + len(body) <= ROOM:
+            return head + body
+    notice = "\n\n_Cut here: the whole report is in the check run and in the job's artifact._\n"
+    return head + _cut(body, ROOM - len(head) - len(notice)) + notice
+
+
+def _cut(body: str, room: int) -> str:
+    """Whole lines only, so that no code span or table row is left open; folds are closed."""
+    kept = body[:room].rpartition("\n")[0]
+    open_folds = kept.count("<details>") - kept.count("</details>")
+    return kept + "\n\n</details>" * max(open_folds, 0)
+
+
+def body_of(
+    report: Report, settings: Settings, findings: int = 200, rows: int = 50, details: bool = True
+) -> str:
+    """The visible part, with at most so many findings a level and rows a table."""
+    return render(
+        f"{report.kind}.md.j2",
+        settings,
+        report=report,
+        status=report.status,
+        words=WORDS,
+        grades=GRADES,
+        verdicts=[_view(v, report, findings, rows) for v in report.verdicts],
+        details=details,
+    )
+
+
+def _view(verdict: Any, report: Report, most: int, rows: int) -> Mapping[str, Any]:
+    """One verdict as the templates see it."""
+    by_level = {level: [f for f in verdict.findings if f.level is level] for level in Level}
+    metrics = [(k, v) for k, v in verdict.metrics.items() if v is not None]
+    return {
+        "submission": verdict.submission,
+        "name": verdict.submission.rpartition("/")[2],
+        "track": verdict.track,
+        "status": verdict.status,
+        "words": Safe(WORDS[verdict.status]),
+        "grade": Safe(GRADES[str(verdict.evidence)]),
+        "note": verdict.note,
+        "place": report.places.get(verdict.submission),
+        "errors": by_level[Level.ERROR][:most],
+        "warnings": by_level[Level.WARNING][:most],
+        "notes": by_level[Level.NOTE][:most],
+        "hidden": sum(max(len(found) - most, 0) for found in by_level.values()),
+        "metrics": metrics[:rows],
+        "points": verdict.points[:rows] if len(verdict.points) > 1 else (),
+        "statistics": statistics_rows(verdict.statistics or {}),
+        "needed": (verdict.statistics or {}).get("needed_runs"),
+        "runs": verdict.runs[:rows],
+        "more_runs": max(len(verdict.runs) - rows, 0),
+        "accepted": verdict.accepted,
+    }
+
+
+_STATISTICS = (
+    ("n", "runs that count"),
+    ("mean", "mean"),
+    ("sd", "standard deviation (n - 1)"),
+    ("interval", "95 % interval"),
+    ("p", "p"),
+    ("p_sigma", "p with the known sigma"),
+    ("p_pooled", "p with the track's pooled sd"),
+    ("p_without_best", "p without the best run"),
+    ("alpha", "p must be below"),
+    ("needed_runs", "more runs that would do, at this mean"),
+)
+
+
+def statistics_rows(statistics: Mapping[str, Any]) -> list[tuple[Safe, Any]]:
+    """The rows of the table of statistics that have a value."""
+    return [
+        (Safe(words), statistics[key])
+        for key, words in _STATISTICS
+        if statistics.get(key) is not None
+    ]
