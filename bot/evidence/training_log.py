@@ -108,18 +108,6 @@ def read_log(data: bytes, file: str) -> tuple[Run, ...]:
     return tuple(_run(draft, file, i, kept) for i, draft in enumerate(kept))
 
 
-def with_loss_key(run: Run, key: str) -> Run:
-    """The run with the metric `key` of its history in the place of the validation loss.
-
-    A run without that metric keeps no validation at all, which excludes it from statistics.
-    """
-    clock = {v.step: v.time_s for v in run.validation}
-    points = tuple(Validation(s, v, clock.get(s)) for s, v in run.history.get(key, ()))
-    last = points[-1].step if points else -1
-    done = None if run.total_steps is None else last >= run.total_steps
-    return dc.replace(run, validation=points, finished=done)
-
-
 def _decode(data: bytes) -> tuple[str, bool]:
     """The text with LF line ends, and whether its last line is complete."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

@@ -1,0 +1,151 @@
+"""`speedrun runs` and `speedrun stats`: what was read, and what it proves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bot.evidence.sources import Found, read_sources
+from bot.paths import find_root
+from bot.run import Run
+from bot.track import Track, TrackError, load_tracks
+from bot.verdict import SCHEMA_VERSION
+
+FORMAT = click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
+ROOT = click.option(
+    "--root",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Repository with tracks/; default: the nearest folder at or above this one that has it.",
+)
+
+
+@click.command()
+@click.argument("sources", nargs=-1, required=True, metavar="PATH...")
+@click.option("--track", "track_id", help="Track whose history keys say what means what.")
+@FORMAT
+@ROOT
+def runs(sources: tuple[str, ...], track_id: str | None, form: str, root: Path | None) -> None:
+    """Show what is read from logs, .wandb files, results files, folders or W&B links.
+
+    One record a run. What could not be read is named. Exit 0 when there is a run, 2 when there is
+    none, 3 when a service did not answer.
+    """
+    track = _track(track_id, root) if track_id else None
+    found = read_sources(sources, track)
+    if form == "json":
+        _print_json(
+            {
+                "schema_version": SCHEMA_VERSION,
+                "runs": [_record(run) for run in found.runs],
+                "skipped": [{"file": s.file, "why": s.why} for s in found.skipped],
+            }
+        )
+    else:
+        for run in found.runs:
+            click.echo(_line(run))
+        _name_skipped(found)
+    raise SystemExit(_reading_code(found))
+
+
+@click.command()
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--track", "track_id", required=True, help="Track whose target and test apply.")
+@click.option(
+    "--baseline", multiple=True, metavar="SOURCE", help="Runs of the baseline arm; may be repeated."
+)
+@click.option("--step", type=click.IntRange(min=0), help="Take every run at this step.")
+@click.option("--loss-key", help="Metric of the history to take in place of the loss.")
+@FORMAT
+@ROOT
+def stats(
+    sources: tuple[str, ...],
+    track_id: str,
+    baseline: tuple[str, ...],
+    step: int | None,
+    loss_key: str | None,
+    form: str,
+    root: Path | None,
+) -> None:
+    """Say whether a set of runs reaches the target, and how many more would.
+
+    SOURCES are logs, .wandb files, results files, folders of them, or W&B links. Exit 0 when the
+    track's test is passed, 1 when not, 2 when there is nothing to test, 3 when a service did not
+    answer.
+    """
+    from bot.statistics import summarise
+    from bot.words import sentences
+
+    track = _track(track_id, root)
+    found = read_sources(sources, track)
+    other = read_sources(baseline, track)
+    summary = summarise(found.runs, track, baseline=other.runs, step=step, loss_key=loss_key)
+    skipped = (*found.skipped, *other.skipped)
+    if form == "json":
+        unread = [{"file": s.file, "why": s.why} for s in skipped]
+        _print_json(summary.to_json() | {"skipped": unread, "words": list(sentences(summary))})
+    else:
+        for sentence in sentences(summary):
+            click.echo(sentence)
+        _name_skipped(Found((), skipped))
+    if not found.runs or not summary.n:
+        raise SystemExit(3 if found.ours else 2)
+    if found.ours or other.ours:
+        raise SystemExit(3)
+    raise SystemExit(0 if summary.passes else 1)
+
+
+def _track(track_id: str, root: Path | None) -> Track:
+    """The track of this name; a usage error that lists the known ones where there is none."""
+    place = root or find_root(Path.cwd()) or find_root(Path(__file__).parent)
+    if place is None:
+        raise click.UsageError("there is no tracks/ folder at or above this one; name it by --root")
+    try:
+        tracks: Mapping[str, Track] = load_tracks(place)
+    except TrackError as error:
+        raise click.UsageError(str(error)) from error
+    if track_id not in tracks:
+        known = ", ".join(tracks) or "none"
+        raise click.UsageError(f'there is no track "{track_id}" in {place}; known are: {known}')
+    return tracks[track_id]
+
+
+def _record(run: Run) -> dict[str, Any]:
+    problems = [{"rule": rule, "message": message} for rule, message in run.problems]
+    return run.summary() | {"problems": problems}
+
+
+def _line(run: Run) -> str:
+    """One run in words."""
+    name = run.file if run.index == 0 else f"{run.file} run {run.index}"
+    loss = "no validation loss" if run.loss is None else f"loss {run.loss:.6g}"
+    at = "" if run.step is None else f" at step {run.step}"
+    of = "" if run.total_steps is None else f" of {run.total_steps}"
+    time = "" if run.time_s is None else f", {run.time_s:.3f} s"
+    device, count = run.hardware.device, run.hardware.count
+    board = f", {count or '?'} x {device}" if device else ""
+    end = {True: "finished", False: "not finished", None: "end unknown"}[run.finished]
+    state = f" ({run.state})" if run.state and run.state != "finished" else ""
+    lines = [f"{name}: {loss}{at}{of}{time}{board}, {end}{state}"]
+    lines += [f"  {rule}: {message}" for rule, message in run.problems]
+    return "\n".join(lines)
+
+
+def _name_skipped(found: Found) -> None:
+    for item in found.skipped:
+        click.echo(f"skipped {item.file}: {item.why}", err=True)
+
+
+def _reading_code(found: Found) -> int:
+    if found.ours:
+        return 3
+    return 0 if found.runs else 2
+
+
+def _print_json(value: Mapping[str, Any]) -> None:
+    click.echo(json.dumps(value, indent=1, allow_nan=False))

@@ -1,0 +1,162 @@
+"""What people name on a command line, read into runs: logs, `.wandb` files, results files, links.
+
+    found = read_sources(["logs/", "run-1.wandb", "https://wandb.ai/e/p/runs/1"], track)
+    found.runs, found.skipped, found.ours
+
+A folder is walked in order of name; hidden entries and symbolic links in it are not followed. What
+could not be read is named with the reason; `ours` says that some of it is a failure of a service.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from bot.evidence.training_log import read_log
+from bot.run import Run
+from bot.submission import MAX_JSON_BYTES, MAX_LOG_BYTES, Folder, RunSpec, Submission
+from bot.track import Axis, Track
+from bot.verdict import OURS
+
+ANY_TRACK = Track(
+    id="",
+    title="",
+    objective="target",
+    quality=Axis("loss"),
+    cost=Axis("training_time_s"),
+)
+"""Stands in where no track is named: the usual history keys, no target, no test."""
+
+MAX_OFFLINE_BYTES = 512_000_000
+_LOG_SUFFIXES = ("", ".log", ".txt", ".out", ".stdout", ".err")
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Skipped:
+    """Something named or found that gave no runs, and why."""
+
+    file: str
+    why: str
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Found:
+    """The runs of some sources, in the order named."""
+
+    runs: tuple[Run, ...]
+    skipped: tuple[Skipped, ...]
+    ours: bool = False
+
+
+def read_sources(sources: Iterable[str], track: Track | None = None) -> Found:
+    """Read every source. Never raises on what a source holds."""
+    track = track or ANY_TRACK
+    runs: list[Run] = []
+    skipped: list[Skipped] = []
+    links: list[str] = []
+    for source in sources:
+        path = Path(source)
+        if not path.exists() and _looks_like_link(source):
+            links.append(source)
+        elif path.is_dir():
+            _folder(path, track, runs, skipped)
+        else:
+            _file(path, track, runs, skipped)
+    ours = _links(links, track, runs, skipped) if links else False
+    return Found(tuple(runs), tuple(skipped), ours)
+
+
+def _looks_like_link(source: str) -> bool:
+    return "://" in source or source.lower().startswith(("wandb.ai/", "www.wandb.ai/"))
+
+
+def _folder(path: Path, track: Track, runs: list[Run], skipped: list[Skipped]) -> None:
+    found = False
+    for file in _walk(path):
+        found = True
+        before = len(runs)
+        if file.suffix in (*_LOG_SUFFIXES, ".wandb", ".json"):
+            _file(file, track, runs, skipped)
+        elif len(runs) == before:
+            skipped.append(Skipped(str(file), "not a log, a .wandb file or a results file"))
+    if not found:
+        skipped.append(Skipped(str(path), "the folder holds no files"))
+
+
+def _walk(path: Path) -> Iterator[Path]:
+    for folder, folders, files in os.walk(path):
+        folders[:] = sorted(f for f in folders if not f.startswith("."))
+        for name in sorted(files):
+            file = Path(folder, name)
+            if not name.startswith(".") and not file.is_symlink() and file.is_file():
+                yield file
+
+
+def _file(path: Path, track: Track, runs: list[Run], skipped: list[Skipped]) -> None:
+    try:
+        read = _read_file(path, track)
+    except OSError as error:
+        why = "there is no such file" if isinstance(error, FileNotFoundError) else error.strerror
+        skipped.append(Skipped(str(path), why or "it cannot be read"))
+        return
+    if isinstance(read, str):
+        skipped.append(Skipped(str(path), read))
+    else:
+        runs.extend(read)
+
+
+def _read_file(path: Path, track: Track) -> Sequence[Run] | str:
+    """The runs of one file, or why there are none. Raises OSError."""
+    if not path.is_file():
+        path.stat()
+        return "it is not a regular file"
+    size = path.stat().st_size
+    limits = {".json": MAX_JSON_BYTES, ".wandb": MAX_OFFLINE_BYTES}
+    limit = limits.get(path.suffix, MAX_LOG_BYTES)
+    if size > limit:
+        return f"it has {size:,} bytes, more than the {limit:,} that are read"
+    data = path.read_bytes()
+    if path.suffix == ".json":
+        return _results(data, str(path))
+    if path.suffix == ".wandb":
+        return _offline(data, str(path), track)
+    return read_log(data, str(path)) or "no step lines in it"
+
+
+def _results(data: bytes, file: str) -> Sequence[Run] | str:
+    from bot.evidence.results_file import is_results, read_results
+    from bot.jsonfile import read_json
+
+    document = read_json(data, file)
+    if document.problems:
+        return document.problems[0].message
+    if not is_results(document.value):
+        return "it is not a results file"
+    return tuple(run.to_run() for run in read_results(document)) or "it holds no runs"
+
+
+def _offline(data: bytes, file: str, track: Track) -> Sequence[Run] | str:
+    from bot.evidence.wandb_offline import OfflineFileError, read_offline
+
+    try:
+        return (read_offline(data, file, track.keys),)
+    except OfflineFileError as error:
+        return str(error)
+
+
+def _links(links: list[str], track: Track, runs: list[Run], skipped: list[Skipped]) -> bool:
+    """Fetch runs from W&B, all at once; True where a failure is ours."""
+    from bot.evidence import gather
+
+    specs = tuple(RunSpec("wandb", link, pointer=f"/runs/{i}") for i, link in enumerate(links))
+    submission = Submission(path="", track=track.id, name="sources", runs=specs)
+    evidence = gather(submission, Folder("", {}), track)
+    ours = False
+    for item in evidence.runs:
+        runs.extend(item.runs)
+        for problem in item.problems if not item.runs else ():
+            skipped.append(Skipped(item.spec.target, problem.message))
+            ours |= problem.rule in OURS
+    return ours

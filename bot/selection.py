@@ -1,0 +1,231 @@
+"""Which runs count: finished ones, each once, all at one step where the track asks for it.
+
+Nothing is left out silently: every run that does not count is an `Excluded` with the reason.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+from bot.run import Run, Validation
+from bot.track import Track
+
+LOSS_METRICS = ("loss", "val_loss")
+TIME_METRICS = ("training_time_s", "time_s")
+STEP_METRICS = ("steps", "step")
+_ENDED_BADLY = ("crashed", "failed", "killed", "running")
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Excluded:
+    """A run that does not count, and why in a few words."""
+
+    file: str
+    run: int
+    why: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The run as JSON values."""
+        return {"file": self.file, "run": self.run, "why": self.why}
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Kept:
+    """A run that counts with the values that count. `cost` and `time_s` are None where unknown."""
+
+    run: Run
+    quality: float
+    cost: float | None
+    time_s: float | None
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Selection:
+    """The runs that count, in the order given, and those that do not.
+
+    `step` is the step at which all were taken (None: each at its end); `hint` is a sentence that
+    helps where nothing is left, or None.
+    """
+
+    kept: tuple[Kept, ...]
+    excluded: tuple[Excluded, ...]
+    step: int | None = None
+    hint: str | None = None
+
+
+def select(
+    runs: Iterable[Run], track: Track, *, step: int | None = None, loss_key: str | None = None
+) -> Selection:
+    """Sort `runs` into those that count and those that do not. See `bot.statistics.summarise`."""
+    excluded: list[Excluded] = []
+    usable: list[Run] = []
+    unique = _once(tuple(runs), excluded)
+    for original in unique:
+        run = original if loss_key is None else with_loss_key(original, loss_key)
+        why = _unusable(run, original, track, step, loss_key)
+        if why is None:
+            usable.append(run)
+        else:
+            excluded.append(Excluded(run.file, run.index, why))
+    at = step
+    if at is None and track.common_stop_step and usable:
+        at = _common_step(usable)
+    kept = []
+    for run in usable:
+        item = _values(run, track, at)
+        if item is None:
+            why = f"no validation at step {at}, the last step that all runs share"
+            excluded.append(Excluded(run.file, run.index, why))
+        else:
+            kept.append(item)
+    return Selection(tuple(kept), tuple(excluded), at, _hint(kept, unique, step))
+
+
+def with_loss_key(run: Run, key: str) -> Run:
+    """The run with the metric `key` of its history in the place of the validation loss.
+
+    A run without that metric keeps no validation at all.
+    """
+    clock = {v.step: v.time_s for v in run.validation}
+    points = tuple(Validation(s, v, clock.get(s)) for s, v in run.history.get(key, ()))
+    last = points[-1].step if points else -1
+    done = None if run.total_steps is None else last >= run.total_steps
+    return dc.replace(run, validation=points, finished=done)
+
+
+def _once(runs: Sequence[Run], excluded: list[Excluded]) -> list[Run]:
+    """Each training once: a copy, or a part printed again, is excluded and names its original."""
+    first: dict[Hashable, Run] = {}
+    unique = []
+    for run in runs:
+        original = next((first[k] for k in _identities(run) if k in first), None)
+        if original is not None:
+            why = f"the same run as {_name(original)}"
+            excluded.append(Excluded(run.file, run.index, why))
+            continue
+        for key in _identities(run):
+            first[key] = run
+        unique.append(run)
+    by_end: dict[Validation, list[Run]] = {}
+    for run in unique:
+        for point in run.validation[-1:]:
+            by_end.setdefault(point, []).append(run)
+    parts: set[int] = set()
+    for run in unique:
+        whole = _whole(run, by_end)
+        if whole is not None:
+            parts.add(id(run))
+            why = f"repeats the end of {_name(whole)}"
+            excluded.append(Excluded(run.file, run.index, why))
+    return [run for run in unique if id(run) not in parts]
+
+
+def _identities(run: Run) -> list[Hashable]:
+    """What makes two runs the same: series, nonce, or W&B id; results by all their numbers."""
+    keys: list[Hashable] = []
+    if run.validation:
+        keys.append(("series", run.validation))
+    elif any(v is not None for v in run.metrics.values()):
+        numbers = tuple(sorted((k, v) for k, v in run.metrics.items() if v is not None))
+        keys.append(("metrics", run.run_id, numbers))
+    if run.nonce is not None:
+        keys.append(("nonce", run.nonce))
+    if run.entity and run.project and run.run_id:
+        keys.append(("wandb", run.entity, run.project, run.run_id))
+    return keys
+
+
+def _whole(run: Run, by_end: dict[Validation, list[Run]]) -> Run | None:
+    """The run of which this one is a proper part, told by step, loss and clock of its points."""
+    if not run.validation or run.time_s is None:
+        return None
+    for other in by_end[run.validation[-1]]:
+        longer = len(other.validation) > len(run.validation)
+        if other is not run and longer and set(run.validation) <= set(other.validation):
+            return other
+    return None
+
+
+def _unusable(
+    run: Run, original: Run, track: Track, step: int | None, loss_key: str | None
+) -> str | None:
+    """Why a run cannot count, or None."""
+    if loss_key is not None and not run.validation:
+        return f"its history has no metric {loss_key}"
+    by_loss = loss_key is not None or track.quality.metric in LOSS_METRICS
+    if by_loss and not run.validation:
+        return "it has no finite validation loss"
+    if step is not None and by_loss:
+        return None if run.at_step(step) else f"no validation at step {step}"
+    if original.state in _ENDED_BADLY and run.finished is not True:
+        return f"its state is {original.state}"
+    if run.finished is False:
+        return _unfinished(run, original)
+    if not by_loss and _metric(run, track.quality.metric) is None:
+        return f"it has no {track.quality.metric}"
+    return None
+
+
+def _unfinished(run: Run, original: Run) -> str:
+    bad = next((m for rule, m in original.problems if rule == "metric-not-finite"), None)
+    last = original.last_step if original.last_step is not None else run.step
+    if bad is not None:
+        return bad
+    of = f" of {run.total_steps}" if run.total_steps is not None else ""
+    return f"it did not finish: it stopped at step {last}{of}"
+
+
+def _common_step(runs: Sequence[Run]) -> int | None:
+    """The last step at which every run has a validation; None where they share none."""
+    shared = set.intersection(*({v.step for v in run.validation} for run in runs))
+    return max(shared, default=None)
+
+
+def _values(run: Run, track: Track, step: int | None) -> Kept | None:
+    """The values that count; None where the run has none at `step`."""
+    point = None
+    if run.validation:
+        point = run.validation[-1] if step is None else run.at_step(step)
+        if point is None:
+            return None
+    metric = track.quality.metric
+    by_loss = metric in LOSS_METRICS
+    quality = point.loss if by_loss and point is not None else _metric(run, metric)
+    if quality is None and point is not None:
+        quality = point.loss
+    if quality is None or not math.isfinite(quality):
+        return None
+    time = point.time_s if point is not None else _metric(run, "training_time_s")
+    return Kept(run, quality, _cost(run, point, track.cost.metric, time), time)
+
+
+def _cost(run: Run, point: Validation | None, metric: str, time: float | None) -> float | None:
+    if metric in TIME_METRICS:
+        return time
+    if metric in STEP_METRICS:
+        return float(point.step) if point is not None else _metric(run, "steps")
+    return _metric(run, metric)
+
+
+def _metric(run: Run, name: str) -> float | None:
+    value = run.metrics.get(name)
+    return float(value) if value is not None and math.isfinite(value) else None
+
+
+def _hint(kept: Sequence[Kept], runs: Sequence[Run], step: int | None) -> str | None:
+    """Where every run stopped early at one step, the option that takes them there."""
+    if kept or step is not None:
+        return None
+    ends = Counter(r.step for r in runs if r.step is not None)
+    if not ends:
+        return None
+    end, count = ends.most_common(1)[0]
+    return f"{count} of the runs end at step {end}: --step {end} takes them there"
+
+
+def _name(run: Run) -> str:
+    return run.file if run.index == 0 else f"{run.file} run {run.index}"

@@ -1,0 +1,292 @@
+"""Tests, intervals and power: numbers in, numbers out.
+
+A sample is a `Moments` of *gains*: target - value where less is better, value - target where more
+is better, so that a positive mean gain is good whatever the track's goal. Every test is one-sided,
+its null hypothesis is that the true mean gain is 0 or less. Standard deviations have ddof = 1.
+
+scipy is imported on first use, so that commands without statistics do not pay for it.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+MIXTURE_VARIANCE = 1.0
+"""Variance of the half-normal mixture over effect sizes (mean gain / sd) of the anytime test."""
+_MAX_RUNS = 10_000_000
+# Float noise of a difference of two losses must not decide a bound that is met exactly.
+_SLACK = 1e-9
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Moments:
+    """n, mean and sd (None for n < 2) of a sample; raises ValueError on none or on non-finite."""
+
+    n: int
+    mean: float
+    sd: float | None
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Moments:
+        """The moments of `values`, each sum correctly rounded."""
+        if not values:
+            raise ValueError("no values to take the mean of")
+        if not all(math.isfinite(v) for v in values):
+            raise ValueError("a value is not a finite number")
+        n = len(values)
+        mean = math.fsum(values) / n
+        if n == 1:
+            return cls(1, mean, None)
+        if min(values) == max(values):
+            return cls(n, values[0], 0.0)
+        return cls(n, mean, math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1)))
+
+    def gain(self, target: float, goal: str) -> Moments:
+        """The moments of the gains over `target`."""
+        mean = target - self.mean if goal == "min" else self.mean - target
+        return Moments(self.n, mean, self.sd)
+
+
+# ---- One sample --------------------------------------------------------------------------------
+
+
+def t_cdf(t: float, df: float) -> float:
+    """P(T <= t) of Student's distribution."""
+    return float(_special().stdtr(df, t))
+
+
+def t_quantile(q: float, df: float) -> float:
+    """The inverse of `t_cdf`."""
+    return float(_special().stdtrit(df, q))
+
+
+def normal_tail(z: float) -> float:
+    """P(Z >= z) of the standard normal distribution."""
+    return 0.5 * math.erfc(z / math.sqrt(2.0))
+
+
+def t_statistic(gain: Moments) -> float | None:
+    """Mean gain in standard errors; None for one run or a sample without spread."""
+    if gain.sd is None or gain.sd == 0.0:
+        return None
+    return gain.mean / (gain.sd / math.sqrt(gain.n))
+
+
+def t_p(gain: Moments) -> float | None:
+    """Student's one-sample test; None for one run. Equal values give 0 or 1 by their side."""
+    if gain.sd is None:
+        return None
+    statistic = t_statistic(gain)
+    if statistic is None:
+        return 0.0 if gain.mean > 0 else 1.0
+    return t_cdf(-statistic, gain.n - 1)
+
+
+def z_p(gain: Moments, sigma: float) -> float:
+    """The test with a known sigma: z = mean / (sigma / sqrt n)."""
+    return normal_tail(gain.mean * math.sqrt(gain.n) / sigma)
+
+
+def pooled_p(gain: Moments, sd: float, df: int) -> float:
+    """The t-test with an sd pooled over many earlier groups, and its degrees of freedom."""
+    return t_cdf(-gain.mean * math.sqrt(gain.n) / sd, df)
+
+
+def interval(sample: Moments, level: float = 0.95) -> tuple[float, float] | None:
+    """The two-sided t-interval of the mean; None for one run."""
+    if sample.sd is None:
+        return None
+    half = t_quantile(0.5 + level / 2, sample.n - 1) * sample.sd / math.sqrt(sample.n)
+    return sample.mean - half, sample.mean + half
+
+
+def anytime_p(gain: Moments, sigma: float | None = None) -> float | None:
+    """A p-value that stays honest however often one looked and whenever one stopped.
+
+    It is 1 / E with an e-value E: the evidence of a half-normal mixture over effect sizes d > 0,
+    variance g, against d = 0. With sigma unknown it is integrated out under its right Haar
+    measure, so E depends on the t-statistic alone and is a martingale where the true gain is 0
+    (Lai 1976, "On confidence sequences", Annals of Statistics 4; Perez-Ortiz, Lardy, de Heide,
+    Grunwald 2024, "E-statistics, group invariance and anytime-valid testing", Annals of Statistics
+    52; Wang and Ramdas 2025, "Anytime-valid t-tests and confidence sequences for Gaussian means
+    with unknown variance", Sequential Analysis 44). Working the integral out:
+
+        E = 2 (1 + n g)^(-1/2) c^(-n/2) F_n(b sqrt n)
+        a = sum y / sqrt(sum y^2),  c = 1 - a^2 / (n + 1/g),  b = a / sqrt((n + 1/g) c)
+
+    with F_n the t distribution function of n degrees of freedom. With a known sigma (Robbins 1970,
+    "Statistical methods related to the law of the iterated logarithm") and S = sum y / sigma:
+
+        E = 2 (1 + n g)^(-1/2) exp(S^2 / (2 (n + 1/g))) Phi(S / sqrt(n + 1/g))
+
+    By Ville's inequality P(E >= 1/alpha at any look) <= alpha. A true gain below 0 only lowers
+    every look: shifting all runs lowers the t-statistic, and E rises with it. Only the last E
+    counts, not the highest so far, so the order of the runs plays no part. None for one run with
+    sigma unknown.
+    """
+    log_e = _log_e_known(gain, sigma) if sigma is not None else _log_e_unknown(gain)
+    return None if log_e is None else min(1.0, math.exp(min(0.0, -log_e)))
+
+
+def _log_e_known(gain: Moments, sigma: float) -> float:
+    g, n = MIXTURE_VARIANCE, gain.n
+    s = gain.mean * n / sigma
+    width = n + 1 / g
+    log_phi = _log_normal_cdf(s / math.sqrt(width))
+    return math.log(2) - 0.5 * math.log1p(n * g) + s * s / (2 * width) + log_phi
+
+
+def _log_e_unknown(gain: Moments) -> float | None:
+    g, n = MIXTURE_VARIANCE, gain.n
+    if gain.sd is None:
+        return None
+    squares = (n - 1) * gain.sd**2 + n * gain.mean**2
+    if squares == 0.0:
+        return 0.0
+    a = n * gain.mean / math.sqrt(squares)
+    width = n + 1 / g
+    c = 1 - a * a / width
+    b = a / math.sqrt(width * c)
+    tail = t_cdf(b * math.sqrt(n), n)
+    if tail <= 0.0:
+        return -math.inf
+    return math.log(2) - 0.5 * math.log1p(n * g) - 0.5 * n * math.log(c) + math.log(tail)
+
+
+def _log_normal_cdf(z: float) -> float:
+    return float(_special().log_ndtr(z))
+
+
+def _special() -> Any:
+    """scipy.special, which loads in a tenth of the time of scipy.stats."""
+    import scipy.special  # type: ignore[import-untyped]
+
+    return scipy.special
+
+
+# ---- Power -------------------------------------------------------------------------------------
+
+
+def needed_runs(
+    gain: Moments, passes: Callable[[Moments], bool], guess: float | None
+) -> int | None:
+    """The fewest further runs of the same mean and sd with which `passes` holds.
+
+    0 where it holds already; None where the mean gain is not positive, where no number of runs
+    up to ten million is enough, or where one run is all there is and `guess` gives no sd.
+    """
+    sd = gain.sd if gain.sd is not None else guess
+    if passes(gain):
+        return 0
+    if gain.mean <= 0 or sd is None:
+        return None
+
+    def enough(n: int) -> bool:
+        return passes(Moments(n, gain.mean, sd))
+
+    low = high = max(gain.n, 1)
+    for n in range(gain.n + 1, gain.n + 65):
+        if enough(n):
+            return n - gain.n
+        low = high = n
+    while not enough(high):
+        low, high = high, high * 2
+        if high > _MAX_RUNS:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high - gain.n
+
+
+def reaches(value: float, bound: float) -> bool:
+    """Whether `value` >= `bound`, float noise aside."""
+    return value >= bound - _SLACK
+
+
+# ---- Two samples -------------------------------------------------------------------------------
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Comparison:
+    """Candidate against baseline in a cost: difference of means, test, ratio with its interval.
+
+    `p` is one-sided, for the candidate's mean being the smaller (or the greater where more is
+    better). `statistic`, `df`, `p` and `ratio_interval` are None where an arm has one run.
+    """
+
+    method: str
+    difference: float
+    statistic: float | None
+    df: float | None
+    p: float | None
+    ratio: float | None
+    ratio_interval: tuple[float, float] | None
+
+
+def welch(a: Sequence[float], b: Sequence[float], goal: str = "min") -> Comparison:
+    """Welch's test of a against b, and the ratio of means a / b with its 95 % interval.
+
+    The interval is that of log(mean a) - log(mean b) by the delta method: variance
+    (sd a / mean a)^2 / n a + (sd b / mean b)^2 / n b, degrees of freedom after Welch and
+    Satterthwaite. Swapping the arms inverts it exactly, which Fieller's does too; at the spread of
+    training times (under 1 %) the two agree to four digits.
+    """
+    x, y = Moments.of(a), Moments.of(b)
+    ratio = x.mean / y.mean if x.mean > 0 and y.mean > 0 else None
+    difference = x.mean - y.mean
+    if x.sd is None or y.sd is None:
+        return Comparison("welch", difference, None, None, None, ratio, None)
+    test = _two_sample(difference, x.sd**2 / x.n, x.n, y.sd**2 / y.n, y.n)
+    bounds = None
+    if ratio is not None:
+        relative = (x.sd / x.mean) ** 2 / x.n, (y.sd / y.mean) ** 2 / y.n
+        bounds = _log_interval(ratio, relative[0], x.n, relative[1], y.n)
+    if test is None:
+        return Comparison("welch", difference, None, None, None, ratio, bounds)
+    statistic, df = test
+    p = t_cdf(statistic if goal == "min" else -statistic, df)
+    return Comparison("welch", difference, statistic, df, p, ratio, bounds)
+
+
+def paired(a: Sequence[float], b: Sequence[float], goal: str = "min") -> Comparison:
+    """The t-test on log ratios of runs that were interleaved on one machine, pair by pair.
+
+    `ratio` is the geometric mean of the ratios. Raises ValueError where the lengths differ or a
+    value is not positive.
+    """
+    logs = [math.log(x / y) for x, y in zip(a, b, strict=True)]
+    sample = Moments.of(logs)
+    difference = math.fsum(a) / len(a) - math.fsum(b) / len(b)
+    ratio = math.exp(sample.mean)
+    bounds = interval(sample)
+    gain = sample.gain(0.0, goal)
+    statistic = t_statistic(gain)
+    if bounds is None or statistic is None:
+        return Comparison("paired", difference, None, None, None, ratio, None)
+    limits = math.exp(bounds[0]), math.exp(bounds[1])
+    return Comparison("paired", difference, -statistic, gain.n - 1, t_p(gain), ratio, limits)
+
+
+def _two_sample(
+    difference: float, vx: float, nx: int, vy: float, ny: int
+) -> tuple[float, float] | None:
+    """Welch's statistic and degrees of freedom; None where neither sample has any spread."""
+    variance = vx + vy
+    if variance <= 0.0:
+        return None
+    df = variance**2 / (vx**2 / (nx - 1) + vy**2 / (ny - 1))
+    return difference / math.sqrt(variance), df
+
+
+def _log_interval(
+    ratio: float, vx: float, nx: int, vy: float, ny: int
+) -> tuple[float, float] | None:
+    test = _two_sample(math.log(ratio), vx, nx, vy, ny)
+    if test is None:
+        return None
+    half = t_quantile(0.975, test[1]) * math.sqrt(vx + vy)
+    return ratio * math.exp(-half), ratio * math.exp(half)
