@@ -18,6 +18,7 @@ from typing import Any
 
 COMPONENT = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 MAX_COMPONENTS = 4
+SCHEMA = "https://speedrun-bot.github.io/schemas/submission.schema.json"
 MAX_TREE_FILES = 100_000
 
 
@@ -179,7 +180,7 @@ def to_json(value: Any) -> bytes:
 
 def submission_json(track: str, title: str, **fields: Any) -> bytes:
     """A submission.json with the fields given, empty ones left out."""
-    head = {"schema_version": 1, "track": track}
+    head = {"$schema": SCHEMA, "schema_version": 1, "track": track}
     kept = {key: value for key, value in fields.items() if value not in (None, [], (), {})}
     return to_json({**head, "title": title, **kept})
 

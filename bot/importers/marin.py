@@ -13,7 +13,7 @@ import dataclasses as dc
 import datetime as dt
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -163,17 +163,16 @@ def _name(path: str) -> str:
 
 
 def _submission(
-    found: Iterable[Version],
+    found: Sequence[Version],
     row: Mapping[str, Any],
     origin: Origin,
     doubts: list[tuple[str, str]],
 ) -> Imported:
     """The newest of the versions of one path as a submission; `row` is its row on the site."""
-    ordered = sorted(
-        found, key=lambda v: (v.age, _agreement(v, row), v.blob or ""), reverse=True
-    )
+    ages = {id(v): (v.age, _agreement(v, row)) for v in found}
+    ordered = sorted(found, key=lambda v: (ages[id(v)], v.blob or ""), reverse=True)
     newest, older = ordered[0], ordered[1:]
-    equal = [v for v in older if (v.age, _agreement(v, row)) == (newest.age, _agreement(newest, row))]
+    equal = [v for v in older if ages[id(v)] == ages[id(newest)]]
     if any(_without_prose(v.data) != _without_prose(newest.data) for v in equal):
         doubts.append((
             newest.path,
