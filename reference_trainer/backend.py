@@ -1,0 +1,45 @@
+"""What the loop asks of a backend. Two exist: `torch_backend.engine` and `jax_backend.engine`."""
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import numpy as np
+
+from reference_trainer.devices import Device
+
+# Reads a value that the device may still be computing; reading waits for that value alone.
+Pending = Callable[[], float]
+
+
+class Backend(Protocol):
+    """One model with its optimizer on the devices of this process (and its peers')."""
+
+    kind: str  # "torch" or "jax"
+    device: Device
+    notes: list[str]  # what was detected and why, for the header
+    rank: int  # this process
+    processes: int
+
+    def warm_up(self, rows: np.ndarray, weights: np.ndarray) -> None:
+        """Compile everything for batches of these shapes, leaving the parameters as they are."""
+
+    def train_step(self, rows: np.ndarray, multiplier: float) -> Pending:
+        """One update from this process's rows (count, seq_len + 1); the mean loss of the batch."""
+
+    def evaluate(self, rows: np.ndarray, weights: np.ndarray) -> Pending:
+        """Weighted sum of the losses in nats, of this process's rows."""
+
+    def total(self, values: list[float]) -> list[float]:
+        """Sums over processes. Every process must call it at the same point."""
+
+    def synchronize(self) -> None:
+        """Wait until the devices are idle."""
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Parameters (`param/...`) and optimizer state, whole, on every process."""
+
+    def load(self, state: Mapping[str, np.ndarray]) -> None:
+        """Take a state back. Raises KeyError or ValueError for one that does not fit."""
+
+    def peak_memory_bytes(self) -> int | None:
+        """Most device memory used so far, None where the device does not tell."""

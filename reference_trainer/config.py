@@ -1,0 +1,285 @@
+"""What is trained: model, data, optimizer, schedule, loop. One TOML file, checked on reading.
+
+Units are in the comments beside the fields; `configs/*.toml` give the reasons for the values.
+A wrong key or value raises `ConfigError` with one sentence that names it and the way out.
+"""
+
+import dataclasses as dc
+import difflib
+import pathlib
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+from bot.accounting import Transformer
+from reference_trainer.errors import ConfigError
+
+CONFIGS = pathlib.Path(__file__).parent / "configs"
+
+
+@dc.dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """A decoder-only transformer: RMS norm before each branch, rotary positions, no biases."""
+
+    layers: int
+    hidden: int  # width of the residual stream
+    heads: int  # query heads
+    intermediate: int  # width of the MLP
+    seq_len: int  # tokens in a training sequence
+    vocab: int  # rows of the embedding; the tokenizer's size, padded up to a multiple of 64
+    kv_heads: int = 0  # key and value heads; 0: as many as heads
+    head_dim: int = 0  # 0: hidden / heads
+    gated: bool = True  # MLP: silu(gate) x up; false: squared ReLU
+    tied: bool = False  # the output projection is the embedding
+    norm_weights: bool = True  # RMS norms have a learned scale
+    qk_norm: bool = False  # normalise queries and keys per head
+    rope_theta: float = 10_000.0
+    norm_eps: float = 1e-5
+    init_std: float = 0.02
+
+    @property
+    def key_value_heads(self) -> int:
+        return self.kv_heads or self.heads
+
+    @property
+    def width_of_head(self) -> int:
+        return self.head_dim or self.hidden // self.heads
+
+    def transformer(self) -> Transformer:
+        """The dimensions as the accounting wants them."""
+        return Transformer(
+            layers=self.layers,
+            hidden=self.hidden,
+            intermediate=self.intermediate,
+            heads=self.heads,
+            kv_heads=self.key_value_heads,
+            head_dim=self.width_of_head,
+            vocab=self.vocab,
+            seq_len=self.seq_len,
+            gated=self.gated,
+            tied=self.tied,
+            norm_weights=self.norm_weights,
+            qk_norm=self.qk_norm,
+        )
+
+
+@dc.dataclass(frozen=True, slots=True)
+class DataConfig:
+    """Which tokens, in which order."""
+
+    corpus: str  # a name of `python -m reference_trainer data --list`, or a folder with a manifest
+    val_tokens: int = 0  # score only so many tokens of the validation split; 0: all
+    order: str = "shuffled"  # windows of seq_len: "shuffled" per epoch by seed, or "sequential"
+
+
+@dc.dataclass(frozen=True, slots=True)
+class OptimizerConfig:
+    """AdamW, or Muon for the matrices of the layers with AdamW for the rest."""
+
+    name: str = "adamw"
+    lr: float = 1e-3  # peak learning rate of AdamW
+    beta1: float = 0.9
+    beta2: float = 0.95
+    eps: float = 1e-8
+    weight_decay: float = 0.1  # decoupled, on matrices only
+    clip_norm: float = 0.0  # bound on the global gradient norm; 0: none, saves its reduction
+    muon_lr: float = 0.02  # peak learning rate of the orthogonalised update
+    muon_momentum: float = 0.95
+    muon_weight_decay: float = 0.0
+    newton_schulz_steps: int = 5
+
+
+@dc.dataclass(frozen=True, slots=True)
+class ScheduleConfig:
+    """Multiplier of every learning rate over the run; see `schedule`."""
+
+    kind: str = "cosine"  # "cosine", or "wsd": warm up, stay, decay linearly
+    warmup_steps: int = 0
+    decay_fraction: float = 0.4  # wsd: share of the run spent decaying
+    min_ratio: float = 0.0  # where the multiplier ends
+
+
+@dc.dataclass(frozen=True, slots=True)
+class TrainConfig:
+    """The loop."""
+
+    steps: int
+    batch: int  # sequences in one optimizer step, over all devices
+    micro_batch: int  # sequences at a time on one device; batch is made of several of them
+    eval_every: int = 0  # steps between validations; 0: only before and after
+    log_every: int = 10  # steps between lines with the training loss
+    checkpoint_every: int = 0  # steps between checkpoints; 0: only when stopped
+    precision: str = "auto"  # "auto": bf16, fp16 where there is none, fp32 on CPU
+    compile: bool = True  # torch.compile; JAX always compiles
+    scan_layers: bool = False  # JAX: one compiled layer, less memory and compile time, slower on GPU
+    remat: bool = False  # recompute a layer's activations in the backward pass
+    sharding: str = "data"  # over devices: "data" (whole model on each) or "fsdp"
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Config:
+    """One training run, all of it."""
+
+    name: str
+    description: str
+    model: ModelConfig
+    data: DataConfig
+    train: TrainConfig
+    optimizer: OptimizerConfig = OptimizerConfig()
+    schedule: ScheduleConfig = ScheduleConfig()
+
+    @property
+    def tokens_per_step(self) -> int:
+        return self.train.batch * self.model.seq_len
+
+    @property
+    def total_tokens(self) -> int:
+        return self.tokens_per_step * self.train.steps
+
+
+SECTIONS: dict[str, Any] = {
+    "model": ModelConfig,
+    "data": DataConfig,
+    "train": TrainConfig,
+    "optimizer": OptimizerConfig,
+    "schedule": ScheduleConfig,
+}
+
+
+def config_names() -> list[str]:
+    """The configurations that come with the trainer."""
+    return sorted(path.stem for path in CONFIGS.glob("*.toml"))
+
+
+def load_config(name: str, overrides: Mapping[str, str] | None = None) -> Config:
+    """Read a configuration by name or path; `overrides` maps `section.key` to text.
+
+    Raises ConfigError.
+    """
+    path = pathlib.Path(name) if name.endswith(".toml") else CONFIGS / f"{name}.toml"
+    if not path.is_file():
+        known = ", ".join(config_names())
+        raise ConfigError(f'there is no configuration "{name}"; give a .toml file or one of {known}')
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path.name} is not readable as TOML: {error}") from error
+    for key, text in (overrides or {}).items():
+        _override(data, key, text)
+    return parse_config(data, path.name)
+
+
+def parse_config(data: Mapping[str, Any], where: str) -> Config:
+    """Check a parsed configuration. Raises ConfigError."""
+    known = ("name", "description", *SECTIONS)
+    _refuse_unknown(data, known, where, "")
+    sections = {key: _section(key, data.get(key), where) for key in SECTIONS if key in data}
+    missing = [key for key in ("model", "data", "train") if key not in sections]
+    if missing:
+        raise ConfigError(f"{where}: the section [{missing[0]}] is missing")
+    name, description = data.get("name", where), data.get("description", "")
+    if not isinstance(name, str) or not isinstance(description, str):
+        raise ConfigError(f"{where}: name and description are text")
+    config = Config(name=name, description=description, **sections)
+    check(config)
+    return config
+
+
+def as_dict(config: Config) -> dict[str, Any]:
+    """Plain values, for W&B and results files."""
+    return dc.asdict(config)
+
+
+def _override(data: dict[str, Any], key: str, text: str) -> None:
+    section, _, field = key.partition(".")
+    if section not in SECTIONS or not field:
+        raise ConfigError(f'"{key}" is no setting; write section.key, such as train.steps=100')
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    data.setdefault(section, {})[field] = value
+
+
+def _section(key: str, values: Any, where: str) -> Any:
+    kind = SECTIONS[key]
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"{where}: [{key}] is a table of settings")
+    fields = {field.name: field for field in dc.fields(kind)}
+    _refuse_unknown(values, tuple(fields), where, f"{key}.")
+    checked = {}
+    for name, value in values.items():
+        checked[name] = _value(fields[name].type, value, f"{where}: {key}.{name}")
+    missing = [f.name for f in fields.values() if f.default is dc.MISSING and f.name not in values]
+    if missing:
+        raise ConfigError(f"{where}: {key}.{missing[0]} is missing")
+    return kind(**checked)
+
+
+def _value(kind: Any, value: Any, where: str) -> Any:
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    right = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+    if not right:
+        raise ConfigError(f"{where} is {value!r}, expected {kind.__name__}")
+    return value
+
+
+def _refuse_unknown(data: Mapping[str, Any], known: tuple[str, ...], where: str, path: str) -> None:
+    for key in data:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, 1)
+            hint = f'did you mean "{near[0]}"?' if near else f"known are {', '.join(known)}"
+            raise ConfigError(f'{where}: unknown key "{path}{key}"; {hint}')
+
+
+def check(config: Config) -> None:
+    """Raise ConfigError unless every dimension divides and every choice is known."""
+    model, train = config.model, config.train
+    _positive(model, ("layers", "hidden", "heads", "intermediate", "seq_len", "vocab"), "model")
+    _positive(train, ("steps", "batch", "micro_batch"), "train")
+    _choices(config)
+    if not model.head_dim:
+        _divides(model.hidden, model.heads, "model.hidden", "model.heads")
+    _divides(model.heads, model.key_value_heads, "model.heads", "model.kv_heads")
+    _divides(train.batch, train.micro_batch, "train.batch", "train.micro_batch")
+    if model.width_of_head % 2:
+        raise ConfigError(
+            f"the width of a head is {model.width_of_head}, rotary positions need an even one; "
+            "change model.hidden or model.heads"
+        )
+    if model.vocab % 64:
+        raise ConfigError(
+            f"model.vocab is {model.vocab}, a multiple of 64 keeps matrix units busy; "
+            f"write {-(-model.vocab // 64) * 64}"
+        )
+    if config.schedule.warmup_steps > train.steps:
+        raise ConfigError(
+            f"schedule.warmup_steps is {config.schedule.warmup_steps} of train.steps {train.steps}; "
+            "it must be no more than all of them"
+        )
+
+
+def _choices(config: Config) -> None:
+    for value, choices, where in (
+        (config.data.order, ("shuffled", "sequential"), "data.order"),
+        (config.schedule.kind, ("cosine", "wsd"), "schedule.kind"),
+        (config.train.precision, ("auto", "bf16", "fp16", "fp32"), "train.precision"),
+        (config.train.sharding, ("data", "fsdp"), "train.sharding"),
+        (config.optimizer.name, ("adamw", "muon"), "optimizer.name"),
+    ):
+        if value not in choices:
+            raise ConfigError(f'{where} is "{value}", expected one of {", ".join(choices)}')
+
+
+def _positive(section: Any, names: tuple[str, ...], where: str) -> None:
+    for name in names:
+        if getattr(section, name) < 1:
+            raise ConfigError(f"{where}.{name} is {getattr(section, name)}, expected at least 1")
+
+
+def _divides(whole: int, part: int, whole_name: str, part_name: str) -> None:
+    if part < 1 or whole % part:
+        raise ConfigError(
+            f"{whole_name} is {whole} and {part_name} is {part}; the second must divide the first"
+        )

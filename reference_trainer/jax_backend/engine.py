@@ -1,0 +1,167 @@
+"""One training step in JAX on the devices at hand: CPU, GPU or TPU, one host or many."""
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from reference_trainer.backend import Pending
+from reference_trainer.config import Config
+from reference_trainer.devices import choose_precision, describe
+from reference_trainer.errors import TrainerError
+from reference_trainer.initial import initial_values
+from reference_trainer.jax_backend import step
+from reference_trainer.jax_backend.model import Attention
+from reference_trainer.jax_backend.optimizers import Optimizer, build
+
+MakeLosses = Callable[[Config, Any, Attention], step.Losses]
+MakeOptimizer = Callable[[Config, Any], Optimizer]
+InitialValues = Callable[[Config, int], Mapping[str, np.ndarray]]
+
+
+def reference_optimizer(config: Config, dtype: Any) -> Optimizer:
+    return build(config.optimizer, dtype)
+
+
+def reference_values(config: Config, seed: int) -> Mapping[str, np.ndarray]:
+    return initial_values(config.model, seed)
+
+
+class JaxBackend:
+    """See `reference_trainer.backend.Backend`. The three functions make another model or
+    optimizer out of this one without touching the loop; the starter file uses them."""
+
+    kind = "jax"
+
+    def __init__(
+        self,
+        config: Config,
+        seed: int,
+        make_losses: MakeLosses = step.reference_losses,
+        make_optimizer: MakeOptimizer = reference_optimizer,
+        values: InitialValues = reference_values,
+    ) -> None:
+        self.config, self.notes = config, []
+        self._find_devices()
+        self.dtype = step.DTYPES[self.device.precision]
+        attend, why = step.choose_attention(config, self.platform, self.dtype, self.mesh)
+        self.notes.append(f"attention: {why}")
+        self.losses = make_losses(config, self.dtype, attend)
+        self.optimizer = make_optimizer(config, self.dtype)
+        self.micro_batches = config.train.batch // (config.train.micro_batch * self.device.world)
+        params = {n: np.asarray(v) for n, v in values(config, seed).items()}
+        shapes = jax.eval_shape(self._start, params)
+        self.where = step.shardings(self.mesh, shapes, config.train.sharding)
+        self._state = jax.jit(self._start, out_shardings=self.where)(params)
+        self._step: Any = None
+        self._evaluate = jax.jit(step.evaluation(self.losses))
+
+    def _start(self, params: Any) -> dict[str, Any]:
+        return {"param": params, "optimizer": self.optimizer.init(params)}
+
+    def _find_devices(self) -> None:
+        if "JAX_COORDINATOR_ADDRESS" in os.environ and not jax.distributed.is_initialized():
+            jax.distributed.initialize()
+        devices = jax.devices()
+        first, self.platform = devices[0], devices[0].platform
+        if self.platform not in ("cpu", "gpu", "tpu"):
+            raise TrainerError(f"JAX runs on {self.platform} here; use a CPU, GPU or TPU build")
+        name = "cpu" if self.platform == "cpu" else first.device_kind
+        precision, why = choose_precision(
+            self.config.train.precision, self.platform != "cpu", False, name
+        )
+        self.notes.append(f"precision: {why}")
+        self.rank, self.processes = jax.process_index(), jax.process_count()
+        self.mesh = Mesh(np.array(devices), ("data",))
+        software = {"jax": jax.__version__, "jaxlib": jax.lib.__version__}
+        self.device = describe(name, len(devices), precision, None, software)
+
+    # ---- what the loop calls ---------------------------------------------------------------
+
+    def warm_up(self, rows: np.ndarray, weights: np.ndarray) -> None:
+        if self._step is None:
+            self._step = step.compile_step(
+                self.config, self.mesh, self.platform, self.dtype, self.losses, self.optimizer,
+                self._state, self.micro_batches,
+            )
+            self._check_memory()
+        self.evaluate(rows[: len(weights)], weights)()
+
+    def _check_memory(self) -> None:
+        analysis, available = self._step.memory_analysis(), self.device.memory_bytes
+        if analysis is None or available is None or self.platform == "cpu":
+            return
+        needed = analysis.argument_size_in_bytes + analysis.temp_size_in_bytes
+        if needed > available:
+            raise TrainerError(
+                f"the step needs {needed / 2**30:.1f} GiB on each device, {self.device.name} has "
+                f"{available / 2**30:.1f}; lower train.micro_batch or set train.remat = true"
+            )
+
+    def train_step(self, rows: np.ndarray, multiplier: float) -> Pending:
+        if self._step is None:
+            self.warm_up(rows, np.ones((len(rows), rows.shape[1] - 1), np.float32))
+        # Micro-batch m takes the rows m, m + M, ...: each device then finds its own rows at home.
+        shaped = rows.reshape(-1, self.micro_batches, rows.shape[1]).swapaxes(0, 1)
+        batch = self._spread(np.ascontiguousarray(shaped), PartitionSpec(None, "data"))
+        self._state, loss = self._step(self._state, batch, jnp.float32(multiplier))
+        return lambda: float(loss)
+
+    def evaluate(self, rows: np.ndarray, weights: np.ndarray) -> Pending:
+        by_row = PartitionSpec("data")
+        nats = self._evaluate(
+            self._state["param"], self._spread(rows, by_row), self._spread(weights, by_row)
+        )
+        # Already a sum over all processes; the loop adds processes up.
+        return lambda: float(nats) / self.processes
+
+    def _spread(self, array: np.ndarray, spec: PartitionSpec) -> jax.Array:
+        return jax.make_array_from_process_local_data(NamedSharding(self.mesh, spec), array)
+
+    def total(self, values: list[float]) -> list[float]:
+        if self.processes == 1:
+            return values
+        from jax.experimental import multihost_utils
+
+        gathered = multihost_utils.process_allgather(np.array(values, np.float32))
+        return np.asarray(gathered, np.float64).sum(axis=0).tolist()
+
+    def synchronize(self) -> None:
+        jax.block_until_ready(self._state)
+
+    def peak_memory_bytes(self) -> int | None:
+        stats = jax.local_devices()[0].memory_stats()
+        return stats.get("peak_bytes_in_use") if stats else None
+
+    # ---- checkpoints -----------------------------------------------------------------------
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {name: self._whole(leaf) for name, leaf in _flat(self._state)}
+
+    def _whole(self, leaf: jax.Array) -> np.ndarray:
+        if self.processes > 1:
+            from jax.experimental import multihost_utils
+
+            return np.asarray(multihost_utils.process_allgather(leaf, tiled=True))
+        return np.asarray(leaf)
+
+    def load(self, state: Mapping[str, np.ndarray]) -> None:
+        leaves = []
+        for (name, leaf), where in zip(_flat(self._state), jax.tree.leaves(self.where), strict=True):
+            if state[name].shape != leaf.shape:
+                raise ValueError(f"has shape {state[name].shape}, expected {leaf.shape}")
+            array = np.asarray(state[name], leaf.dtype)
+            leaves.append(
+                jax.make_array_from_callback(array.shape, where, lambda i, a=array: a[i])
+            )
+        self._state = jax.tree.unflatten(jax.tree.structure(self._state), leaves)
+
+
+def _flat(tree: Any) -> list[tuple[str, jax.Array]]:
+    """Leaves with names such as `param/embed` and `optimizer/mean/embed`."""
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    return [("/".join(str(key.key) for key in path), leaf) for path, leaf in leaves]
