@@ -69,6 +69,10 @@ class Standing:
     record_costs: tuple[float, ...] = ()
     baseline: str | None = None
     baseline_costs: tuple[float, ...] = ()
+    record_values: tuple[float, ...] = ()
+    """Quality of the record's runs, for rules that weigh quality against cost."""
+    record_code: frozenset[str] = frozenset()
+    """Source hashes of the record's runs, where they are known."""
 
 
 @dc.dataclass(frozen=True, slots=True)

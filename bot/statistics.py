@@ -320,7 +320,7 @@ def _compare(
     pairs: Mapping[RunKey, str],
 ) -> Baseline:
     # A baseline that stops at another step, or that logs no such metric, is taken at its own.
-    own_step = None if track.cost.metric == "steps" else step
+    own_step = _shared_end(baseline) if track.common_stop_step else step
     shared = loss_key if any(loss_key in run.history for run in baseline) else None
     other = select(baseline, track, step=own_step, loss_key=shared)
     theirs = Sample(tuple(k.cost for k in other.kept if k.cost is not None))
@@ -340,6 +340,12 @@ def _compare(
     elif comparison is not None and comparison.p is not None:
         passes = comparison.p < track.significance.alpha
     return Baseline(quality, theirs, comparison, pairwise, passes, other.excluded)
+
+
+def _shared_end(runs: Sequence[Run]) -> int | None:
+    """The step at which all runs end, also where that is short of the stated total; else None."""
+    ends = {run.step for run in runs}
+    return ends.pop() if len(ends) == 1 else None
 
 
 def _paired(

@@ -23,7 +23,7 @@ def _sentences(s: Summary) -> Iterator[str]:
     if s.cost.values and s.cost_metric != "steps":
         yield f"{s.cost_metric}: {_spread(s.cost.values)}."
     elif s.time.values:
-        yield f"Time: {_spread(s.time.values)} s."
+        yield f"time_s: {_spread(s.time.values)}."
     if s.baseline is not None:
         yield from _baseline(s, s.baseline)
     for item in s.excluded:
@@ -37,8 +37,8 @@ def _what(s: Summary) -> str:
     runs = "1 run" if m.n == 1 else f"{m.n} runs"
     at = f" at step {s.step}" if s.step is not None else ""
     bounds = sig.interval(m)
-    half = f" ± {_short((bounds[1] - bounds[0]) / 2)}" if bounds else ""
     decimals = _decimals((bounds[1] - bounds[0]) / 2) if bounds else 4
+    half = f" ± {(bounds[1] - bounds[0]) / 2:.{decimals}f}" if bounds else ""
     return f"{runs}{at}, mean {m.mean:.{decimals}f}{half}"
 
 
@@ -119,8 +119,9 @@ def _baseline(s: Summary, b: Baseline) -> Iterator[str]:
 
 def _spread(values: tuple[float, ...]) -> str:
     m = sig.Moments.of(values)
-    sd = f" (sd {_short(m.sd)})" if m.sd else ""
-    return f"mean {m.mean:.7g}{sd} over {m.n}"
+    if m.n == 1:
+        return f"{m.mean:.7g}"
+    return f"mean {m.mean:.7g}, sd {m.sd:.3g}, {m.n} runs"
 
 
 def _p(p: float) -> str:
@@ -132,8 +133,8 @@ def _short(value: float) -> str:
 
 
 def _decimals(half: float) -> int:
-    """Decimals so that the mean shows one digit more than its uncertainty's first."""
-    for decimals in range(2, 9):
+    """Decimals that show the uncertainty's first digit; losses have four at least."""
+    for decimals in range(4, 9):
         if half >= 10.0 ** -decimals:
             return decimals
     return 8
