@@ -118,6 +118,7 @@ def environment(custom: Path | None) -> ImmutableSandboxedEnvironment:
     env.filters["code"] = lambda value, longest=text.LONGEST: Safe(text.code(value, longest))
     env.filters["number"] = number
     env.filters["rule_page"] = lambda rule: Safe(re.sub(r"[^a-z0-9-]", "", str(rule)))
+    env.filters["now_is"] = lambda words: str(words).replace("would be", "is", 1)
     env.filters["short"] = lambda sha: Safe(text.code(str(sha)[:7]))
     return env
 

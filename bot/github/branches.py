@@ -1,0 +1,86 @@
+"""Commits and pull requests by the bot, through git data alone.
+
+A branch is only ever moved forwards, and a commit is made on the tree that was read, so two writers
+cannot overwrite one another: the second is refused by GitHub and starts again from what is there.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+
+from github import GithubException, InputGitTreeElement, UnknownObjectException
+from github.GitCommit import GitCommit
+from github.PullRequest import PullRequest
+from github.Repository import Repository
+
+from bot.github.client import Door
+
+_TRIES = 5
+Edit = Callable[[str | None], Mapping[str, bytes]]
+
+
+class Conflict(RuntimeError):
+    """Somebody else kept writing; nothing was lost, the command can be given again."""
+
+
+def tip(repo: Repository, branch: str) -> str | None:
+    """The commit of a branch, or None where there is no such branch."""
+    try:
+        return repo.get_git_ref(f"heads/{branch}").object.sha
+    except UnknownObjectException:
+        return None
+
+
+def commit(
+    repo: Repository, branch: str, edit: Edit, message: str, start: str | None = None
+) -> str | None:
+    """Commit what `edit` returns for the current tip: path -> bytes. Returns the new commit.
+
+    `edit` gets the tip (None for a branch that is not there yet) and returns no files when there is
+    nothing left to do; then None is returned. `start` is the parent of a new branch; without it a
+    new branch has no parent. Raises Conflict when others write faster.
+    """
+    for _ in range(_TRIES):
+        old = tip(repo, branch)
+        files = edit(old)
+        if not files:
+            return None
+        made = _commit_object(repo, old or start, files, message)
+        try:
+            if old is None:
+                repo.create_git_ref(f"refs/heads/{branch}", made.sha)
+            else:
+                repo.get_git_ref(f"heads/{branch}").edit(made.sha, force=False)
+            return str(made.sha)
+        except GithubException as error:
+            # 422: the branch was made or moved meanwhile; look again
+            if error.status not in (409, 422):
+                raise
+    raise Conflict(f"the branch {branch} kept moving; try again")
+
+
+def _commit_object(
+    repo: Repository, parent: str | None, files: Mapping[str, bytes], message: str
+) -> GitCommit:
+    elements = [
+        InputGitTreeElement(path, "100644", "blob", sha=_blob(repo, content))
+        for path, content in sorted(files.items())
+    ]
+    if parent is None:
+        return repo.create_git_commit(message, repo.create_git_tree(elements), [])
+    above = repo.get_git_commit(parent)
+    base = repo.get_git_tree(above.tree.sha)
+    return repo.create_git_commit(message, repo.create_git_tree(elements, base), [above])
+
+
+def _blob(repo: Repository, content: bytes) -> str:
+    return str(repo.create_git_blob(base64.b64encode(content).decode(), "base64").sha)
+
+
+def open_pull(door: Door, branch: str, base: str, title: str, body: str) -> PullRequest:
+    """The open pull request of one of our branches, made when there is none yet."""
+    owner = door.name.split("/")[0]
+    for pull in door.repo.get_pulls(state="open", head=f"{owner}:{branch}"):
+        return pull
+    return door.repo.create_pull(base=base, head=branch, title=title, body=body)

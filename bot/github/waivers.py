@@ -1,0 +1,67 @@
+"""What a maintainer accepted, read back from our own comments and applied to a verdict.
+
+The record of an acceptance is our answer to `/accept`: a comment that only this bot can write, with
+rule, commit and reason in its second line. It holds for that commit alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import json
+from collections.abc import Iterable, Mapping
+
+from bot.github.commands import acceptable
+from bot.github.threads import REPLY
+from bot.rules import catalogue
+from bot.verdict import Level, Verdict, status_of
+
+ACCEPT = "<!-- speedrun:accept "
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Waiver:
+    """One acceptance."""
+
+    rule: str
+    sha: str
+    by: str
+    reason: str
+
+    def marker(self) -> str:
+        """The hidden line that records it; no text in it can end the HTML comment."""
+        text = json.dumps(dc.asdict(self), sort_keys=True)
+        for char in "<>-":
+            text = text.replace(char, f"\\u{ord(char):04x}")
+        return f"{ACCEPT}{text} -->"
+
+
+def read_waivers(bodies: Iterable[str], sha: str) -> dict[str, Waiver]:
+    """Rule -> acceptance for one commit, from the bodies of our own comments."""
+    found: dict[str, Waiver] = {}
+    for body in bodies:
+        lines = body.split("\n", 2)
+        if len(lines) < 2 or not lines[0].startswith(REPLY) or not lines[1].startswith(ACCEPT):
+            continue
+        waiver = Waiver(**json.loads(lines[1].removeprefix(ACCEPT).removesuffix(" -->")))
+        if waiver.sha == sha and waiver.rule in catalogue() and acceptable(waiver.rule):
+            found[waiver.rule] = waiver
+    return found
+
+
+def apply_waivers(verdict: Verdict, waivers: Mapping[str, Waiver]) -> Verdict:
+    """The verdict with accepted findings as notes, and who accepted them."""
+    rules = {f.rule for f in verdict.findings if f.level is not Level.NOTE} & set(waivers)
+    if not rules:
+        return verdict
+    findings = tuple(
+        dc.replace(f, level=Level.NOTE) if f.rule in rules else f for f in verdict.findings
+    )
+    accepted = {
+        rule: f"{waivers[rule].reason} ({waivers[rule].by})" for rule in sorted(rules)
+    }
+    return dc.replace(
+        verdict,
+        findings=findings,
+        status=status_of(findings),
+        accepted={**verdict.accepted, **accepted},
+    )
