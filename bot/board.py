@@ -113,7 +113,8 @@ def describe_place(
     elif gap is not None:
         better = gap < 0 if track.cost.goal == "min" else gap > 0
         side = "better than" if better else "behind"
-        parts.append(f"{_amount(gap, track.cost)} {side} the record" if gap else "level with it")
+        size = f"{_amount(gap, track.cost)} {side}" if gap else "level with"
+        parts.append(f"{size} the record")
     return ", ".join(parts)
 
 

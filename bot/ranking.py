@@ -33,7 +33,8 @@ from bot.board import Board, Entry, Placement, Progress, Unranked, describe_plac
 from bot.case import Standing
 from bot.pareto import dominators, finite, frontier
 from bot.progression import Dated, RecordStep, progression
-from bot.track import Axis, Track
+from bot.significance import reaches, welch
+from bot.track import Axis, Track, TrackError
 from bot.verdict import Point, Status, Verdict
 
 __all__ = [
@@ -99,7 +100,7 @@ def _admit(
     if verdict.status not in RANKED:
         yield Unranked(verdict, None, f"its status is {verdict.status}")
         return
-    of = {r["submission"]: r["of"] for r in track.raw.get("retimings", ())}.get(verdict.submission)
+    of = {submission: of for submission, of, _ in _listed(track)}.get(verdict.submission)
     if of is not None:
         yield Unranked(verdict, None, f"it is the official re-timing of {of}")
         return
@@ -154,22 +155,33 @@ def _progress(point: Point, track: Track) -> Progress | None:
     return Progress(ratio, (interval[0], interval[1]) if whole and interval else None, due)
 
 
+def _listed(track: Track) -> tuple[tuple[str, str, str], ...]:
+    """The official re-timings of a track file: (submission, re-timing of which, date).
+
+    Written as `[[retimings]] submission = "...", of = "...", date = 2025-05-24`.
+    """
+    listed = track.raw.get("retimings", ())
+    try:
+        return tuple((str(r["submission"]), str(r["of"]), str(r["date"])) for r in listed)
+    except (KeyError, TypeError) as error:
+        raise TrackError(
+            f"{track.path}: a re-timing needs submission, of and date, not {error}"
+        ) from error
+
+
 def _retimings(
     verdicts: Iterable[Verdict], track: Track
 ) -> Mapping[str, tuple[tuple[str, float], ...]]:
-    """Submission -> its official re-timings, (date, cost) in order of time.
-
-    A track file lists them: `[[retimings]] submission = "...", of = "...", date = 2025-05-24`.
-    """
-    listed = track.raw.get("retimings", ())
+    """Submission -> its official re-timings, (date, cost) in order of time."""
+    listed = _listed(track)
     if not listed:
         return {}
     costs = {v.submission: v.points[0].cost for v in verdicts if v.points}
     found: dict[str, list[tuple[str, float]]] = {}
-    for item in listed:
-        cost = costs.get(item["submission"])
+    for submission, of, date in listed:
+        cost = costs.get(submission)
         if finite(cost):
-            found.setdefault(item["of"], []).append((str(item["date"]), cost))
+            found.setdefault(of, []).append((date, cost))
     return {of: tuple(sorted(items)) for of, items in found.items()}
 
 
@@ -223,32 +235,34 @@ def _ties(better: _Row, worse: _Row, track: Track) -> bool:
         return True
     if track.significance.test == "none" or track.objective == "baseline":
         return False
-    p = _welch(_spread(better), _spread(worse))
+    if track.cost.step is not None and track.significance.threshold is not None:
+        return not _steps_apart(better, worse, track.cost.step, track.significance.threshold)
+    costs = _spread(better), _spread(worse)
+    if min(map(len, costs)) < 2:
+        return False
+    p = welch(*costs, track.cost.goal).p
     return p is not None and p >= track.significance.alpha
 
 
-def _spread(row: _Row) -> tuple[int, float, float] | None:
-    """(n, mean, sd) of the costs of the runs behind a row; None where a re-timing replaces them."""
-    cost = (row.point.statistics or {}).get("cost") or {}
-    n, mean, sd = cost.get("n"), cost.get("mean"), cost.get("sd")
-    if row.shown != row.cost or not (finite(n) and finite(mean) and finite(sd)) or n < 2:
-        return None
-    return int(n), mean, sd
+def _spread(row: _Row) -> tuple[float, ...]:
+    """The costs of the runs behind a row; none where an official re-timing replaces them."""
+    return _values(row.point) if row.shown == row.cost else ()
 
 
-def _welch(a: tuple[int, float, float] | None, b: tuple[int, float, float] | None) -> float | None:
-    """One-sided p of Welch's test (Welch 1947) that the two means differ the way they do."""
-    if a is None or b is None:
-        return None
-    va, vb = a[2] ** 2 / a[0], b[2] ** 2 / b[0]
-    if va + vb == 0:
-        return 0.0
-    # Imported here: a board without spreads must not wait for scipy.
-    from scipy.special import stdtr
+def _values(point: Point) -> tuple[float, ...]:
+    """The costs of single runs, as the statistics of a point list them."""
+    cost = (point.statistics or {}).get("cost") or {}
+    return tuple(v for v in cost.get("values") or () if finite(v))
 
-    t = abs(a[1] - b[1]) / math.sqrt(va + vb)
-    df = (va + vb) ** 2 / (va**2 / (a[0] - 1) + vb**2 / (b[0] - 1))
-    return float(stdtr(df, -t))
+
+def _steps_apart(better: _Row, worse: _Row, worth: float, threshold: float) -> bool:
+    """The steps track's pairwise rule: (loss gained + worth x steps saved) / sqrt(1/n + 1/m).
+
+    `worth` is in loss for 100 steps; both numbers stand in the track file.
+    """
+    n, m = ((row.point.statistics or {}).get("n") or 1 for row in (better, worse))
+    gain = worse.quality - better.quality + worth / 100 * (worse.cost - better.cost)
+    return reaches(gain / math.sqrt(1 / n + 1 / m), threshold)
 
 
 # ---- Quality bands ----------------------------------------------------------------------------
@@ -334,8 +348,7 @@ def _is_baseline(entry: Entry, track: Track) -> bool:
 
 
 def _run_costs(entry: Entry) -> tuple[float, ...]:
-    cost = (entry.point.statistics or {}).get("cost") or {}
-    values = tuple(v for v in cost.get("values") or () if finite(v))
+    values = _values(entry.point)
     return values if values and entry.shown_cost == entry.cost else (entry.shown_cost,)
 
 
