@@ -1,1 +1,204 @@
-"""Part of the bot."""
+"""Evidence: the runs of a submission, the same `Run` from every source.
+
+    evidence = gather(submission, folder, track)             # with W&B, where it is linked
+    evidence = gather(submission, folder, track, online=None, snapshots=Snapshots(path))
+
+One module a source (`wandb_online`, `wandb_offline`, `training_log`, `results_file`) and
+`snapshot`; each is imported when a submission needs it. Only `wandb_client` uses the network.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Protocol
+
+from bot.case import RunEvidence, Unlisted
+from bot.rules import finding
+from bot.run import Run
+from bot.submission import Folder, RunSpec, Submission
+from bot.track import Keys, Track
+from bot.verdict import Finding
+
+if TYPE_CHECKING:
+    from bot.evidence.links import RunRef
+    from bot.evidence.snapshot import Snapshots
+    from bot.evidence.wandb_online import Fetched
+
+
+class Fetcher(Protocol):
+    """What reads linked runs: `bot.evidence.wandb_online.WandbFetcher`."""
+
+    def fetch(
+        self, refs: Sequence[RunRef], keys: Keys, *, code: str | None = None
+    ) -> Mapping[RunRef, Fetched]:
+        """Every run of `refs`, or why there is none. Never raises."""
+
+    def unlisted(self, listed: Mapping[RunRef, Run], keys: Keys) -> tuple[Unlisted, ...]:
+        """Runs of the same configuration in the same projects that are not listed."""
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was gathered: one entry a `RunSpec`, in their order, and the open drawer."""
+
+    runs: tuple[RunEvidence, ...]
+    unlisted: tuple[Unlisted, ...] = ()
+
+
+class _FromEnvironment:
+    """Stands for a fetcher with the key of the environment, made when a link needs it."""
+
+
+ENVIRONMENT = _FromEnvironment()
+
+
+def gather(
+    submission: Submission,
+    folder: Folder,
+    track: Track,
+    *,
+    online: Fetcher | _FromEnvironment | None = ENVIRONMENT,
+    snapshots: Snapshots | None = None,
+) -> Evidence:
+    """Read the evidence of every run of `submission`. Never raises on what it holds.
+
+    With `online` None nothing goes over the network: linked runs come from `snapshots`, and where
+    there is none the rule `evidence-unavailable` says that the evidence is not at hand.
+    """
+    linked = [spec for spec in submission.runs if _is_link(spec)]
+    remote, unlisted = _linked(linked, submission, track, online, snapshots) if linked else ({}, ())
+    gathered = tuple(
+        remote[spec] if spec in remote else _from_folder(spec, folder, track)
+        for spec in submission.runs
+    )
+    return Evidence(gathered, unlisted)
+
+
+def _is_link(spec: RunSpec) -> bool:
+    return spec.source == "wandb" and not spec.target.lower().endswith(".wandb")
+
+
+def _linked(
+    specs: Sequence[RunSpec],
+    submission: Submission,
+    track: Track,
+    online: Fetcher | _FromEnvironment | None,
+    snapshots: Snapshots | None,
+) -> tuple[dict[RunSpec, RunEvidence], tuple[Unlisted, ...]]:
+    """The runs behind the links. One listed twice is fetched once and counted once."""
+    from bot.evidence.links import LinkProblem, parse_link
+
+    refs: dict[RunSpec, RunRef] = {}
+    found: dict[RunSpec, RunEvidence] = {}
+    for spec in specs:
+        parsed = parse_link(spec.target)
+        if isinstance(parsed, LinkProblem):
+            found[spec] = _problem(spec, *parsed)
+        else:
+            refs[spec] = parsed
+    unlisted: tuple[Unlisted, ...] = ()
+    if online is None:
+        for spec, ref in refs.items():
+            found[spec] = _from_snapshot(spec, ref, snapshots)
+    elif refs:
+        fetcher = _from_environment() if isinstance(online, _FromEnvironment) else online
+        fetched = fetcher.fetch(list(refs.values()), track.keys, code=_code(submission, track))
+        found |= {spec: _online(spec, fetched[ref]) for spec, ref in refs.items()}
+        runs = {ref: fetched[ref].run for ref in refs.values()}
+        read = {ref: run for ref, run in runs.items() if run is not None}
+        unlisted = fetcher.unlisted(read, track.keys) if submission.path else ()
+    return found, unlisted
+
+
+def _from_environment() -> Fetcher:
+    from bot.evidence.wandb_online import WandbFetcher
+
+    return WandbFetcher.from_environment()
+
+
+def _code(submission: Submission, track: Track) -> str | None:
+    """The name of the source file that the runs should hold, where one is asked for."""
+    if submission.code_path is not None:
+        return PurePosixPath(submission.code_path).name
+    return "" if track.code_required or submission.code_commit else None
+
+
+def _online(spec: RunSpec, fetched: Fetched) -> RunEvidence:
+    if fetched.run is not None:
+        return _read(spec, (fetched.run,))
+    failure = fetched.failure
+    assert failure is not None
+    return _problem(spec, failure.rule, failure.message, failure.fix)
+
+
+def _from_snapshot(spec: RunSpec, ref: RunRef, snapshots: Snapshots | None) -> RunEvidence:
+    from bot.evidence.snapshot import SnapshotError
+
+    try:
+        run = None if snapshots is None else snapshots.latest(ref)
+    except (SnapshotError, OSError) as error:
+        reason = str(error) if isinstance(error, SnapshotError) else "it cannot be read"
+        return _problem(spec, "evidence-unavailable", f"the run's snapshot: {reason}")
+    if run is None:
+        message = "the evidence is not at hand: W&B was not asked and there is no snapshot"
+        return _problem(spec, "evidence-unavailable", message, "run without --offline")
+    return _read(spec, (run,))
+
+
+def _from_folder(spec: RunSpec, folder: Folder, track: Track) -> RunEvidence:
+    """The runs of a file that lies in the submission's folder."""
+    name = str(PurePosixPath(spec.target))
+    data = folder.files.get(name)
+    if data is None:
+        why = folder.skipped.get(name, "it is not in the submission's folder")
+        message = f'the file "{spec.target[:200]}" was not read: {why}'
+        return _problem(spec, "schema", message, "name a file that lies beside submission.json")
+    shown = folder.full(name)
+    if name.lower().endswith(".wandb"):
+        return _offline(spec, data, shown, track)
+    if spec.source == "results":
+        return _results(spec, data, shown)
+    from bot.evidence.training_log import read_log
+
+    runs = read_log(data, shown)
+    if not runs:
+        return _problem(spec, "metric-missing", f"{shown} holds no line with a step and a loss")
+    return _read(spec, runs)
+
+
+def _offline(spec: RunSpec, data: bytes, shown: str, track: Track) -> RunEvidence:
+    from bot.evidence.snapshot import restrict
+    from bot.evidence.wandb_offline import OfflineFileError, read_offline
+
+    try:
+        return _read(spec, (restrict(read_offline(data, shown, track.keys)),))
+    except OfflineFileError as error:
+        return _problem(spec, "metric-missing", str(error), "add the run's .wandb file as it is")
+
+
+def _results(spec: RunSpec, data: bytes, shown: str) -> RunEvidence:
+    from bot.evidence.results_file import is_results, read_results
+    from bot.jsonfile import read_json
+
+    document = read_json(data, shown)
+    if document.problems:
+        return RunEvidence(spec, problems=document.problems)
+    if not is_results(document.value):
+        return _problem(spec, "schema", f"{shown} is not a results file")
+    return _read(spec, tuple(run.to_run() for run in read_results(document)))
+
+
+def _read(spec: RunSpec, runs: tuple[Run, ...]) -> RunEvidence:
+    """The evidence of runs that were read; the seed of the entry counts where the run has none."""
+    if spec.seed is not None:
+        runs = tuple(dc.replace(r, seed=spec.seed) if r.seed is None else r for r in runs)
+    return RunEvidence(spec, runs)
+
+
+def _problem(spec: RunSpec, rule: str, message: str, fix: str | None = None) -> RunEvidence:
+    target = spec.target[:500]
+    fields: dict[str, Any] = {"pointer": spec.pointer or None, "run": target, "fix": fix}
+    found: Finding = finding(rule, message, claimed=target, **fields)
+    return RunEvidence(spec, problems=(found,))

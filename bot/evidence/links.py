@@ -1,0 +1,144 @@
+"""Links to W&B as people paste them, reduced to entity, project and run id.
+
+`parse_link` takes the page of a run in every form that the web interface gives, a path
+`ENTITY/PROJECT/runs/ID`, and the newer host; anything else gives a `LinkProblem` with the rule that
+it does not meet. The host of a link is compared and then forgotten: no request ever goes to it.
+"""
+
+from __future__ import annotations
+
+import re
+import urllib.parse
+from typing import NamedTuple
+
+MAX_LINK = 512
+# Host -> the path under which W&B lies there.
+HOSTS = {
+    "wandb.ai": "",
+    "www.wandb.ai": "",
+    "app.wandb.ai": "",
+    "forge.coreweave.com": "/wandb",
+}
+_NAME = r"[A-Za-z0-9_][A-Za-z0-9_. -]{0,127}"
+_PATH = re.compile(
+    rf"/(?P<entity>{_NAME})/(?P<project>{_NAME})/runs/(?P<id>[A-Za-z0-9_-]{{1,128}})"
+    r"(?:/[A-Za-z0-9_./ -]{0,200})?/?",
+    re.ASCII,
+)
+_BARE = re.compile(rf"(?P<entity>{_NAME})/(?P<project>{_NAME})/(?:runs/)?(?P<id>[A-Za-z0-9_-]+)")
+_REPORT = re.compile(r"(?:/[^/]+){1,2}/reports/[^/]+/?|/links/[^/]+/[^/]+/?")
+_FORM = "https://wandb.ai/ENTITY/PROJECT/runs/ID"
+
+
+class RunRef(NamedTuple):
+    """One run on W&B."""
+
+    entity: str
+    project: str
+    id: str
+
+    @property
+    def url(self) -> str:
+        """The canonical address of the run's page."""
+        project = urllib.parse.quote(self.project)
+        return f"https://wandb.ai/{self.entity}/{project}/runs/{self.id}"
+
+    @property
+    def path(self) -> str:
+        """`ENTITY/PROJECT/ID`, as the client takes it."""
+        return f"{self.entity}/{self.project}/{self.id}"
+
+
+class LinkProblem(NamedTuple):
+    """Why a text is no link to a run: the rule it does not meet, in a sentence, and the remedy."""
+
+    rule: str
+    message: str
+    fix: str
+
+
+def parse_link(text: object) -> RunRef | LinkProblem:
+    """The run that `text` points to, or why it does not point to one. Never raises."""
+    if not isinstance(text, str) or not text.strip():
+        return _not_a_run("there is no link")
+    text = text.strip()
+    if len(text) > MAX_LINK:
+        return _not_a_run(f"the link has {len(text)} characters, more than {MAX_LINK}")
+    if not text.isascii() or not text.isprintable() or "\\" in text:
+        return _not_a_run("the link holds characters that a W&B address does not have")
+    if "://" not in text and (bare := _BARE.fullmatch(text)) and text.count("/") <= 3:
+        host = bare["entity"].lower()
+        if "." not in host:
+            return _checked(bare) or _not_a_run(f'"{text}" is no path of a run')
+    if "://" not in text:
+        text = f"https://{text}"
+    return _parse_url(text)
+
+
+def _parse_url(text: str) -> RunRef | LinkProblem:
+    try:
+        url = urllib.parse.urlsplit(text)
+        host, port = (url.hostname or "").lower(), url.port
+    except ValueError:
+        return _not_a_run("the link is not an address")
+    if url.scheme not in ("http", "https"):
+        return _not_a_run(f'"{url.scheme}://" is a storage path, not the page of a run')
+    if not host:
+        return _not_a_run(f'"{text[:100]}" is a path, not the page of a run')
+    if host not in HOSTS or port not in (None, 80, 443) or "@" in url.netloc:
+        shown = url.netloc.rpartition("@")[2][:100]
+        message = f'the link leads to "{shown}", expected wandb.ai'
+        return LinkProblem("host-not-allowed", message, f"link the run's page: {_FORM}")
+    prefix = HOSTS[host]
+    path = urllib.parse.unquote(url.path)
+    if not path.startswith(prefix):
+        return _not_a_run(f"the page lies outside {host}{prefix}")
+    path = path.removeprefix(prefix)
+    match = _PATH.fullmatch(path)
+    found = _checked(match) if match is not None else None
+    return found or _not_a_run(_page_kind(path))
+
+
+def _checked(match: re.Match[str]) -> RunRef | None:
+    """The run of a match; None where a part could be read as a relative path or has odd spaces."""
+    parts = [match[name] for name in ("entity", "project", "id")]
+    odd = any(".." in part or part == "." or part != part.strip() for part in parts)
+    return None if odd or " " in parts[0] else RunRef(*parts)
+
+
+def _page_kind(path: str) -> str:
+    """What kind of W&B page `path` is, in words."""
+    if is_report_path(path):
+        return "the link is a report; reports may stand in `links`, evidence is runs"
+    parts = [part for part in path.split("/") if part]
+    kinds = {"sweeps": "a sweep", "groups": "a group of runs", "artifacts": "an artifact"}
+    for word, kind in kinds.items():
+        if len(parts) > 2 and parts[2] == word:
+            return f"the link is {kind}, not one run"
+    if 0 < len(parts) <= 3 and "runs" not in parts[2:]:
+        return "the link is the page of a project or of an account, not of one run"
+    if len(parts) == 3:
+        return "the link ends in /runs and names no run"
+    return "the link is not the page of a run"
+
+
+def is_report_path(path: str) -> bool:
+    """Whether the path of a W&B address is a report."""
+    return _REPORT.fullmatch(path) is not None
+
+
+def is_report(text: str) -> bool:
+    """Whether `text` is the address of a W&B report."""
+    try:
+        url = urllib.parse.urlsplit(text if "://" in text else f"https://{text}")
+    except ValueError:
+        return False
+    host = (url.hostname or "").lower()
+    if host == "api.wandb.ai":
+        return url.path.startswith("/links/")
+    path = url.path.removeprefix(HOSTS.get(host, ""))
+    return host in HOSTS and is_report_path(path)
+
+
+def _not_a_run(reason: str) -> LinkProblem:
+    return LinkProblem("link-not-a-run", reason, f"link the run's page: {_FORM}")

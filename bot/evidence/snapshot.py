@@ -1,0 +1,283 @@
+"""Snapshots: a run as it was when it was verified, canonical, hashed, compressed, append-only.
+
+    snapshot = encode(run)                    # bytes, < 200 KB for 10,000 points
+    run = decode(snapshot)                    # source "snapshot"
+    Snapshots(Path("evidence")).add(run)      # never changes a file that is there
+
+`metrics_sha256(run)` is over what was measured (validation points, further history, stated total)
+and nothing else: the same training gives the same hash whether it was read online or from its
+offline file. A snapshot holds allow-listed fields only: no host, user, path, e-mail, argument or
+free text of the run; of its configuration numbers and switches, and a digest of the whole.
+
+The file is xz over JSON; series of numbers are stored as 64-bit columns, byte by byte (all first
+bytes, all second bytes, ...), which halves what general compression makes of them.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses as dc
+import hashlib
+import json
+import lzma
+import math
+import re
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bot.evidence.links import LinkProblem, RunRef, parse_link
+from bot.run import Hardware, Run, Validation
+
+SCHEMA_VERSION = 1
+SUFFIX = ".json.xz"
+MAX_BYTES = 64 * 1024 * 1024
+_METRICS = ("bpb", "time_s", "tokens", "train_loss")
+_SOFTWARE = ("cuda", "jax", "jaxlib", "numpy", "python", "pytorch", "torch", "triton", "wandb")
+_TEXTS: tuple[str, ...] = ("source", "file", "run_id", "entity", "project", "state", "nonce")
+_TEXTS += ("data_fingerprint", "created_at", "finished_at")
+_WORD = re.compile(r"[A-Za-z0-9_.+:/ -]{1,200}", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,80}", re.ASCII)
+_TAG = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])?", re.ASCII)
+_DEVICE = re.compile(r"[A-Za-z0-9 ._()/+-]{1,80}", re.ASCII)
+
+
+class SnapshotError(ValueError):
+    """Bytes that are no snapshot of ours; the message is one sentence."""
+
+
+def canonical(value: Any) -> bytes:
+    """JSON with sorted keys, no spaces and no non-finite number."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return text.encode()
+
+
+def metrics_sha256(run: Run) -> str:
+    """The digest of what the run measured. Whole numbers and floats of equal value are equal."""
+    series = {name: run.history[name] for name in _METRICS if name in run.history}
+    measured = {
+        "validation": [_floats(point) for point in run.validation],
+        "history": {name: [_floats(point) for point in points] for name, points in series.items()},
+        "total_steps": run.total_steps,
+    }
+    return hashlib.sha256(canonical(measured)).hexdigest()
+
+
+def config_sha256(config: Mapping[str, Any], without: Sequence[str] = ()) -> str:
+    """The digest of a configuration, less the keys of `without` and what names begin with `_`."""
+    kept = {k: v for k, v in config.items() if k not in without and not k.startswith("_")}
+    text = json.dumps(kept, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def restrict(run: Run) -> Run:
+    """The run with allow-listed fields only: what a snapshot and a comment may show."""
+    config = {
+        key: value
+        for key, value in run.config.items()
+        if _NAME.fullmatch(key) and _plain(value) and not key.startswith("_")
+    }
+    device = run.hardware.device
+    return dc.replace(
+        run,
+        name=None,
+        history={name: run.history[name] for name in _METRICS if name in run.history},
+        hardware=dc.replace(
+            run.hardware, device=device if device and _DEVICE.fullmatch(device) else None
+        ),
+        software={k: v for k, v in run.software.items() if k in _SOFTWARE and _NAME.fullmatch(v)},
+        config=config | {"config_sha256": run.config.get("config_sha256", _config_digest(run))},
+        tags=tuple(tag for tag in run.tags if _TAG.fullmatch(tag))[:20],
+        code_sha256={k: v for k, v in run.code_sha256.items() if _plain_path(k)},
+        state=_word(run.state),
+        nonce=_word(run.nonce),
+        data_fingerprint=_word(run.data_fingerprint),
+        created_at=_word(run.created_at),
+        finished_at=_word(run.finished_at),
+    )
+
+
+VOLATILE = ("seed", "nonce", "speedrun.seed", "speedrun.nonce", "run_name", "output_dir", "run_id")
+"""Configuration keys that differ between runs of one configuration."""
+
+
+def _config_digest(run: Run) -> str:
+    return config_sha256(run.config, VOLATILE)
+
+
+def encode(run: Run) -> bytes:
+    """The snapshot of a run. The same run gives the same bytes."""
+    run = restrict(run)
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "metrics_sha256": metrics_sha256(run),
+        "run": {
+            **{name: getattr(run, name) for name in _TEXTS},
+            "index": run.index,
+            "total_steps": run.total_steps,
+            "last_step": run.last_step,
+            "finished": run.finished,
+            "seed": run.seed,
+            "hardware": dc.asdict(run.hardware),
+            "software": dict(run.software),
+            "config": dict(run.config),
+            "tags": list(run.tags),
+            "code_sha256": dict(run.code_sha256),
+            "metrics": dict(run.metrics),
+            "summary_values": dict(run.summary_values),
+            "problems": [list(problem) for problem in run.problems],
+        },
+        "validation": _pack([(v.step, v.loss, _nan(v.time_s)) for v in run.validation], 3),
+        "history": {name: _pack(points, 2) for name, points in run.history.items()},
+        "step_times_s": _pack([(t,) for t in run.step_times_s], 1),
+    }
+    return lzma.compress(canonical(document), preset=6)
+
+
+def decode(data: bytes) -> Run:
+    """The run of a snapshot, `source` "snapshot". Raises SnapshotError on anything else."""
+    try:
+        document = json.loads(lzma.LZMADecompressor().decompress(data, MAX_BYTES))
+        version = document["schema_version"]
+        if version != SCHEMA_VERSION:
+            raise SnapshotError(f"snapshot has schema_version {version}, we know {SCHEMA_VERSION}")
+        run = _decode(document)
+    except (lzma.LZMAError, EOFError, KeyError, TypeError, ValueError, struct.error) as error:
+        if isinstance(error, SnapshotError):
+            raise
+        raise SnapshotError(f"not a snapshot: {type(error).__name__}") from error
+    if metrics_sha256(run) != document["metrics_sha256"]:
+        raise SnapshotError("the snapshot's numbers do not have its own metrics hash")
+    return run
+
+
+def _decode(document: Mapping[str, Any]) -> Run:
+    fields = dict(document["run"])
+    fields["hardware"] = Hardware(**fields["hardware"])
+    fields["tags"] = tuple(fields["tags"])
+    fields["problems"] = tuple((rule, message) for rule, message in fields["problems"])
+    validation = (
+        Validation(int(step), loss, None if math.isnan(time) else time)
+        for step, loss, time in _unpack(document["validation"], 3)
+    )
+    return Run(
+        **fields | {"source": "snapshot"},
+        validation=tuple(validation),
+        history={
+            name: tuple((int(step), value) for step, value in _unpack(column, 2))
+            for name, column in document["history"].items()
+        },
+        step_times_s=tuple(time for (time,) in _unpack(document["step_times_s"], 1)),
+    )
+
+
+def _pack(rows: Sequence[Sequence[float]], width: int) -> list[str]:
+    """Columns of numbers as base64 of byte-transposed doubles; steps as differences."""
+    columns = [[float(row[n]) for row in rows] for n in range(width)]
+    if width > 1:
+        steps = columns[0]
+        columns[0] = [b - a for a, b in zip([0.0, *steps], steps, strict=False)]
+    packed = []
+    for column in columns:
+        data = struct.pack(f"<{len(column)}d", *column)
+        packed.append(base64.b64encode(b"".join(data[n::8] for n in range(8))).decode())
+    return packed
+
+
+def _unpack(packed: Sequence[str], width: int) -> list[tuple[float, ...]]:
+    columns = []
+    for text in packed:
+        data = base64.b64decode(text, validate=True)
+        count = len(data) // 8
+        planes = [data[n * count : (n + 1) * count] for n in range(8)]
+        whole = bytes(byte for group in zip(*planes, strict=True) for byte in group)
+        columns.append(list(struct.unpack(f"<{count}d", whole)))
+    if len(columns) != width:
+        raise SnapshotError(f"the snapshot has {len(columns)} columns, expected {width}")
+    if width > 1:
+        total, steps = 0.0, []
+        for difference in columns[0]:
+            total += difference
+            steps.append(total)
+        columns[0] = steps
+    return list(zip(*columns, strict=True))
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Snapshots:
+    """The folder of snapshots: `ENTITY/PROJECT/ID/NNNN-HASH.json.xz`, numbered as they came."""
+
+    root: Path
+
+    def versions(self, ref: RunRef) -> tuple[Path, ...]:
+        """The snapshots of a run, oldest first."""
+        folder = self.root / folder_of(ref)
+        return tuple(sorted(folder.glob(f"*{SUFFIX}"))) if folder.is_dir() else ()
+
+    def latest(self, ref: RunRef) -> Run | None:
+        """The newest snapshot of a run, or None. Raises SnapshotError where it is damaged."""
+        paths = self.versions(ref)
+        if not paths:
+            return None
+        if paths[-1].stat().st_size > MAX_BYTES:
+            raise SnapshotError(f"{paths[-1].name} has more than {MAX_BYTES} bytes")
+        return decode(paths[-1].read_bytes())
+
+    def add(self, run: Run) -> Path | None:
+        """Write a new version, unless the newest one measured the same; None where it did."""
+        named = name_of(run, len(self.versions(ref_of(run))))
+        before = self.latest(ref_of(run))
+        if before is not None and metrics_sha256(before) == metrics_sha256(run):
+            return None
+        path = self.root / named
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as file:
+            file.write(encode(run))
+        return path
+
+    def __iter__(self) -> Iterator[RunRef]:
+        """Every run that has a snapshot."""
+        for folder in sorted({path.parent for path in self.root.glob(f"*/*/*/*{SUFFIX}")}):
+            entity, project, run_id = folder.relative_to(self.root).parts
+            yield RunRef(entity, project.replace("%20", " "), run_id)
+
+
+def ref_of(run: Run) -> RunRef:
+    """The W&B run that `run` is. Raises SnapshotError for a run that has no link."""
+    found = parse_link(run.file)
+    if isinstance(found, LinkProblem):
+        raise SnapshotError(f"{run.file[:100]} is no W&B run, nothing to keep apart from its file")
+    return found
+
+
+def folder_of(ref: RunRef) -> str:
+    """The folder of a run's snapshots, relative to the root; its parts are checked names."""
+    return f"{ref.entity}/{ref.project.replace(' ', '%20')}/{ref.id}"
+
+
+def name_of(run: Run, version: int = 0) -> str:
+    """The path of a snapshot relative to the root of the evidence."""
+    return f"{folder_of(ref_of(run))}/{version:04d}-{metrics_sha256(run)[:12]}{SUFFIX}"
+
+
+def _floats(point: Sequence[float | None]) -> list[float | None]:
+    return [None if value is None else float(value) for value in point]
+
+
+def _nan(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _plain(value: Any) -> bool:
+    if isinstance(value, bool):
+        return True
+    return isinstance(value, int | float) and math.isfinite(value) and abs(value) < 1e30
+
+
+def _plain_path(name: str) -> bool:
+    return name == "" or (_WORD.fullmatch(name) is not None and ".." not in name)
+
+
+def _word(value: str | None) -> str | None:
+    return value if value is not None and _WORD.fullmatch(value) else None

@@ -1,0 +1,144 @@
+"""Runs read through the real client: what arrives, how many requests it takes, the cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bot.evidence.links import RunRef
+from bot.evidence.wandb_online import WandbFetcher
+from bot.run import Hardware, Run
+from tests.bot.evidence.wandb.conftest import QUICK
+from tests.bot.evidence.wandb.training import CONFIG, KEYS, METADATA, history
+from tests.doubles.wandb import WandbDouble
+
+REF = RunRef("example-team", "nanogpt", "r1")
+
+
+def read(fetcher: WandbFetcher, ref: RunRef = REF, code: str | None = None) -> Run:
+    fetched = fetcher.fetch([ref], KEYS, code=code)[ref]
+    assert fetched.run is not None, fetched.failure
+    return fetched.run
+
+
+def test_a_run_arrives_with_history_hardware_configuration_and_code(
+    server: WandbDouble, fetcher: WandbFetcher
+) -> None:
+    files = {"wandb-metadata.json": METADATA, "code/train.py": b"print(1)\n"}
+    server.add_run(*REF, history=history(), config=CONFIG, files=files, tags=["example-user"])
+    run = read(fetcher, code="train.py")
+    assert (run.loss, run.step, run.finished, run.state) == (3.2771, 1000, True, "finished")
+    assert run.time_s == 60.25
+    assert len(run.validation) == 11
+    assert len(run.history["train_loss"]) == 1001
+    assert run.hardware == Hardware("NVIDIA H100 80GB HBM3", 8)
+    assert (run.seed, run.nonce, run.tags) == (1, "5f" * 16, ("example-user",))
+    assert list(run.code_sha256) == ["train.py"]
+    assert run.metrics["hardware_flops"] == 60.25 * 8 * 989.5e12
+    assert run.problems == ()
+
+
+def test_nothing_that_is_not_allowed_leaves_the_reader(
+    server: WandbDouble, fetcher: WandbFetcher
+) -> None:
+    config = CONFIG | {"hostname": "node-17", "data": "/home/someone/data", "argv": ["x"]}
+    server.add_run(
+        *REF,
+        history=history(),
+        config=config,
+        files={"wandb-metadata.json": METADATA},
+        tags=["<script>", "someone@example.org"],
+        display_name="[click](http://example.org)",
+    )
+    shown = repr(read(fetcher))
+    for text in ("node-17", "someone", "argv", "script", "click"):
+        assert text not in shown
+
+
+def test_at_most_four_requests_a_run_beyond_its_pages(
+    server: WandbDouble, fetcher: WandbFetcher
+) -> None:
+    files = {"wandb-metadata.json": METADATA, "code/train.py": b"print(1)\n"}
+    refs = [RunRef("example-team", "nanogpt", f"r{n}") for n in range(5)]
+    for ref in refs:
+        server.add_run(*ref, history=history(), config=CONFIG, files=files)
+    assert all(f.run for f in fetcher.fetch(refs, KEYS, code="train.py").values())
+    shared = server.count("Viewer", "Runs", "Run")
+    assert shared == 3
+    assert server.count() - server.count("HistoryPage") <= 4 * len(refs) + shared
+    assert server.count() - server.count("HistoryPage") - shared == 4 * len(refs)
+
+
+def test_a_finished_run_is_cached_until_it_changes(server: WandbDouble, tmp_path: Path) -> None:
+    stored = server.add_run(*REF, history=history(), config=CONFIG)
+    first = read(WandbFetcher(server.key, server=server.url, cache=tmp_path, patience=QUICK))
+    pages = server.count("HistoryPage")
+    again = read(WandbFetcher(server.key, server=server.url, cache=tmp_path, patience=QUICK))
+    assert again == first
+    assert server.count("HistoryPage") == pages
+    stored.heartbeat_at = "2031-01-01T00:00:00"
+    read(WandbFetcher(server.key, server=server.url, cache=tmp_path, patience=QUICK))
+    assert server.count("HistoryPage") == 2 * pages
+
+
+def test_a_running_run_is_not_cached(server: WandbDouble, tmp_path: Path) -> None:
+    server.add_run(*REF, history=history()[:500], config=CONFIG, state="running")
+    run = read(WandbFetcher(server.key, server=server.url, cache=tmp_path, patience=QUICK))
+    assert (run.state, run.finished) == ("running", False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_with_too_many_keys_is_read_by_the_tracks_keys_alone(
+    server: WandbDouble, fetcher: WandbFetcher
+) -> None:
+    rows = [row | {f"grad/{n}": 0.5 for n in range(100)} for row in history()]
+    server.add_run(*REF, history=rows, config=CONFIG)
+    run = read(fetcher)
+    assert (run.loss, run.time_s, len(run.validation)) == (3.2771, 60.25, 11)
+    assert server.count("HistoryPage") == 0
+
+
+def test_steps_counted_in_billions_do_not_make_billions_of_pages(
+    server: WandbDouble, fetcher: WandbFetcher
+) -> None:
+    rows = [row | {"_step": row["_step"] * 524288} for row in history()]
+    server.add_run(*REF, history=rows, config=CONFIG)
+    assert read(fetcher).loss == 3.2771
+    assert server.count("HistoryPage") <= 400
+
+
+def test_the_log_is_read_where_the_history_lacks_the_keys(
+    server: WandbDouble, fetcher: WandbFetcher
+) -> None:
+    log = "".join(
+        f"step:{n}/1000 val_loss:{4 - n / 1000:.4f} train_time:{60 * n}ms step_avg:60.00ms\n"
+        for n in range(0, 1001, 100)
+    )
+    rows = [{"_step": n, "other": 1.0} for n in range(10)]
+    server.add_run(*REF, history=rows, files={"logs/run.txt": log.encode()})
+    run = read(fetcher)
+    assert (run.loss, run.time_s, run.total_steps, run.finished) == (3.0, 60.0, 1000, True)
+
+
+def test_a_log_that_contradicts_the_history_is_found_out(
+    server: WandbDouble, fetcher: WandbFetcher
+) -> None:
+    rows = [{"_step": n, "val_loss": 4 - n / 1000} for n in range(0, 1001, 100)]
+    log = "".join(
+        f"step:{n}/1000 val_loss:{3.9 - n / 1000:.4f} train_time:{60 * n}ms step_avg:60.00ms\n"
+        for n in range(0, 1001, 100)
+    )
+    server.add_run(*REF, history=rows, files={"run.log": log.encode()})
+    run = read(fetcher)
+    assert [rule for rule, _ in run.problems] == ["claim-differs-from-run"]
+    assert run.time_s == 60.0
+
+
+def test_the_drawer_is_opened(server: WandbDouble, fetcher: WandbFetcher) -> None:
+    server.add_run(*REF, history=history(1), config=CONFIG)
+    server.add_run("example-team", "nanogpt", "worse", history=history(2, final=3.31), config=CONFIG)
+    other = CONFIG | {"lr": 0.03}
+    server.add_run("example-team", "nanogpt", "other", history=history(3), config=other)
+    found = fetcher.unlisted({REF: read(fetcher)}, KEYS)
+    assert [(item.project, [run.loss for run in item.runs]) for item in found] == [
+        ("example-team/nanogpt", [3.31])
+    ]
