@@ -1,0 +1,324 @@
+"""Schema errors as advice: what is written, what is wanted, which key was probably meant.
+
+`advise(document, schema)` checks a document with jsonschema and turns each of its errors into a
+finding of the rule `schema` (or `schema-version-unknown`) in words of the file's author.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools as ft
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bot.jsonfile import Document, escape
+from bot.paths import schema_path
+from bot.rules import finding
+from bot.safetext import plain, shown
+from bot.verdict import Finding, Level
+
+MAX_FINDINGS = 25
+KNOWN_VERSIONS = "1"
+
+# Quantities of a results file that rules of their own speak of, when absent or unreadable.
+_OWN_RULE = frozenset({
+    "eval/paloma/c4_en/bpb", "training_time", "training_time_in_minutes",
+    "run_completion_timestamp", "wandb_run_link", "wandb_run_id",
+})
+_ALWAYS = frozenset({"$schema"})
+_KINDS = {
+    "number": "a number", "integer": "a whole number", "string": "text", "object": "an object",
+    "array": "a list", "boolean": "true or false", "null": "null",
+}
+
+
+def advise(document: Document, schema: str) -> Iterator[Finding]:
+    """Findings of one document against `schemas/NAME.schema.json`; at most MAX_FINDINGS."""
+    version = _version_problem(document)
+    if version is not None:
+        yield version
+        return
+    count = 0
+    for found in _all(document, schema):
+        if count == MAX_FINDINGS:
+            return
+        count += 1
+        yield found
+
+
+def _all(document: Document, schema: str) -> Iterator[Finding]:
+    closed = schema == "submission"
+    errors = sorted(_validator(schema).iter_errors(document.value), key=_order)
+    for error in errors:
+        yield from _advice(error, document, closed)
+    if not closed:
+        yield from typos(document)
+
+
+def _order(error: Any) -> list[str]:
+    return [str(part) for part in error.absolute_path]
+
+
+@ft.cache
+def _schema(name: str) -> Mapping[str, Any]:
+    text = schema_path(f"{name}.schema.json").read_text(encoding="utf-8")
+    data: dict[str, Any] = json.loads(text)
+    return data
+
+
+@ft.cache
+def _validator(name: str) -> Any:
+    # Loaded here: importing jsonschema takes longer than all other work on one file.
+    from jsonschema.validators import Draft202012Validator
+
+    return Draft202012Validator(_schema(name))
+
+
+def _version_problem(document: Document) -> Finding | None:
+    """The document's own version, or that of its `speedrun` object, where we do not know it."""
+    value = document.value
+    if not isinstance(value, dict):
+        return None
+    places = [("", value), ("/speedrun", value.get("speedrun"))]
+    runs = value.get("runs")
+    for index, run in enumerate(runs if isinstance(runs, list) else ()):
+        info = run.get("run_info") if isinstance(run, dict) else None
+        ours = info.get("speedrun") if isinstance(info, dict) else None
+        places.append((f"/runs/{index}/run_info/speedrun", ours))
+    for pointer, place in places:
+        if isinstance(place, dict) and place.get("schema_version", 1) != 1 or (
+            isinstance(place, dict) and place.get("schema_version") is True
+        ):
+            where = f"{pointer}/schema_version"
+            written = place["schema_version"]
+            return finding(
+                "schema-version-unknown",
+                f"schema_version is {shown(written)}, this program knows {KNOWN_VERSIONS}",
+                file=document.file, line=document.line(where), pointer=where,
+                claimed=_claim(written), expected=1,
+                fix="write the file with a trainer of this version, or update this program",
+            )
+    return None
+
+
+def _advice(error: Any, document: Document, closed: bool) -> Iterator[Finding]:
+    path = [str(part) for part in error.absolute_path]
+    pointer = "".join(f"/{escape(part)}" for part in path)
+    if not closed and path and path[-1] in _OWN_RULE:
+        return
+    words = _WORDS.get(error.validator, _other)
+    for key, message, fix, level in words(error, path, closed):
+        if not closed and key in _OWN_RULE:
+            continue
+        where = pointer if key is None or error.validator == "required" else (
+            f"{pointer}/{escape(key)}"
+        )
+        value = None if error.validator in ("required", "anyOf") else _claim(error.instance)
+        yield finding(
+            "schema", message, level, file=document.file, line=document.line(where),
+            pointer=where, claimed=value, fix=fix,
+        )
+
+
+Words = Iterator[tuple[str | None, str, str, Level | None]]
+
+
+def _type(error: Any, path: list[str], closed: bool) -> Words:
+    kinds = error.validator_value
+    kinds = [kinds] if isinstance(kinds, str) else list(kinds)
+    wanted = " or ".join(_KINDS[kind] for kind in kinds if kind != "null") or "null"
+    name = _name(path)
+    fix = _hint(error, f"write {wanted}")
+    text = error.instance
+    if "number" in kinds or "integer" in kinds:
+        if isinstance(text, str) and re.fullmatch(r"[+-]?[0-9.]{1,40}([eE][+-]?\d{1,3})?", text):
+            fix = f"write {text.strip()} without quotes"
+    yield None, f"{name} is {_kind(text)}, expected {wanted}", fix, None
+
+
+def _required(error: Any, path: list[str], closed: bool) -> Words:
+    # jsonschema gives one error for each missing key and names it only in its message.
+    key = next(
+        (k for k in error.validator_value if error.message.startswith(repr(k))), None
+    )
+    if key is None:
+        return
+    holder = _name(path) if path else "the file"
+    near = near_key(key, set(error.instance) - set(error.schema.get("properties", ())))
+    if near is not None:
+        fix = f"rename {_quoted(near)} to {_quoted(key)}"
+        yield key, f"{holder} has no {_quoted(key)}, but {_quoted(near)}", fix, None
+        return
+    what = error.schema.get("properties", {}).get(key, {}).get("description", "")
+    fix = f"add {_quoted(key)}" + (f": {what}" if what else "")
+    soft = not closed and len(path) > 2
+    yield key, f"{holder} has no {_quoted(key)}", fix, Level.WARNING if soft else None
+
+
+def _unknown(error: Any, path: list[str], closed: bool) -> Words:
+    known = set(error.schema.get("properties", ())) | _ALWAYS
+    holder = f" in {_name(path)}" if path else ""
+    for key in sorted(set(error.instance) - known):
+        near = near_key(key, known - set(error.instance))
+        if near is not None:
+            yield key, f"there is no key {_quoted(key)}{holder}", f"write {_quoted(near)}", None
+        elif not key.startswith("x-"):
+            fix = f"remove it; known keys are {', '.join(sorted(known - _ALWAYS))}"
+            message = f"there is no key {_quoted(key)}{holder}"
+            yield key, message, fix, Level.WARNING
+
+
+def _enum(error: Any, path: list[str], closed: bool) -> Words:
+    choices = [str(choice) for choice in error.validator_value]
+    value = error.instance
+    near = near_key(value, set(choices)) if isinstance(value, str) else None
+    fix = f'write "{near}"' if near else f"write one of {', '.join(choices)}"
+    yield None, f"{_name(path)} is {shown(value)}, expected one of {', '.join(choices)}", fix, None
+
+
+def _pattern(error: Any, path: list[str], closed: bool) -> Words:
+    name, value = _name(path), error.instance
+    if path[-1] == "url" or path[-1] in ("repository", "link"):
+        scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d)", value)
+        if scheme is None:
+            message = f"{name} is {shown(value)}, which has no scheme"
+            fix = f'write "https://{plain(value.lstrip("/"))}"'
+            yield None, message, fix, None if closed else Level.WARNING
+        else:
+            yield None, f"{name} begins with {shown(scheme.group())}", "write https://...", None
+        return
+    fix = _hint(error, f"match {error.validator_value}")
+    yield None, f"{name} is {shown(value)}, which has another form", fix, None
+
+
+def _size(error: Any, path: list[str], closed: bool) -> Words:
+    name, limit = _name(path), error.validator_value
+    if error.validator in ("minItems", "minLength"):
+        yield None, f"{name} is empty", _hint(error, "fill it in"), None
+    elif error.validator == "maxItems":
+        yield None, f"{name} has {len(error.instance)} items, at most {limit}", "shorten it", None
+    else:
+        yield None, f"{name} has {len(error.instance)} characters, at most {limit}", \
+            "shorten it", None
+
+
+def _range(error: Any, path: list[str], closed: bool) -> Words:
+    word = "at least" if error.validator == "minimum" else "at most"
+    message = f"{_name(path)} is {shown(error.instance)}, expected {word} {error.validator_value}"
+    yield None, message, _hint(error, f"write {word} {error.validator_value}"), None
+
+
+def _any_of(error: Any, path: list[str], closed: bool) -> Words:
+    keys = [key for choice in error.validator_value for key in choice.get("required", ())]
+    near = {near_key(key, set(error.instance)): key for key in keys[:1]}
+    for other, key in near.items():
+        if other is not None:
+            yield key, f"the file has no {_quoted(key)}, but {_quoted(other)}", \
+                f"rename {_quoted(other)} to {_quoted(key)}", None
+            return
+    yield None, f"the file has no {_quoted(keys[0])}", \
+        f'add {_quoted(keys[0])}: [{{"github": "your-login", "roles": ["runs"]}}]', None
+
+
+def _unique(error: Any, path: list[str], closed: bool) -> Words:
+    yield None, f"{_name(path)} lists something twice", "list each once", None
+
+
+def _other(error: Any, path: list[str], closed: bool) -> Words:
+    yield None, f"{_name(path)} is {shown(error.instance)}", _hint(error, "see the schema"), None
+
+
+_WORDS = {
+    "type": _type, "required": _required, "additionalProperties": _unknown, "enum": _enum,
+    "pattern": _pattern, "minItems": _size, "maxItems": _size, "minLength": _size,
+    "maxLength": _size, "minimum": _range, "maximum": _range, "anyOf": _any_of,
+    "uniqueItems": _unique,
+}
+
+
+def typos(document: Document) -> Iterator[Finding]:
+    """Keys of a results file that look like a misspelling of a known key that is absent."""
+    runs = document.value.get("runs") if isinstance(document.value, dict) else None
+    for index, run in enumerate(runs if isinstance(runs, list) else ()):
+        for pointer, place, known in _places(run, f"/runs/{index}"):
+            for key, meant in misspelt(place, known):
+                where = f"{pointer}/{escape(key)}"
+                yield finding(
+                    "schema", f"there is no key {_quoted(key)}; {_quoted(meant)} is missing",
+                    file=document.file, line=document.line(where), pointer=where,
+                    fix=f"rename {_quoted(key)} to {_quoted(meant)}",
+                )
+
+
+def misspelt(place: Mapping[str, Any], known: frozenset[str]) -> list[tuple[str, str]]:
+    """(key, known key that was probably meant) for unknown keys near an absent known one."""
+    absent = {key for key in known if place.get(key) is None}
+    found = []
+    for key in place:
+        meant = near_key(key, absent) if key not in known else None
+        if meant is not None:
+            found.append((key, meant))
+            absent.discard(meant)
+    return found
+
+
+def _places(run: Any, pointer: str) -> Iterator[tuple[str, Mapping[str, Any], frozenset[str]]]:
+    defs = _schema("results")["$defs"]
+    for part in ("run_info", "run_related_info", "run_stats"):
+        place = run.get(part) if isinstance(run, dict) else None
+        if not isinstance(place, dict):
+            continue
+        known = defs[part]["properties"]
+        required = frozenset(defs[part].get("required", ())) | (_OWN_RULE & frozenset(known))
+        yield f"{pointer}/{part}", place, required
+        for inner, keys in (("model_config", _DIMENSIONS), ("train_config", _LENGTHS)):
+            if isinstance(place.get(inner), dict):
+                yield f"{pointer}/{part}/{inner}", place[inner], keys
+
+
+_DIMENSIONS = frozenset({"num_layers", "hidden_dim", "intermediate_dim", "num_heads"})
+_LENGTHS = frozenset({"train_batch_size", "num_train_steps"})
+
+
+def near_key(key: str, choices: set[str]) -> str | None:
+    """The choice that `key` is probably a misspelling of, or None."""
+    if len(key) > 64:
+        return None
+    lowered = {choice.lower().replace("-", "_"): choice for choice in sorted(choices)}
+    near = difflib.get_close_matches(key.lower().replace("-", "_"), lowered, 1, 0.82)
+    return lowered[near[0]] if near else None
+
+
+def _name(path: list[str]) -> str:
+    if not path:
+        return "the file"
+    tail = path[-2:] if path[-1].isdigit() and len(path) > 1 else path[-1:]
+    return _quoted(" ".join(tail))
+
+
+def _quoted(key: str) -> str:
+    return f"`{plain(key, 60)}`"
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, str):
+        return f"text ({shown(value, 40)})"
+    if isinstance(value, bool) or value is None:
+        return shown(value)
+    if isinstance(value, (int, float)):
+        return f"a number ({shown(value)})"
+    return shown(value)
+
+
+def _hint(error: Any, fallback: str) -> str:
+    what = error.schema.get("description")
+    return f"{fallback}: {what}" if what else fallback
+
+
+def _claim(value: Any) -> Any:
+    """What is written, as a value that is safe and small enough to repeat."""
+    if isinstance(value, str):
+        return plain(value)
+    return value if value is None or isinstance(value, (bool, int, float)) else shown(value)

@@ -1,0 +1,138 @@
+"""Root causes: which slip makes a figure wrong by the factor that was found.
+
+Each candidate is a factor with its words. The fewest candidates whose product is the ratio win;
+where none fits, nothing is claimed.
+"""
+
+from __future__ import annotations
+
+import itertools as it
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from bot import metrics
+from bot.evidence.results_file import ResultsRun
+from bot.metrics import Devices, same
+from bot.safetext import plain
+
+
+class Cause(NamedTuple):
+    """A slip that multiplies a figure by `factor`; `words` name it, `fix` says what to do."""
+
+    factor: float
+    words: str
+    fix: str
+
+
+def flops_causes(
+    run: ResultsRun, devices: Devices, ratio: float, tolerance: float
+) -> tuple[str, str]:
+    """(": cause; cause", remedy) for hardware FLOPs that are `ratio` times the right figure."""
+    general = "compute seconds x chips x peak FLOP/s of one chip"
+    claimed = run.number("hardware_flops")
+    for name, what in (("model_flops", "the model FLOPs"), ("estimate", "6 x parameters x tokens")):
+        other = run.number(name)
+        if claimed and other and same(claimed, other, 1e-6):
+            return f"; this is {what}, not what the hardware could do", general
+    found = explain(list(_candidates(run, devices)), ratio, tolerance)
+    if not found:
+        return "", general
+    return "; " + "; ".join(c.words for c in found), ", ".join(c.fix for c in found)
+
+
+def explain(candidates: list[Cause], ratio: float, tolerance: float) -> tuple[Cause, ...]:
+    """The fewest candidates, at most 3, whose factors multiply to `ratio`; () for none."""
+    usable = [c for c in candidates if not same(c.factor, 1.0)]
+    for count in (1, 2, 3):
+        for chosen in it.combinations(usable, count):
+            if len({c.fix for c in chosen}) < count:
+                continue
+            if same(ratio, math.prod(c.factor for c in chosen), tolerance):
+                return chosen
+    return ()
+
+
+def _candidates(run: ResultsRun, devices: Devices) -> Iterator[Cause]:
+    yield from _chip_candidates(run, devices)
+    seconds = "multiply seconds"
+    yield Cause(1 / 60, "minutes were multiplied as if they were seconds", seconds)
+    yield Cause(60.0, "seconds were taken for minutes", seconds)
+    yield Cause(1 / 3600, "hours were multiplied as if they were seconds", seconds)
+    yield Cause(3600.0, "seconds were taken for hours", seconds)
+    yield Cause(1000.0, "milliseconds were multiplied as if they were seconds", seconds)
+    yield Cause(0.001, "seconds were divided by 1000", seconds)
+    yield from _peak_candidates(run, devices)
+
+
+def _chip_candidates(run: ResultsRun, devices: Devices) -> Iterator[Cause]:
+    chips, name = devices.chips, plain(devices.name or "the hardware", 40)
+    if not chips:
+        return
+    fix = f"multiply by {chips} chips" if chips > 1 else "multiply by 1 chip"
+    accelerator = devices.accelerator
+    if accelerator is not None and accelerator.cores_per_chip > 1:
+        words = f"TPU cores counted as chips; {name} has {chips} chips"
+        yield Cause(float(accelerator.cores_per_chip), words, fix)
+    for field, words in (("chips", "num_chips"), ("devices", "num_devices")):
+        stated = metrics.positive(run.number(field))
+        if stated is not None and stated != chips:
+            words = f"{words} is {stated}, and {name} has {chips} chips"
+            yield Cause(stated / chips, words, fix)
+    if chips > 1:
+        yield Cause(1 / chips, f"one chip was counted, and {name} has {chips}", fix)
+    for key in ("replicas", "slice_count"):
+        count = metrics.positive(run.section("resources").get(key))
+        if count is not None and count > 1:
+            yield Cause(float(count), f"`{key}` = {count} was multiplied in once too often", fix)
+            yield Cause(1 / count, f"`{key}` = {count} was left out", fix)
+
+
+def _peak_candidates(run: ResultsRun, devices: Devices) -> Iterator[Cause]:
+    table, accelerator = devices.table, devices.accelerator
+    if table is None or accelerator is None:
+        return
+    name, fix = accelerator.name, f"use the peak of {table:.4g} FLOP/s"
+    for precision, peak in accelerator.peaks.items():
+        if precision != devices.precision:
+            words = (
+                f"the {precision} peak of {name} was used, {peak:.4g} instead of {table:.4g} FLOP/s"
+            )
+            yield Cause(peak / table, words, fix)
+    stated = run.number("peak_flops")
+    if stated is not None and stated > 0:
+        yield Cause(stated / table, f"a peak of {stated:.4g} instead of {table:.4g} FLOP/s", fix)
+    if accelerator.kind == "gpu":
+        yield Cause(2.0, f"the peak with sparsity was used; dense it is {table:.4g} FLOP/s", fix)
+    if accelerator.cores_per_chip > 1:
+        words = f"the peak of one core was used; a chip has {table:.4g} FLOP/s"
+        yield Cause(1 / accelerator.cores_per_chip, words, fix)
+
+
+def peak_cause(claimed: float, devices: Devices) -> str:
+    """" (the fp32 peak)": what a stated peak is, where that can be told; else ""."""
+    accelerator, table = devices.accelerator, devices.table
+    if accelerator is None or table is None:
+        return ""
+    for precision, peak in accelerator.peaks.items():
+        if same(claimed, peak) and precision != devices.precision:
+            return f": {claimed:.4g} is its {precision} peak"
+    if same(claimed, 2 * table):
+        return ": twice as much is the figure with sparsity"
+    if devices.chips and same(claimed, devices.chips * table):
+        return f": the figure is that of all {devices.chips} chips together"
+    if same(claimed * accelerator.cores_per_chip, table):
+        return ": the figure is that of one core"
+    for power, unit in ((1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e15, "PFLOP/s")):
+        if same(claimed * power, table):
+            return f": the figure is in {unit}"
+    return ""
+
+
+def chip_cause(claimed: float, devices: Devices) -> str:
+    """Why a stated number of chips is another, where that can be told; else ""."""
+    accelerator = devices.accelerator
+    if accelerator is not None and devices.chips and accelerator.cores_per_chip > 1:
+        if claimed == devices.chips * accelerator.cores_per_chip:
+            return f": TPU cores counted as chips, {accelerator.cores_per_chip} to a chip"
+    return ""

@@ -1,0 +1,89 @@
+"""Who a run is: keys by which the same run or the same result is found again elsewhere."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+
+from bot.case import Neighbour
+from bot.evidence.links import RunRef, parse_link
+from bot.evidence.results_file import ResultsRun
+from bot.run import Run
+from bot.submission import Submission
+
+_CLAIMED = ("bpb", "loss", "training_time_s", "hardware_flops", "tokens", "parameters")
+_MIN_POINTS = 3
+"""A series of fewer validation points is no fingerprint."""
+
+
+def link_key(link: object) -> str | None:
+    """`wandb:ENTITY/PROJECT/ID` of a link to a run, None for anything else."""
+    parsed = parse_link(link)
+    return f"wandb:{parsed.path}" if isinstance(parsed, RunRef) else None
+
+
+def run_key(run: Run) -> str | None:
+    """A key of a run that a copy of its evidence has too; None where it has too little in it."""
+    if run.run_id and run.entity and run.project:
+        return f"wandb:{run.entity}/{run.project}/{run.run_id}"
+    if len(run.validation) < _MIN_POINTS:
+        return None
+    series = json.dumps([[v.step, v.loss, v.time_s] for v in run.validation])
+    return f"metrics:{hashlib.sha256(series.encode()).hexdigest()}"
+
+
+def run_keys(
+    submission: Submission, results: Iterable[ResultsRun], runs: Iterable[Run] = ()
+) -> frozenset[str]:
+    """The keys of the candidate runs of a submission, from links, results files and evidence."""
+    keys = [link_key(s.target) for s in submission.runs
+            if s.source == "wandb" and s.arm == "candidate"]
+    keys += [link_key(run.text("link")) for run in results]
+    keys += [run_key(run) for run in runs]
+    return frozenset(key for key in keys if key is not None)
+
+
+def claims_key(results: Sequence[ResultsRun]) -> str | None:
+    """A digest of the numbers that results files state, to 6 digits; None where there are few.
+
+    Two trainings do not agree in 6 digits of their time and their quality.
+    """
+    rows = []
+    for run in results:
+        numbers = {name: run.number(name) for name in _CLAIMED}
+        if numbers["training_time_s"] is None or (numbers["bpb"], numbers["loss"]) == (None, None):
+            continue
+        rows.append({name: None if v is None else f"{v:.5e}" for name, v in numbers.items()})
+    if not rows:
+        return None
+    rows.sort(key=lambda row: json.dumps(row))
+    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+
+
+def author_of(submission: Submission, results: Iterable[ResultsRun]) -> str | None:
+    """Who is to be credited first: a GitHub login, else the name that a results file states."""
+    if submission.contributors:
+        return submission.contributors[0].github.lower()
+    for run in results:
+        author = run.info.get("author")
+        name = author.get("name") if isinstance(author, dict) else None
+        if isinstance(name, str) and name.strip():
+            return name.strip().lower()
+    imported = submission.imported or {}
+    authors = imported.get("authors")
+    first = authors[0] if isinstance(authors, list) and authors else None
+    if isinstance(first, dict):
+        name = first.get("github") or first.get("name")
+        return name.lower() if isinstance(name, str) else None
+    return None
+
+
+def as_neighbour(
+    submission: Submission, track: str, results: Sequence[ResultsRun], runs: Iterable[Run] = ()
+) -> Neighbour:
+    """A submission reduced to what the rules across submissions compare."""
+    return Neighbour(
+        path=submission.path, track=track, author=author_of(submission, results),
+        run_keys=run_keys(submission, results, runs), claims_key=claims_key(results),
+    )

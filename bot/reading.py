@@ -1,0 +1,413 @@
+"""Reading a submission: files of a folder as bytes, and what they say as plain data.
+
+`read_path` reads a folder or one file from disk (`bot.github` reads the same from git);
+`parse_submission` makes a `Submission` with its documents and results of it. Nothing here runs,
+follows a link out of the folder, or touches the network.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from bot.advice import near_key
+from bot.evidence.results_file import ResultsRun, is_results, read_results
+from bot.jsonfile import Document, read_json
+from bot.rules import finding
+from bot.safetext import plain, shown
+from bot.submission import (
+    MAX_FILES,
+    MAX_JSON_BYTES,
+    MAX_LOG_BYTES,
+    ROLES,
+    Claim,
+    Contributor,
+    Folder,
+    RunSpec,
+    Submission,
+)
+from bot.track import Track
+from bot.verdict import Finding
+
+SUBMISSION = "submission.json"
+LOG_ENDINGS = (".log", ".txt", ".wandb")
+_SKIPPED_FOLDERS = frozenset({"__pycache__", ".git", ".ipynb_checkpoints"})
+
+
+class ReadError(ValueError):
+    """A path or a track that cannot be used; the message is one sentence for the user."""
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a folder says. `track` is None where it names none that is known: see `problems`."""
+
+    submission: Submission
+    track: Track | None
+    documents: Mapping[str, Document]
+    results: tuple[ResultsRun, ...]
+    problems: tuple[Finding, ...]
+
+
+def read_path(path: Path, root: Path) -> Folder:
+    """Read a submission folder, or one file, from disk. Raises ReadError.
+
+    Links are not followed, devices and pipes not opened, limits are kept; what was left out for
+    that is in `skipped`.
+    """
+    try:
+        kind = path.lstat().st_mode
+    except (OSError, ValueError) as error:
+        raise ReadError(f"{_show(path)}: {_reason(error)}; give a folder or a file") from error
+    if stat.S_ISLNK(kind):
+        raise ReadError(f"{_show(path)}: is a symbolic link; give the folder or file itself")
+    if stat.S_ISREG(kind):
+        data, why = _read_file(path, str(path))
+        if data is None:
+            raise ReadError(f"{_show(path)}: {why}")
+        return Folder(str(path), {path.name: data}, bare=True)
+    if not stat.S_ISDIR(kind):
+        raise ReadError(f"{_show(path)}: is neither a file nor a folder; give one of them")
+    return _read_folder(path, root)
+
+
+def _read_folder(path: Path, root: Path) -> Folder:
+    files: dict[str, bytes] = {}
+    skipped: dict[str, str] = {}
+    for file in _walk(path, skipped):
+        name = file.relative_to(path).as_posix()
+        if len(files) >= MAX_FILES:
+            skipped[name] = f"more than {MAX_FILES} files"
+            if len(skipped) > MAX_FILES:
+                break
+            continue
+        data, why = _read_file(file, name)
+        if data is None:
+            skipped[name] = why
+        else:
+            files[name] = data
+    try:
+        shown_path = path.resolve().relative_to(root.resolve()).as_posix()
+    except ValueError:
+        shown_path = path.as_posix()
+    if not files:
+        why = "; ".join(f"{plain(n)}: {w}" for n, w in list(skipped.items())[:3])
+        raise ReadError(f"{_show(path)}: holds no file to check{': ' + why if why else ''}")
+    return Folder(shown_path, files, skipped)
+
+
+def _walk(path: Path, skipped: dict[str, str]) -> Iterator[Path]:
+    """The regular files below a folder in order of name; links and the like go to `skipped`."""
+    stack = [path]
+    while stack:
+        folder = stack.pop()
+        try:
+            entries = sorted(os.scandir(folder), key=lambda e: e.name)
+        except OSError as error:
+            skipped[folder.relative_to(path).as_posix()] = _reason(error)
+            continue
+        inside = []
+        for entry in entries:
+            name = Path(entry.path).relative_to(path).as_posix()
+            if entry.is_symlink():
+                skipped[name] = "a symbolic link"
+            elif entry.is_dir(follow_symlinks=False):
+                if entry.name not in _SKIPPED_FOLDERS:
+                    inside.append(Path(entry.path))
+            elif entry.is_file(follow_symlinks=False):
+                yield Path(entry.path)
+            else:
+                skipped[name] = "not a regular file"
+        stack.extend(reversed(inside))
+
+
+def _read_file(path: Path, name: str) -> tuple[bytes | None, str]:
+    limit = MAX_LOG_BYTES if name.lower().endswith(LOG_ENDINGS) else MAX_JSON_BYTES
+    try:
+        # O_NOFOLLOW and O_NONBLOCK: the file may have been swapped for a link or a pipe.
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(
+            os, "O_NONBLOCK", 0))
+        with os.fdopen(handle, "rb") as file:
+            info = os.fstat(file.fileno())
+            if not stat.S_ISREG(info.st_mode):
+                return None, "not a regular file"
+            if info.st_size > limit:
+                return None, f"has {info.st_size:,} bytes, at most {limit:,} are read"
+            data = file.read(limit + 1)
+    except OSError as error:
+        return None, _reason(error)
+    if len(data) > limit:
+        return None, f"has more than {limit:,} bytes"
+    return data, ""
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror or "cannot be read").lower() if isinstance(error, OSError) else (
+        "is no path")
+
+
+def _show(path: Path) -> str:
+    return plain(str(path), 200)
+
+
+def parse_submission(
+    folder: Folder, tracks: Mapping[str, Track], track_id: str | None = None
+) -> Parsed:
+    """What the files of a folder say, as data. Raises ReadError for an unknown `track_id`, and
+    where no track can be told for a bare file."""
+    documents = {name: read_json(folder.files[name], folder.full(name))
+                 for name in _json_names(folder)}
+    listed = documents.get(SUBMISSION)
+    raw = listed.value if listed is not None and isinstance(listed.value, dict) else {}
+    results = tuple(
+        run for name, document in documents.items() if name != SUBMISSION or folder.bare
+        for run in read_results(document)
+    )
+    problems = [problem for document in documents.values() for problem in document.problems]
+    problems.extend(_skipped(folder))
+    track, wrong = _track(folder, tracks, track_id, raw, results)
+    problems.extend(wrong)
+    problems.extend(_result_links(results, track))
+    submission = _submission(folder, raw, track, documents, results)
+    problems.extend(_specs(folder, submission, listed, documents))
+    return Parsed(submission, track, documents, results, tuple(problems))
+
+
+def _json_names(folder: Folder) -> list[str]:
+    """The JSON files that are read: submission.json, results files, and those it lists."""
+    if folder.bare:
+        return [name for name in folder.files if not name.lower().endswith(LOG_ENDINGS)]
+    names = [name for name in folder.files if name.endswith(".json")]
+    wanted = [n for n in names if n == SUBMISSION or "results" in n.rpartition("/")[2]]
+    if SUBMISSION in wanted:
+        value = read_json(folder.files[SUBMISSION], SUBMISSION).value
+        runs = value.get("runs") if isinstance(value, dict) else None
+        listed = {run.get("path") for run in runs if isinstance(run, dict)} if isinstance(
+            runs, list) else set()
+        wanted += [n for n in names if n in listed and n not in wanted]
+        wanted = [n for n in wanted if n == SUBMISSION or n in listed]
+    return wanted
+
+
+def _skipped(folder: Folder) -> Iterator[Finding]:
+    for name, why in folder.skipped.items():
+        rule = "json-invalid" if name.lower().endswith(".json") else "unsafe-name"
+        yield finding(rule, f"the file was not read: {why}", file=plain(folder.full(name), 200),
+                      fix="remove it or make it smaller")
+
+
+def _track(
+    folder: Folder, tracks: Mapping[str, Track], track_id: str | None, raw: Mapping[str, Any],
+    results: tuple[ResultsRun, ...],
+) -> tuple[Track | None, list[Finding]]:
+    known = ", ".join(tracks) or "none; is this the root of a competition?"
+    if track_id is not None:
+        if track_id not in tracks:
+            near = near_key(track_id, set(tracks))
+            hint = f'; did you mean "{near}"?' if near else ""
+            raise ReadError(f"there is no track {shown(track_id)}{hint} Known tracks: {known}")
+        return tracks[track_id], []
+    file = folder.full(SUBMISSION)
+    parts = PurePosixPath(folder.path).parts
+    placed = parts[1] if len(parts) > 2 and parts[0] == "submissions" else None
+    written = raw.get("track")
+    ours = next((r.ours.get("track") for r in results if r.ours.get("track")), None)
+    named = next((t for t in (written, placed, ours, _by_glob(folder, tracks)) if t), None)
+    if named is None and len(tracks) == 1:
+        named = next(iter(tracks))
+    if named is None:
+        raise ReadError(
+            f"{plain(folder.path, 200)}: which track? Add --track with one of: {known}")
+    if not isinstance(named, str) or named not in tracks:
+        near = near_key(named, set(tracks)) if isinstance(named, str) else None
+        return None, [finding(
+            "schema", f"there is no track {shown(named)}; known tracks are {known}",
+            file=file, pointer="/track", claimed=shown(named),
+            fix=f'write "{near}"' if near else "write the id of a track")]
+    if placed is not None and placed != named:
+        return tracks[named], [finding(
+            "schema", f"the track is {shown(named)}, but the folder lies under {shown(placed)}",
+            file=file, pointer="/track", claimed=named, expected=placed,
+            fix="move the folder, or correct the track")]
+    return tracks[named], []
+
+
+def _by_glob(folder: Folder, tracks: Mapping[str, Track]) -> str | None:
+    """The track whose globs take the folder or one of its files in, where that is one track."""
+    paths = [folder.path, *(folder.full(name) for name in folder.files)]
+    found = [
+        track.id for track in tracks.values()
+        if any(_matches(path, pattern) for pattern in track.globs for path in paths)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _matches(path: str, pattern: str) -> bool:
+    """Whether a path matches a glob, `**` standing for any number of folders."""
+    parts, wanted = path.strip("/").split("/"), pattern.strip("/").split("/")
+    return _match_parts(parts, wanted)
+
+
+def _match_parts(parts: list[str], wanted: list[str]) -> bool:
+    if not wanted:
+        return not parts
+    if wanted[0] == "**":
+        return any(_match_parts(parts[i:], wanted[1:]) for i in range(len(parts) + 1))
+    return bool(parts) and PurePosixPath(parts[0]).match(wanted[0]) and _match_parts(
+        parts[1:], wanted[1:])
+
+
+def _result_links(results: tuple[ResultsRun, ...], track: Track | None) -> Iterator[Finding]:
+    """What is wrong with the W&B references of results files."""
+    from bot.evidence.links import LinkProblem, parse_link
+
+    for run in results:
+        item = run.stated.get("link")
+        where = {"file": run.file, "line": run.line("link"), "pointer": run.where("link")}
+        form = "link the run's page: https://wandb.ai/ENTITY/PROJECT/runs/ID"
+        if item is None:
+            if not run.ours:
+                yield finding("link-not-a-run", "there is no link to a W&B run", fix=form, **where)
+            continue
+        parsed = parse_link(item.raw)
+        if isinstance(parsed, LinkProblem):
+            yield finding(parsed.rule, plain(parsed.message, 200), claimed=plain(str(item.raw)),
+                          fix=parsed.fix, **where)
+        elif "://" not in str(item.raw):
+            if str(item.raw).lower().startswith(("wandb.ai/", "www.wandb.ai/")):
+                yield finding("schema", "the link to the run has no scheme, write https://wandb.ai",
+                              claimed=plain(str(item.raw)), fix=f'write "{parsed.url}"',
+                              **where, )
+            else:
+                yield finding("link-not-a-run", f"{shown(item.raw)} is a path, not a page",
+                              claimed=plain(str(item.raw)), fix=form, **where)
+
+
+def _submission(
+    folder: Folder, raw: Mapping[str, Any], track: Track | None,
+    documents: Mapping[str, Document], results: tuple[ResultsRun, ...],
+) -> Submission:
+    path = folder.path
+    parts = PurePosixPath(path).parts
+    nested = len(parts) > 2 and parts[0] == "submissions"
+    name = "/".join(parts[2:]) if nested else PurePosixPath(path).name
+    code, hardware = _dict(raw.get("code")), _dict(raw.get("hardware"))
+    runs = _run_specs(raw) if raw else _implied_specs(folder, documents)
+    return Submission(
+        path=path, track=track.id if track else _text(raw.get("track")) or "", name=name,
+        title=_text(raw.get("title")) or _described(results), summary=_text(raw.get("summary")),
+        contributors=_contributors(raw), based_on=_text(raw.get("based_on")),
+        preregistration=None if raw.get("preregistration") is None
+        else plain(str(raw["preregistration"]), 300),
+        code_path=_text(code.get("path")), code_repository=_text(code.get("repository")),
+        code_commit=_text(code.get("commit")), accelerator=_text(hardware.get("accelerator")),
+        accelerator_count=_int(hardware.get("count")),
+        points=tuple(p for p in _list(raw.get("points")) if isinstance(p, str)),
+        runs=runs, claims=_claims(raw), links=tuple(
+            {k: v for k, v in link.items() if isinstance(v, str)}
+            for link in _list(raw.get("links")) if isinstance(link, dict)),
+        imported=_dict(raw.get("imported")) or None, withdrawn=_dict(raw.get("withdrawn")) or None,
+        raw=raw,
+    )
+
+
+def _described(results: tuple[ResultsRun, ...]) -> str | None:
+    text = next((r.info.get("description") for r in results), None)
+    return plain(text, 120) if isinstance(text, str) and text.strip() else None
+
+
+def _run_specs(raw: Mapping[str, Any]) -> tuple[RunSpec, ...]:
+    specs = []
+    for index, run in enumerate(_list(raw.get("runs"))):
+        if not isinstance(run, dict):
+            continue
+        source = run.get("source")
+        target = run.get("link") if source == "wandb" else run.get("path")
+        if source in ("wandb", "log", "results") and isinstance(target, str):
+            arm = run.get("arm", "candidate")
+            pair = run.get("pair")
+            specs.append(RunSpec(
+                source, target, arm if arm == "baseline" else "candidate",
+                None if pair is None else str(pair), _text(run.get("point")),
+                _int(run.get("seed")), f"/runs/{index}"))
+    return tuple(specs)
+
+
+def _implied_specs(folder: Folder, documents: Mapping[str, Document]) -> tuple[RunSpec, ...]:
+    """The runs of a folder without submission.json, or of a bare file: all it holds."""
+    specs = [RunSpec("results", name) for name, document in documents.items()
+             if name != SUBMISSION or is_results(document.value)]
+    specs += [RunSpec("log", name) for name in folder.files
+              if name not in documents and name.lower().endswith(LOG_ENDINGS)]
+    return tuple(specs)
+
+
+def _specs(
+    folder: Folder, submission: Submission, listed: Document | None,
+    documents: Mapping[str, Document],
+) -> Iterator[Finding]:
+    """Runs that name a file which the folder does not hold, or points that are not declared."""
+    for spec in submission.runs:
+        where = {} if listed is None or not spec.pointer else {
+            "file": listed.file, "line": listed.line(spec.pointer), "pointer": spec.pointer}
+        if spec.source != "wandb" and spec.target not in folder.files and not any(
+            name.startswith(spec.target.rstrip("/") + "/") for name in folder.files
+        ):
+            near = near_key(spec.target, set(folder.files))
+            yield finding(
+                "schema", f"the folder holds no file {shown(spec.target)}",
+                claimed=plain(spec.target), run=plain(spec.target, 200),
+                fix=f'write "{near}"' if near else "add the file or correct the path", **where)
+        if spec.point is not None and submission.points and spec.point not in submission.points:
+            yield finding(
+                "schema", f"the point {shown(spec.point)} is not among `points`",
+                claimed=plain(spec.point), fix="add it to `points`, or correct it", **where)
+
+
+def _claims(raw: Mapping[str, Any]) -> tuple[Claim, ...]:
+    claims = []
+    for metric, value in _dict(raw.get("claims")).items():
+        pointer = f"/claims/{metric.replace('~', '~0').replace('/', '~1')}"
+        if _number(value) is not None:
+            claims.append(Claim(metric, float(value), pointer=pointer))
+        elif isinstance(value, dict) and _number(value.get("mean")) is not None:
+            claims.append(Claim(
+                metric, float(value["mean"]), _number(value.get("sd")), _int(value.get("n")),
+                _number(value.get("p")), pointer=pointer, scalar=False))
+    return tuple(claims)
+
+
+def _contributors(raw: Mapping[str, Any]) -> tuple[Contributor, ...]:
+    people = [p for p in _list(raw.get("contributors")) if isinstance(p, dict)]
+    return tuple(
+        Contributor(
+            login, _text(p.get("name")), _text(p.get("affiliation")), _text(p.get("url")),
+            tuple(role for role in _list(p.get("roles")) if role in ROLES))
+        for p in people if (login := _text(p.get("github"))) is not None
+    )
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def _int(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value)

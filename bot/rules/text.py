@@ -1,0 +1,210 @@
+"""Rules on text and form: strict JSON, the schema, safe names and texts, no secrets."""
+
+from __future__ import annotations
+
+import itertools as it
+import re
+from collections.abc import Callable, Iterator
+
+from bot.advice import advise
+from bot.case import Case
+from bot.evidence.results_file import is_results
+from bot.jsonfile import Document, strings
+from bot.rules import finding, rule
+from bot.safetext import plain, secrets_in, shown, unsafe_in
+from bot.verdict import Finding
+
+MAX_PER_FILE = 5
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])")
+_FILE_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@+-]{0,119}")
+_TEXT_FILES = (".md", ".txt", ".py", ".toml", ".yaml", ".yml", ".sh", ".log", ".ipynb", ".cfg")
+_LOCAL = re.compile(
+    r"(?:^|[\s\"'(=,;])("
+    r"/(?:home|Users|root|gscratch|scratch|mnt|lustre|workspace|tmp|data|nfs|work|private"
+    r"|var|opt|srv|media|afs|projects?|gpfs|fsx|storage|volumes?)/[^\s\"']+"
+    r"|~/[^\s\"']+|[A-Za-z]:\\[^\s\"']+|\\\\[A-Za-z0-9._-]+\\[^\s\"']+|file:/[^\s\"']+)"
+)
+
+
+@rule("json-invalid")
+def json_invalid(case: Case) -> Iterator[Finding]:
+    """JSON files are strict JSON, so that everybody reads the same thing.
+
+    UTF-8 without a byte order mark, no NaN or Infinity, no number that overflows a double, no key
+    twice in one object, no half of a surrogate pair; at most 1 MB and 40 levels. Two programs
+    that read a doubtful file differently would disagree on the result. Write the file with a JSON
+    library (Python: `json.dump(..., allow_nan=False)`) and not by hand.
+    """
+    yield from case.problems_of("json-invalid")
+
+
+@rule("schema")
+def schema(case: Case) -> Iterator[Finding]:
+    """Files have the fields of their schema, each of the right type.
+
+    The schemas lie in `schemas/`; an editor that knows JSON Schema shows them while you type. Keys
+    that the schema does not know are welcome in a results file, but one that looks like a
+    misspelling of a missing key is named. The address of an author's page needs its scheme.
+    """
+    yield from case.problems_of("schema")
+    for document in case.documents.values():
+        yield from (f for f in _schema_findings(document) if f.rule == "schema")
+
+
+@rule("schema-version-unknown")
+def schema_version_unknown(case: Case) -> Iterator[Finding]:
+    """The `schema_version` of each file is one that this program knows.
+
+    A file of an unknown version is refused as a whole: to guess what its fields mean would be
+    worse. Update the program that checks, or write the file with the version named.
+    """
+    yield from case.problems_of("schema-version-unknown")
+    for document in case.documents.values():
+        yield from (f for f in _schema_findings(document) if f.rule == "schema-version-unknown")
+
+
+def _schema_findings(document: Document) -> Iterator[Finding]:
+    if document.problems:
+        return
+    name = document.file.rpartition("/")[2]
+    kind = "results" if name != "submission.json" or is_results(document.value) else "submission"
+    yield from advise(document, kind)
+
+
+@rule("unsafe-name")
+def unsafe_name(case: Case) -> Iterator[Finding]:
+    """Folders, files and points have plain names, since they become addresses and file names.
+
+    A submission's folder and its points: lower-case letters, digits, `_` and `-`, at most 64 and
+    up to four folders deep, and none of the names that Windows reserves. Files inside: letters,
+    digits and `._@+-`.
+    """
+    yield from case.problems_of("unsafe-name")
+    folder = case.folder
+    if folder.bare:
+        return
+    if folder.path.startswith("submissions/"):
+        parts = folder.path.split("/")[2:]
+        if len(parts) > 4:
+            message = f"{shown(folder.path)} lies {len(parts)} folders deep, at most 4"
+            yield finding("unsafe-name", message, file=plain(folder.path, 200), fix="move it up")
+        for part in parts:
+            if not _plain_name(part):
+                yield _bad_name("the folder", part, folder.path)
+    for point in case.submission.points:
+        if not _plain_name(point):
+            yield _bad_name("the point", point, folder.full("submission.json"))
+    for name in (*folder.files, *folder.skipped):
+        if not all(_FILE_PART.fullmatch(part) for part in name.split("/")):
+            yield finding(
+                "unsafe-name", f"the file name {shown(name)} holds other characters than "
+                "letters, digits and ._@+-", file=plain(folder.full(name), 200), fix="rename it",
+            )
+
+
+def _plain_name(name: str) -> bool:
+    return NAME.fullmatch(name) is not None and _RESERVED.fullmatch(name) is None
+
+
+def _bad_name(what: str, name: str, file: str) -> Finding:
+    slug = re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_")[:64] or "name"
+    return finding(
+        "unsafe-name", f"{what} is named {shown(name)}, expected lower-case letters, digits, _, -",
+        file=plain(file, 200), claimed=plain(name), fix=f'rename it, for instance to "{slug}"',
+    )
+
+
+@rule("unsafe-text")
+def unsafe_text(case: Case) -> Iterator[Finding]:
+    """Texts hold no characters that hide or reorder what a reader sees.
+
+    Bidirectional controls, zero-width and other invisible characters, and control characters other
+    than tab and line breaks can make a line read differently from what it is. Letters of every
+    script and emoji are fine, joiners where they join.
+    """
+    for document in case.documents.values():
+        count = 0
+        for pointer, text in strings(document.value):
+            found = unsafe_in(text)
+            if found is not None and count < MAX_PER_FILE:
+                count += 1
+                yield finding(
+                    "unsafe-text", f"the text holds {found}", file=document.file,
+                    line=document.line(pointer), pointer=plain(pointer, 200), fix="remove it",
+                )
+    for name, number, found in it.islice(_hits(case, (".md",), unsafe_in), MAX_PER_FILE):
+        yield finding("unsafe-text", f"the text holds {found}", file=case.folder.full(name),
+                      line=number, fix="remove it")
+
+
+@rule("secret-in-text")
+def secret_in_text(case: Case) -> Iterator[Finding]:
+    """No file holds an access token, an API key or a private key.
+
+    Whatever is in a pull request is public at once, also after it was deleted: revoke the key
+    where you got it, then remove it from the file. The text itself is never repeated here. A link
+    to a W&B report with `accessToken=` counts too: link the run's page.
+    """
+    for document in case.documents.values():
+        for pointer, text in strings(document.value):
+            what = secrets_in(text, pointer.rpartition("/")[2])
+            if what is not None:
+                yield _secret(what, document.file, document.line(pointer), pointer)
+    for name, number, what in it.islice(_hits(case, _TEXT_FILES, secrets_in), MAX_PER_FILE):
+        yield _secret(what, case.folder.full(name), number, None)
+
+
+def _secret(what: str, file: str, line: int | None, pointer: str | None) -> Finding:
+    return finding(
+        "secret-in-text", f"the text looks as if it holds {what}", file=file, line=line,
+        pointer=None if pointer is None else plain(pointer, 200),
+        fix="revoke it where it was issued, then remove it from the file",
+    )
+
+
+@rule("local-path-in-text")
+def local_path_in_text(case: Case) -> Iterator[Finding]:
+    """Texts do not name folders of somebody's own machine.
+
+    Such a path says who you are and helps nobody to repeat the run. Name the data by its public
+    address (`gs://...`, `https://...`, `hf://...`, or `owner/name` on a hub).
+    """
+    for run in case.results:
+        dataset = run.text("dataset")
+        if dataset is not None and _LOCAL.search(dataset) is None and _is_local(dataset):
+            yield _local(dataset, run.document, run.where("dataset"))
+    for document in case.documents.values():
+        count = 0
+        for pointer, text in strings(document.value):
+            found = _LOCAL.search(text) if len(text) < 10_000 else None
+            if found is not None and count < MAX_PER_FILE:
+                count += 1
+                yield _local(found.group(1), document, pointer)
+
+
+def _is_local(dataset: str) -> bool:
+    """Whether the address of a data set is a path: no scheme, and no `owner/name` of a hub."""
+    path = dataset.strip().rstrip("/")
+    return "://" not in path and (path.count("/") > 1 or path.startswith((".", "/")))
+
+
+def _local(path: str, document: Document, pointer: str) -> Finding:
+    return finding(
+        "local-path-in-text", f"the text names a local path, {shown(path)}",
+        file=document.file, line=document.line(pointer), pointer=plain(pointer, 200),
+        claimed=plain(path), fix="write the public address of the data",
+    )
+
+
+def _hits(
+    case: Case, endings: tuple[str, ...], look: Callable[[str], str | None]
+) -> Iterator[tuple[str, int, str]]:
+    """(file, line number, what was found) over the lines of the text files of a folder."""
+    for name, data in case.folder.files.items():
+        if name in case.documents or not name.lower().endswith(endings):
+            continue
+        for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), 1):
+            found = look(line[:20_000])
+            if found is not None:
+                yield name, number, found

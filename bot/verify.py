@@ -1,0 +1,248 @@
+"""From a submission to its verdict: the one path that every door of the program takes.
+
+`verify` reads and gathers (the edge), `judge` decides (pure): the local check, the bot on GitHub,
+the board and the audit all call these, so that they say the same.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import datetime as dt
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
+
+from bot import metrics
+from bot.case import Case, Neighbour, PullRequest, RunEvidence, Standing, Unlisted
+from bot.case_statistics import of_case, points_of
+from bot.reading import Parsed, parse_submission
+from bot.rules import catalogue, run_rules
+from bot.run import Run
+from bot.statistics import Summary
+from bot.submission import Folder, RunSpec, Submission
+from bot.track import Track
+from bot.verdict import OURS, Finding, Grade, Level, Point, Status, Verdict, status_of
+
+MAIN = "main"
+"""The name of the point of a submission that declares none."""
+NOT_REPRODUCED = "recorded, not yet reproduced"
+
+# On a `baseline` track a lucky run counts, so these inform; what is not about luck still blocks.
+_NOT_ABOUT_LUCK = frozenset({"out-of-scope-change", "copied-result", "duplicate-run"})
+
+
+class Gathered(Protocol):
+    """What `bot.evidence.gather` returns."""
+
+    @property
+    def runs(self) -> tuple[RunEvidence, ...]: ...
+    @property
+    def unlisted(self) -> tuple[Unlisted, ...]: ...
+
+
+Gather = Callable[[Submission, Folder, Track], Gathered]
+
+
+def verify(
+    folder: Folder,
+    tracks: Mapping[str, Track],
+    *,
+    track_id: str | None = None,
+    gather: Gather | None = None,
+    neighbours: Iterable[Neighbour] = (),
+    standing: Standing | None = None,
+    pull_request: PullRequest | None = None,
+    today: dt.date | None = None,
+    merged: bool = False,
+) -> Verdict:
+    """The verdict on a folder or a bare file. Raises `bot.reading.ReadError` for usage only.
+
+    `gather` fetches the evidence of runs that are no results files (default: `bot.evidence.gather`
+    without a network); `today` bounds time stamps; `merged` says that the submission is on the
+    board already.
+    """
+    parsed = parse_submission(folder, tracks, track_id)
+    return verify_parsed(
+        parsed, folder, gather=gather, neighbours=neighbours, standing=standing,
+        pull_request=pull_request, today=today, merged=merged,
+    )
+
+
+def verify_parsed(
+    parsed: Parsed,
+    folder: Folder,
+    *,
+    gather: Gather | None = None,
+    neighbours: Iterable[Neighbour] = (),
+    standing: Standing | None = None,
+    pull_request: PullRequest | None = None,
+    today: dt.date | None = None,
+    merged: bool = False,
+) -> Verdict:
+    """`verify` for a folder that was parsed already."""
+    if parsed.track is None:
+        return _without_track(parsed, folder)
+    opened = None if pull_request is None or pull_request.opened_at is None else (
+        pull_request.opened_at.date())
+    track = parsed.track.on(opened)
+    evidence, unlisted = _evidence(parsed, folder, track, gather)
+    facts: dict[str, Any] = {"merged": merged}
+    if today is not None:
+        facts["today"] = today
+    return judge(Case(
+        submission=parsed.submission, track=track, folder=folder, documents=parsed.documents,
+        results=parsed.results, evidence=evidence, unlisted=unlisted,
+        neighbours=tuple(n for n in neighbours if n.path != folder.path),
+        standing=standing or Standing(), pull_request=pull_request, judged_on=opened,
+        problems=parsed.problems, facts=facts,
+    ))
+
+
+def _evidence(
+    parsed: Parsed, folder: Folder, track: Track, gather: Gather | None
+) -> tuple[tuple[RunEvidence, ...], tuple[Unlisted, ...]]:
+    """The runs of each spec in the order listed; results files are read here, once."""
+    specs = parsed.submission.runs
+    own: dict[int, RunEvidence] = {}
+    others: list[tuple[int, RunSpec]] = []
+    for index, spec in enumerate(specs):
+        if spec.source == "results":
+            own[index] = _results_evidence(parsed, folder, track, spec)
+        else:
+            others.append((index, spec))
+    unlisted: tuple[Unlisted, ...] = ()
+    if others:
+        if gather is None:
+            from bot.evidence import gather as gather_local
+
+            gather = gather_local
+        rest = dc.replace(parsed.submission, runs=tuple(spec for _, spec in others))
+        gathered = gather(rest, folder, track)
+        unlisted = gathered.unlisted
+        for (index, _), item in zip(others, gathered.runs, strict=True):
+            own[index] = item
+    return tuple(own[index] for index in sorted(own)), unlisted
+
+
+def _results_evidence(parsed: Parsed, folder: Folder, track: Track, spec: RunSpec) -> RunEvidence:
+    data = track.raw.get("data")
+    vocab = metrics.positive(data.get("vocab_size")) if isinstance(data, dict) else None
+    file = folder.full(spec.target)
+    return RunEvidence(spec, tuple(
+        run.to_run(metrics.of_results(run, vocab)) for run in parsed.results if run.file == file
+    ))
+
+
+def judge(case: Case) -> Verdict:
+    """The verdict on a case. Pure: no network, disk or clock; the same case, the same verdict."""
+    findings = _distinct(_levelled(case, run_rules(case)))
+    points = tuple(_point(case, name) for name in points_of(case))
+    status = status_of(findings)
+    note = None
+    if case.track.objective == "baseline" and status in (Status.VERIFIED, Status.NEEDS_REVIEW):
+        note = NOT_REPRODUCED
+    return Verdict(
+        submission=case.submission.path, track=case.track.id, status=status,
+        evidence=grade_of(case), findings=findings, points=points,
+        runs=tuple(
+            {**run.summary(), "arm": item.spec.arm, "point": item.spec.point}
+            for item in case.evidence for run in item.runs
+        ),
+        statistics=points[0].statistics if points else None, note=note,
+        title=case.submission.title, date=date_of(case),
+    )
+
+
+def _levelled(case: Case, findings: Iterable[Finding]) -> list[Finding]:
+    """Findings at the levels that count here, errors first.
+
+    On a `baseline` track statistics and provenance inform. What an imported entry once claimed
+    warns and never rejects; what is unsafe in it still does.
+    """
+    levelled = []
+    for item in findings:
+        family = catalogue()[item.rule]["family"]
+        own = item.rule in case.track.levels
+        if case.track.objective == "baseline" and not own and item.rule not in _NOT_ABOUT_LUCK:
+            if family in ("statistics", "provenance"):
+                item = dc.replace(item, level=Level.NOTE)
+        if case.submission.imported and family != "text" and item.rule not in OURS:
+            if item.level is Level.ERROR:
+                item = dc.replace(item, level=Level.WARNING)
+        levelled.append(item)
+    order = list(Level)
+    return sorted(levelled, key=lambda f: order.index(f.level))
+
+
+def _distinct(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Each finding once: readers and rules may both speak of one thing."""
+    seen: dict[tuple[Any, ...], Finding] = {}
+    for item in findings:
+        key = (item.rule, item.message, item.file, item.pointer, item.line, item.run, item.point)
+        seen.setdefault(key, item)
+    return tuple(seen.values())
+
+
+def _point(case: Case, name: str | None) -> Point:
+    """One point: means over the runs that count, and the statistics where the track tests."""
+    summary = of_case(case, name)
+    counted = _counted(case, name, summary)
+    values = metrics.mean_of(metrics.of_run(run, case.track) for run in counted)
+    quality, cost = (values.get(axis.metric) for axis in (case.track.quality, case.track.cost))
+    if summary is not None and summary.step is not None:
+        # All runs were taken at one step, which is not where each of them ended.
+        quality = _mean(summary.quality.values)
+        cost = _mean(summary.cost.values)
+        values |= {case.track.quality.metric: quality, case.track.cost.metric: cost}
+    tested = summary is not None and (
+        case.track.significance.test != "none" or case.track.objective != "pareto")
+    return Point(
+        name=name or MAIN, quality=quality, cost=cost, metrics=values,
+        statistics=summary.to_json() if summary is not None and tested else None,
+    )
+
+
+def _counted(case: Case, name: str | None, summary: Summary | None) -> tuple[Run, ...]:
+    runs = case.runs("candidate", name)
+    if summary is None:
+        return ()
+    kept = set(summary.kept)
+    return tuple(run for run in runs if (run.file, run.index) in kept)
+
+
+def _mean(values: tuple[float, ...]) -> float | None:
+    value = metrics.mean_of({"x": v} for v in values).get("x")
+    return None if value is None else float(value)
+
+
+def grade_of(case: Case) -> Grade:
+    """The grade of the weakest run; self-reported where there is none."""
+    grades = list(Grade)
+    found = [
+        Grade.WANDB if run.source in ("wandb", "wandb-offline", "snapshot")
+        else Grade.LOG if run.source == "log" else Grade.SELF_REPORTED
+        for run in case.runs()
+    ]
+    return max(found, key=grades.index, default=Grade.SELF_REPORTED)
+
+
+def date_of(case: Case) -> str | None:
+    """When the result was obtained, ISO 8601: as its source states it, else when the last run
+    ended, else when the pull request was opened."""
+    stated = (case.submission.imported or {}).get("date")
+    if isinstance(stated, str) and stated:
+        return stated[:40]
+    ends = [run.finished_at or run.created_at for run in case.runs()]
+    known = [end for end in ends if end]
+    if known:
+        return max(known)
+    opened = None if case.pull_request is None else case.pull_request.opened_at
+    return None if opened is None else opened.isoformat()
+
+
+def _without_track(parsed: Parsed, folder: Folder) -> Verdict:
+    """The verdict on a folder whose track is not known: only that, and what cannot be read."""
+    return Verdict(
+        submission=folder.path, track=parsed.submission.track, status=Status.REJECTED,
+        evidence=Grade.SELF_REPORTED, findings=_distinct(parsed.problems), points=(),
+        title=parsed.submission.title,
+    )
