@@ -74,9 +74,10 @@ def select(
     at = step
     if at is None and track.common_stop_step and usable:
         at = _common_step(usable)
+    by_loss = loss_key is not None or track.quality.metric in LOSS_METRICS
     kept = []
     for run in usable:
-        item = _values(run, track, at)
+        item = _values(run, track, at, by_loss)
         if item is None:
             why = f"no validation at step {at}, the last step that all runs share"
             excluded.append(Excluded(run.file, run.index, why))
@@ -165,7 +166,7 @@ def _unusable(
         return f"its state is {original.state}"
     if run.finished is False:
         return _unfinished(run, original)
-    if not by_loss and _metric(run, track.quality.metric) is None:
+    if not by_loss and _metric(run, track.quality.metric, track, step) is None:
         return f"it has no {track.quality.metric}"
     return None
 
@@ -185,7 +186,7 @@ def _common_step(runs: Sequence[Run]) -> int | None:
     return max(shared, default=None)
 
 
-def _values(run: Run, track: Track, step: int | None) -> Kept | None:
+def _values(run: Run, track: Track, step: int | None, by_loss: bool) -> Kept | None:
     """The values that count; None where the run has none at `step`."""
     point = None
     if run.validation:
@@ -193,26 +194,32 @@ def _values(run: Run, track: Track, step: int | None) -> Kept | None:
         if point is None:
             return None
     metric = track.quality.metric
-    by_loss = metric in LOSS_METRICS
-    quality = point.loss if by_loss and point is not None else _metric(run, metric)
-    if quality is None and point is not None:
-        quality = point.loss
+    quality = point.loss if by_loss and point is not None else _metric(run, metric, track, step)
     if quality is None or not math.isfinite(quality):
         return None
-    time = point.time_s if point is not None else _metric(run, "training_time_s")
-    return Kept(run, quality, _cost(run, point, track.cost.metric, time), time)
+    time = point.time_s if point is not None else None
+    time = _metric(run, "training_time_s", track) if time is None else time
+    return Kept(run, quality, _cost(run, point, track, time), time)
 
 
-def _cost(run: Run, point: Validation | None, metric: str, time: float | None) -> float | None:
+def _cost(run: Run, point: Validation | None, track: Track, time: float | None) -> float | None:
+    metric = track.cost.metric
     if metric in TIME_METRICS:
         return time
     if metric in STEP_METRICS:
-        return float(point.step) if point is not None else _metric(run, "steps")
-    return _metric(run, metric)
+        return float(point.step) if point is not None else _metric(run, "steps", track)
+    return _metric(run, metric, track)
 
 
-def _metric(run: Run, name: str) -> float | None:
+def _metric(run: Run, name: str, track: Track, step: int | None = None) -> float | None:
+    """A final value of the run by our formulas, or its value at `step`."""
+    if step is not None:
+        history = dict(run.history.get(name) or run.history.get(f"val_{name}", ()))
+        return history.get(step)
+    from bot.metrics import of_run
+
     value = run.metrics.get(name)
+    value = of_run(run, track).get(name) if value is None else value
     return float(value) if value is not None and math.isfinite(value) else None
 
 

@@ -26,7 +26,9 @@ _NAMED_DEVICE = re.compile(r"Running on device_name=([^{}]+?)\s+with world_size=
 _VERSION = re.compile(r"Running ([Pp]ython|Triton) (?:version )?(\d\S*)")
 _SEED = re.compile(r"Using seed=(\d{1,20})\s*$")
 _STARTED = re.compile(r"Run UTC timestamp=(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)\s*$")
-_KEYED = re.compile(r"(nonce|seed|code_sha256|data_fingerprint|device|world_size): (\S.*?)\s*$")
+_KEYED = re.compile(
+    r"(nonce|seed|code_sha256|data_fingerprint|device|world_size|precision): (\S.*?)\s*$"
+)
 _HEX64 = re.compile(r"[0-9a-f]{64}")
 _RULE = re.compile(r"={60,}")
 _IMPORT = re.compile(r"(?:import|from) \w")
@@ -48,6 +50,7 @@ class Header:
     nonce: str | None = None
     data_fingerprint: str | None = None
     created_at: str | None = None
+    precision: str | None = None
 
     def feed(self, line: str) -> None:
         """Take one line, without its leading white space."""
@@ -100,7 +103,9 @@ class Header:
         elif key == "code_sha256":
             *name, digest = value.split()
             if _HEX64.fullmatch(digest.lower()):
-                self.code[" ".join(name) or "source"] = digest.lower()
+                if self.code.get("source") == digest.lower():
+                    del self.code["source"]
+                self.code[" ".join(name)[:200] or "source"] = digest.lower()
         elif "{" not in value and len(value) <= 200:
             setattr(self, key, value)
 

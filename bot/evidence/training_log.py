@@ -16,7 +16,7 @@ import codecs
 import dataclasses as dc
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from bot.evidence.log_header import Header, embedded_source
 from bot.evidence.log_problems import LogStep, problems_of
@@ -214,32 +214,42 @@ def _run(draft: _Draft, file: str, index: int, siblings: list[_Draft]) -> Run:
     reached = bool(lines) and lines[-1].step in points and lines[-1].step == validation[-1].step
     done = reached and draft.total is not None and validation[-1].step >= draft.total
     header = draft.header
+    history = {k: tuple(v) for k, v in _history(draft.steps)}
     resumed = index > 0 and draft.steps[0].step > siblings[index - 1].steps[0].step
-    clock = next((v.time_s for v in reversed(validation) if v.time_s is not None), None)
     return Run(
         source="log",
         file=file,
         index=index,
         validation=validation,
-        history={k: tuple(v) for k, v in _history(draft.steps)},
+        history=history,
         step_times_s=_step_times(draft.steps),
         total_steps=draft.total,
         last_step=draft.steps[-1].step,
         finished=None if draft.total is None and (reached or not lines) else done,
         hardware=header.hardware(),
+        config={"precision": header.precision} if header.precision else {},
         software=header.software,
         code_sha256=header.code,
         seed=header.seed,
         nonce=header.nonce,
         data_fingerprint=header.data_fingerprint,
         created_at=header.created_at,
-        metrics={
-            "loss": validation[-1].loss if validation else None,
-            "training_time_s": clock,
-            "steps": validation[-1].step if validation else None,
-        },
+        metrics=_metrics(validation, history),
         problems=problems_of(draft.steps, resumed=resumed, cut=draft.cut),
     )
+
+
+def _metrics(
+    validation: tuple[Validation, ...], history: Mapping[str, tuple[tuple[int, float], ...]]
+) -> dict[str, float | int | None]:
+    """The final values of a run; bits per byte where the log prints them."""
+    bpb = history.get("bpb") or history.get("val_bpb")
+    return {
+        "loss": validation[-1].loss if validation else None,
+        "bpb": bpb[-1][1] if bpb else None,
+        "training_time_s": next((t for *_, t in reversed(validation) if t is not None), None),
+        "steps": validation[-1].step if validation else None,
+    }
 
 
 def _history(steps: list[LogStep]) -> Iterator[tuple[str, list[tuple[int, float]]]]:
