@@ -240,12 +240,17 @@ def _submission(
             name = f"logs/{slug(str(PurePosixPath(log.path).with_suffix('')))}.log"
             files[name] = trimmed
             runs.append({"source": "log", "path": name, "arm": arm})
+    claims = _claims(record.facts)
+    stop = _early_stop(arms["candidate"]) if "steps" not in claims else None
+    if stop is not None and record.track == "nanogpt-optimization":
+        claims["steps"] = stop
+        doubts.append((record.key, f"all its runs stop early, at step {stop}: taken as its claim"))
     files["submission.json"] = submission_json(
         record.track,
         _title(record),
         hardware=_hardware(arms["candidate"]),
         runs=runs,
-        claims=_claims(record.facts),
+        claims=claims,
         imported=_imported(record, origin),
     )
     return Imported(f"{record.track}/{slug(record.name)}", files)
@@ -281,6 +286,13 @@ def _hardware(logs: Sequence[LogFile]) -> dict[str, Any] | None:
     device, count = next(iter(seen))
     found = find(device) if device else None
     return {"accelerator": found.accelerator.id, "count": count} if found and count else None
+
+
+def _early_stop(logs: Sequence[LogFile]) -> int | None:
+    """The step at which all runs stop before their stated end, None where they do not."""
+    ends = {(run.finished, run.step) for log in logs for run in log.runs}
+    finished, step = next(iter(ends))
+    return step if len(ends) == 1 and finished is False else None
 
 
 def _claims(facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -234,6 +234,15 @@ def test_files_beside_the_folders_of_the_steps_track_are_records(tmp_path):
     assert names == {"nanogpt-optimization/7b8270c5", "nanogpt-optimization/20260501_muon"}
 
 
+def test_a_common_early_stop_is_the_step_claimed(tmp_path):
+    base = "records/track_3_optimization/results/20260611_tail/"
+    put(tmp_path, **{base + f"{n}.txt": log(n, total=1500, end=1250) for n in (1, 2)})
+    result = read(tmp_path)
+    data = json.loads(only(result).files["submission.json"])
+    assert data["claims"] == {"steps": 1250}
+    assert "stop early, at step 1250" in result.doubts[0][1]
+
+
 def test_the_source_may_be_the_track_folder_itself(tmp_path):
     put(tmp_path, **{FOLDER + "a.txt": log(1)})
     inside = read(tmp_path / "records/track_1_short")
