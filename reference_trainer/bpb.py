@@ -35,7 +35,9 @@ def scored_bytes(corpus: Corpus, tokens: int) -> int | None:
     return total
 
 
-def evaluate(total_nats: float, targets: int, total_bytes: int | None) -> tuple[float, float | None]:
+def evaluate(
+    total_nats: float, targets: int, total_bytes: int | None
+) -> tuple[float, float | None]:
     """Mean loss in nats per scored target, and bits per byte where the bytes are known."""
     loss = total_nats / targets
     if total_bytes is None or not np.isfinite(total_nats):

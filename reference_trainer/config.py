@@ -70,6 +70,7 @@ class DataConfig:
     corpus: str  # a name of `python -m reference_trainer data --list`, or a folder with a manifest
     val_tokens: int = 0  # score only so many tokens of the validation split; 0: all
     order: str = "shuffled"  # windows of seq_len: "shuffled" per epoch by seed, or "sequential"
+    paloma: bool = False  # score C4-EN of allenai/paloma too; needs HF_TOKEN and its terms accepted
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ class TrainConfig:
     checkpoint_every: int = 0  # steps between checkpoints; 0: only when stopped
     precision: str = "auto"  # "auto": bf16, fp16 where there is none, fp32 on CPU
     compile: bool = True  # torch.compile; JAX always compiles
-    scan_layers: bool = False  # JAX: one compiled layer, less memory and compile time, slower on GPU
+    scan_layers: bool = False  # JAX: compile one layer, not all; less memory, slower on GPU
     remat: bool = False  # recompute a layer's activations in the backward pass
     sharding: str = "data"  # over devices: "data" (whole model on each) or "fsdp"
 
@@ -159,7 +160,7 @@ def load_config(name: str, overrides: Mapping[str, str] | None = None) -> Config
     path = pathlib.Path(name) if name.endswith(".toml") else CONFIGS / f"{name}.toml"
     if not path.is_file():
         known = ", ".join(config_names())
-        raise ConfigError(f'there is no configuration "{name}"; give a .toml file or one of {known}')
+        raise ConfigError(f'there is no configuration "{name}"; give a .toml file or: {known}')
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -255,8 +256,8 @@ def check(config: Config) -> None:
         )
     if config.schedule.warmup_steps > train.steps:
         raise ConfigError(
-            f"schedule.warmup_steps is {config.schedule.warmup_steps} of train.steps {train.steps}; "
-            "it must be no more than all of them"
+            f"schedule.warmup_steps is {config.schedule.warmup_steps}, train.steps {train.steps}; "
+            "the warm-up must end within the run"
         )
 
 

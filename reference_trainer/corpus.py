@@ -74,7 +74,7 @@ def recipes() -> dict[str, Recipe]:
 
     listed = (
         Recipe(
-            "sotu", "byte", "249 State of the Union addresses, 12 MB of public-domain English, bytes",
+            "sotu", "byte", "State of the Union addresses, 12 MB of public-domain English, bytes",
             lambda: texts.package_texts("sotu", "data/speeches", "*.txt"),
         ),
         Recipe(

@@ -151,7 +151,8 @@ class JaxBackend:
 
     def load(self, state: Mapping[str, np.ndarray]) -> None:
         leaves = []
-        for (name, leaf), where in zip(_flat(self._state), jax.tree.leaves(self.where), strict=True):
+        wheres = jax.tree.leaves(self.where)
+        for (name, leaf), where in zip(_flat(self._state), wheres, strict=True):
             if state[name].shape != leaf.shape:
                 raise ValueError(f"has shape {state[name].shape}, expected {leaf.shape}")
             array = np.asarray(state[name], leaf.dtype)

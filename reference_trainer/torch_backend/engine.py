@@ -277,9 +277,9 @@ class TorchBackend:
         for i, optimizer in enumerate(self.optimizers):
             self._load_optimizer(optimizer, f"optimizer.{i}/", state)
         if "scale" in state:
-            keys = self.scaler.state_dict().keys()
-            values = (v if k == "scale" else type(v)(v) for k, v in zip(keys, state["scale"]))
-            self.scaler.load_state_dict(dict(zip(keys, map(float, values), strict=True)))
+            like = self.scaler.state_dict()
+            pairs = zip(like.items(), state["scale"].tolist(), strict=True)
+            self.scaler.load_state_dict({key: type(old)(new) for (key, old), new in pairs})
 
     def _load_optimizer(self, optimizer: Any, prefix: str, state: Mapping[str, np.ndarray]) -> None:
         params = [p for group in optimizer.param_groups for p in group["params"]]

@@ -1,0 +1,111 @@
+"""Throughput of whole training steps, optimizer included, on random tokens.
+
+MFU follows the convention named in the report: model FLOPs by `bot.accounting` (full attention,
+embedding lookup not counted) over the dense peak of the precision. A measurement runs steps
+back to back and waits for the device only at its two ends; the best of three is kept, and the
+spread is shown.
+"""
+
+import dataclasses as dc
+import json
+import time
+from typing import Any
+
+import numpy as np
+
+from bot.accounting import forward_flops_per_token
+from reference_trainer.config import Config, check
+from reference_trainer.errors import TrainerError
+from reference_trainer.loop import MakeBackend
+
+CONVENTION = "3 x forward FLOPs (full attention) / dense peak"
+ROUNDS = 3
+
+
+def measure(
+    config: Config, make_backend: MakeBackend, batches: tuple[int, ...], steps: int
+) -> dict[str, Any]:
+    """One row a micro-batch (one micro-batch a step); a batch that does not fit says so."""
+    rows = []
+    device: Any = None
+    for batch in batches or (config.train.micro_batch,):
+        train = dc.replace(config.train, batch=batch, micro_batch=batch)
+        sized = dc.replace(config, train=train)
+        check(sized)
+        try:
+            row, device = _measure_one(sized, make_backend, steps)
+        except (TrainerError, RuntimeError) as error:
+            reason = str(error).splitlines()[0][:160]
+            row = {"micro_batch": batch, "tokens_per_s": None, "error": reason}
+        rows.append(row)
+    best = max((r for r in rows if r["tokens_per_s"]), key=lambda r: r["tokens_per_s"], default=None)
+    return {
+        "config": config.name,
+        "device": device.name if device else None,
+        "precision": device.precision if device else None,
+        "software": device.software if device else None,
+        "peak_flops": device.peak_flops if device else None,
+        "mfu_convention": CONVENTION,
+        "rows": rows,
+        "best": best,
+    }
+
+
+def _measure_one(config: Config, make_backend: MakeBackend, steps: int) -> tuple[Any, Any]:
+    began = time.perf_counter()
+    backend = make_backend(config, 0)
+    rng = np.random.default_rng(0)
+    shape = (config.train.batch, config.model.seq_len + 1)
+    rows = rng.integers(0, config.model.vocab, shape, dtype=np.int32)
+    backend.warm_up(rows, np.ones((shape[0], shape[1] - 1), np.float32))
+    backend.train_step(rows, 1.0)()
+    backend.train_step(rows, 1.0)()
+    compiled = time.perf_counter() - began
+    speeds = []
+    for _ in range(ROUNDS):
+        backend.synchronize()
+        start = time.perf_counter()
+        pending = [backend.train_step(rows, 1.0) for _ in range(steps)]
+        loss = pending[-1]()
+        backend.synchronize()
+        speeds.append(steps * config.tokens_per_step / (time.perf_counter() - start))
+    device = backend.device
+    seconds = config.tokens_per_step / max(speeds)
+    flops = 3 * forward_flops_per_token(config.model.transformer()) * config.tokens_per_step
+    memory = backend.peak_memory_bytes()
+    return {
+        "micro_batch": config.train.micro_batch,
+        "tokens_per_s": max(speeds),
+        "slowest_tokens_per_s": min(speeds),
+        "step_ms": seconds * 1000,
+        "mfu": device.utilisation(flops, seconds),
+        "peak_memory_gib": memory / 2**30 if memory else None,
+        "start_s": compiled,
+        "loss": loss,
+    }, device
+
+
+def to_json(report: dict[str, Any]) -> str:
+    """The report as JSON."""
+    return json.dumps(report, indent=1)
+
+
+def to_text(report: dict[str, Any]) -> str:
+    """The report as a table."""
+    software = ", ".join(f"{k} {v}" for k, v in (report["software"] or {}).items())
+    lines = [
+        f"{report['config']} on {report['device']} ({report['precision']}, {software})",
+        f"MFU: {report['mfu_convention']}",
+        "micro-batch    tokens/s    ms/step     MFU   memory GiB",
+    ]
+    for row in report["rows"]:
+        if row["tokens_per_s"] is None:
+            lines.append(f"{row['micro_batch']:11}  {row['error']}")
+            continue
+        mfu = "     -" if row["mfu"] is None else f"{row['mfu']:6.1%}"
+        memory = "-" if row["peak_memory_gib"] is None else f"{row['peak_memory_gib']:.1f}"
+        lines.append(
+            f"{row['micro_batch']:11} {row['tokens_per_s']:11,.0f} {row['step_ms']:10.1f}  {mfu} "
+            f"{memory:>12}"
+        )
+    return "\n".join(lines)

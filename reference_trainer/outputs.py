@@ -1,0 +1,153 @@
+"""What goes where: the job that is asked for, and the log, W&B run and files that come of it."""
+
+import dataclasses as dc
+import pathlib
+import shutil
+from collections.abc import Mapping
+from typing import Any
+
+from reference_trainer import results
+from reference_trainer.backend import Backend
+from reference_trainer.clock import RULE
+from reference_trainer.config import Config, as_dict
+from reference_trainer.devices import Device
+from reference_trainer.results import Author
+from reference_trainer.shards import Corpus
+from reference_trainer.tracking import Log, Progress, Wandb, header_lines
+
+RESULTS, LOG = "speedrun_results.json", "log.txt"
+
+
+@dc.dataclass(frozen=True)
+class Job:
+    """One run to do. `out` is a local folder; checkpoints go to `store` (None: into `out`)."""
+
+    config: Config
+    corpus: Corpus
+    out: pathlib.Path
+    seed: int = 0
+    store: str | None = None
+    wandb: str = "offline"
+    project: str = "speedrun"
+    resume: bool = False
+    track: str | None = None
+    author: Author = Author()
+    main: pathlib.Path | None = None  # the starter file that runs
+    arm: str | None = None
+    pair: str | None = None
+    tags: tuple[str, ...] = ()
+    quiet: bool = False
+    also_validate: Mapping[str, Corpus] = dc.field(default_factory=dict)  # W&B key -> corpus
+
+
+class Outputs:
+    """Log and W&B of one run; on processes other than the first every call does nothing."""
+
+    def __init__(
+        self, job: Job, device: Device, identity: dict[str, Any], backend: Backend,
+        progress: Progress,
+    ) -> None:
+        self.job, self.device, self.identity = job, device, identity
+        self.backend, self.progress = backend, progress
+        self._log: Log | None = None
+        self._wandb: Wandb | None = None
+
+    def open(self, log_size: int | None) -> None:
+        """Begin both; `log_size` is where the log of a resumed run goes on."""
+        if self.backend.rank:
+            return
+        job = self.job
+        settings = {
+            "project": job.project,
+            "name": f"{job.config.name}-seed{job.seed}",
+            "id": self.identity["run_id"],
+            "config": self._wandb_config(),
+            "tags": job.tags,
+        }
+        self._wandb = Wandb(job.wandb, job.out, settings)
+        if job.main is not None:
+            self._wandb.source(job.main)
+        if log_size is None:
+            (job.out / LOG).unlink(missing_ok=True)
+        self._log = Log(job.out / LOG)
+        if log_size is not None:
+            self._log.truncate(log_size)
+            return
+        if job.main is not None:
+            self._log.write(job.main.read_text(encoding="utf-8").rstrip() + "\n" + "=" * 100)
+        for line in header_lines(self.header()):
+            self.write(line)
+            self.progress.say(line)
+        self.write("=" * 100)
+
+    def header(self) -> dict[str, Any]:
+        """What stands before the first step, in the log and on the terminal."""
+        device = self.device
+        peak = (
+            f"{device.peak_flops / 1e12:.1f} TFLOP/s {device.precision} ({device.peak_source})"
+            if device.peak_flops
+            else f"unknown for {device.name}, so no MFU is shown"
+        )
+        return {
+            "device": device.name,
+            "world_size": device.world,
+            "chips": device.chips,
+            "peak": peak,
+            "backend": self.backend.kind,
+            "versions": ", ".join(f"{k} {v}" for k, v in self.identity["environment"].items()),
+            "detected": self.backend.notes,
+            "clock": RULE,
+            "corpus": self.job.corpus.name,
+            "data_fingerprint": results.data_fingerprint(self.job.corpus),
+            "validation_fingerprint": self.job.corpus.validation.fingerprint,
+            "seed": self.job.seed,
+            "nonce": self.identity["nonce"],
+            "code_sha256": self.identity["code_sha256"],
+        }
+
+    def _wandb_config(self) -> dict[str, Any]:
+        device = self.device
+        return {
+            **as_dict(self.job.config),
+            "nonce": self.identity["nonce"],
+            "seed": self.job.seed,
+            "code_sha256": self.identity["code_sha256"],
+            "data_fingerprint": results.data_fingerprint(self.job.corpus),
+            "validation_fingerprint": self.job.corpus.validation.fingerprint,
+            "device": device.name,
+            "world_size": device.world,
+            "chips": device.chips,
+            "precision": device.precision,
+            "peak_flops": device.peak_flops,
+            "backend": self.backend.kind,
+            "total_steps": self.job.config.train.steps,
+            "total_tokens": self.job.config.total_tokens,
+            "versions": self.identity["environment"],
+        }
+
+    def write(self, line: str) -> None:
+        """A line of the log."""
+        if self._log is not None:
+            self._log.write(line)
+
+    def log(self, values: Mapping[str, float | None], step: int) -> None:
+        """A row of W&B."""
+        if self._wandb is not None:
+            self._wandb.log(values, step)
+
+    def log_bytes(self) -> int:
+        """Size of the log, for a checkpoint."""
+        return self._log.size() if self._log is not None else 0
+
+    def close(self, exit_code: int) -> str | None:
+        """Close log and W&B; the link of an online run."""
+        link = None
+        if self._wandb is not None:
+            link = self._wandb.finish(exit_code)
+            for path in self._wandb.offline_files()[-1:]:
+                shutil.copyfile(path, self.job.out / "run.wandb")
+            self._wandb = None
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+        return link

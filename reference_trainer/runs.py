@@ -1,0 +1,135 @@
+"""Several runs after one another: seeds, and two arms in turn on one machine."""
+
+import datetime as dt
+import os
+import pathlib
+import statistics
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from reference_trainer import corpus as corpora
+from reference_trainer import storage
+from reference_trainer.config import Config
+from reference_trainer.errors import TrainerError
+from reference_trainer.loop import MakeBackend, train
+from reference_trainer.outputs import RESULTS, Job
+from reference_trainer.results import Author
+from reference_trainer.shards import Corpus, open_corpus
+
+Arms = Sequence[tuple[str, Config]]
+
+
+def run_all(
+    arms: Arms, make_backend: MakeBackend, backend: str, options: dict[str, Any],
+    main: pathlib.Path | None = None,
+) -> Iterator[str]:
+    """Do every run and yield one line about each, then a summary. `options` are those of the CLI.
+
+    With two arms the order is candidate, baseline, candidate, baseline, ...: what drifts on the
+    machine then hits both alike.
+    """
+    check_environment(arms, options["wandb"])
+    out = options["out"] or _new_folder(arms[0][1].name)
+    opened = {config.data.corpus: _corpus(config, options["quiet"]) for _, config in arms}
+    found: dict[str, list[dict[str, Any]]] = {arm: [] for arm, _ in arms}
+    for number in range(options["seeds"]):
+        seed = options["seed"] + number
+        for arm, config in arms:
+            folder = _folder_of_run(out, arm, seed, len(arms), options["seeds"])
+            corpus = opened[config.data.corpus]
+            job = _job(config, corpus, folder, arm, seed, len(arms) > 1, options, main)
+            info = train(job, make_backend)["runs"][0]["run_info"]
+            found[arm].append(info)
+            if int(os.environ.get("RANK", "0")) == 0:
+                yield _line(arm, seed, info, folder)
+    if int(os.environ.get("RANK", "0")) == 0:
+        yield from _summary(found, out)
+
+
+def check_environment(arms: Arms, wandb: str) -> None:
+    """Name what is missing before any work begins. Raises TrainerError."""
+    missing = []
+    if wandb == "online" and not os.environ.get("WANDB_API_KEY"):
+        missing.append("WANDB_API_KEY (or pass --wandb offline)")
+    if any(config.data.paloma for _, config in arms) and not os.environ.get("HF_TOKEN"):
+        missing.append("HF_TOKEN for allenai/paloma (or pass --set data.paloma=false)")
+    if missing:
+        raise TrainerError(f"the environment lacks {' and '.join(missing)}")
+
+
+def _corpus(config: Config, quiet: bool) -> Corpus:
+    from reference_trainer.tracking import Progress
+
+    say = Progress(0, not quiet).say
+    corpus = open_corpus(corpora.prepare(config.data.corpus, say))
+    both = corpora.overlap(corpus.folder)
+    if both:
+        say(f"warning: {both} documents of {corpus.name} are in training and in validation")
+    return corpus
+
+
+def _job(
+    config: Config, corpus: Corpus, folder: pathlib.Path, arm: str, seed: int, paired: bool,
+    options: dict[str, Any], main: pathlib.Path | None,
+) -> Job:
+    prefix = storage.prefix()
+    remote = prefix is not None and "://" in prefix
+    also = {}
+    if config.data.paloma:
+        from reference_trainer import downloads
+
+        also["eval/paloma/c4_en/bpb"] = downloads.paloma(corpus)
+    return Job(
+        config=config,
+        corpus=corpus,
+        out=folder,
+        seed=seed,
+        store=f"{prefix}/runs/{folder.parent.name}/{folder.name}" if remote else None,
+        wandb=options["wandb"],
+        project=options["project"],
+        resume=options["resume"],
+        track=options["track"],
+        author=Author(options["author"]),
+        main=main,
+        arm=arm if paired else None,
+        pair=str(seed) if paired else None,
+        tags=tuple(options["tags"]),
+        quiet=options["quiet"],
+        also_validate=also,
+    )
+
+
+def _new_folder(name: str) -> pathlib.Path:
+    """runs/NAME-TIME below SPEEDRUN_PREFIX where that is a folder, else below here."""
+    prefix = storage.prefix()
+    base = pathlib.Path(prefix) if prefix and "://" not in prefix else pathlib.Path()
+    return base / "runs" / f"{name}-{dt.datetime.now():%Y%m%d-%H%M%S}"
+
+
+def _folder_of_run(
+    out: pathlib.Path, arm: str, seed: int, arms: int, seeds: int
+) -> pathlib.Path:
+    if arms == 1 and seeds == 1:
+        return out
+    return out / (f"{arm}-seed{seed}" if arms > 1 else f"seed{seed}")
+
+
+def _line(arm: str, seed: int, info: dict[str, Any], folder: pathlib.Path) -> str:
+    bits = "" if info["eval/bpb"] is None else f"  {info['eval/bpb']:.4f} bits/byte"
+    return (
+        f"{arm} seed {seed}: loss {info['eval/loss']:.4f}{bits}  "
+        f"{info['training_time']:.1f} s  {folder / RESULTS}"
+    )
+
+
+def _summary(found: dict[str, list[dict[str, Any]]], out: pathlib.Path) -> Iterator[str]:
+    for arm, infos in found.items():
+        if len(infos) > 1:
+            yield f"{arm}: {len(infos)} runs, " + ", ".join(
+                f"{name} {statistics.fmean(values):.4f} ± {statistics.stdev(values):.4f}{unit}"
+                for name, unit, values in (
+                    ("loss", "", [i["eval/loss"] for i in infos]),
+                    ("time", " s", [i["training_time"] for i in infos]),
+                )
+            )
+    yield f"next: speedrun new TRACK/NAME --results {out}"
