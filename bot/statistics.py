@@ -331,9 +331,7 @@ def _compare(
         comparison = _paired(kept, other.kept, track, pairs) or sig.welch(
             ours.values, theirs.values, track.cost.goal
         )
-    pairwise = pairwise_rule(
-        Sample(tuple(k.quality for k in kept)), ours, quality, theirs, track
-    )
+    pairwise = pairwise_rule(Sample(tuple(k.quality for k in kept)), ours, quality, theirs, track)
     passes = None
     if pairwise is not None:
         passes = pairwise.passes

@@ -135,6 +135,6 @@ def _short(value: float) -> str:
 def _decimals(half: float) -> int:
     """Decimals that show the uncertainty's first digit; losses have four at least."""
     for decimals in range(4, 9):
-        if half >= 10.0 ** -decimals:
+        if half >= 10.0**-decimals:
             return decimals
     return 8

@@ -34,10 +34,14 @@ def target_missed(case: Case) -> Iterator[Finding]:
         if m.mean > target if s.goal == "min" else m.mean < target:
             side = "above" if s.goal == "min" else "below"
             yield _finding(
-                case, "target-missed", point,
+                case,
+                "target-missed",
+                point,
                 f"the mean {s.metric} of {_runs(s.n)} is {m.mean:.6g}, {side} the target "
                 f"{target:g}",
-                expected=target, claimed=m.mean, ratio=_ratio(m.mean, target),
+                expected=target,
+                claimed=m.mean,
+                ratio=_ratio(m.mean, target),
                 fix="Train longer, or claim a later stop step, until the mean is there.",
             )
 
@@ -61,10 +65,14 @@ def target_not_significant(case: Case) -> Iterator[Finding]:
             else f"Add {_runs(need)} at this mean{_gpu_hours(s)}; someone else may supply them."
         )
         yield _finding(
-            case, "target-not-significant", point,
+            case,
+            "target-not-significant",
+            point,
             f"{_runs(s.n)} with mean {s.metric} {_mean(s):.6g} do not prove that it reaches "
             f"{s.target:g}: {_evidence(case, s)}",
-            claimed=d.p, expected=f"p < {s.alpha:g}", fix=fix,
+            claimed=d.p,
+            expected=f"p < {s.alpha:g}",
+            fix=fix,
         )
 
 
@@ -83,9 +91,12 @@ def too_few_runs(case: Case) -> Iterator[Finding]:
         hint = f" ({s.hint})" if s.hint else ""
         need = max(least - s.n, s.needed_runs or 0)
         yield _finding(
-            case, "too-few-runs", point,
+            case,
+            "too-few-runs",
+            point,
             f"finished runs that count: {s.n}, the track asks for {least}{out}{hint}",
-            claimed=s.n, expected=least,
+            claimed=s.n,
+            expected=least,
             fix=f"Add {_runs(need)}{_gpu_hours(s, need)}; someone else may supply them.",
         )
 
@@ -102,8 +113,13 @@ def reported_statistics_wrong(case: Case) -> Iterator[Finding]:
     for point, s in _summaries(case):
         for wrong in wrong_claims(case, point, s):
             yield _finding(
-                case, "reported-statistics-wrong", point, wrong.message,
-                pointer=wrong.pointer, claimed=wrong.claimed, expected=wrong.expected,
+                case,
+                "reported-statistics-wrong",
+                point,
+                wrong.message,
+                pointer=wrong.pointer,
+                claimed=wrong.claimed,
+                expected=wrong.expected,
                 ratio=_ratio(wrong.claimed, wrong.expected),
                 fix="Report what `speedrun stats` prints for these runs.",
             )
@@ -121,10 +137,14 @@ def not_better_than_record(case: Case) -> Iterator[Finding]:
             continue
         unit = f" {case.track.cost.unit}" if case.track.cost.unit else ""
         yield _finding(
-            case, "not-better-than-record", point,
+            case,
+            "not-better-than-record",
+            point,
             f"the {s.cost_metric} is {m.mean:.7g}{unit}, the record {case.standing.record} "
             f"has {record:.7g}{unit}",
-            claimed=m.mean, expected=record, ratio=_ratio(m.mean, record),
+            claimed=m.mean,
+            expected=record,
+            ratio=_ratio(m.mean, record),
             fix="Nothing needs doing: it is listed behind the record.",
         )
 
@@ -147,10 +167,14 @@ def improvement_not_significant(case: Case) -> Iterator[Finding]:
         shown = f"p = {p:.3g}" if p is not None else "an arm of one run cannot be tested"
         level = None if p is not None else Level.NOTE
         yield _finding(
-            case, "improvement-not-significant", point,
+            case,
+            "improvement-not-significant",
+            point,
             f"that the {s.cost_metric} is better than that of {against} is not proved by "
             f"{how}: {shown}",
-            level=level, claimed=p, expected=f"p < {s.alpha:g}",
+            level=level,
+            claimed=p,
+            expected=f"p < {s.alpha:g}",
             fix="Add runs to both arms, interleaved on one machine.",
         )
 
@@ -169,18 +193,25 @@ def baseline_stale(case: Case) -> Iterator[Finding]:
     based_on = case.submission.based_on
     if current is not None and based_on and not _same_entry(based_on, current):
         yield _finding(
-            case, "baseline-stale", None,
+            case,
+            "baseline-stale",
+            None,
             f"it is based on {based_on}, and {current} stands now",
-            claimed=based_on, expected=current, pointer="/based_on",
+            claimed=based_on,
+            expected=current,
+            pointer="/based_on",
             fix=f"Run {current} as the baseline arm.",
         )
         return
     code = {h for run in case.runs("baseline") for h in run.code_sha256.values()}
     if standing.record_code and code and not code & standing.record_code:
         yield _finding(
-            case, "baseline-stale", None,
+            case,
+            "baseline-stale",
+            None,
             f"the source of the baseline runs is not that of {current}",
-            claimed=sorted(code)[0], expected=sorted(standing.record_code)[0],
+            claimed=sorted(code)[0],
+            expected=sorted(standing.record_code)[0],
             fix=f"Run {current} as the baseline arm.",
         )
 
@@ -193,9 +224,12 @@ def depends_on_best_run(case: Case) -> Iterator[Finding]:
         if s.passes and rest is not None and not rest.passes:
             p = "" if rest.p is None else f" (p = {rest.p:.3g})"
             yield _finding(
-                case, "depends-on-best-run", point,
+                case,
+                "depends-on-best-run",
+                point,
                 f"without its best run the test is not passed{p}",
-                claimed=s.decision.p, expected=rest.p,
+                claimed=s.decision.p,
+                expected=rest.p,
                 fix="One or two more runs settle it.",
             )
 
@@ -305,5 +339,3 @@ def _ratio(a: object, b: object) -> float | None:
 
 def _runs(n: int) -> str:
     return "1 run" if n == 1 else f"{n} runs"
-
-
