@@ -27,14 +27,15 @@ from __future__ import annotations
 import dataclasses as dc
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
+from bot.admission import Row, admit, is_baseline, reaches_target, retimings_of
 from bot.board import Board, Entry, Placement, Progress, Unranked, describe_place
 from bot.case import Standing
 from bot.pareto import dominators, finite, frontier
 from bot.progression import Dated, RecordStep, progression
 from bot.significance import reaches, welch
-from bot.track import Axis, Track, TrackError
+from bot.track import Track
 from bot.verdict import Point, Status, Verdict
 
 __all__ = [
@@ -42,35 +43,16 @@ __all__ = [
     "place_of", "rank", "standing",
 ]
 
-RANKED = (Status.VERIFIED, Status.NEEDS_REVIEW)
-
-
-@dc.dataclass(frozen=True, slots=True)
-class _Row:
-    """An admitted point before it is placed. `score` is minimised whatever the track's goals."""
-
-    verdict: Verdict
-    point: Point
-    quality: float
-    cost: float
-    shown: float
-    score: float
-    progress: Progress | None
-
-    @property
-    def key(self) -> tuple[str, str]:
-        return self.verdict.submission, self.point.name
-
 
 def rank(verdicts: Iterable[Verdict], track: Track) -> Board:
     """The board of `track`. Verdicts of other tracks are left out silently; O(n log n)."""
     verdicts = [v for v in verdicts if v.track == track.id]
-    rows: list[_Row] = []
+    rows: list[Row] = []
     unranked: list[Unranked] = []
-    retimings = _retimings(verdicts, track)
+    retimings = retimings_of(verdicts, track)
     for verdict in verdicts:
-        for item in _admit(verdict, track, retimings):
-            if isinstance(item, _Row):
+        for item in admit(verdict, track, retimings):
+            if isinstance(item, Row):
                 rows.append(item)
             else:
                 unranked.append(item)
@@ -88,103 +70,6 @@ def rank(verdicts: Iterable[Verdict], track: Track) -> Board:
     )
 
 
-# ---- What ranks -------------------------------------------------------------------------------
-
-
-def _admit(
-    verdict: Verdict,
-    track: Track,
-    retimings: Mapping[str, tuple[tuple[str, float], ...]],
-) -> Iterable[_Row | Unranked]:
-    """Each point of a verdict as a row, or why it has none."""
-    if verdict.status not in RANKED:
-        yield Unranked(verdict, None, f"its status is {verdict.status}")
-        return
-    of = {submission: of for submission, of, _ in _listed(track)}.get(verdict.submission)
-    if of is not None:
-        yield Unranked(verdict, None, f"it is the official re-timing of {of}")
-        return
-    if not verdict.points:
-        yield Unranked(verdict, None, "nothing could be computed from its evidence")
-    for point in verdict.points:
-        why = _obstacle(point, track)
-        if why is not None:
-            yield Unranked(verdict, point, why)
-            continue
-        assert point.quality is not None and point.cost is not None
-        timed = retimings.get(verdict.submission, ())
-        shown = timed[-1][1] if timed else point.cost
-        progress = _progress(point, track)
-        score = progress.ratio if progress else shown
-        sign = 1 if track.cost.goal == "min" else -1
-        yield _Row(verdict, point, point.quality, point.cost, shown, sign * score, progress)
-
-
-def _obstacle(point: Point, track: Track) -> str | None:
-    """Why a point cannot rank on `track`, or None."""
-    for axis, value in ((track.quality, point.quality), (track.cost, point.cost)):
-        if not finite(value):
-            shown = "missing" if value is None else f"{value}, not a finite number"
-            return f"its {axis.metric} is {shown}"
-    target = track.quality.target
-    if track.objective != "pareto" and target is not None and finite(point.quality):
-        if not _reaches(point.quality, target, track.quality):
-            return f"its {track.quality.metric} {point.quality:.6g} misses the target {target:g}"
-    if track.objective == "baseline" and _progress(point, track) is None:
-        return "it has no baseline arm to compare with"
-    return None
-
-
-def _reaches(value: float, target: float, axis: Axis) -> bool:
-    return value <= target if axis.goal == "min" else value >= target
-
-
-def _progress(point: Point, track: Track) -> Progress | None:
-    """The ratio to the baseline arm, as the statistics of the point give it."""
-    if track.objective != "baseline":
-        return None
-    baseline = (point.statistics or {}).get("baseline") or {}
-    ratio = baseline.get("ratio")
-    if not finite(ratio) or ratio <= 0:
-        return None
-    interval = baseline.get("ratio_interval")
-    whole = interval is not None and all(finite(v) for v in interval)
-    due = track.promote_at is not None and (
-        ratio <= track.promote_at if track.cost.goal == "min" else ratio >= track.promote_at
-    )
-    return Progress(ratio, (interval[0], interval[1]) if whole and interval else None, due)
-
-
-def _listed(track: Track) -> tuple[tuple[str, str, str], ...]:
-    """The official re-timings of a track file: (submission, re-timing of which, date).
-
-    Written as `[[retimings]] submission = "...", of = "...", date = 2025-05-24`.
-    """
-    listed = track.raw.get("retimings", ())
-    try:
-        return tuple((str(r["submission"]), str(r["of"]), str(r["date"])) for r in listed)
-    except (KeyError, TypeError) as error:
-        raise TrackError(
-            f"{track.path}: a re-timing needs submission, of and date, not {error}"
-        ) from error
-
-
-def _retimings(
-    verdicts: Iterable[Verdict], track: Track
-) -> Mapping[str, tuple[tuple[str, float], ...]]:
-    """Submission -> its official re-timings, (date, cost) in order of time."""
-    listed = _listed(track)
-    if not listed:
-        return {}
-    costs = {v.submission: v.points[0].cost for v in verdicts if v.points}
-    found: dict[str, list[tuple[str, float]]] = {}
-    for submission, of, date in listed:
-        cost = costs.get(submission)
-        if finite(cost):
-            found.setdefault(of, []).append((date, cost))
-    return {of: tuple(sorted(items)) for of, items in found.items()}
-
-
 # ---- Places -----------------------------------------------------------------------------------
 
 
@@ -192,14 +77,14 @@ def _by_cost(entry: Entry) -> tuple[float, float, str, str]:
     return entry.shown_cost, entry.quality, entry.submission, entry.point.name
 
 
-def _entry(row: _Row, place: int, tied: bool, on_frontier: bool) -> Entry:
+def _entry(row: Row, place: int, tied: bool, on_frontier: bool) -> Entry:
     return Entry(
         row.verdict, row.point, place, tied, row.quality, row.cost, row.shown, on_frontier,
         progress=row.progress,
     )
 
 
-def _pareto(rows: Sequence[_Row], track: Track) -> tuple[Entry, ...]:
+def _pareto(rows: Sequence[Row], track: Track) -> tuple[Entry, ...]:
     pairs = [(row.shown, row.quality) for row in rows]
     counts = dominators(pairs, track.cost.goal, track.quality.goal)
     places = [1 + (count or 0) for count in counts]
@@ -210,7 +95,7 @@ def _pareto(rows: Sequence[_Row], track: Track) -> tuple[Entry, ...]:
     )
 
 
-def _line(rows: Sequence[_Row], track: Track) -> tuple[Entry, ...]:
+def _line(rows: Sequence[Row], track: Track) -> tuple[Entry, ...]:
     """Places by score alone; a place is shared by what does not differ from its first."""
     ordered = sorted(rows, key=lambda r: (r.score, *r.key))
     places: list[int] = []
@@ -226,7 +111,7 @@ def _line(rows: Sequence[_Row], track: Track) -> tuple[Entry, ...]:
     )
 
 
-def _ties(better: _Row, worse: _Row, track: Track) -> bool:
+def _ties(better: Row, worse: Row, track: Track) -> bool:
     """Whether two rows share a place: equal, or not significantly different in cost.
 
     A run alone has no spread, so only equal costs tie then; so do scores that are ratios.
@@ -244,7 +129,7 @@ def _ties(better: _Row, worse: _Row, track: Track) -> bool:
     return p is not None and p >= track.significance.alpha
 
 
-def _spread(row: _Row) -> tuple[float, ...]:
+def _spread(row: Row) -> tuple[float, ...]:
     """The costs of the runs behind a row; none where an official re-timing replaces them."""
     return _values(row.point) if row.shown == row.cost else ()
 
@@ -255,7 +140,7 @@ def _values(point: Point) -> tuple[float, ...]:
     return tuple(v for v in cost.get("values") or () if finite(v))
 
 
-def _steps_apart(better: _Row, worse: _Row, worth: float, threshold: float) -> bool:
+def _steps_apart(better: Row, worse: Row, worth: float, threshold: float) -> bool:
     """The steps track's pairwise rule: (loss gained + worth x steps saved) / sqrt(1/n + 1/m).
 
     `worth` is in loss for 100 steps; both numbers stand in the track file.
@@ -276,7 +161,7 @@ def in_band(board: Board, band: float) -> tuple[Entry, ...]:
 def _in_band(entries: Iterable[Entry], band: float, track: Track) -> tuple[Entry, ...]:
     sign = 1 if track.cost.goal == "min" else -1
     inside = sorted(
-        (e for e in entries if _reaches(e.quality, band, track.quality)),
+        (e for e in entries if reaches_target(e.quality, band, track.quality)),
         key=lambda e: (sign * e.shown_cost, e.submission, e.point.name),
     )
     placed: list[Entry] = []
@@ -298,8 +183,8 @@ def _banded(entries: tuple[Entry, ...], track: Track) -> tuple[Entry, ...]:
 # ---- The record over time, and where a verdict would stand --------------------------------------
 
 
-def _dated(rows: Iterable[_Row], track: Track, verdicts: Sequence[Verdict]) -> list[Dated]:
-    retimings = _retimings(verdicts, track)
+def _dated(rows: Iterable[Row], track: Track, verdicts: Sequence[Verdict]) -> list[Dated]:
+    retimings = retimings_of(verdicts, track)
     sign = 1 if track.quality.goal == "min" else -1
     cost_sign = 1 if track.cost.goal == "min" else -1
     return [
@@ -332,24 +217,36 @@ def standing(board: Board, without: str | None = None) -> Standing:
     holder = board.record
     if holder is None or holder.submission == without:
         holder = others[0] if others else None
-    base = next((e for e in others if _is_baseline(e, board.track)), None)
+    base = next((e for e in others if is_baseline(e.verdict, board.track)), None)
     return Standing(
         record=holder.submission if holder else None,
         record_cost=holder.shown_cost if holder else None,
         record_costs=_run_costs(holder) if holder else (),
         baseline=base.submission if base else board.track.baseline_id,
         baseline_costs=_run_costs(base) if base else (),
+        record_values=_run_values(holder) if holder else (),
+        record_code=_run_code(holder) if holder else frozenset(),
     )
-
-
-def _is_baseline(entry: Entry, track: Track) -> bool:
-    names = (track.baseline_id, f"submissions/{track.id}/{track.baseline_id}")
-    return track.baseline_id is not None and entry.submission in names
 
 
 def _run_costs(entry: Entry) -> tuple[float, ...]:
     values = _values(entry.point)
     return values if values and entry.shown_cost == entry.cost else (entry.shown_cost,)
+
+
+def _run_values(entry: Entry) -> tuple[float, ...]:
+    values = tuple(v for v in (entry.point.statistics or {}).get("values") or () if finite(v))
+    return values or (entry.quality,)
+
+
+def _run_code(entry: Entry) -> frozenset[str]:
+    """Source hashes of the entry's own runs."""
+    return frozenset(
+        digest
+        for run in entry.verdict.runs
+        if run.get("arm", "candidate") == "candidate"
+        for digest in (run.get("code_sha256") or {}).values()
+    )
 
 
 def place_of(board: Board, verdict: Verdict) -> Placement | None:

@@ -109,5 +109,6 @@ class Run:
             "loss": self.loss,
             "time_s": self.time_s,
             "seed": self.seed,
+            "code_sha256": dict(self.code_sha256),
             "val": [list(v) for v in self.validation],
         }

@@ -248,6 +248,18 @@ def test_standing_is_without_the_submission_itself():
     assert standing(rank([], TARGET)).record is None
 
 
+def test_standing_knows_losses_and_code_of_the_record():
+    statistics = {"values": [3.27, 3.28], "cost": {"values": [100.0, 101.0]}}
+    holder = dc.replace(
+        verdict("a", 3.275, 100.5, statistics=statistics),
+        runs=({"arm": "candidate", "code_sha256": {"train.py": "ab"}},
+              {"arm": "baseline", "code_sha256": {"train.py": "cd"}}),
+    )
+    found = standing(rank([holder], TARGET))
+    assert found.record_values == (3.27, 3.28)
+    assert found.record_code == frozenset({"ab"})
+
+
 def test_baseline_ratio_ranks_any_hardware():
     def arm(ratio, low, high):
         return {"baseline": {"ratio": ratio, "ratio_interval": [low, high]}}
