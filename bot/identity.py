@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Sequence
 
 from bot.case import Neighbour
 from bot.evidence.links import RunRef, parse_link
 from bot.evidence.results_file import ResultsRun
 from bot.run import Run
-from bot.submission import Submission
+from bot.submission import Folder, Submission
 
 _CLAIMED = ("bpb", "loss", "training_time_s", "hardware_flops", "tokens", "parameters")
 _MIN_POINTS = 3
@@ -33,14 +34,30 @@ def run_key(run: Run) -> str | None:
     return f"metrics:{hashlib.sha256(series.encode()).hexdigest()}"
 
 
+_LOSSES = re.compile(rb"(?:val_loss:| tel:)\s{0,4}([0-9]+\.[0-9]+)")
+
+
+def log_key(data: bytes) -> str | None:
+    """A key of a log, from its validation losses alone: a copy with another clock has it too."""
+    losses = _LOSSES.findall(data)
+    if len(losses) < _MIN_POINTS:
+        return None
+    return f"log:{hashlib.sha256(b' '.join(losses)).hexdigest()}"
+
+
 def run_keys(
-    submission: Submission, results: Iterable[ResultsRun], runs: Iterable[Run] = ()
+    submission: Submission, results: Iterable[ResultsRun], folder: Folder
 ) -> frozenset[str]:
-    """The keys of the candidate runs of a submission, from links, results files and evidence."""
-    keys = [link_key(s.target) for s in submission.runs
-            if s.source == "wandb" and s.arm == "candidate"]
+    """The keys of the candidate runs of a submission, from links, results files and logs."""
+    keys = []
+    for spec in submission.runs:
+        if spec.arm != "candidate":
+            continue
+        if spec.source == "wandb":
+            keys.append(link_key(spec.target))
+        elif spec.source == "log" and spec.target in folder.files:
+            keys.append(log_key(folder.files[spec.target]))
     keys += [link_key(run.text("link")) for run in results]
-    keys += [run_key(run) for run in runs]
     return frozenset(key for key in keys if key is not None)
 
 
@@ -80,10 +97,10 @@ def author_of(submission: Submission, results: Iterable[ResultsRun]) -> str | No
 
 
 def as_neighbour(
-    submission: Submission, track: str, results: Sequence[ResultsRun], runs: Iterable[Run] = ()
+    submission: Submission, track: str, results: Sequence[ResultsRun], folder: Folder
 ) -> Neighbour:
     """A submission reduced to what the rules across submissions compare."""
     return Neighbour(
         path=submission.path, track=track, author=author_of(submission, results),
-        run_keys=run_keys(submission, results, runs), claims_key=claims_key(results),
+        run_keys=run_keys(submission, results, folder), claims_key=claims_key(results),
     )

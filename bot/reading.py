@@ -354,9 +354,7 @@ def _specs(
     for spec in submission.runs:
         where = {} if listed is None or not spec.pointer else {
             "file": listed.file, "line": listed.line(spec.pointer), "pointer": spec.pointer}
-        if spec.source != "wandb" and spec.target not in folder.files and not any(
-            name.startswith(spec.target.rstrip("/") + "/") for name in folder.files
-        ):
+        if spec.source != "wandb" and spec.target not in folder.files:
             near = near_key(spec.target, set(folder.files))
             yield finding(
                 "schema", f"the folder holds no file {shown(spec.target)}",

@@ -105,22 +105,28 @@ def _evidence(
     own: dict[int, RunEvidence] = {}
     others: list[tuple[int, RunSpec]] = []
     for index, spec in enumerate(specs):
-        if spec.source == "results":
+        if spec.source != "wandb" and spec.target not in folder.files:
+            own[index] = RunEvidence(spec)  # its absence is among the problems of the reader
+        elif spec.source == "results":
             own[index] = _results_evidence(parsed, folder, track, spec)
         else:
             others.append((index, spec))
     unlisted: tuple[Unlisted, ...] = ()
     if others:
         if gather is None:
-            from bot.evidence import gather as gather_local
-
-            gather = gather_local
+            gather = _without_network
         rest = dc.replace(parsed.submission, runs=tuple(spec for _, spec in others))
         gathered = gather(rest, folder, track)
         unlisted = gathered.unlisted
         for (index, _), item in zip(others, gathered.runs, strict=True):
             own[index] = item
     return tuple(own[index] for index in sorted(own)), unlisted
+
+
+def _without_network(submission: Submission, folder: Folder, track: Track) -> Gathered:
+    from bot.evidence import gather
+
+    return gather(submission, folder, track, online=None)
 
 
 def _results_evidence(parsed: Parsed, folder: Folder, track: Track, spec: RunSpec) -> RunEvidence:
@@ -135,21 +141,34 @@ def _results_evidence(parsed: Parsed, folder: Folder, track: Track, spec: RunSpe
 def judge(case: Case) -> Verdict:
     """The verdict on a case. Pure: no network, disk or clock; the same case, the same verdict."""
     findings = _distinct(_levelled(case, run_rules(case)))
-    points = tuple(_point(case, name) for name in points_of(case))
+    withdrawn = case.submission.withdrawn
+    points = () if withdrawn else tuple(_point(case, name) for name in points_of(case))
     status = status_of(findings)
     note = None
     if case.track.objective == "baseline" and status in (Status.VERIFIED, Status.NEEDS_REVIEW):
         note = NOT_REPRODUCED
+    if withdrawn:
+        note = "withdrawn: its entry stays and does not rank"
     return Verdict(
         submission=case.submission.path, track=case.track.id, status=status,
         evidence=grade_of(case), findings=findings, points=points,
         runs=tuple(
-            {**run.summary(), "arm": item.spec.arm, "point": item.spec.point}
+            {**run.summary(), "arm": item.spec.arm, "point": item.spec.point,
+             "claimed": _claimed(case, run)}
             for item in case.evidence for run in item.runs
         ),
         statistics=points[0].statistics if points else None, note=note,
         title=case.submission.title, date=date_of(case),
     )
+
+
+def _claimed(case: Case, run: Run) -> dict[str, float | int] | None:
+    """What a results file states of a run, by metric; None for other sources."""
+    for item in case.results:
+        if run.source == "results" and (item.file, item.index) == (run.file, run.index):
+            numbers = {name: item.number(name) for name in metrics.NAMES}
+            return {name: value for name, value in numbers.items() if value is not None}
+    return None
 
 
 def _levelled(case: Case, findings: Iterable[Finding]) -> list[Finding]:

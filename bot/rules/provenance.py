@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bot.case import Case
+from bot.case_statistics import with_unlisted
 from bot.identity import author_of, claims_key, link_key, run_key, run_keys
 from bot.rules import finding, rule
 from bot.safetext import plain
 from bot.verdict import Finding, Level
+
+_MIN_WORDS = 5
+"""A summary of fewer words explains nothing."""
 
 
 @rule("duplicate-run")
@@ -21,7 +25,7 @@ def duplicate_run(case: Case) -> Iterator[Finding]:
     """
     yield from case.problems_of("duplicate-run")
     yield from _within(case)
-    ours = run_keys(case.submission, case.results, case.runs())
+    ours = run_keys(case.submission, case.results, case.folder)
     for neighbour in case.neighbours:
         for key in sorted(ours & neighbour.run_keys):
             where = plain(neighbour.path, 200)
@@ -83,7 +87,7 @@ def copied_result(case: Case) -> Iterator[Finding]:
     mine = claims_key(case.results)
     if mine is None:
         return
-    keys = run_keys(case.submission, case.results, case.runs())
+    keys = run_keys(case.submission, case.results, case.folder)
     author = author_of(case.submission, case.results)
     for neighbour in case.neighbours:
         if neighbour.claims_key != mine:
@@ -97,3 +101,176 @@ def copied_result(case: Case) -> Iterator[Finding]:
             _level(case), file=run.file, line=run.document.line(run.info_pointer),
             pointer=run.info_pointer, fix="bring the numbers of your own run",
         )
+
+
+@rule("author-not-contributor")
+def author_not_contributor(case: Case) -> Iterator[Finding]:
+    """The author of the pull request is among the contributors.
+
+    Whoever opens it answers for it, and everybody who had a part is named with their roles; to
+    open the pull request for others is the role `pr`. Add yourself to `contributors`.
+    """
+    request = case.pull_request
+    if request is None or case.submission.imported is not None:
+        return
+    logins = {c.github.lower() for c in case.submission.contributors}
+    if request.author.lower() not in logins:
+        yield finding(
+            "author-not-contributor",
+            f"{plain(request.author, 60)} opened the pull request and is not among the "
+            "contributors", file=_list(case), pointer="/contributors",
+            claimed=", ".join(plain(n, 60) for n in sorted(logins)[:5]) or None,
+            expected=plain(request.author, 60),
+            fix=f'add {{"github": "{plain(request.author, 60)}", "roles": ["pr"]}}',
+        )
+
+
+@rule("out-of-scope-change")
+def out_of_scope_change(case: Case) -> Iterator[Finding]:
+    """The pull request changes its own submission folder only.
+
+    A submission is data. Changes to the program, to tracks or to other entries need a review of
+    another kind: open a pull request of their own for them.
+    """
+    request = case.pull_request
+    if request is None:
+        return
+    inside = case.folder.path if case.folder.bare else f"{case.folder.path.rstrip('/')}/"
+    outside = [
+        path for path in request.changed_paths
+        if not (path == inside if case.folder.bare else path.startswith(inside))
+    ]
+    others = frozenset(case.facts.get("submission_paths", ()))
+    outside = [p for p in outside if not any(p.startswith(f"{other}/") for other in others)]
+    if outside:
+        shown = ", ".join(plain(path, 120) for path in outside[:3])
+        more = f" and {len(outside) - 3} more" if len(outside) > 3 else ""
+        yield finding(
+            "out-of-scope-change", f"the pull request also changes {shown}{more}",
+            claimed=len(outside), expected=0,
+            fix=f"keep to {plain(case.folder.path, 120)} and move the rest to another pull request",
+        )
+
+
+@rule("unlisted-runs")
+def unlisted_runs(case: Case) -> Iterator[Finding]:
+    """All runs of the same configuration in the project are listed.
+
+    Runs of the same configuration that stay in the drawer make the listed ones look better than
+    they are. The statistics are shown with them too. List them, or say in the README why they do
+    not count (a crash, another data set).
+    """
+    for item in case.unlisted:
+        if not item.runs:
+            continue
+        losses = [run.loss for run in item.runs if run.loss is not None]
+        spread = f" (losses {min(losses):.4f} to {max(losses):.4f})" if losses else ""
+        count = len(item.runs)
+        runs = "1 run" if count == 1 else f"{count} runs"
+        yield finding(
+            "unlisted-runs",
+            f"{plain(item.project, 160)} has {runs} of the same configuration that the submission "
+            f"does not list{spread}{_with_them(case)}", file=_list(case), pointer="/runs",
+            claimed=len(case.runs()), expected=len(case.runs()) + count,
+            fix="list them too, or say why they do not count: "
+            + ", ".join(plain(run.file, 120) for run in item.runs[:5]),
+        )
+
+
+@rule("seed-reused")
+def seed_reused(case: Case) -> Iterator[Finding]:
+    """Each run of an arm has a seed of its own.
+
+    Runs with one seed are not independent: their spread is too small, and p with it. Draw a new
+    seed for each run. Paired runs share theirs between the arms, never within one.
+    """
+    seen: dict[tuple[str, str | None, int], list[str]] = {}
+    for item in case.evidence:
+        for run in item.runs:
+            if run.seed is not None:
+                place = (item.spec.arm, item.spec.point, run.seed)
+                seen.setdefault(place, []).append(run.file)
+    for (arm, point, seed), files in seen.items():
+        if len(files) > 1:
+            yield finding(
+                "seed-reused", f"{len(files)} runs of the {arm} arm have the seed {seed}",
+                file=_list(case), point=point, run=files[1], claimed=seed,
+                fix="give each run a seed of its own",
+            )
+
+
+@rule("run-not-bound")
+def run_not_bound(case: Case) -> Iterator[Finding]:
+    """The run is bound to its author by a nonce or a login tag.
+
+    A public run can be linked by anybody. The trainer writes a nonce to W&B, log and results; with
+    other trainers, tag the W&B run with your GitHub login. Runs of a results file are not asked.
+    """
+    if case.submission.imported is not None:
+        return
+    logins = {c.github.lower() for c in case.submission.contributors}
+    if case.pull_request is not None:
+        logins.add(case.pull_request.author.lower())
+    for item in case.evidence:
+        loose = [
+            run for run in item.runs
+            if run.source in ("wandb", "wandb-offline", "snapshot") and run.nonce is None
+            and not logins & {tag.lower() for tag in run.tags}
+        ]
+        if loose and (logins or case.pull_request is not None):
+            yield finding(
+                "run-not-bound",
+                "nothing in the run says whose it is: it has no nonce and no tag with the login "
+                "of a contributor", file=_list(case), pointer=item.spec.pointer or None,
+                run=loose[0].file, expected=", ".join(plain(n, 60) for n in sorted(logins)[:5]),
+                fix="tag the W&B run with your GitHub login",
+            )
+
+
+@rule("explanation-missing")
+def explanation_missing(case: Case) -> Iterator[Finding]:
+    """The submission says what was done.
+
+    Two sentences in `summary`, a README.md in the folder, or a link to a report: what was changed,
+    why it should help, and what did not work. Others build on it.
+    """
+    submission = case.submission
+    if case.folder.bare or submission.imported is not None or not submission.raw:
+        return
+    readme = next((d for n, d in case.folder.files.items() if n.lower() == "readme.md"), b"")
+    summary = submission.summary or ""
+    words = max(len(summary.split()), len(readme.split()))
+    if words < _MIN_WORDS and not submission.links and not _described(case):
+        yield finding(
+            "explanation-missing", f"the submission explains itself in {words} words",
+            file=_list(case), pointer="/summary", claimed=words, expected=_MIN_WORDS,
+            fix="say in `summary` or in README.md what was changed and why",
+        )
+
+
+
+
+
+def _described(case: Case) -> bool:
+    """Whether a results file or the pull request tells it."""
+    texts = [run.info.get("description") for run in case.results]
+    if case.pull_request is not None:
+        texts.append(case.pull_request.body)
+    return any(isinstance(text, str) and len(text.split()) >= _MIN_WORDS for text in texts)
+
+
+def _with_them(case: Case) -> str:
+    """The statistics with the unlisted runs, in words."""
+    summary = with_unlisted(case)
+    moments = None if summary is None else summary.moments
+    if summary is None or moments is None:
+        return ""
+    p = summary.decision.p
+    chance = "" if p is None else f", p = {p:.3g}"
+    return f"; with them n = {moments.n}, mean {moments.mean:.5g}{chance}"
+
+
+def _list(case: Case) -> str | None:
+    """The submission.json of the case, None for a bare file."""
+    has_list = "submission.json" in case.folder.files
+    return case.folder.full("submission.json") if has_list else None

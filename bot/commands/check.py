@@ -1,0 +1,163 @@
+"""`speedrun check` and `speedrun explain`: the bot's verdict on this machine, and its rules."""
+
+from __future__ import annotations
+
+import datetime as dt
+import inspect
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from bot.case import Neighbour
+from bot.paths import find_root
+from bot.reading import Parsed, ReadError, parse_submission, read_path
+from bot.submission import Folder
+from bot.track import Track, TrackError, load_tracks
+from bot.verdict import Verdict, exit_code
+
+FORMATS = ("text", "json", "markdown", "github")
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--track", "track_id", help="The track to judge by, where the path does not tell.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True,
+              help="What to print.")
+@click.option("--offline", is_flag=True, help="Do not ask W&B about linked runs.")
+@click.option("--root", type=click.Path(path_type=Path, file_okay=False),
+              help="Repository with tracks/ [default: nearest parent folder that has it].")
+def check(
+    paths: tuple[str, ...], track_id: str | None, form: str, offline: bool, root: Path | None
+) -> None:
+    """Verify submission folders or results files, as the bot would.
+
+    A file is judged alone; a folder is compared with the submissions of the repository too. Exit
+    status: 0 verified or to be reviewed, 1 changes or runs are needed, 3 could not be verified for
+    a reason on our side, 2 nothing could be checked.
+    """
+    try:
+        tracks, root = _tracks(root, [Path(p) for p in paths])
+        verdicts = _verdicts([Path(p) for p in paths], tracks, root, track_id, offline)
+    except (ReadError, TrackError) as error:
+        raise click.UsageError(str(error)) from error
+    _print(verdicts, form)
+    sys.exit(exit_code(verdicts))
+
+
+def _tracks(root: Path | None, paths: Sequence[Path]) -> tuple[dict[str, Track], Path]:
+    """The tracks of the root: the one given, else the one above the first path, else above here,
+    else the folder that the program ships."""
+    if root is not None and not (root / "tracks").is_dir():
+        raise ReadError(f"{root}: holds no folder tracks/; name the root of a competition")
+    found = root or find_root(paths[0].parent) or find_root(Path.cwd())
+    if found is None:
+        found = Path(__file__).resolve().parents[2]
+    tracks = load_tracks(found)
+    if not tracks:
+        raise ReadError(f"{found}: no tracks/*.toml there or above; use --root")
+    return tracks, found
+
+
+def _verdicts(
+    paths: Sequence[Path], tracks: dict[str, Track], root: Path, track_id: str | None,
+    offline: bool,
+) -> list[Verdict]:
+    folders = [read_path(path, root) for path in paths]
+    parsed = [parse_submission(folder, tracks, track_id) for folder in folders]
+    neighbours = _neighbours(folders, parsed, root, tracks)
+    return [
+        _verdict(folder, item, offline, neighbours[i])
+        for i, (folder, item) in enumerate(zip(folders, parsed, strict=True))
+    ]
+
+
+def _verdict(
+    folder: Folder, parsed: Parsed, offline: bool, neighbours: tuple[Neighbour, ...]
+) -> Verdict:
+    from bot.verify import verify_parsed
+
+    gather = None
+    if not offline and not folder.bare:
+        from bot.evidence import gather
+    return verify_parsed(parsed, folder, gather=gather, neighbours=neighbours,
+                         today=dt.datetime.now(dt.UTC).date())
+
+
+def _neighbours(
+    folders: Sequence[Folder], parsed: Sequence[Parsed], root: Path, tracks: dict[str, Track]
+) -> list[tuple[Neighbour, ...]]:
+    """What each path is compared with: the other paths, and for folders the repository."""
+    if len(folders) == 1 and folders[0].bare:
+        return [()]
+    from bot.identity import as_neighbour
+    from bot.repository import neighbours_of, same_file
+
+    given = [
+        as_neighbour(item.submission, item.submission.track, item.results, folder)
+        for item, folder in zip(parsed, folders, strict=True)
+    ]
+    stored = neighbours_of(root, tracks) if any(not f.bare for f in folders) else ()
+    paths = {folder.path for folder in folders}
+    return [
+        tuple(n for j, n in enumerate(given) if j != i and not same_file(n.path, folder.path))
+        + (() if folder.bare else tuple(n for n in stored if n.path not in paths))
+        for i, folder in enumerate(folders)
+    ]
+
+
+def _print(verdicts: Sequence[Verdict], form: str) -> None:
+    from bot import report
+
+    if form == "json":
+        click.echo(report.to_json(verdicts))
+    elif form == "markdown":
+        click.echo("\n---\n\n".join(report.to_markdown(v) for v in verdicts))
+    elif form == "github":
+        for verdict in verdicts:
+            click.echo("\n".join(report.to_annotations(verdict)))
+    else:
+        colour = sys.stdout.isatty()
+        width = min(100, shutil.get_terminal_size().columns)
+        shown = (report.to_text(v, colour=colour, width=width) for v in verdicts)
+        click.echo("\n\n".join(shown))
+        if len(verdicts) > 1:
+            click.echo(f"\n{report.summary_line(verdicts)}")
+
+
+@click.command()
+@click.argument("rule", required=False)
+def explain(rule: str | None) -> None:
+    """Say what a rule checks, why, and how to satisfy it; without RULE, list them all."""
+    from bot.rules import catalogue, load_rules
+
+    rules = catalogue()
+    if rule is None:
+        _list_rules()
+        return
+    if rule not in rules:
+        from bot.advice import near_key
+
+        near = near_key(rule, set(rules))
+        hint = f' Did you mean "{near}"?' if near else " `speedrun explain` lists them."
+        raise click.UsageError(f'There is no rule "{rule[:60]}".{hint}')
+    entry = rules[rule]
+    click.echo(click.style(rule, bold=True) + f"  ({entry['level']}, family {entry['family']})")
+    click.echo(f"{entry['title']}.\n")
+    check_function = load_rules().get(rule)
+    page = inspect.getdoc(check_function) if check_function is not None else None
+    if page:
+        click.echo(page)
+
+
+def _list_rules() -> None:
+    from bot.rules import catalogue
+
+    family = None
+    for name, entry in catalogue().items():
+        if entry["family"] != family:
+            family = entry["family"]
+            click.echo(click.style(f"\n{family}" if family != "text" else family, bold=True))
+        click.echo(f"  {name:32} {entry['level']:8} {entry['title']}")

@@ -1,0 +1,161 @@
+"""All submissions of a repository: their folders, what they are compared with, their verdicts.
+
+`verify_repository` is what the board and the audit are made of: a pure function of the files
+(tracks, submissions) and the snapshots.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures as cf
+import functools as ft
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.case import Neighbour
+from bot.identity import as_neighbour
+from bot.reading import SUBMISSION, Parsed, ReadError, parse_submission, read_path
+from bot.rules import finding
+from bot.submission import Folder
+from bot.track import Track, load_tracks
+from bot.verdict import Grade, Status, Verdict
+
+if TYPE_CHECKING:
+    from bot.evidence.snapshot import Snapshots
+    from bot.verify import Gather
+
+CHUNK = 64
+_VERSION = re.compile(r"@[0-9a-f]{8}(?=\.json$|$)")
+
+
+def submission_folders(root: Path, tracks: Mapping[str, Track]) -> list[tuple[Path, str]]:
+    """(path, track id) of every submission in order of path, by layout and by the tracks' globs.
+
+    A folder counts that holds a submission.json, or else results files or logs; a file counts
+    where a glob of a track names it.
+    """
+    found: dict[Path, str] = {}
+    for track in tracks.values():
+        base = root / "submissions" / track.id
+        if base.is_dir() and not base.is_symlink():
+            found |= dict.fromkeys(_folders(base), track.id)
+        for pattern in track.globs:
+            for path in sorted(root.glob(pattern)):
+                if not path.is_symlink():
+                    found.setdefault(path, track.id)
+    return sorted(found.items(), key=lambda item: item[0].as_posix())
+
+
+def _folders(base: Path) -> Iterator[Path]:
+    stack = [base]
+    while stack:
+        folder = stack.pop()
+        entries = sorted(os.scandir(folder), key=lambda e: e.name)
+        files = [e.name for e in entries if e.is_file(follow_symlinks=False)]
+        if folder != base and (SUBMISSION in files or any("results" in f for f in files)):
+            yield folder
+            continue
+        stack.extend(Path(e.path) for e in entries if e.is_dir(follow_symlinks=False))
+
+
+def neighbours_of(root: Path, tracks: Mapping[str, Track]) -> tuple[Neighbour, ...]:
+    """What the submissions of a repository are compared with, from their JSON files alone."""
+    found = []
+    for path, track_id in submission_folders(root, tracks):
+        try:
+            folder = _read(path, root)
+            parsed = parse_submission(folder, tracks, track_id)
+        except ReadError:
+            continue
+        found.append(as_neighbour(parsed.submission, track_id, parsed.results, folder))
+    return tuple(found)
+
+
+def _read(path: Path, root: Path) -> Folder:
+    folder = read_path(path, root)
+    if not folder.bare:
+        return folder
+    name = path.relative_to(root).as_posix()
+    return Folder(name, folder.files, folder.skipped, bare=True)
+
+
+def same_file(a: str, b: str) -> bool:
+    """Whether two paths are versions of one file, NAME@HASH.json and NAME@OTHER.json."""
+    return a == b or (
+        _VERSION.search(a) is not None and _VERSION.sub("", a) == _VERSION.sub("", b))
+
+
+def verify_repository(
+    root: Path, *, snapshots: Snapshots | None = None, jobs: int | None = None,
+    only: str | None = None,
+) -> tuple[Verdict, ...]:
+    """The verdict on every submission under `root`, in order of path.
+
+    Linked runs come from `snapshots`; without a snapshot they are `evidence-unavailable`. `jobs`
+    processes share the work (default: the processors there are, for more than CHUNK submissions).
+    `only` names one track. Raises TrackError for a broken track file.
+    """
+    tracks = load_tracks(root)
+    places = [
+        item for item in submission_folders(root, tracks) if only is None or item[1] == only
+    ]
+    neighbours = _index(neighbours_of(root, tracks))
+    work = ft.partial(_verify_chunk, root, tracks, snapshots, neighbours)
+    chunks = [places[i:i + CHUNK] for i in range(0, len(places), CHUNK)]
+    workers = jobs if jobs is not None else os.cpu_count() or 1
+    if workers <= 1 or len(chunks) <= 1:
+        return tuple(v for chunk in chunks for v in work(chunk))
+    with cf.ProcessPoolExecutor(min(workers, len(chunks))) as pool:
+        return tuple(v for verdicts in pool.map(work, chunks) for v in verdicts)
+
+
+def _verify_chunk(
+    root: Path, tracks: Mapping[str, Track], snapshots: Snapshots | None,
+    index: Mapping[str, tuple[Neighbour, ...]], places: Sequence[tuple[Path, str]],
+) -> list[Verdict]:
+    from bot.evidence import gather
+    from bot.verify import verify_parsed
+
+    kept: Gather = ft.partial(gather, online=None, snapshots=snapshots)
+    verdicts = []
+    for path, track_id in places:
+        try:
+            folder = _read(path, root)
+            parsed = parse_submission(folder, tracks, track_id)
+        except ReadError as error:
+            verdicts.append(_unreadable(path, root, track_id, str(error)))
+            continue
+        verdicts.append(verify_parsed(
+            parsed, folder, gather=kept, neighbours=_near(folder, parsed, index), merged=True))
+    return verdicts
+
+
+def _near(
+    folder: Folder, parsed: Parsed, index: Mapping[str, tuple[Neighbour, ...]]
+) -> tuple[Neighbour, ...]:
+    """The neighbours that share a key with a submission: only those can matter."""
+    mine = as_neighbour(parsed.submission, parsed.submission.track, parsed.results, folder)
+    near = (n for key in _keys(mine) for n in index.get(key, ()))
+    return tuple({n.path: n for n in near if n.path != folder.path}.values())
+
+
+def _index(neighbours: Iterable[Neighbour]) -> dict[str, tuple[Neighbour, ...]]:
+    """Key -> the submissions that have it, for keys that more than one has."""
+    index: dict[str, list[Neighbour]] = {}
+    for neighbour in neighbours:
+        for key in _keys(neighbour):
+            index.setdefault(key, []).append(neighbour)
+    return {key: tuple(found) for key, found in index.items() if len(found) > 1}
+
+
+def _keys(neighbour: Neighbour) -> tuple[str, ...]:
+    claims = () if neighbour.claims_key is None else (f"claims:{neighbour.claims_key}",)
+    return (*sorted(neighbour.run_keys), *claims)
+
+
+def _unreadable(path: Path, root: Path, track_id: str, why: str) -> Verdict:
+    name = path.relative_to(root).as_posix()
+    found = finding("schema", why, file=name, fix="add the files of the submission")
+    return Verdict(name, track_id, Status.REJECTED, Grade.SELF_REPORTED, (found,), ())
