@@ -123,7 +123,9 @@ def _record(run: Run) -> dict[str, Any]:
 def _line(run: Run) -> str:
     """One run in words."""
     name = run.file if run.index == 0 else f"{run.file} run {run.index}"
-    loss = "no validation loss" if run.loss is None else f"loss {run.loss:.6g}"
+    bpb = run.metrics.get("bpb")
+    other = "no validation loss" if bpb is None else f"{bpb:.6g} bits per byte"
+    loss = other if run.loss is None else f"loss {run.loss:.6g}"
     at = "" if run.step is None else f" at step {run.step}"
     of = "" if run.total_steps is None else f" of {run.total_steps}"
     time = "" if run.time_s is None else f", {run.time_s:.3f} s"

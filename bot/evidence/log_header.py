@@ -27,7 +27,8 @@ _VERSION = re.compile(r"Running ([Pp]ython|Triton) (?:version )?(\d\S*)")
 _SEED = re.compile(r"Using seed=(\d{1,20})\s*$")
 _STARTED = re.compile(r"Run UTC timestamp=(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)\s*$")
 _KEYED = re.compile(
-    r"(nonce|seed|code_sha256|data_fingerprint|device|world_size|precision): (\S.*?)\s*$"
+    r"(nonce|seed|code_sha256|data_fingerprint|validation_fingerprint|device|world_size|precision)"
+    r": (\S.*?)\s*$"
 )
 _HEX64 = re.compile(r"[0-9a-f]{64}")
 _RULE = re.compile(r"={60,}")
@@ -51,6 +52,7 @@ class Header:
     data_fingerprint: str | None = None
     created_at: str | None = None
     precision: str | None = None
+    validation_fingerprint: str | None = None
 
     def feed(self, line: str) -> None:
         """Take one line, without its leading white space."""
@@ -70,6 +72,11 @@ class Header:
         return dc.replace(
             self, rows=dict(self.rows), software=dict(self.software), code=dict(self.code)
         )
+
+    def config(self) -> dict[str, str]:
+        """What belongs to the configuration of the run."""
+        names = ("precision", "validation_fingerprint")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     def hardware(self) -> Hardware:
         """Device, count and driver; a machine with several kinds names them all."""

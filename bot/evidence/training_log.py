@@ -227,7 +227,7 @@ def _run(draft: _Draft, file: str, index: int, siblings: list[_Draft]) -> Run:
         last_step=draft.steps[-1].step,
         finished=None if draft.total is None and (reached or not lines) else done,
         hardware=header.hardware(),
-        config={"precision": header.precision} if header.precision else {},
+        config=header.config(),
         software=header.software,
         code_sha256=header.code,
         seed=header.seed,

@@ -147,8 +147,15 @@ def test_no_text_of_the_right_letters_raises(text: str) -> None:
         assert [v.step for v in run.validation] == sorted({v.step for v in run.validation})
 
 
-@pytest.mark.parametrize("junk", [b"x" * 4_000_000, b"step:1/2 val_loss:1 " * 200_000,
-                                  b"step:1/9 val_loss:1.0\n" * 100_000, bytes(range(256)) * 10_000])
+@pytest.mark.parametrize(
+    "junk",
+    [
+        b"x" * 4_000_000,
+        b"step:1/2 val_loss:1 " * 200_000,
+        b"step:1/9 val_loss:1.0\n" * 100_000,
+        bytes(range(256)) * 10_000,
+    ],
+)
 def test_large_files_are_read_in_a_moment(junk: bytes) -> None:
     began = time.process_time()
     read_log(junk, "x")
@@ -188,11 +195,13 @@ def test_lines_of_our_own_trainer() -> None:
     head = (
         f"nonce: {'0f' * 16}\nseed: 7\ncode_sha256: {digest}\ndata_fingerprint: fp1\n"
         "device: NVIDIA H100 80GB HBM3\nworld_size: 8\nprecision: bf16\n"
+        "validation_fingerprint: fp2\n"
     )
     (run,) = read(head + "step:300/300 val_loss:3.1 bpb:0.99 train_time:9ms step_avg:1ms\n")
     assert (run.nonce, run.seed, run.data_fingerprint) == ("0f" * 16, 7, "fp1")
     assert run.code_sha256 == {"source": digest}
     assert (run.hardware.device, run.hardware.count) == ("NVIDIA H100 80GB HBM3", 8)
+    assert run.config == {"precision": "bf16", "validation_fingerprint": "fp2"}
     assert run.metrics["bpb"] == 0.99
 
 
@@ -206,8 +215,9 @@ def test_a_new_table_replaces_the_old_one() -> None:
     row = "|   {}  NVIDIA L40S       On  |   00000000:0{}:00.0 Off |   0 |\n"
     title = "| NVIDIA-SMI 570.1   Driver Version: 570.1   CUDA Version: 12.8 |\n"
     eight = title + "".join(row.format(i, i) for i in range(8))
-    runs = read(eight + steps((300, "3.2", "9s")) + title + row.format(0, 1)
-                + steps((0, "3.3", "9s")))
+    runs = read(
+        eight + steps((300, "3.2", "9s")) + title + row.format(0, 1) + steps((0, "3.3", "9s"))
+    )
     assert [run.hardware.count for run in runs] == [8, 1]
     assert runs[0].hardware.driver == "570.1"
 
@@ -301,8 +311,12 @@ def test_a_run_that_starts_again_at_step_0_is_a_run_of_its_own() -> None:
 
 def test_a_line_cut_at_the_end_of_the_file_does_not_count() -> None:
     whole = steps((0, "9.0000", "0s"), (150, "4.0000", "4s"))
-    for cut in ("step:300/300 val_loss:3.2", "step:300/300 val_loss:3.2411 train_time:8",
-                "step:300/300 val_lo", "step:300/3"):
+    for cut in (
+        "step:300/300 val_loss:3.2",
+        "step:300/300 val_loss:3.2411 train_time:8",
+        "step:300/300 val_lo",
+        "step:300/3",
+    ):
         (run,) = read(whole + cut)
         assert (run.loss, run.finished) == (4.0, False)
 
