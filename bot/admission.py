@@ -56,9 +56,9 @@ def admit(
         why = "it is withdrawn" if gone else "nothing could be computed from its evidence"
         yield Unranked(verdict, None, why)
     for point in verdict.points:
-        why = _obstacle(verdict, point, track)
-        if why is not None:
-            yield Unranked(verdict, point, why)
+        obstacle = _obstacle(verdict, point, track)
+        if obstacle is not None:
+            yield Unranked(verdict, point, obstacle)
             continue
         assert point.quality is not None and point.cost is not None
         timed = retimings.get(verdict.submission, ())
