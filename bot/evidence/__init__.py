@@ -1,7 +1,7 @@
 """Evidence: the runs of a submission, the same `Run` from every source.
 
-    evidence = gather(submission, folder, track)             # with W&B, where it is linked
-    evidence = gather(submission, folder, track, online=None, snapshots=Snapshots(path))
+    evidence = gather(submission, folder, track, online=ENVIRONMENT)      # reads W&B
+    evidence = gather(submission, folder, track, snapshots=Snapshots(path))   # no network
 
 One module a source (`wandb_online`, `wandb_offline`, `training_log`, `results_file`) and
 `snapshot`; each is imported when a submission needs it. Only `wandb_client` uses the network.
@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bot.case import RunEvidence, Unlisted
-from bot.rules import finding
+from bot.rules import catalogue, finding
 from bot.run import Run
 from bot.submission import Folder, RunSpec, Submission
 from bot.track import Keys, Track
@@ -52,6 +52,7 @@ class _FromEnvironment:
 
 
 ENVIRONMENT = _FromEnvironment()
+"""Give it to `gather` as `online`: W&B with WANDB_API_KEY, imported only where a link needs it."""
 
 
 def gather(
@@ -59,13 +60,14 @@ def gather(
     folder: Folder,
     track: Track,
     *,
-    online: Fetcher | _FromEnvironment | None = ENVIRONMENT,
+    online: Fetcher | _FromEnvironment | None = None,
     snapshots: Snapshots | None = None,
 ) -> Evidence:
     """Read the evidence of every run of `submission`. Never raises on what it holds.
 
     With `online` None nothing goes over the network: linked runs come from `snapshots`, and where
-    there is none the rule `evidence-unavailable` says that the evidence is not at hand.
+    there is none the rule `evidence-unavailable` says that the evidence is not at hand. With both,
+    a run that is not what it was is reported (`evidence-changed`) and its snapshot counts.
     """
     linked = [spec for spec in submission.runs if _is_link(spec)]
     remote, unlisted = _linked(linked, submission, track, online, snapshots) if linked else ({}, ())
@@ -105,7 +107,7 @@ def _linked(
     elif refs:
         fetcher = _from_environment() if isinstance(online, _FromEnvironment) else online
         fetched = fetcher.fetch(list(refs.values()), track.keys, code=_code(submission, track))
-        found |= {spec: _online(spec, fetched[ref]) for spec, ref in refs.items()}
+        found |= {s: _online(s, ref, fetched[ref], snapshots) for s, ref in refs.items()}
         runs = {ref: fetched[ref].run for ref in refs.values()}
         read = {ref: run for ref, run in runs.items() if run is not None}
         unlisted = fetcher.unlisted(read, track.keys) if submission.path else ()
@@ -125,7 +127,23 @@ def _code(submission: Submission, track: Track) -> str | None:
     return "" if track.code_required or submission.code_commit else None
 
 
-def _online(spec: RunSpec, fetched: Fetched) -> RunEvidence:
+def _online(
+    spec: RunSpec, ref: RunRef, fetched: Fetched, snapshots: Snapshots | None
+) -> RunEvidence:
+    """A fetched run, or why there is none; what was verified before counts where it changed."""
+    from bot.evidence.drift import difference
+    from bot.evidence.snapshot import SnapshotError
+
+    try:
+        kept = None if snapshots is None else snapshots.latest(ref)
+    except (SnapshotError, OSError):
+        kept = None  # a damaged snapshot verifies nothing; the run is judged as it is now
+    if kept is not None:
+        kept = dc.replace(kept, source="wandb")
+        changed = difference(kept, fetched)
+        item = _read(spec, (kept if changed or fetched.run is None else fetched.run,))
+        told = _problem(spec, "evidence-changed", changed).problems if changed else ()
+        return dc.replace(item, problems=item.problems + told)
     if fetched.run is not None:
         return _read(spec, (fetched.run,))
     failure = fetched.failure
@@ -194,7 +212,14 @@ def _read(spec: RunSpec, runs: tuple[Run, ...]) -> RunEvidence:
     """The evidence of runs that were read; the seed of the entry counts where the run has none."""
     if spec.seed is not None:
         runs = tuple(dc.replace(r, seed=spec.seed) if r.seed is None else r for r in runs)
-    return RunEvidence(spec, runs)
+    # The rules of the family evidence look at the runs themselves.
+    problems = [
+        finding(rule, message, pointer=spec.pointer or None, run=run.file)
+        for run in runs
+        for rule, message in run.problems
+        if catalogue()[rule]["family"] != "evidence"
+    ]
+    return RunEvidence(spec, runs, tuple(problems))
 
 
 def _problem(spec: RunSpec, rule: str, message: str, fix: str | None = None) -> RunEvidence:

@@ -20,12 +20,13 @@ HOSTS = {
     "forge.coreweave.com": "/wandb",
 }
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9_. -]{0,127}"
+_ID = r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}"
 _PATH = re.compile(
-    rf"/(?P<entity>{_NAME})/(?P<project>{_NAME})/runs/(?P<id>[A-Za-z0-9_-]{{1,128}})"
+    rf"/(?P<entity>{_NAME})/(?P<project>{_NAME})/runs/(?P<id>{_ID})"
     r"(?:/[A-Za-z0-9_./ -]{0,200})?/?",
     re.ASCII,
 )
-_BARE = re.compile(rf"(?P<entity>{_NAME})/(?P<project>{_NAME})/(?:runs/)?(?P<id>[A-Za-z0-9_-]+)")
+_BARE = re.compile(rf"(?P<entity>{_NAME})/(?P<project>{_NAME})/(?:runs/)?(?P<id>{_ID})")
 _REPORT = re.compile(r"(?:/[^/]+){1,2}/reports/[^/]+/?|/links/[^/]+/[^/]+/?")
 _FORM = "https://wandb.ai/ENTITY/PROJECT/runs/ID"
 

@@ -35,8 +35,9 @@ SUFFIX = ".json.xz"
 MAX_BYTES = 64 * 1024 * 1024
 _METRICS = ("bpb", "time_s", "tokens", "train_loss")
 _SOFTWARE = ("cuda", "jax", "jaxlib", "numpy", "python", "pytorch", "torch", "triton", "wandb")
-_TEXTS: tuple[str, ...] = ("source", "file", "run_id", "entity", "project", "state", "nonce")
+_TEXTS: tuple[str, ...] = ("file", "run_id", "entity", "project", "state", "nonce")
 _TEXTS += ("data_fingerprint", "created_at", "finished_at")
+_CONFIG_WORDS = ("validation_fingerprint", "precision", "backend")
 _WORD = re.compile(r"[A-Za-z0-9_.+:/ -]{1,200}", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,80}", re.ASCII)
 _TAG = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])?", re.ASCII)
@@ -64,9 +65,17 @@ def metrics_sha256(run: Run) -> str:
     return hashlib.sha256(canonical(measured)).hexdigest()
 
 
-def config_sha256(config: Mapping[str, Any], without: Sequence[str] = ()) -> str:
-    """The digest of a configuration, less the keys of `without` and what names begin with `_`."""
-    kept = {k: v for k, v in config.items() if k not in without and not k.startswith("_")}
+VOLATILE = frozenset({"seed", "nonce", "name", "run_name", "run_id", "output_dir", "out"})
+"""Last parts of configuration keys that differ between runs of one configuration."""
+
+
+def config_sha256(config: Mapping[str, Any]) -> str:
+    """The digest of a configuration, less volatile keys and what names begin with `_`."""
+    kept = {
+        key: value
+        for key, value in config.items()
+        if not key.startswith("_") and key.rpartition(".")[2] not in VOLATILE
+    }
     text = json.dumps(kept, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -79,6 +88,7 @@ def restrict(run: Run) -> Run:
         if _NAME.fullmatch(key) and _plain(value) and not key.startswith("_")
     }
     device = run.hardware.device
+    digest = run.config.get("config_sha256", _config_digest(run))
     return dc.replace(
         run,
         name=None,
@@ -87,7 +97,7 @@ def restrict(run: Run) -> Run:
             run.hardware, device=device if device and _DEVICE.fullmatch(device) else None
         ),
         software={k: v for k, v in run.software.items() if k in _SOFTWARE and _NAME.fullmatch(v)},
-        config=config | {"config_sha256": run.config.get("config_sha256", _config_digest(run))},
+        config=config | _words(run.config) | {"config_sha256": digest},
         tags=tuple(tag for tag in run.tags if _TAG.fullmatch(tag))[:20],
         code_sha256={k: v for k, v in run.code_sha256.items() if _plain_path(k)},
         state=_word(run.state),
@@ -98,12 +108,14 @@ def restrict(run: Run) -> Run:
     )
 
 
-VOLATILE = ("seed", "nonce", "speedrun.seed", "speedrun.nonce", "run_name", "output_dir", "run_id")
-"""Configuration keys that differ between runs of one configuration."""
+def _words(config: Mapping[str, Any]) -> dict[str, str]:
+    """The few texts of a configuration that rules read."""
+    found = {name: config.get(name) for name in _CONFIG_WORDS}
+    return {k: v for k, v in found.items() if isinstance(v, str) and _NAME.fullmatch(v)}
 
 
 def _config_digest(run: Run) -> str:
-    return config_sha256(run.config, VOLATILE)
+    return config_sha256(run.config)
 
 
 def encode(run: Run) -> bytes:

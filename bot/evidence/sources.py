@@ -148,11 +148,11 @@ def _offline(data: bytes, file: str, track: Track) -> Sequence[Run] | str:
 
 def _links(links: list[str], track: Track, runs: list[Run], skipped: list[Skipped]) -> bool:
     """Fetch runs from W&B, all at once; True where a failure is ours."""
-    from bot.evidence import gather
+    from bot.evidence import ENVIRONMENT, gather
 
     specs = tuple(RunSpec("wandb", link, pointer=f"/runs/{i}") for i, link in enumerate(links))
     submission = Submission(path="", track=track.id, name="sources", runs=specs)
-    evidence = gather(submission, Folder("", {}), track)
+    evidence = gather(submission, Folder("", {}), track, online=ENVIRONMENT)
     ours = False
     for item in evidence.runs:
         runs.extend(item.runs)

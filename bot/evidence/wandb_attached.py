@@ -7,14 +7,14 @@ of a step they must agree to the digits that the log prints.
 from __future__ import annotations
 
 import dataclasses as dc
-import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
 
+from bot.evidence.log_header import source_sha256
 from bot.evidence.training_log import read_log
 from bot.evidence.wandb_client import Client
-from bot.evidence.wandb_history import Columns, Raw, setting
+from bot.evidence.wandb_history import Columns, Raw
 from bot.run import Hardware, Run
 from bot.submission import MAX_LOG_BYTES
 
@@ -45,7 +45,7 @@ def read_attached(client: Client, item: Any, raw: Raw, columns: Columns, wants: 
             _merge(run, raw, columns)
     if METADATA in files and raw.hardware.device is None:
         _metadata(client.read_file(files[METADATA], MAX_METADATA), raw)
-    known = raw.code_sha256 or setting(raw.config, "code_sha256")
+    known = raw.code_sha256 or any("code_sha256" in key for key in raw.config)
     if wants.code is not None and not known:
         _code(client, files, raw, wants.code)
 
@@ -113,4 +113,5 @@ def _code(client: Client, files: Mapping[str, Any], raw: Raw, wanted: str) -> No
     for name in sources[:1]:
         data = client.read_file(files[name], MAX_SOURCE)
         if data is not None:
-            raw.code_sha256 = {name.removeprefix("code/"): hashlib.sha256(data).hexdigest()}
+            text = data.decode("utf-8", "replace")
+            raw.code_sha256 = {name.removeprefix("code/"): source_sha256(text)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses as dc
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,7 @@ DEFAULTS = Keys(
     total_steps=("total_steps", "num_iterations", "train_steps"),
     tokens=("tokens", "train_tokens", "throughput/total_tokens"),
 )
+_HEX64 = re.compile(r"[0-9a-f]{64}")
 _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 Row = Mapping[str, Any]
@@ -180,7 +182,7 @@ def build_run(raw: Raw, columns: Columns, keys: Keys) -> Run:
         last_step=columns.last_step,
         finished=_finished(total, columns.last_step),
         state=raw.state,
-        hardware=raw.hardware,
+        hardware=raw.hardware if raw.hardware.device else _hardware(raw.config),
         software=dict(raw.software),
         config=dict(raw.config),
         tags=raw.tags,
@@ -273,13 +275,21 @@ def _total(config: Mapping[str, Any], keys: Keys) -> int | None:
 
 
 def _code(raw: Raw) -> dict[str, str]:
-    stated = setting(raw.config, "code_sha256")
-    if isinstance(stated, str) and stated:
-        stated = {"": stated}
-    if not isinstance(stated, Mapping):
-        stated = {}
-    hashes = {str(k): v.lower() for k, v in stated.items() if isinstance(v, str) and len(v) == 64}
-    return hashes | dict(raw.code_sha256)
+    """Hashes that the trainer wrote to the configuration, else those of attached sources."""
+    found = {}
+    for key, value in raw.config.items():
+        for name in ("code_sha256", "speedrun.code_sha256"):
+            if key == name or key.startswith(f"{name}."):
+                if isinstance(value, str) and _HEX64.fullmatch(value.lower()):
+                    found[key[len(name) + 1 :] or "source"] = value.lower()
+    return found or dict(raw.code_sha256)
+
+
+def _hardware(config: Mapping[str, Any]) -> Hardware:
+    """The hardware that the trainer wrote to the configuration."""
+    count = _integer(setting(config, "chips")) or _integer(setting(config, "world_size"))
+    device = _text(setting(config, "device"))
+    return Hardware(device, count) if device else Hardware()
 
 
 def _summary(summary: Mapping[str, Any], keys: Keys) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from bot.case import Case
 from bot.case_statistics import with_unlisted
@@ -59,7 +60,7 @@ def _within(case: Case) -> Iterator[Finding]:
         seen.setdefault(key, where)
 
 
-def _place(case: Case, key: str) -> dict[str, str | int | None]:
+def _place(case: Case, key: str) -> dict[str, Any]:
     for run in case.results:
         if link_key(run.text("link")) == key:
             pointer = run.where("link")

@@ -1,0 +1,270 @@
+"""Evidence: the runs show what is claimed, on the hardware, code and data that are claimed.
+
+Part of the family evidence; imported by `bot.rules.evidence`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from bot import accelerators
+from bot.case import Case, RunEvidence
+from bot.case_statistics import claims_of, loss_key_of, of_case, points_of
+from bot.claims import sample_of, tolerance
+from bot.evidence.links import LinkProblem, parse_link
+from bot.evidence.results_file import ResultsRun
+from bot.rules import code as _code  # noqa: F401  (registers its rules)
+from bot.rules import finding, rule
+from bot.rules.about import about, ratio, read_problems, runs_of, text_of
+from bot.run import Run
+from bot.safetext import plain
+from bot.verdict import Finding
+
+LOSS_TOLERANCE = 6e-5
+TIME_TOLERANCE_S = 0.06
+RELATIVE = 0.002
+
+
+# ---- does it show what is claimed ---------------------------------------------------------------
+
+
+@rule("claim-differs-from-run")
+def claim_differs_from_run(case: Case) -> Iterator[Finding]:
+    """What is claimed is what the runs show.
+
+    A bare number in `claims` is compared with the mean of the finished runs, a results file with
+    the W&B run that it links: loss within 6e-5, time within 0.06 s, other quantities within 0.2 %.
+    Write what the history shows at the last step, not the best value on the way.
+    """
+    yield from read_problems(case, "claim-differs-from-run")
+    for point in points_of(case):
+        yield from _wrong_scalars(case, point)
+    for results in case.results:
+        yield from _wrong_results(case, results)
+
+
+@rule("hardware-differs-from-run")
+def hardware_differs_from_run(case: Case) -> Iterator[Finding]:
+    """The hardware claimed is what the runs ran on, and the track admits it.
+
+    W&B records the devices and their number, logs print them. On a track that compares with a
+    baseline both arms run on the same kind of machine, since only then the ratio means something.
+    """
+    yield from read_problems(case, "hardware-differs-from-run")
+    submission, track = case.submission, case.track
+    for item, run in runs_of(case):
+        device = _device(run.hardware.device)
+        if item.spec.arm == "candidate" or track.objective == "baseline":
+            claimed = _device(submission.accelerator)
+            if device and claimed and device != claimed:
+                yield _hardware(case, item, run, "the submission says", claimed, device)
+            count = submission.accelerator_count
+            if count and run.hardware.count and count != run.hardware.count:
+                yield _hardware(case, item, run, "the submission says", count, run.hardware.count)
+        if device and track.accelerators and device not in track.accelerators:
+            wanted = " or ".join(track.accelerators)
+            yield _hardware(case, item, run, "the track asks for", wanted, device)
+        limit = track.accelerator_count
+        if limit and run.hardware.count and run.hardware.count != limit:
+            yield _hardware(case, item, run, "the track asks for", limit, run.hardware.count)
+    if track.objective == "baseline":
+        yield from _other_machine(case)
+
+
+# ---- code and data ------------------------------------------------------------------------------
+
+
+@rule("data-fingerprint-mismatch")
+def data_fingerprint_mismatch(case: Case) -> Iterator[Finding]:
+    """The runs used the data of the track.
+
+    The trainer writes a digest of its training data, and one of its validation data, to W&B, log
+    and results; the track states what they must be. Use the data that the track names, unchanged.
+    """
+    for item, run in runs_of(case):
+        pairs = (
+            ("training", run.data_fingerprint, case.track.train_fingerprint),
+            (
+                "validation",
+                text_of(run.config.get("validation_fingerprint")),
+                case.track.validation_fingerprint,
+            ),
+        )
+        for what, found, wanted in pairs:
+            if found and wanted and found != wanted:
+                yield about(
+                    case, item, run, "data-fingerprint-mismatch",
+                    f"the {what} data of the run are not the track's",
+                    claimed=found, expected=wanted, fix=f"train with the track's {what} data",
+                )
+    for results in case.results:
+        yield from _wrong_data(case, results)
+
+
+@rule("train-validation-overlap")
+def train_validation_overlap(case: Case) -> Iterator[Finding]:
+    """No validation document is among the training documents.
+
+    A model that has seen the validation text learns it by heart. The trainer counts documents that
+    are in both parts and writes the number to the results.
+    """
+    yield from case.problems_of("train-validation-overlap")
+    for results in case.results:
+        data = results.ours.get("data")
+        data = data if isinstance(data, dict) else {}
+        both = data.get("documents_in_both")
+        same = data.get("train_fingerprint")
+        if isinstance(both, int) and not isinstance(both, bool) and both > 0:
+            text = f"{both} validation documents are among the training documents"
+        elif isinstance(same, str) and same and same == data.get("validation_fingerprint"):
+            text = "training and validation data are the same"
+        else:
+            continue
+        yield finding(
+            "train-validation-overlap", text, file=results.file, claimed=both, expected=0,
+            pointer=results.pointer, fix="train without the validation documents",
+        )
+
+
+@rule("nonce-mismatch")
+def nonce_mismatch(case: Case) -> Iterator[Finding]:
+    """W&B, log and results hold the same nonce.
+
+    The trainer draws 128 random bits a run and writes them to all that it leaves. Different bits
+    in a results file and in the run that it links mean that they come from different trainings;
+    the same bits in two runs with different numbers, too.
+    """
+    linked = {run.file: run for _, run in runs_of(case)}
+    for results in case.results:
+        run = _linked_run(results, linked)
+        stated = text_of(results.ours.get("nonce"))
+        if run is not None and run.nonce and stated and run.nonce != stated:
+            yield finding(
+                "nonce-mismatch", "the results file and the run that it links have other nonces",
+                file=results.file, pointer=results.where("link"), run=run.file,
+                claimed=plain(stated)[:64], expected=plain(run.nonce)[:64],
+                fix="submit the results file of this very run",
+            )
+    seen: dict[str, Run] = {}
+    for item, run in runs_of(case):
+        first = seen.setdefault(run.nonce, run) if run.nonce else run
+        if first.validation[-1:] and run.validation[-1:] and _contradict(first, run):
+            yield about(
+                case, item, run, "nonce-mismatch",
+                f"the run has the nonce of {plain(first.file)[:200]} and other numbers",
+                fix="submit each run with what it wrote itself",
+            )
+
+
+# ---- helpers -------------------------------------------------------------------------------------
+
+
+def _wrong_scalars(case: Case, point: str | None) -> Iterator[Finding]:
+    summary = of_case(case, point)
+    if summary is None:
+        return
+    key = loss_key_of(case)
+    for claim in claims_of(case, point):
+        sample = sample_of(case, claim.metric, summary, key) if claim.scalar else None
+        moments = None if sample is None else sample.moments
+        if moments is None or abs(claim.value - moments.mean) <= tolerance(
+            claim.metric, moments.mean
+        ):
+            continue
+        whose = "the run shows" if moments.n == 1 else f"the mean of the {moments.n} runs is"
+        yield finding(
+            "claim-differs-from-run",
+            f"{plain(claim.metric)} is claimed as {claim.value:.10g}, {whose} {moments.mean:.10g}",
+            file=case.folder.full("submission.json"), pointer=claim.pointer or None,
+            claimed=claim.value, expected=moments.mean, ratio=ratio(claim.value, moments.mean),
+            point=point, fix=f"claim {moments.mean:.6g}, or leave the claim out",
+        )
+
+
+def _wrong_results(case: Case, results: ResultsRun) -> Iterator[Finding]:
+    run = _linked_run(results, {run.file: run for _, run in runs_of(case)})
+    if run is None or run.source == "results":
+        return
+    for name in ("bpb", "loss", "training_time_s", "tokens"):
+        stated, shown = results.number(name), run.metrics.get(name)
+        if stated is None or shown is None:
+            continue
+        allowed = {"training_time_s": TIME_TOLERANCE_S, "tokens": RELATIVE * abs(shown)}
+        if abs(stated - shown) > allowed.get(name, LOSS_TOLERANCE):
+            yield finding(
+                "claim-differs-from-run",
+                f"{name} is stated as {stated:.10g}, the linked run shows {shown:.10g}",
+                file=results.file, line=results.line(name), pointer=results.where(name),
+                claimed=stated, expected=shown, ratio=ratio(stated, shown), run=run.file,
+                fix="state what the history of the run shows at its last step",
+            )
+
+
+def _linked_run(results: ResultsRun, runs: dict[str, Run]) -> Run | None:
+    link = parse_link(results.text("link"))
+    return None if isinstance(link, LinkProblem) else runs.get(link.url)
+
+
+def _wrong_data(case: Case, results: ResultsRun) -> Iterator[Finding]:
+    data = results.ours.get("data")
+    data = data if isinstance(data, dict) else {}
+    train = data.get("train_fingerprint") or results.ours.get("data_fingerprint")
+    pairs = (
+        ("training", train, case.track.train_fingerprint),
+        ("validation", data.get("validation_fingerprint"), case.track.validation_fingerprint),
+    )
+    for what, found, wanted in pairs:
+        if isinstance(found, str) and found and wanted and found != wanted:
+            yield finding(
+                "data-fingerprint-mismatch", f"the {what} data of the run are not the track's",
+                file=results.file, pointer=results.pointer, claimed=plain(found)[:100],
+                expected=wanted, fix=f"train with the track's {what} data",
+            )
+
+
+def _device(name: str | None) -> str | None:
+    found = accelerators.find(name) if name else None
+    return None if found is None else found.accelerator.id
+
+
+def _hardware(
+    case: Case, item: RunEvidence, run: Run, who: str, wanted: Any, found: Any
+) -> Finding:
+    if isinstance(wanted, int):
+        message = f"the run used {found} devices, {who} {wanted}"
+    else:
+        message = f"the run used {found}, {who} {wanted}"
+    mine = who == "the submission says"
+    fix = "state the hardware that the runs used" if mine else "run on the track's hardware"
+    return about(
+        case, item, run, "hardware-differs-from-run", message,
+        claimed=wanted if mine else found, expected=found if mine else wanted, fix=fix,
+    )
+
+
+def _other_machine(case: Case) -> Iterator[Finding]:
+    """Arms of a baseline track that did not run on one kind of machine."""
+    kinds: dict[tuple[str | None, int | None], tuple[RunEvidence, Run]] = {}
+    for item, run in runs_of(case):
+        device = _device(run.hardware.device) or run.hardware.device
+        if device is not None:
+            kinds.setdefault((device, run.hardware.count), (item, run))
+    if len(kinds) > 1:
+        first, other = list(kinds)[:2]
+        item, run = kinds[other]
+        yield about(
+            case, item, run, "hardware-differs-from-run",
+            f"the run used {other[1] or '?'}x {plain(str(other[0]))}, another run "
+            f"{first[1] or '?'}x {plain(str(first[0]))}: the arms must share a machine",
+            claimed=plain(str(other[0])), expected=plain(str(first[0])),
+            fix="run the baseline and your code on the same machine",
+        )
+
+
+def _contradict(a: Run, b: Run) -> bool:
+    """Whether two runs with one nonce show different losses at the same step."""
+    if a is b:
+        return False
+    losses = {v.step: v.loss for v in a.validation}
+    return any(abs(losses.get(v.step, v.loss) - v.loss) > LOSS_TOLERANCE for v in b.validation)

@@ -1,0 +1,144 @@
+"""Evidence: code and run belong together.
+
+A run names its code by the SHA-256 of the source (see `bot.evidence.log_header.source_sha256`): in
+its W&B configuration, in its log, or by the source that the log embeds or W&B keeps. Part of the
+family evidence; imported by `bot.rules.agreement`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+
+from bot.case import Case
+from bot.evidence.log_header import source_sha256
+from bot.rules import finding, rule
+from bot.rules.about import about, runs_of
+from bot.run import Run
+from bot.verdict import Finding
+
+# The trainer's hash of itself is no code of the submission: it differs with its version.
+_TRAINER = "reference_trainer"
+
+
+@rule("code-differs-between-runs")
+def code_differs_between_runs(case: Case) -> Iterator[Finding]:
+    """All runs of one arm ran the same code.
+
+    Runs are pooled, so they must be repetitions of one experiment. Change nothing between them but
+    the seed, or put other code into a point or an arm of its own.
+    """
+    first: dict[tuple[str, str | None], tuple[str, Run]] = {}
+    for item, run in runs_of(case):
+        digest = _main(run)
+        if digest is None:
+            continue
+        known, other = first.setdefault((item.spec.arm, item.spec.point), (digest, run))
+        if known != digest:
+            yield about(
+                case, item, run, "code-differs-between-runs",
+                f"the code of the run is not that of {other.file}",
+                claimed=digest[:12], expected=known[:12],
+                fix="use runs of one version of the code, or give them a point of their own",
+            )
+
+
+@rule("code-differs-from-submission")
+def code_differs_from_submission(case: Case) -> Iterator[Finding]:
+    """The runs ran the code that is submitted.
+
+    The hash of the source that a run logged, or of the source embedded in its log, must be that of
+    the file under `code`, or of the file at the linked commit. Line ends and white space at the
+    end of the file do not matter. Submit the file that ran, unchanged.
+    """
+    submitted = _submitted(case)
+    if not submitted:
+        return
+    hashes = frozenset(digest for digests in submitted.values() for digest in digests)
+    for item, run in runs_of(case):
+        logged = _own(run)
+        if item.spec.arm != "candidate" or not logged:
+            continue
+        same_name = [digest for name, digest in logged.items() if _base(name) in submitted]
+        compared = same_name or list(logged.values())
+        if not any(digest in hashes for digest in compared):
+            yield about(
+                case, item, run, "code-differs-from-submission",
+                f"the run's source has the hash {compared[0][:12]}, that of the submission is "
+                f"{min(hashes)[:12]}", claimed=min(hashes), expected=compared[0],
+                fix="submit the source file exactly as it ran",
+            )
+
+
+@rule("code-missing")
+def code_missing(case: Case) -> Iterator[Finding]:
+    """The code is there where the track asks for it.
+
+    A record that nobody can run again teaches little. Put the training script into the folder and
+    name it under `code`, link a repository with its commit, or use logs that begin with the source.
+    """
+    submission = case.submission
+    path = submission.code_path
+    has_list = "submission.json" in case.folder.files
+    file = case.folder.full("submission.json") if has_list else case.folder.path
+    if path is not None and not _submitted(case) and _base(path) not in _names(case):
+        yield finding(
+            "code-missing", f'the file "{path[:200]}" that `code` names is not in the submission',
+            file=file, pointer="/code/path", claimed=path[:200],
+            fix="add the file, or correct the path",
+        )
+        return
+    linked = submission.code_repository is not None and submission.code_commit is not None
+    if not case.track.code_required or path is not None or linked:
+        return
+    if case.evidence and all(_own(run) for _, run in runs_of(case)) and any(runs_of(case)):
+        return
+    yield finding(
+        "code-missing", "the track asks for the code, and the submission brings none",
+        file=file, fix="add the training script to the folder and name it under `code`",
+    )
+
+
+def _submitted(case: Case) -> dict[str, frozenset[str]]:
+    """File name -> the hashes that stand for the submitted code; {} where it is not at hand.
+
+    `case.facts["code_sha256"]` holds those of files that lie elsewhere: at the linked commit, or
+    at another place of the pull request.
+    """
+    found: dict[str, frozenset[str]] = {}
+    path = case.submission.code_path
+    if path is not None:
+        name = str(PurePosixPath(path))
+        inside = {name, name.removeprefix(f"{case.folder.path}/")}
+        data = next((d for n, d in case.folder.files.items() if n in inside), None)
+        if data is not None:
+            text = data.decode("utf-8", "replace")
+            hashes = frozenset({source_sha256(text), hashlib.sha256(data).hexdigest()})
+            found[_base(name)] = hashes
+    elsewhere = case.facts.get("code_sha256")
+    if isinstance(elsewhere, Mapping):
+        found |= {_base(str(n)): frozenset({str(digest)}) for n, digest in elsewhere.items()}
+    return found
+
+
+def _names(case: Case) -> frozenset[str]:
+    """Base names of all files of the submission, those in folders that `code` names included."""
+    path = case.submission.code_path or ""
+    folders = [n for n in case.folder.files if n.startswith(f"{path.rstrip('/')}/")]
+    names = {_base(name) for name in case.folder.files}
+    return frozenset(names | ({_base(path)} if folders else set()))
+
+
+def _own(run: Run) -> dict[str, str]:
+    return {name: digest for name, digest in run.code_sha256.items() if name != _TRAINER}
+
+
+def _main(run: Run) -> str | None:
+    """One hash for the code of a run; None where the run does not tell."""
+    own = _own(run)
+    return own[min(own)] if own else None
+
+
+def _base(name: str) -> str:
+    return PurePosixPath(name).name

@@ -1,0 +1,201 @@
+"""Evidence: the runs can be read, are whole, and show one story.
+
+The readers of `bot.evidence` name what they found; the rules here report it. The rules that
+compare runs with claims, hardware, code and data are in `bot.rules.agreement`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bot.case import Case
+from bot.evidence.links import LinkProblem, parse_link
+from bot.rules import agreement as _agreement  # noqa: F401  (registers its rules)
+from bot.rules import finding, rule
+from bot.rules.about import about, ratio, read_problems, runs_of
+from bot.run import Run
+from bot.safetext import plain
+from bot.verdict import Finding
+
+LOSS_TOLERANCE = 6e-5
+TIME_TOLERANCE_S = 0.06
+_UNDONE = ("running", "pending", "preempting")
+_DEAD = ("crashed", "failed", "killed", "preempted")
+
+
+# ---- can it be read -----------------------------------------------------------------------------
+
+
+@rule("link-not-a-run")
+def link_not_a_run(case: Case) -> Iterator[Finding]:
+    """The W&B reference is the page of one run.
+
+    A project, a report, a sweep or a storage path does not say which run is meant. Open the run on
+    W&B and copy its address, `https://wandb.ai/ENTITY/PROJECT/runs/ID`; query strings do not
+    matter. Reports are welcome in `links`.
+    """
+    yield from case.problems_of("link-not-a-run")
+    yield from _result_links(case, "link-not-a-run")
+
+
+@rule("host-not-allowed")
+def host_not_allowed(case: Case) -> Iterator[Finding]:
+    """Links to runs lead to W&B.
+
+    Runs are read from W&B alone; no other host is ever contacted because a submission names it.
+    Runs that lie elsewhere can be submitted as logs or as results files.
+    """
+    yield from case.problems_of("host-not-allowed")
+    yield from _result_links(case, "host-not-allowed")
+
+
+@rule("run-not-found-or-private")
+def run_not_found_or_private(case: Case) -> Iterator[Finding]:
+    """Each linked run exists and is public.
+
+    W&B gives the same answer for a run that was deleted, never existed, or lies in a private
+    project. Check the link, and set the project's visibility to Public.
+    """
+    yield from case.problems_of("run-not-found-or-private")
+
+
+@rule("project-not-public")
+def project_not_public(case: Case) -> Iterator[Finding]:
+    """The project of each linked run is readable by everybody.
+
+    The account of the bot may be able to read a project that the public cannot; such a run is
+    refused and nothing of it is shown, or a pull request could publish what is private. Set the
+    project's visibility to Public.
+    """
+    yield from case.problems_of("project-not-public")
+
+
+@rule("evidence-unavailable")
+def evidence_unavailable(case: Case) -> Iterator[Finding]:
+    """The evidence could be fetched; a failure of this is ours, not yours.
+
+    W&B was down, slow, or did not accept the bot's key, or the check ran without network. The
+    verdict is `unverifiable`, never a rejection, and is tried again.
+    """
+    yield from case.problems_of("evidence-unavailable")
+
+
+# ---- is it whole --------------------------------------------------------------------------------
+
+
+@rule("run-unfinished")
+def run_unfinished(case: Case) -> Iterator[Finding]:
+    """Each run reached its stated end.
+
+    A run that is still going, or that stopped before the number of steps it set out for, does not
+    count in the statistics. Wait for it, or run it again.
+    """
+    yield from case.problems_of("run-unfinished")
+    for item, run in runs_of(case):
+        if run.finished is False or run.state in _UNDONE:
+            last = run.step if run.last_step is None else run.last_step
+            where = "no step" if last is None else f"step {last}"
+            total = "" if run.total_steps is None else f" of {run.total_steps}"
+            going = " and is still running" if run.state in _UNDONE else ""
+            yield about(
+                case, item, run, "run-unfinished",
+                f"the run reached {where}{total}{going}; it does not count",
+                claimed=run.total_steps, expected=last,
+                fix="wait until it is done" if going else "leave it out, or run it to its end",
+            )
+
+
+@rule("run-crashed")
+def run_crashed(case: Case) -> Iterator[Finding]:
+    """No run crashed or was killed.
+
+    W&B marks a run that ended with an error, stopped answering or was stopped by hand. Where it
+    had reached its end before, a maintainer may accept it.
+    """
+    yield from case.problems_of("run-crashed")
+    for item, run in runs_of(case):
+        if run.state in _DEAD:
+            yield about(
+                case, item, run, "run-crashed", f'the state of the run is "{run.state}"',
+                claimed=run.state, expected="finished", fix="use runs that ended by themselves",
+            )
+
+
+@rule("history-gap")
+def history_gap(case: Case) -> Iterator[Finding]:
+    """The run's history has no holes where it matters.
+
+    Validations that came regularly and then are missing, a file that breaks off in the middle of
+    a record, or one step with two losses: what happened there cannot be seen. Log the whole run
+    from beginning to end.
+    """
+    yield from read_problems(case, "history-gap")
+
+
+@rule("clock-not-monotonic")
+def clock_not_monotonic(case: Case) -> Iterator[Finding]:
+    """The run's clock and steps never run backwards, and the clock does not jump.
+
+    A clock that restarts hides time; a step that falls back means that the run was rewound, or
+    that two runs share one history. Keep one clock from the first step on, carry it through
+    checkpoints, and log each run apart.
+    """
+    yield from read_problems(case, "clock-not-monotonic")
+
+
+@rule("summary-differs-from-history")
+def summary_differs_from_history(case: Case) -> Iterator[Finding]:
+    """The run's summary agrees with its history.
+
+    A W&B summary can be edited by hand, history rows cannot: the history counts. A summary may
+    hold the last or the best value of a metric; another value is reported.
+    """
+    yield from read_problems(case, "summary-differs-from-history")
+    for item, run in runs_of(case):
+        for name, shown in run.summary_values.items():
+            values = _series(run, name)
+            allowed = TIME_TOLERANCE_S if name == "time_s" else LOSS_TOLERANCE
+            if values and min(abs(shown - v) for v in _ends(values)) > allowed:
+                yield about(
+                    case, item, run, "summary-differs-from-history",
+                    f"the summary has {name} {shown:.6g}, the history ends with {values[-1]:.6g}",
+                    claimed=shown, expected=values[-1], ratio=ratio(shown, values[-1]),
+                    fix="the history counts; correct the summary",
+                )
+
+
+@rule("evidence-changed")
+def evidence_changed(case: Case) -> Iterator[Finding]:
+    """The evidence is what it was when it was verified.
+
+    A snapshot of each linked run is kept when a submission is accepted. A run that has other
+    numbers now, was deleted or made private is reported; the snapshot counts.
+    """
+    yield from case.problems_of("evidence-changed")
+
+
+# ---- helpers -------------------------------------------------------------------------------------
+
+
+def _result_links(case: Case, name: str) -> Iterator[Finding]:
+    """Links of results files that lead to no run."""
+    for results in case.results:
+        item = results.stated.get("link")
+        found = None if item is None else parse_link(item.raw)
+        if item is not None and isinstance(found, LinkProblem) and found.rule == name:
+            yield finding(
+                name, found.message, file=results.file, line=results.line("link"),
+                pointer=item.pointer, claimed=plain(str(item.raw))[:300], fix=found.fix,
+            )
+
+
+def _series(run: Run, name: str) -> list[float]:
+    if name == "loss":
+        return [v.loss for v in run.validation]
+    if name == "time_s" and not run.history.get("time_s"):
+        return [v.time_s for v in run.validation if v.time_s is not None]
+    return [value for _, value in run.history.get(name, ())]
+
+
+def _ends(values: Sequence[float]) -> tuple[float, ...]:
+    return values[-1], min(values), max(values)
