@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools as ft
 import inspect
 import shutil
 import sys
@@ -81,7 +82,10 @@ def _verdict(
 
     gather = None
     if not offline and not folder.bare:
-        from bot.evidence import gather
+        from bot.evidence import ENVIRONMENT
+        from bot.evidence import gather as gather_all
+
+        gather = ft.partial(gather_all, online=ENVIRONMENT)
     return verify_parsed(parsed, folder, gather=gather, neighbours=neighbours,
                          today=dt.datetime.now(dt.UTC).date())
 
