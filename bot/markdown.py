@@ -15,7 +15,7 @@ def prose(text: object, limit: int = 600) -> str:
     escaped = _ACTIVE.sub(lambda match: "\\" + match[0], plain(str(text), limit))
     # GitHub looks for mentions and bare addresses in the rendered text; an empty comment parts
     # them and shows nothing.
-    escaped = re.sub(r"(@|\\#)(?=\w)", r"\1<!-- -->", escaped)
+    escaped = re.sub(r"(@|\\#|\b[Gg][Hh](?=\\-\d))(?=\w|\\-)", r"\1<!-- -->", escaped)
     return re.sub(r"(?i)\b(https?|www|ftp|mailto)(?=[:.])", r"\1<!-- -->", escaped)
 
 

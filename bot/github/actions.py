@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bot.github import edits, intake
+from bot.github.branches import Conflict
 from bot.github.client import Door, told
 from bot.github.commands import COMMANDS, Command, Mistake, parse
 from bot.github.comment import STICKY, Safe, read_state, render
@@ -24,6 +25,7 @@ from bot.github.waivers import Waiver
 from bot.rules import catalogue, load_rules
 from bot.track import Track
 
+__all__ = ["Conflict", "Talk", "answer", "dispatch_workflow", "submit_form"]
 MAINTAINERS = ("admin", "write")
 Dispatch = Callable[[int, str], None]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from bot.github.report_file import Report
-from bot.github.text import visible
+from bot.safetext import plain as visible
 from bot.verdict import Finding, Level, Status
 
 SLICE = 50
@@ -40,13 +40,13 @@ def _annotation(finding: Finding) -> dict[str, Any]:
     line = max(finding.line or 1, 1)
     words = [visible(finding.message, 1000)]
     if finding.claimed is not None:
-        words.append(f"claimed: {visible(finding.claimed, 200)}")
+        words.append(f"claimed: {visible(str(finding.claimed), 200)}")
     if finding.expected is not None:
-        words.append(f"expected: {visible(finding.expected, 200)}")
+        words.append(f"expected: {visible(str(finding.expected), 200)}")
     if finding.fix:
         words.append(f"to fix: {visible(finding.fix, 1000)}")
     return {
-        "path": visible(finding.file, 400),
+        "path": visible(str(finding.file), 400),
         "start_line": line,
         "end_line": line,
         "annotation_level": _LEVELS[finding.level],

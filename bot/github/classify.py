@@ -121,7 +121,10 @@ def _standard(parts: list[str], trees: Trees) -> tuple[str, str]:
 
 
 def _adopted(path: str, glob: str, trees: Trees) -> str | None:
-    """The nearest folder above `path` with a file that the glob of an existing layout matches."""
+    """The nearest folder above `path` that the glob of an existing layout names, or that holds a
+    file which it names."""
+    if glob.endswith("/"):
+        return _adopted_folder(path, glob_pattern(glob.rstrip("/")))
     pattern = glob_pattern(glob)
     fixed = re.split(r"[*?]", glob)[0].rpartition("/")[0]
     folder = path.rpartition("/")[0]
@@ -131,6 +134,13 @@ def _adopted(path: str, glob: str, trees: Trees) -> str | None:
             return folder
         folder = folder.rpartition("/")[0]
     return path.rpartition("/")[0] if pattern.fullmatch(path) else None
+
+
+def _adopted_folder(path: str, pattern: re.Pattern[str]) -> str | None:
+    folder = path.rpartition("/")[0]
+    while folder and not pattern.fullmatch(folder):
+        folder = folder.rpartition("/")[0]
+    return folder or None
 
 
 def names_are_safe(folder: str) -> bool:

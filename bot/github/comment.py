@@ -17,26 +17,22 @@ from typing import Any
 from jinja2 import ChoiceLoader, FileSystemLoader, StrictUndefined, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from bot.github import text
+from bot import markdown
+from bot import report as report_words
 from bot.github.report_file import Report
 from bot.github.settings import Settings
 from bot.verdict import Level, Status
 
 LIMIT = 65_536
+MOST_PROSE = 2_000
 ROOM = 60_000
 """We stay under GitHub's limit with room to spare: it counts characters after its own changes."""
 STICKY = "<!-- speedrun:verdict -->"
 STATE = "<!-- speedrun:state "
 PASSING = (Status.VERIFIED, Status.NEEDS_REVIEW)
 FAILING = (Status.REJECTED, Status.NEEDS_RUNS)
-WORDS = {
-    Status.VERIFIED: "Verified",
-    Status.NEEDS_REVIEW: "Passes, a maintainer looks at the warnings",
-    Status.NEEDS_RUNS: "Needs more runs",
-    Status.REJECTED: "Needs changes",
-    Status.UNVERIFIABLE: "Could not be verified yet, for a reason on our side",
-}
-GRADES = {"wandb": "W&B runs", "log": "training logs", "self-reported": "self-reported numbers"}
+WORDS = {status: words.capitalize() for status, words in report_words.WORDS.items()}
+GRADES = {str(grade): words for grade, words in report_words.GRADES.items()}
 _SHRINK = ((200, 50, True), (60, 20, True), (20, 5, False), (5, 0, False))
 
 
@@ -89,17 +85,16 @@ def _finalize(value: Any) -> str:
         return ""
     if isinstance(value, bool | int):
         return str(value)
-    return text.plain(value)
+    return markdown.prose(value, MOST_PROSE)
 
 
 def number(value: Any) -> Safe:
     """A number or a small value for a table cell, always as a code span."""
-    if isinstance(value, float):
-        # seven digits tell 1.8e17 and 3.27654 apart from their neighbours and stay readable
-        return Safe(text.code(f"{value:.7g}"))
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return Safe(markdown.code(report_words.number(value)))
     if isinstance(value, dict | list):
-        return Safe(text.code(json.dumps(value)))
-    return Safe("–") if value is None else Safe(text.code(value))
+        return Safe(markdown.code(json.dumps(value)))
+    return Safe("–") if value is None else Safe(markdown.code(value))
 
 
 @ft.lru_cache(maxsize=4)
@@ -115,11 +110,11 @@ def environment(custom: Path | None) -> ImmutableSandboxedEnvironment:
         lstrip_blocks=True,
         keep_trailing_newline=False,
     )
-    env.filters["code"] = lambda value, longest=text.LONGEST: Safe(text.code(value, longest))
+    env.filters["code"] = lambda value, longest=120: Safe(markdown.code(value, longest))
     env.filters["number"] = number
     env.filters["rule_page"] = lambda rule: Safe(re.sub(r"[^a-z0-9-]", "", str(rule)))
     env.filters["now_is"] = lambda words: str(words).replace("would be", "is", 1)
-    env.filters["short"] = lambda sha: Safe(text.code(str(sha)[:7]))
+    env.filters["short"] = lambda sha: Safe(markdown.code(str(sha)[:7]))
     return env
 
 
@@ -176,7 +171,11 @@ def body_of(
 def _view(verdict: Any, report: Report, most: int, rows: int) -> Mapping[str, Any]:
     """One verdict as the templates see it."""
     by_level = {level: [f for f in verdict.findings if f.level is level] for level in Level}
-    metrics = [(k, v) for k, v in verdict.metrics.items() if v is not None]
+    metrics = [
+        (Safe(f"{title}, {unit}" if unit else title), verdict.metrics[name])
+        for name, (title, unit) in report_words.METRICS.items()
+        if verdict.metrics.get(name) is not None
+    ]
     return {
         "submission": verdict.submission,
         "name": verdict.submission.rpartition("/")[2],

@@ -102,6 +102,26 @@ def from_command(
     )
 
 
+def from_claim(
+    track: str, runs: str, baseline: str, author: str, tracks: Mapping[str, Track]
+) -> Intake:
+    """A claim of speed in a pull request's description, with the runs of both arms."""
+    missing: list[str] = []
+    links = _links(runs, missing)
+    against = _links(baseline, missing)
+    if not links or not against:
+        missing.append("a claim needs runs with the change and runs of the baseline, as W&B links")
+    return Intake(
+        author=author,
+        track=_track(track, tracks, missing),
+        links=links,
+        baseline=against,
+        title="A change of the baseline",
+        contributors=_contributors("", author, missing),
+        missing=tuple(missing),
+    )
+
+
 def _track(text: str, tracks: Mapping[str, Track], missing: list[str]) -> str:
     takes = [t.id for t in tracks.values() if "wandb" in t.accepts]
     chosen = text.strip()

@@ -9,8 +9,8 @@ from github import GithubException
 from bot.github import branches
 from bot.github.client import Door, told
 from bot.github.intake import BRANCHES, Intake, author_marker, folder_of, submission_of, to_text
-from bot.github.text import plain
 from bot.github.threads import DiscussionThread, Said, Thread
+from bot.markdown import prose
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -65,6 +65,6 @@ def _body(form: Intake, thread: Thread) -> str:
     kind = "discussion" if isinstance(thread, DiscussionThread) else "issue"
     marker = author_marker(form.author, f"{kind} {thread.number}")
     # a mention in the description would notify; the author is told by the answer in the thread
-    words = plain(form.words, 4000) or "The runs speak for themselves."
+    words = prose(form.words, 4000) or "The runs speak for themselves."
     reference = f"#{thread.number}" if kind == "issue" else f"discussion {thread.number}"
     return f"{marker}\n## Approach\n\n{words}\n\nFrom {reference}, for `{form.author}`.\n"

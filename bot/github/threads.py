@@ -98,6 +98,11 @@ class IssueThread:
             else:
                 settle(self.door, lambda: self.issue.create_reaction(emoji))
 
+    def labels(self) -> list[str]:
+        """The labels of the issue; one request."""
+        with told("reading the labels"):
+            return [label.name for label in self.issue.get_labels()]
+
     def ours(self) -> list[IssueComment]:
         """Our own comments in this thread."""
         return [c for c in self.issue.get_comments() if c.user.login == self.door.login]

@@ -101,7 +101,7 @@ def _within(payload: dict[str, Any], *keys: str) -> Any:
 
 def _check_shape(event: str, payload: dict[str, Any]) -> None:
     """What github-webhook and the worker index without looking; ValueError where it is not so."""
-    needed = [("sender", "login")]
+    needed: list[tuple[str, ...]] = [("sender", "login")]
     if event.endswith("comment"):
         needed.append(("comment", "user", "login"))
     for keys in needed:

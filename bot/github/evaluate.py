@@ -1,0 +1,299 @@
+"""From a pull request to a report: read it as data, sort it, judge what it submits.
+
+    report, runs = evaluate(door, settings, engine, number)
+
+Requests: facts 1, changed files 1 for each 100, our comments 1, trees 3 and 1 for each submission,
+blobs 1 each. Nothing is written anywhere.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import datetime as dt
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+from bot.case import PullRequest
+from bot.github import claims, intake
+from bot.github.classify import Kind, Plan, classify, names_are_safe
+from bot.github.client import Door, told
+from bot.github.engine import Engine, refused
+from bot.github.publish import ours
+from bot.github.pull_request import (
+    ChangedFile,
+    Incomplete,
+    Pull,
+    Trees,
+    changed_files,
+    facts,
+    fetch,
+    read_blob,
+    read_folder,
+)
+from bot.github.report_file import MAX_VERDICTS, Place, Report
+from bot.github.settings import Settings
+from bot.github.waivers import Waiver, apply_waivers, read_waivers
+from bot.rules import finding
+from bot.run import Run
+from bot.submission import MAX_FILES
+from bot.track import Track, TrackError, parse_track
+from bot.verdict import Finding, Level, Verdict, status_of
+
+EDITS = "speedrun/edit-"
+"""Branches on which we propose what somebody with the right to do so asked for."""
+
+
+class NotOpen(ValueError):
+    """The pull request is closed, so there is nothing to answer."""
+
+
+@dc.dataclass(frozen=True)
+class _Reading:
+    """What all steps need to know of the pull request under evaluation."""
+
+    door: Door
+    engine: Engine
+    pull: Pull
+    author: str
+    commit: str
+    trees: Trees
+    waivers: Mapping[str, Waiver]
+    merged: bool
+    today: dt.date
+
+
+def evaluate(
+    door: Door,
+    settings: Settings,
+    engine: Engine,
+    number: int,
+    *,
+    merged: bool = False,
+    today: dt.date | None = None,
+) -> tuple[Report, tuple[Run, ...]]:
+    """The report on a pull request, and the runs read for it.
+
+    With `merged` the merged commit is judged instead of the head. Raises NotOpen, GitHubTrouble.
+    """
+    api = fetch(door, number)
+    pull = facts(api)
+    if merged != pull.merged or (not merged and pull.state != "open"):
+        raise NotOpen(f"pull request {number} is {'not merged' if merged else 'closed'}")
+    commit = pull.merge_sha if merged and pull.merge_sha else pull.head_sha
+    with told("reading our comments"):
+        bodies = [c.body or "" for c in ours(door, door.repo.get_issue(number))]
+    reading = _Reading(
+        door,
+        engine,
+        pull,
+        intake.submitter(pull, door.name, door.login),
+        commit,
+        Trees(door, commit),
+        read_waivers(bodies, pull.head_sha),
+        merged,
+        today or dt.datetime.now(dt.UTC).date(),
+    )
+    blank = Report(door.name, number, commit, pull.base_sha, Kind.OTHER, reading.author)
+    try:
+        files = changed_files(api, pull.changed_files)
+        plan = classify(pull, files, reading.trees, engine.tracks)
+    except Incomplete as error:
+        fix = f"a submission has at most {MAX_FILES} files; open a pull request with those alone"
+        verdict = refused(f"pull request {number}", "", "out-of-scope-change", str(error), fix)
+        return dc.replace(blank, kind=Kind.SUBMISSION, verdicts=(verdict,)), ()
+    blank = dc.replace(blank, kind=plan.kind, outside=plan.outside[:100])
+    if plan.kind is Kind.SUBMISSION:
+        return _submissions(reading, blank, plan, files)
+    if plan.kind is Kind.RULES:
+        return _rules(reading, blank, files), ()
+    if plan.kind is Kind.BASELINE:
+        return _claim(reading, blank)
+    return blank, ()
+
+
+# ---- submissions --------------------------------------------------------------------------------
+
+
+def _submissions(
+    reading: _Reading, blank: Report, plan: Plan, files: tuple[ChangedFile, ...]
+) -> tuple[Report, tuple[Run, ...]]:
+    verdicts: list[Verdict] = []
+    runs: list[Run] = []
+    places: dict[str, Place] = {}
+    for folder in plan.removed:
+        message = "the pull request removes this entry; entries are withdrawn, a tombstone stays"
+        verdicts.append(
+            refused(folder, "", "out-of-scope-change", message, "put it back and type /withdraw")
+        )
+    for folder in list(plan.folders)[:MAX_VERDICTS]:
+        verdict, read = _one(reading, plan, folder, files)
+        verdicts.append(verdict)
+        runs += read
+        place = reading.engine.place(verdict, reading.author)
+        if place:
+            places[verdict.submission] = place
+    problems: tuple[str, ...] = ()
+    if len(plan.folders) > MAX_VERDICTS:
+        problems = (f"only the first {MAX_VERDICTS} of {len(plan.folders)} submissions are judged",)
+    report = dc.replace(
+        blank,
+        verdicts=tuple(verdicts[:MAX_VERDICTS]),
+        places=places,
+        problems=problems,
+        advice=advice_on(reading.pull, reading.door.name),
+    )
+    return report, tuple(runs)
+
+
+def _one(
+    reading: _Reading, plan: Plan, path: str, files: tuple[ChangedFile, ...]
+) -> tuple[Verdict, tuple[Run, ...]]:
+    track = plan.tracks.get(path)
+    if path.startswith("submissions/") and not names_are_safe(path):
+        message = "a folder's name is not made of lower-case letters, digits, - and _"
+        return refused(path, track or "", "unsafe-name", message, "rename the folder"), ()
+    try:
+        folder = read_folder(reading.trees, path, plan.folders[path])
+    except Incomplete as error:
+        return refused(path, track or "", "out-of-scope-change", str(error)), ()
+    paths = [p for f in files for p in f.paths if p.startswith(f"{path}/")]
+    request = PullRequest(
+        number=reading.pull.number,
+        author=reading.author,
+        body=reading.pull.body,
+        changed_paths=(*sorted(set(paths)), *plan.outside),
+        opened_at=reading.pull.opened_at,
+        head_sha=reading.commit,
+    )
+    judged = reading.engine.judge(folder, track, request, reading.today, reading.merged)
+    verdict = _with_scope(reading, judged.verdict, plan, path, files)
+    return apply_waivers(verdict, reading.waivers), judged.runs
+
+
+def _with_scope(
+    reading: _Reading, verdict: Verdict, plan: Plan, path: str, files: tuple[ChangedFile, ...]
+) -> Verdict:
+    """The verdict with what only the pull request as a whole can tell, each rule once."""
+    present = {f.rule for f in verdict.findings}
+    added = [f for f in _scope(reading, plan, path, files) if f.rule not in present]
+    findings = (*added, *verdict.findings)
+    if _ours_to_propose(reading):
+        findings = tuple(f for f in findings if f.rule != "author-not-contributor")
+    order = list(Level)
+    findings = tuple(sorted(findings, key=lambda f: order.index(f.level)))
+    return dc.replace(verdict, findings=findings, status=status_of(findings))
+
+
+def _ours_to_propose(reading: _Reading) -> bool:
+    pull, door = reading.pull, reading.door
+    own = pull.author == door.login and pull.head_repo == door.name
+    return own and pull.head_ref.startswith(EDITS)
+
+
+def _scope(
+    reading: _Reading, plan: Plan, path: str, files: tuple[ChangedFile, ...]
+) -> list[Finding]:
+    found = []
+    outside = list(plan.outside) + [
+        f.previous
+        for f in files
+        if f.previous and f.path.startswith(f"{path}/") and not f.previous.startswith(f"{path}/")
+        and f.previous not in plan.outside
+    ]
+    for other in outside[:20]:
+        found.append(
+            finding(
+                "out-of-scope-change",
+                "this file lies outside the submission's folder",
+                file=other,
+                claimed=other,
+                expected=f"{path}/",
+                fix="move it into the folder, or open another pull request for it",
+            )
+        )
+    known = reading.engine.contributors(path)
+    author = reading.author.lower()
+    if known is not None and author not in known and not reading.merged:
+        found.append(
+            finding(
+                "author-not-contributor",
+                f"{reading.author} changes an entry of other people",
+                file=f"{path}/submission.json",
+                claimed=reading.author,
+                expected=", ".join(sorted(known)),
+                fix="ask one of them to open the pull request",
+            )
+        )
+    return found
+
+
+def advice_on(pull: Pull, repository: str) -> tuple[str, ...]:
+    """What stands in the way of help with this branch, and exactly what to do."""
+    if pull.merged or pull.head_repo in (None, repository):
+        return ()
+    if not pull.maintainer_can_modify:
+        return (
+            'Nobody here can help with this branch: tick "Allow edits by maintainers" at the right '
+            "of the pull request. A fork that belongs to an organisation cannot have it; then open "
+            "the pull request from a fork of your own account.",
+        )
+    return ()
+
+
+# ---- rules and baselines ------------------------------------------------------------------------
+
+
+def _rules(reading: _Reading, blank: Report, files: tuple[ChangedFile, ...]) -> Report:
+    """The rank difference of the boards whose track files change; Python is never run here."""
+    changed: dict[str, Track | None] = {}
+    problems: list[str] = []
+    for path in sorted({p for f in files for p in f.paths}):
+        folder, _, name = path.rpartition("/")
+        if folder != "tracks" or not name.endswith(".toml"):
+            continue
+        entry = reading.trees.find(path)
+        track_id = name.removesuffix(".toml")
+        if entry is None:
+            changed[track_id] = None
+            continue
+        try:
+            text = read_blob(reading.door, entry).decode("utf-8")
+            changed[track_id] = parse_track(tomllib.loads(text), path)
+        except (TrackError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            problems.append(str(error)[:500])
+    changes, same = reading.engine.difference(changed)
+    return dc.replace(blank, changes=changes, unchanged=same, problems=tuple(problems))
+
+
+def _claim(reading: _Reading, blank: Report) -> tuple[Report, tuple[Run, ...]]:
+    """A change of the baseline's source: a claim of speed needs runs, anything else none."""
+    claim = claims.read_claim(reading.pull.body, reading.author, reading.engine.tracks)
+    if claim is None:
+        return blank, ()
+    if claim.missing:
+        return dc.replace(blank, problems=claim.missing), ()
+    request = PullRequest(
+        number=reading.pull.number,
+        author=reading.author,
+        body=reading.pull.body,
+        opened_at=reading.pull.opened_at,
+        head_sha=reading.commit,
+    )
+    judged = reading.engine.judge(
+        claims.folder_of(claim), claim.track, request, reading.today, reading.merged
+    )
+    verdict = apply_waivers(judged.verdict, reading.waivers)
+    return dc.replace(blank, verdicts=(verdict,)), judged.runs
+
+
+def summary(report: Report) -> dict[str, Any]:
+    """What a log may say of a report: counts and our own words only."""
+    return {
+        "pr": report.pr,
+        "head": report.head_sha[:12],
+        "kind": str(report.kind),
+        "status": str(report.status) if report.status else None,
+        "submissions": len(report.verdicts),
+        "findings": sum(len(v.findings) for v in report.verdicts),
+    }
