@@ -31,7 +31,7 @@ def target_missed(case: Case) -> Iterator[Finding]:
         m, target = s.moments, s.target
         if m is None or target is None:
             continue
-        if m.mean > target if s.goal == "min" else m.mean < target:
+        if not _reached(s):
             side = "above" if s.goal == "min" else "below"
             yield _finding(
                 case,
@@ -264,7 +264,7 @@ def _reached(s: Summary) -> bool:
     m = s.moments
     if m is None or s.target is None:
         return False
-    return m.mean <= s.target if s.goal == "min" else m.mean >= s.target
+    return sig.reaches(m.gain(s.target, s.goal).mean, 0.0)
 
 
 def _mean(s: Summary) -> float:
