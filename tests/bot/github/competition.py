@@ -1,0 +1,316 @@
+"""A small competition on the GitHub double: two tracks, a record, and what people do to it.
+
+`Competition` runs the bot's own steps with the real PyGithub client and with tokens that hold just
+the permissions of the workflow job that runs the step.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from bot.github.client import Door, connect, open_door
+from bot.github.engine import Engine
+from bot.github.report_file import Report
+from bot.github.running import answer_event, publish_file, record_file, verify_to_files
+from bot.github.settings import load_settings
+from tests.doubles.github import GitHubDouble
+from tests.doubles.github.world import Pull
+
+REPO = "example-org/speedrun"
+BOT = "github-actions[bot]"
+OWNER, AUTHOR, STRANGER = "example-org", "example-user", "another-user"
+MAINTAINER = "example-maintainer"
+NOW = dt.datetime(2026, 11, 28, tzinfo=dt.UTC)
+JOBS = {
+    "evaluate": {"contents": "read", "pull_requests": "read"},
+    "publish": {"contents": "read", "checks": "write", "pull_requests": "write"},
+    "append": {"contents": "write"},
+    "tell": {"contents": "read", "pull_requests": "write"},
+    "answer": {
+        "contents": "read",
+        "actions": "write",
+        "issues": "write",
+        "pull_requests": "write",
+        "discussions": "write",
+    },
+    "change": {
+        "contents": "write",
+        "actions": "write",
+        "issues": "write",
+        "pull_requests": "write",
+        "discussions": "write",
+    },
+    "watch": {"contents": "read", "checks": "read", "pull_requests": "read", "issues": "read"},
+    "issue": {"contents": "read", "issues": "write", "actions": "write"},
+}
+TRACK = """
+schema_version = 1
+id = "mini"
+title = "Mini: time to 3.28"
+objective = "target"
+[quality]
+metric = "loss"
+unit = "nats/token"
+goal = "min"
+target = 3.28
+[cost]
+metric = "training_time_s"
+unit = "s"
+goal = "min"
+[significance]
+test = "t"
+alpha = 0.01
+[hardware]
+accelerator = "any"
+[evidence]
+accepts = ["log", "wandb"]
+[evidence.keys]
+loss = ["val_loss"]
+time_ms = ["train_time"]
+step = ["step", "_step"]
+total_steps = ["train_steps"]
+"""
+LAB = """
+schema_version = 1
+id = "lab"
+title = "Lab: progress over a baseline"
+objective = "baseline"
+[quality]
+metric = "loss"
+unit = "nats/token"
+goal = "min"
+target = 3.28
+[cost]
+metric = "training_time_s"
+unit = "s"
+goal = "min"
+[significance]
+test = "none"
+[hardware]
+accelerator = "any"
+[baseline]
+promote_at = 0.9
+[evidence]
+accepts = ["wandb"]
+[evidence.keys]
+loss = ["val_loss"]
+time_ms = ["train_time"]
+step = ["step", "_step"]
+total_steps = ["train_steps"]
+"""
+STEPS, POINTS = 1000, 9
+
+
+def log(loss: float, seconds: float, salt: int = 0) -> str:
+    """A training log that ends at `loss` after `seconds`; `salt` makes its series its own."""
+    lines = []
+    for point in range(POINTS):
+        step = STEPS * point // (POINTS - 1)
+        fall = (1 - point / (POINTS - 1)) ** 2
+        value = loss + 4.0 * fall + 1e-4 * ((salt * 7 + point * 3) % 11) * (point < POINTS - 1)
+        elapsed = 1000.0 * seconds * point / (POINTS - 1)
+        lines.append(
+            f"step:{step}/{STEPS} val_loss:{value:.4f} train_time:{elapsed:.0f}ms "
+            f"step_avg:{elapsed / max(step, 1):.2f}ms"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def history(loss: float, seconds: float, salt: int = 0) -> list[dict[str, Any]]:
+    """The same run as rows of a W&B history."""
+    rows = []
+    for line in log(loss, seconds, salt).splitlines():
+        words = dict(word.split(":", 1) for word in line.split())
+        step = int(words["step"].split("/")[0])
+        rows.append(
+            {
+                "_step": step,
+                "step": step,
+                "val_loss": float(words["val_loss"]),
+                "train_time": float(words["train_time"].removesuffix("ms")),
+            }
+        )
+    return rows
+
+
+LOSSES = (3.2771, 3.2783, 3.2766, 3.2779, 3.2775, 3.2768, 3.2781, 3.2770)
+
+
+def submission(
+    name: str,
+    author: str = AUTHOR,
+    *,
+    runs: int = 8,
+    seconds: float = 100.0,
+    shift: float = 0.0,
+    salt: int = 0,
+    track: str = "mini",
+    **extra: Any,
+) -> dict[str, str]:
+    """The files of a submission with logs: by default it passes."""
+    folder = f"submissions/{track}/{name}"
+    listed = [{"source": "log", "path": f"logs/{n}.log"} for n in range(runs)]
+    data = {
+        "schema_version": 1,
+        "track": track,
+        "title": f"Entry {name}",
+        "summary": "A larger learning rate for the embedding, warmed up over 100 steps.",
+        "contributors": [{"github": author, "roles": ["idea", "runs"]}],
+        "runs": listed,
+        **extra,
+    }
+    files = {f"{folder}/submission.json": json.dumps(data, indent=2) + "\n"}
+    for n in range(runs):
+        # a zero-mean wiggle, so that runs differ and their mean does not depend on the name
+        files[f"{folder}/logs/{n}.log"] = log(
+            LOSSES[n % 8] + shift, seconds + 0.2 * (n % 3), salt * 100 + n
+        )
+    return files
+
+
+class Competition:
+    """The double with a repository of two tracks and one record, and the steps of the bot."""
+
+    def __init__(self, github: GitHubDouble, folder: Path):
+        self.github = github
+        self.folder = folder
+        self.count = 0
+        for login in (OWNER, AUTHOR, STRANGER, MAINTAINER, BOT):
+            github.add_user(login)
+        self.repo = github.add_repo(REPO)
+        self.repo.collaborators[MAINTAINER] = "write"
+        files = {"tracks/mini.toml": TRACK, "tracks/lab.toml": LAB, "README.md": "A speedrun.\n"}
+        settings = f'[bot]\nreviewers = ["{MAINTAINER}"]\nsite = "https://example.org/board"\n'
+        files[".github/speedrun.toml"] = settings
+        files |= submission("record", OWNER, seconds=120.0, salt=90)
+        github.commit(REPO, "main", dict(files))
+        for job, permissions in JOBS.items():
+            github.add_token(f"token-of-{job}", BOT, REPO, **permissions)
+        for login in (OWNER, AUTHOR, STRANGER, MAINTAINER):
+            github.add_token(f"token-of-{login}", login)
+        self.waits: list[float] = []
+
+    # ---- what people do -------------------------------------------------------------------------
+
+    def fork(self, login: str = AUTHOR) -> str:
+        name = f"{login}/speedrun"
+        if name not in self.github.repos:
+            self.github.add_repo(name, REPO)
+        return name
+
+    def push(
+        self, files: dict[str, Any], login: str = AUTHOR, branch: str = "entry", **modes: Any
+    ) -> str:
+        return self.github.commit(self.fork(login), branch, files, **modes)
+
+    def open(
+        self,
+        files: dict[str, Any],
+        login: str = AUTHOR,
+        branch: str = "entry",
+        title: str = "An entry",
+        body: str = "## Approach\n\nA larger learning rate for the embedding.\n",
+        **modes: Any,
+    ) -> Pull:
+        self.push(files, login, branch, **modes)
+        return self.github.open_pull(REPO, login, self.fork(login), branch, title, body)
+
+    def say(self, number: int, login: str, body: str) -> int:
+        return self.github.comment(REPO, number, login, body)["id"]
+
+    # ---- what the bot does ----------------------------------------------------------------------
+
+    def door(self, job: str) -> Door:
+        door = open_door(connect(f"token-of-{job}", url=self.github.url, backoff=0.0), REPO, BOT)
+        return Door(door.repo, door.name, door.login, self.waits.append)
+
+    def checkout(self) -> Path:
+        """The default branch as files, as the workflows check it out; evidence inside it."""
+        self.count += 1
+        root = self.folder / f"checkout-{self.count}"
+        self._extract("main", root)
+        if self.github.branch(self.repo, "evidence"):
+            self._extract("evidence", root / "evidence")
+        return root
+
+    def _extract(self, branch: str, root: Path) -> None:
+        root.mkdir(parents=True)
+        archive = subprocess.run(
+            ["git", "-C", str(self.repo.directory), "archive", branch],
+            capture_output=True,
+            check=True,
+        )
+        subprocess.run(["tar", "-x", "-C", str(root)], input=archive.stdout, check=True)
+
+    def verify(self, number: int, merged: bool = False, online: bool = True) -> Report:
+        root = self.checkout()
+        self.report = self.folder / f"report-{self.count}.json"
+        self.snapshots = self.folder / f"snapshots-{self.count}"
+        return verify_to_files(
+            self.door("evaluate"),
+            load_settings(root),
+            Engine(root, root / "evidence", online),
+            number,
+            merged,
+            self.report,
+            self.snapshots,
+        )
+
+    def publish(self, number: int) -> str:
+        settings = load_settings(self.checkout())
+        return publish_file(self.door("publish"), settings, self.report, number, None, True)
+
+    def answer(self, number: int, **kinds: Any) -> Report:
+        """Both jobs of `verify.yml`."""
+        report = self.verify(number, **kinds)
+        self.publish(number)
+        return report
+
+    def record(self, number: int) -> list[str]:
+        """The jobs of `record.yml`."""
+        self.verify(number, merged=True)
+        settings = load_settings(self.checkout())
+        said = []
+        for job in ("append", "tell"):
+            said += record_file(
+                self.door(job), settings, self.report, number, self.snapshots, job, NOW
+            )
+        return said
+
+    def command(
+        self, number: int, comment: int | str, job: str = "answer", event: str = "issue_comment"
+    ) -> str:
+        root = self.checkout()
+        settings = load_settings(root)
+        return answer_event(self.door(job), settings, root, event, number, str(comment))
+
+    # ---- the state ------------------------------------------------------------------------------
+
+    def comments(self, number: int, login: str = BOT) -> list[str]:
+        found = self.repo.comments.values()
+        return [c["body"] for c in found if (c["number"], c["user"]) == (number, login)]
+
+    def sticky(self, number: int) -> str:
+        found = [b for b in self.comments(number) if b.startswith("<!-- speedrun:verdict -->")]
+        assert len(found) == 1, f"{len(found)} verdict comments"
+        return found[0]
+
+    def checks(self, sha: str) -> list[tuple[str, str]]:
+        found = self.repo.checks.values()
+        return [(c["name"], c.get("conclusion")) for c in found if c["head_sha"] == sha]
+
+    def labels(self, number: int) -> list[str]:
+        return self.repo.issues[number].labels
+
+    def branches(self) -> dict[str, str]:
+        from tests.doubles.github import git
+
+        lines = git.text(
+            self.repo.directory, "for-each-ref", "--format=%(refname:short) %(objectname)",
+            "refs/heads",
+        )
+        return dict(line.split() for line in lines.splitlines())
