@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import functools as ft
+import importlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -71,9 +72,8 @@ def _schema(name: str) -> Mapping[str, Any]:
 @ft.cache
 def _validator(name: str) -> Any:
     # Loaded here: importing jsonschema takes longer than all other work on one file.
-    from jsonschema.validators import Draft202012Validator
-
-    return Draft202012Validator(_schema(name))
+    validators = importlib.import_module("jsonschema.validators")
+    return validators.Draft202012Validator(_schema(name))
 
 
 def _version_problem(document: Document) -> Finding | None:

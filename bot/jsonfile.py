@@ -190,7 +190,8 @@ def _strange(text: str, file: str) -> Iterator[Finding]:
             message = f"{what} is not a number in JSON"
             fix = "write the number, or null where there is none"
         else:
-            shown = what if len(what) <= 30 else f"{what[:20]}... ({len(what)} digits)"
+            digits = str(what)
+            shown = digits if len(digits) <= 30 else f"{digits[:20]}... ({len(digits)} digits)"
             message = f"the number {shown} is out of range"
             fix = "write a number that a double can hold"
         yield _invalid(file, message, fix, line=line, pointer=pointer)

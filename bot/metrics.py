@@ -62,6 +62,12 @@ class Devices:
     peak: float | None
 
 
+def vocab_of(track: Track) -> int | None:
+    """The vocabulary size that a track states for files that state none."""
+    data = track.raw.get("data")
+    return positive(data.get("vocab_size")) if isinstance(data, Mapping) else None
+
+
 def devices_of(run: ResultsRun) -> Devices:
     """The hardware of a results file."""
     name = device_name(run)
@@ -118,7 +124,8 @@ def _table_peak(run: ResultsRun, accelerator: Accelerator | None) -> tuple[str, 
 def positive(value: Any) -> int | None:
     """A whole number above 0, else None."""
     number = whole(value)
-    return number if number is not None and number > 0 else None
+    # Beyond 1e15 nothing is counted here, and products would leave the range of a double.
+    return number if number is not None and 0 < number <= 10**15 else None
 
 
 def lengths_of(run: ResultsRun) -> tuple[tuple[str, int], ...]:

@@ -119,7 +119,7 @@ def _sentence(text: str, capital: bool = True) -> str:
 
 
 def _number_rows(verdict: Verdict) -> Iterator[tuple[str, ...]]:
-    """(metric, claimed, recomputed, claimed / recomputed) for each point and metric that is there."""
+    """(metric, claimed, recomputed, claimed / recomputed), a head row first; none for no metric."""
     claimed = _claimed(verdict)
     several = len(verdict.points) > 1
     rows = []

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 
 from bot.case import Neighbour
 from bot.identity import as_neighbour
-from bot.reading import SUBMISSION, Parsed, ReadError, parse_submission, read_path
+from bot.reading import Parsed, ReadError, parse_submission, read_path
 from bot.rules import finding
 from bot.submission import Folder
+from bot.submission_file import SUBMISSION
 from bot.track import Track, load_tracks
 from bot.verdict import Grade, Status, Verdict
 

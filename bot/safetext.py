@@ -40,7 +40,9 @@ _HINT = re.compile(
 )
 # A W&B key of old is 40 hexadecimal digits, as a commit is; only the name beside it tells.
 _BARE_KEY = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{40}(?![0-9A-Za-z])")
-_KEY_NAME = re.compile(r"(?i)(?:api|wandb)[_ -]?(?:api)?[_ -]?key|(?:access|auth)[_ -]?token|secret")
+_KEY_NAME = re.compile(
+    r"(?i)(?:api|wandb)[_ -]?(?:api)?[_ -]?key|(?:access|auth)[_ -]?token|secret"
+)
 
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _INVISIBLE = frozenset(

@@ -130,9 +130,7 @@ def _without_network(submission: Submission, folder: Folder, track: Track) -> Ga
 
 
 def _results_evidence(parsed: Parsed, folder: Folder, track: Track, spec: RunSpec) -> RunEvidence:
-    data = track.raw.get("data")
-    vocab = metrics.positive(data.get("vocab_size")) if isinstance(data, dict) else None
-    file = folder.full(spec.target)
+    vocab, file = metrics.vocab_of(track), folder.full(spec.target)
     return RunEvidence(spec, tuple(
         run.to_run(metrics.of_results(run, vocab)) for run in parsed.results if run.file == file
     ))

@@ -2,57 +2,20 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterator
-from typing import Any
 
-from bot import accelerators, metrics
-from bot.advice import misspelt
+from bot import metrics
 from bot.case import Case
 from bot.causes import chip_cause, flops_causes, peak_cause
-from bot.evidence.results_file import (
-    BPB_KEY,
-    NEW_KEYS,
-    ResultsRun,
-    has_zone,
-    is_not_finite,
-    parse_timestamp,
-)
-from bot.metrics import TOLERANCE, same
+from bot.evidence.results_file import ResultsRun
+from bot.metrics import TOLERANCE, same, vocab_of
 from bot.rules import finding, rule
+from bot.rules import values as _values  # noqa: F401  (registers its rules)
+from bot.rules.values import place
 from bot.safetext import plain, shown
 from bot.verdict import Finding, Level
 
 MFU_LOW, MFU_HIGH = 0.01, 0.75
-EARLIEST = dt.datetime(2015, 1, 1, tzinfo=dt.UTC)
-DAY = dt.timedelta(days=1)
-
-# Quantity -> (lowest possible, highest possible, what it is). C4 text holds about 0.6 bits a byte
-# for the best models known; 8 bits a byte is no prediction at all, and so is a loss of 20 nats.
-_RANGES = {
-    "bpb": (0.3, 8.0, "bits per byte"),
-    "loss": (0.0, 20.0, "loss in nats"),
-    "training_time_s": (0.0, 3.2e8, "training time in seconds"),
-    "hardware_flops": (0.0, 1e30, "hardware FLOPs"),
-    "model_flops": (0.0, 1e30, "model FLOPs"),
-    "tokens": (0.0, 1e15, "number of tokens"),
-    "parameters": (0.0, 1e15, "number of parameters"),
-    "chips": (0.0, 1e6, "number of chips"),
-    "devices": (0.0, 1e7, "number of devices"),
-    "peak_flops": (0.0, 1e18, "peak FLOP/s of one chip"),
-}
-
-
-def vocab_of(case: Case) -> int | None:
-    """The vocabulary size that the track states for files that state none."""
-    data = case.track.raw.get("data")
-    return metrics.positive(data.get("vocab_size")) if isinstance(data, dict) else None
-
-
-def _at(run: ResultsRun, name: str) -> dict[str, Any]:
-    """Where a finding about a quantity of a run points."""
-    pointer = run.where(name)
-    return {"file": run.file, "line": run.document.line(pointer), "pointer": pointer}
 
 
 @rule("hardware-flops-mismatch")
@@ -65,7 +28,7 @@ def hardware_flops_mismatch(case: Case) -> Iterator[Finding]:
     """
     for run in case.results:
         claimed = run.number("hardware_flops")
-        expected = metrics.of_results(run, vocab_of(case))["hardware_flops"]
+        expected = metrics.of_results(run, vocab_of(case.track))["hardware_flops"]
         if claimed is None or not expected or claimed <= 0:
             continue
         tolerance = max(TOLERANCE, run.stated["hardware_flops"].tolerance)
@@ -82,7 +45,7 @@ def hardware_flops_mismatch(case: Case) -> Iterator[Finding]:
             f"hardware FLOPs are {claimed:.6g}, expected {expected:.6g} ({formula} FLOP/s): "
             f"{_times(ratio)}{cause}",
             claimed=claimed, expected=expected, ratio=ratio, fix=f"{fix}: write {expected!r}",
-            **_at(run, "hardware_flops"),
+            **place(run, "hardware_flops"),
         )
 
 
@@ -102,10 +65,10 @@ def model_flops_mismatch(case: Case) -> Iterator[Finding]:
     for run in case.results:
         claimed = run.number("model_flops")
         tokens = metrics.tokens_of(run) or run.number("tokens")
-        expected = metrics.model_flops_of(run, vocab_of(case), tokens)
+        expected = metrics.model_flops_of(run, vocab_of(case.track), tokens)
         if claimed is None or not expected or claimed <= 0 or metrics.novelties_of(run):
             continue
-        stated = metrics.model_flops_of(run, vocab_of(case), run.number("tokens"))
+        stated = metrics.model_flops_of(run, vocab_of(case.track), run.number("tokens"))
         if same(claimed, expected) or (stated is not None and same(claimed, stated)):
             continue
         ratio = claimed / expected
@@ -116,7 +79,7 @@ def model_flops_mismatch(case: Case) -> Iterator[Finding]:
             f"model FLOPs are {claimed:.6g}, expected {expected:.6g}: {_times(ratio)}{cause}",
             claimed=claimed, expected=expected, ratio=ratio,
             fix=f"write {expected!r}, 3 x forward FLOPs per token x tokens",
-            **_at(run, "model_flops"),
+            **place(run, "model_flops"),
         )
 
 
@@ -174,7 +137,7 @@ def chip_count_mismatch(case: Case) -> Iterator[Finding]:
             f"the file states {claimed:g} chips, {shown(devices.name)} has {devices.chips}"
             f"{chip_cause(claimed, devices)}",
             claimed=claimed, expected=devices.chips, ratio=claimed / (devices.chips or 1),
-            fix=f"write {devices.chips}", **_at(run, field),
+            fix=f"write {devices.chips}", **place(run, field),
         )
 
 
@@ -203,7 +166,7 @@ def token_count_mismatch(case: Case) -> Iterator[Finding]:
             f"{train.get('num_train_steps')} steps x {lengths[0][1]} gives {expected}",
             Level.ERROR, claimed=claimed, expected=expected, ratio=claimed / expected,
             fix=f"write {expected}, or correct the batch size, steps or sequence length",
-            **_at(run, "tokens"),
+            **place(run, "tokens"),
         )
 
 
@@ -226,7 +189,7 @@ def _reported_mfu(case: Case, run: ResultsRun) -> tuple[float, str] | None:
     """
     hardware = run.number("hardware_flops")
     if hardware is None or hardware <= 0:
-        hardware = metrics.of_results(run, vocab_of(case))["hardware_flops"]
+        hardware = metrics.of_results(run, vocab_of(case.track))["hardware_flops"]
     model, what = run.number("model_flops"), "model FLOPs"
     if model is None:
         parameters, tokens = run.number("parameters"), run.number("tokens")
@@ -247,7 +210,7 @@ def mfu_impossible(case: Case) -> Iterator[Finding]:
     """
     for run in case.results:
         reported = _reported_mfu(case, run)
-        ours = metrics.of_results(run, vocab_of(case))["mfu"]
+        ours = metrics.of_results(run, vocab_of(case.track))["mfu"]
         if reported is not None and reported[0] > 1:
             right = f"; with hardware FLOPs put right it is {ours:.3f}" if ours else ""
             yield finding(
@@ -255,7 +218,7 @@ def mfu_impossible(case: Case) -> Iterator[Finding]:
                 f"{reported[1]} are {reported[0]:.3g} times the hardware FLOPs stated, and a chip "
                 f"cannot exceed its peak{right}",
                 claimed=reported[0], expected=ours, ratio=reported[0],
-                fix="correct training time, chips, peak or tokens", **_at(run, "hardware_flops"),
+                fix="correct training time, chips, peak or tokens", **place(run, "hardware_flops"),
             )
         elif ours is not None and ours > 1:
             yield finding(
@@ -263,7 +226,7 @@ def mfu_impossible(case: Case) -> Iterator[Finding]:
                 f"model FLOPs are {ours:.3g} times the hardware FLOPs recomputed from time, chips "
                 "and peak, and a chip cannot exceed its peak",
                 claimed=ours, ratio=ours, fix="correct training time, chips, peak or tokens",
-                **_at(run, "training_time_s"),
+                **place(run, "training_time_s"),
             )
 
 
@@ -283,7 +246,7 @@ def mfu_unusual(case: Case) -> Iterator[Finding]:
             "mfu-unusual", f"{reported[1]} over hardware FLOPs, both as stated, are "
             f"{reported[0]:.3g}, {side}", claimed=reported[0], ratio=None,
             fix="check training time, chips and peak, or say in the description why it is so",
-            **_at(run, "hardware_flops"),
+            **place(run, "hardware_flops"),
         )
 
 
@@ -296,17 +259,17 @@ def parameter_count_mismatch(case: Case) -> Iterator[Finding]:
     """
     for run in case.results:
         claimed = run.number("parameters")
-        shape = metrics.transformer_of(run, vocab_of(case))
+        shape = metrics.transformer_of(run, vocab_of(case.track))
         if claimed is None or shape is None or claimed <= 0 or metrics.novelties_of(run):
             continue
-        expected = metrics.of_results(run, vocab_of(case))["parameters"]
+        expected = metrics.of_results(run, vocab_of(case.track))["parameters"]
         if expected and not same(claimed, expected):
             yield finding(
                 "parameter-count-mismatch",
                 f"the file states {claimed:,} parameters, the dimensions give {expected:,}",
                 claimed=claimed, expected=expected, ratio=claimed / expected,
                 fix="check the dimensions, or say what else has parameters",
-                **_at(run, "parameters"),
+                **place(run, "parameters"),
             )
 
 
@@ -322,7 +285,7 @@ def model_flops_unchecked(case: Case) -> Iterator[Finding]:
             continue
         new = metrics.novelties_of(run)
         ours = metrics.model_flops_of(
-            run, vocab_of(case), metrics.tokens_of(run) or run.number("tokens"))
+            run, vocab_of(case.track), metrics.tokens_of(run) or run.number("tokens"))
         claimed = run.number("model_flops")
         if ours is not None and (not new or (claimed and same(claimed, ours))):
             continue
@@ -331,156 +294,5 @@ def model_flops_unchecked(case: Case) -> Iterator[Finding]:
         yield finding(
             "model-flops-unchecked",
             f"model FLOPs are shown as stated: {why}, for which there is no formula here; "
-            "hardware FLOPs rank as usual", claimed=claimed, **_at(run, "model_flops"),
+            "hardware FLOPs rank as usual", claimed=claimed, **place(run, "model_flops"),
         )
-
-
-@rule("metric-missing")
-def metric_missing(case: Case) -> Iterator[Finding]:
-    """What the track ranks by can be computed from the evidence.
-
-    A results file states bits per byte and the training time, and names its hardware, so that
-    hardware FLOPs follow; a log or a W&B run has the track's metrics in its history.
-    """
-    yield from case.problems_of("metric-missing")
-    for run in case.results:
-        values = metrics.of_results(run, vocab_of(case))
-        for name in dict.fromkeys((case.track.quality.metric, case.track.cost.metric)):
-            if values.get(name) is None:
-                yield from _missing(run, name)
-
-
-def _missing(run: ResultsRun, name: str) -> Iterator[Finding]:
-    """The input of a metric that is absent, named once; nothing where another rule speaks of it."""
-    for needed in ("training_time_s", "chips", "peak_flops") if name == "hardware_flops" else (name,):
-        if needed in run.stated and needed not in ("chips", "peak_flops"):
-            if run.number(needed) is not None or run.stated[needed].raw is not None:
-                continue
-        keys = NEW_KEYS.get(needed, (needed,))
-        devices = metrics.devices_of(run)
-        if needed == "chips" and devices.chips is not None:
-            continue
-        if needed == "peak_flops" and devices.peak is not None:
-            continue
-        if misspelt(run.info, frozenset(keys[:1])):
-            continue
-        key = "training_time_in_minutes" if (
-            needed == "training_time_s" and run.shape in ("V0", "V1")) else keys[0]
-        yield finding(
-            "metric-missing", f"`{key}` is missing, so {name} cannot be computed",
-            fix=f"add `{key}`" + (" or name the accelerator" if needed == "chips" else ""),
-            **_at(run, needed),
-        )
-
-
-@rule("metric-not-finite")
-def metric_not_finite(case: Case) -> Iterator[Finding]:
-    """Metrics are finite numbers; NaN and infinities never rank.
-
-    A loss that became NaN or infinite is a run that failed. W&B writes such values as the texts
-    "NaN" and "Infinity".
-    """
-    yield from case.problems_of("metric-not-finite")
-    for run in case.results:
-        for name, item in run.stated.items():
-            if is_not_finite(item.raw):
-                yield finding(
-                    "metric-not-finite", f"`{_key(item.pointer)}` is {shown(item.raw)}, expected "
-                    "a finite number", claimed=plain(str(item.raw)),
-                    fix="use a run that did not diverge", **_at(run, name),
-                )
-
-
-@rule("metric-implausible")
-def metric_implausible(case: Case) -> Iterator[Finding]:
-    """Metrics lie in the range of the possible.
-
-    Times, counts and FLOPs are above 0. Bits per byte lie between 0.3 and 8: English text is not
-    known to be predictable below about 0.6, and 8 is no prediction at all.
-    """
-    yield from case.problems_of("metric-implausible")
-    for run in case.results:
-        for name, (low, high, what) in _RANGES.items():
-            value = run.number(name)
-            if value is None or (low < value <= high):
-                continue
-            bound = f"above {low:g}" if value <= low else f"at most {high:g}"
-            yield finding(
-                "metric-implausible", f"the {what} is {value:g}, expected {bound}",
-                claimed=value, fix="write the value that was measured", **_at(run, name),
-            )
-
-
-@rule("timestamp-invalid")
-def timestamp_invalid(case: Case) -> Iterator[Finding]:
-    """The time of completion is there and can be read: `YYYY-MM-DD HH:MM:SS UTC`, or ISO 8601.
-
-    It orders the history of records. A time without a zone is read as UTC, with a warning; one
-    before 2015 or after today is refused.
-    """
-    for run in case.results:
-        problem = _timestamp_problem(run, case.facts.get("today"))
-        if problem is None:
-            continue
-        message, level = problem
-        item = run.stated.get("timestamp")
-        yield finding(
-            "timestamp-invalid", message, level, **_at(run, "timestamp"),
-            claimed=None if item is None else plain(str(item.raw)),
-            fix='write `run_completion_timestamp` as "YYYY-MM-DD HH:MM:SS UTC"',
-        )
-
-
-def _timestamp_problem(run: ResultsRun, today: Any) -> tuple[str, Level | None] | None:
-    item = run.stated.get("timestamp")
-    if item is None:
-        return "there is no time of completion", None
-    text = run.text("timestamp")
-    moment = parse_timestamp(text)
-    if text is None or moment is None:
-        return f"the time of completion is {shown(item.raw)}, which cannot be read", None
-    if moment < EARLIEST:
-        return f"the time of completion is {shown(text)}, before 2015", None
-    if isinstance(today, dt.date) and moment.date() > today + DAY:
-        return f"the time of completion is {shown(text)}, after today, {today}", None
-    if not has_zone(text):
-        return f"the time of completion, {shown(text)}, names no time zone", Level.WARNING
-    return None
-
-
-@rule("device-unknown")
-def device_unknown(case: Case) -> Iterator[Finding]:
-    """The accelerator is in the table of known ones, so that its peak can be checked.
-
-    Where it is not, a peak that the file states is used and marked as such, and a maintainer looks
-    at it. Name the chip as the vendor or the cloud does, or send us its datasheet.
-    """
-    for run in case.results:
-        devices = metrics.devices_of(run)
-        if devices.accelerator is not None:
-            continue
-        name = "none is named" if devices.name is None else f"{shown(devices.name)} is not known"
-        peak = f"its peak of {devices.peak:.4g} FLOP/s is self-declared" if devices.peak else (
-            "and no peak is stated")
-        pointer = f"{run.info_pointer}/resources"
-        yield finding(
-            "device-unknown", f"accelerator: {name}, {peak} and cannot be checked"
-            if devices.peak else f"accelerator: {name} {peak}",
-            file=run.file, line=run.document.line(pointer), pointer=pointer,
-            claimed=None if devices.name is None else plain(devices.name),
-            fix="name the accelerator, such as H100 SXM, A100, v5p-32 or v6e-8"
-            + _closest(devices.name),
-        )
-
-
-def _closest(name: str | None) -> str:
-    import difflib
-
-    names = {a.lower(): a for item in accelerators.all_accelerators()
-             for a in (item.id, *item.aliases)}
-    near = difflib.get_close_matches((name or "").lower()[:60], names, 1, 0.75)
-    return f'; perhaps "{names[near[0]]}"' if near else ""
-
-
-def _key(pointer: str) -> str:
-    return BPB_KEY if pointer.endswith("bpb") else pointer.rpartition("/")[2]

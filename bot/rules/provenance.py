@@ -40,24 +40,23 @@ def duplicate_run(case: Case) -> Iterator[Finding]:
 
 def _within(case: Case) -> Iterator[Finding]:
     """The same run twice in one submission, whatever its arm."""
-    seen: dict[str, str] = {}
-    links = [(link_key(spec.target), spec.target) for spec in case.submission.runs
+    seen: dict[tuple[str, str], str] = {}
+    named = [("wandb", link_key(spec.target), spec.target) for spec in case.submission.runs
              if spec.source == "wandb"]
-    for run in case.results:
-        link = run.text("link")
-        links.append((link_key(link), f"{run.file} {run.pointer}"))
-    for item in case.evidence:
-        if item.spec.source == "log":
-            links.extend((run_key(run), f"{run.file} run {run.index}") for run in item.runs)
-    for key, where in links:
+    # A results file and a link may speak of one run: the file claims, the link shows.
+    named += [("results", link_key(run.text("link")), f"{run.file} {run.pointer}")
+              for run in case.results]
+    named += [("log", run_key(run), f"{run.file} run {run.index}")
+              for item in case.evidence if item.spec.source == "log" for run in item.runs]
+    for source, key, where in named:
         if key is None:
             continue
-        if key in seen:
+        first = seen.setdefault((source, key), where)
+        if first is not where:
             yield finding(
-                "duplicate-run", f"{plain(where, 160)} is the same run as {plain(seen[key], 160)}",
+                "duplicate-run", f"{plain(where, 160)} is the same run as {plain(first, 160)}",
                 fix="list each run once", **_place(case, key),
             )
-        seen.setdefault(key, where)
 
 
 def _place(case: Case, key: str) -> dict[str, Any]:

@@ -1,0 +1,231 @@
+"""Rules on single values: there, finite, possible; readable times; known accelerators."""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+from collections.abc import Iterator
+from typing import Any
+
+from bot import accelerators, metrics
+from bot.advice import misspelt
+from bot.case import Case
+from bot.case_statistics import of_case, points_of
+from bot.evidence.results_file import (
+    NEW_KEYS,
+    ResultsRun,
+    has_zone,
+    is_not_finite,
+    parse_timestamp,
+)
+from bot.metrics import vocab_of
+from bot.rules import finding, rule
+from bot.safetext import plain, shown
+from bot.verdict import Finding, Level
+
+EARLIEST = dt.datetime(2015, 1, 1, tzinfo=dt.UTC)
+DAY = dt.timedelta(days=1)
+
+# Quantity -> (lowest possible, highest possible, what it is). C4 text holds about 0.6 bits a byte
+# for the best models known; 8 bits a byte is no prediction at all, and so is a loss of 20 nats.
+_RANGES = {
+    "bpb": (0.3, 8.0, "bits per byte"),
+    "loss": (0.0, 20.0, "loss in nats"),
+    "training_time_s": (0.0, 3.2e8, "training time in seconds"),
+    "hardware_flops": (0.0, 1e30, "hardware FLOPs"),
+    "model_flops": (0.0, 1e30, "model FLOPs"),
+    "tokens": (0.0, 1e15, "number of tokens"),
+    "parameters": (0.0, 1e15, "number of parameters"),
+    "chips": (0.0, 1e6, "number of chips"),
+    "devices": (0.0, 1e7, "number of devices"),
+    "peak_flops": (0.0, 1e18, "peak FLOP/s of one chip"),
+}
+
+_INPUTS = {
+    "hardware_flops": ("training_time_s", "chips", "peak_flops"),
+    "mfu": ("training_time_s", "chips", "peak_flops", "model_flops"),
+}
+_KEYS_OF_OLD = {
+    "training_time_s": "training_time_in_minutes", "chips": "num_devices",
+    "peak_flops": "device_flops", "hardware_flops": "total_training_flops",
+    "parameters": "num_parameters",
+}
+
+
+def place(run: ResultsRun, name: str) -> dict[str, Any]:
+    """Where a finding about a quantity of a results file points."""
+    pointer = run.where(name)
+    return {"file": run.file, "line": run.document.line(pointer), "pointer": pointer}
+
+
+@rule("metric-missing")
+def metric_missing(case: Case) -> Iterator[Finding]:
+    """What the track ranks by can be computed from the evidence.
+
+    A results file states bits per byte and the training time, and names its hardware, so that
+    hardware FLOPs follow; a log or a W&B run has the track's metrics in its history. A submission
+    from which no run could be read shows nothing.
+    """
+    yield from case.problems_of("metric-missing")
+    for run in case.results:
+        yield from _missing_inputs(run, case)
+    if not case.results:
+        yield from _without_runs(case)
+
+
+def _missing_inputs(run: ResultsRun, case: Case) -> Iterator[Finding]:
+    """Inputs of the ranked metrics that are absent, each once; not those that are there and wrong,
+    and not those that stand under a misspelt key, since other rules speak of these."""
+    values = metrics.of_results(run, vocab_of(case.track))
+    inputs: dict[str, str] = {}
+    for metric in (case.track.quality.metric, case.track.cost.metric):
+        if values.get(metric) is None:
+            inputs |= dict.fromkeys(_INPUTS.get(metric, (metric,)), metric)
+    for name, metric in inputs.items():
+        key = _KEYS_OF_OLD.get(name) if run.shape in ("V0", "V1") else None
+        key = key or NEW_KEYS.get(name, (name,))[0]
+        if values.get(name) is not None or name in run.stated or misspelt(
+            run.info, frozenset({key})
+        ):
+            continue
+        hint = " or name the accelerator and how many" if name in ("chips", "peak_flops") else ""
+        yield finding(
+            "metric-missing", f"`{key}` is missing, so {metric} cannot be computed",
+            fix=f"add `{key}`{hint}", **place(run, name),
+        )
+
+
+def _without_runs(case: Case) -> Iterator[Finding]:
+    """Nothing to check fails, unless something else already says why there is nothing."""
+    told = [*case.problems, *(f for item in case.evidence for f in item.problems)]
+    if any(f.level is Level.ERROR for f in told):
+        return
+    for point in points_of(case):
+        summary = of_case(case, point)
+        if summary is not None and summary.n:
+            if case.track.cost.metric != case.track.quality.metric and not summary.cost.values:
+                yield _no_metric(case, point, f"the runs have no {case.track.cost.metric}")
+        elif summary is None:
+            yield _no_metric(case, point, "no run could be read")
+        elif case.track.objective == "baseline":
+            why = "; ".join(f"{plain(e.file, 120)}: {e.why}" for e in summary.excluded[:3])
+            yield _no_metric(case, point, f"no run counts: {why}")
+
+
+def _no_metric(case: Case, point: str | None, message: str) -> Finding:
+    name = f", point {plain(point, 64)}" if point else ""
+    return finding(
+        "metric-missing", f"{message}{name}", file=plain(case.folder.path, 200), point=point,
+        fix=f"add runs with {case.track.quality.metric} and {case.track.cost.metric}",
+    )
+
+
+@rule("metric-not-finite")
+def metric_not_finite(case: Case) -> Iterator[Finding]:
+    """Metrics are finite numbers; NaN and infinities never rank.
+
+    A loss that became NaN or infinite is a run that failed. W&B writes such values as the texts
+    "NaN" and "Infinity".
+    """
+    yield from case.problems_of("metric-not-finite")
+    for run in case.results:
+        for name, item in run.stated.items():
+            if is_not_finite(item.raw):
+                yield finding(
+                    "metric-not-finite", f"`{_key(item.pointer)}` is {shown(item.raw)}, expected "
+                    "a finite number", claimed=plain(str(item.raw)),
+                    fix="use a run that did not diverge", **place(run, name),
+                )
+
+
+@rule("metric-implausible")
+def metric_implausible(case: Case) -> Iterator[Finding]:
+    """Metrics lie in the range of the possible.
+
+    Times, counts and FLOPs are above 0. Bits per byte lie between 0.3 and 8: English text is not
+    known to be predictable below about 0.6, and 8 is no prediction at all.
+    """
+    yield from case.problems_of("metric-implausible")
+    for run in case.results:
+        for name, (low, high, what) in _RANGES.items():
+            value = run.number(name)
+            if value is None or (low < value <= high):
+                continue
+            bound = f"above {low:g}" if value <= low else f"at most {high:g}"
+            yield finding(
+                "metric-implausible", f"the {what} is {value:g}, expected {bound}",
+                claimed=value, fix="write the value that was measured", **place(run, name),
+            )
+
+
+@rule("timestamp-invalid")
+def timestamp_invalid(case: Case) -> Iterator[Finding]:
+    """The time of completion is there and can be read: `YYYY-MM-DD HH:MM:SS UTC`, or ISO 8601.
+
+    It orders the history of records. A time without a zone is read as UTC, with a warning; one
+    before 2015 or after today is refused.
+    """
+    for run in case.results:
+        problem = _timestamp_problem(run, case.facts.get("today"))
+        if problem is None:
+            continue
+        message, level = problem
+        item = run.stated.get("timestamp")
+        yield finding(
+            "timestamp-invalid", message, level, **place(run, "timestamp"),
+            claimed=None if item is None else plain(str(item.raw)),
+            fix='write `run_completion_timestamp` as "YYYY-MM-DD HH:MM:SS UTC"',
+        )
+
+
+def _timestamp_problem(run: ResultsRun, today: Any) -> tuple[str, Level | None] | None:
+    item = run.stated.get("timestamp")
+    if item is None:
+        return "there is no time of completion", None
+    text = run.text("timestamp")
+    moment = parse_timestamp(text)
+    if text is None or moment is None:
+        return f"the time of completion is {shown(item.raw)}, which cannot be read", None
+    if moment < EARLIEST:
+        return f"the time of completion is {shown(text)}, before 2015", None
+    if isinstance(today, dt.date) and moment.date() > today + DAY:
+        return f"the time of completion is {shown(text)}, after today, {today}", None
+    if not has_zone(text):
+        return f"the time of completion, {shown(text)}, names no time zone", Level.WARNING
+    return None
+
+
+@rule("device-unknown")
+def device_unknown(case: Case) -> Iterator[Finding]:
+    """The accelerator is in the table of known ones, so that its peak can be checked.
+
+    Where it is not, a peak that the file states is used and marked as such, and a maintainer looks
+    at it. Name the chip as the vendor or the cloud does, or send us its datasheet.
+    """
+    for run in case.results:
+        devices = metrics.devices_of(run)
+        if devices.accelerator is not None:
+            continue
+        name = "none is named" if devices.name is None else f"{shown(devices.name)} is not known"
+        peak = f"its peak of {devices.peak:.4g} FLOP/s is self-declared" if devices.peak else (
+            "and no peak is stated")
+        pointer = f"{run.info_pointer}/resources"
+        yield finding(
+            "device-unknown", f"accelerator: {name}, {peak} and cannot be checked"
+            if devices.peak else f"accelerator: {name} {peak}",
+            file=run.file, line=run.document.line(pointer), pointer=pointer,
+            claimed=None if devices.name is None else plain(devices.name),
+            fix="name the accelerator, such as H100 SXM, A100, v5p-32 or v6e-8"
+            + _closest(devices.name),
+        )
+
+
+def _closest(name: str | None) -> str:
+    names = {a.lower(): a for item in accelerators.all_accelerators()
+             for a in (item.id, *item.aliases)}
+    near = difflib.get_close_matches((name or "").lower()[:60], names, 1, 0.75)
+    return f'; perhaps "{names[near[0]]}"' if near else ""
+
+
+def _key(pointer: str) -> str:
+    return pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
