@@ -1,0 +1,226 @@
+"""`speedrun audit` and `speedrun recent`: every submission again, and what happened lately."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bot.audit import Boards, Change, describe, difference, from_json, to_json
+from bot.commands.board import (
+    ROOT,
+    SNAPSHOTS,
+    boards,
+    export_competition,
+    root_of,
+    snapshots_of,
+    tracks_of,
+)
+from bot.gitdata import GitError
+from bot.safetext import plain
+from bot.track import TrackError
+from bot.verdict import Status, Verdict, exit_code
+
+if TYPE_CHECKING:
+    from bot.evidence.drift import Drift
+    from bot.evidence.snapshot import Snapshots
+
+FORMATS = click.Choice(["text", "json", "markdown"])
+SHOWN = 5
+
+
+@click.command()
+@click.option("--against", metavar="REV|FILE",
+              help="Show what differs from a git revision, or from a former --format json.")
+@click.option("--evidence", is_flag=True, help="Pull linked runs again and find what drifted.")
+@click.option("--track", "track_id", help="One track alone.")
+@click.option("--jobs", type=click.IntRange(1, 256), help="Processes [default: the processors].")
+@click.option("--format", "form", type=FORMATS, default="text", show_default=True)
+@SNAPSHOTS
+@ROOT
+def audit(
+    against: str | None, evidence: bool, track_id: str | None, jobs: int | None, form: str,
+    snapshots: str | None, root: Path | None,
+) -> None:
+    """Verify every submission again, by the rules, tracks and accelerators of now.
+
+    With --against the difference in places, numbers and findings is shown: of a git revision the
+    tracks and submissions are read, as data, and judged by the rules of now; a file carries the
+    verdicts of the rules that made it. Exit status: as of `check` over all submissions; with
+    --against 0; with --evidence 1 where evidence drifted.
+    """
+    place = root_of(root)
+    with snapshots_of(place, snapshots) as kept:
+        now = boards(place, kept, only=track_id, jobs=jobs)
+        if not now.verdicts:
+            raise click.UsageError(f"{place} holds no submission to audit")
+        changes = None
+        if against is not None:
+            old = _former(place, against, kept, track_id, jobs)
+            changes = difference(old, now)
+        drifts = _drift(place, kept, track_id) if evidence else None
+    if form == "json":
+        _print_json(now, changes, drifts)
+    else:
+        _print_lines(now, changes, drifts, "- " if form == "markdown" else "  ")
+    sys.exit(_code(now, changes, drifts))
+
+
+def _former(
+    root: Path, against: str, kept: Snapshots | None, track_id: str | None, jobs: int | None
+) -> Boards:
+    """The boards of a revision, or of a file that an earlier audit printed."""
+    if Path(against).is_file():
+        tracks = {k: t for k, t in tracks_of(root).items() if track_id in (None, k)}
+        try:
+            return from_json(json.loads(Path(against).read_bytes()), tracks)
+        except (ValueError, RecursionError) as error:
+            raise click.UsageError(f"--against {against}: {error}") from error
+    with tempfile.TemporaryDirectory(prefix="speedrun-") as folder:
+        old = Path(folder)
+        try:
+            export_competition(root, against, old)
+        except (GitError, TrackError) as error:
+            raise click.UsageError(f"--against: {error}") from error
+        return boards(old, kept, only=track_id, jobs=jobs)
+
+
+def _drift(root: Path, kept: Snapshots | None, track_id: str | None) -> tuple[Drift, ...]:
+    """What became of every linked run. Asks W&B."""
+    from bot.evidence.drift import drift
+    from bot.evidence.wandb_online import WandbFetcher
+    from bot.reading import ReadError, parse_submission, read_path
+    from bot.repository import submission_folders
+
+    if kept is None:
+        raise click.UsageError("--evidence needs snapshots to compare with: use --snapshots")
+    tracks = tracks_of(root)
+    found = []
+    for path, name in submission_folders(root, tracks):
+        if track_id not in (None, name):
+            continue
+        try:
+            parsed = parse_submission(read_path(path, root), tracks, name)
+        except ReadError as error:
+            click.echo(f"left out: {error}", err=True)
+            continue
+        found.append((parsed.submission, tracks[name]))
+    return drift(found, kept, WandbFetcher.from_environment())
+
+
+def _code(
+    now: Boards, changes: tuple[Change, ...] | None, drifts: tuple[Drift, ...] | None
+) -> int:
+    if drifts is not None:
+        if any(item.drifted for item in drifts):
+            return 1
+        return 3 if any(item.kind == "unavailable" for item in drifts) else 0
+    return 0 if changes is not None else exit_code(now.verdicts)
+
+
+# ---- Printing ---------------------------------------------------------------------------------
+
+
+def _print_json(
+    now: Boards, changes: tuple[Change, ...] | None, drifts: tuple[Drift, ...] | None
+) -> None:
+    data: dict[str, Any] = to_json(now)
+    if changes is not None:
+        data["changes"] = [change.to_json() for change in changes]
+    if drifts is not None:
+        data["evidence"] = [
+            {"submission": d.submission, "run": d.ref.url, "kind": d.kind, "message": d.message}
+            for d in drifts
+        ]
+    click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+
+
+def _print_lines(
+    now: Boards, changes: tuple[Change, ...] | None, drifts: tuple[Drift, ...] | None, mark: str
+) -> None:
+    for name, board in now.boards.items():
+        mine = [v for v in now.verdicts if v.track == name]
+        if not mine:
+            continue
+        counts = Counter(str(v.status) for v in mine)
+        said = ", ".join(f"{counts[s]} {s}" for s in Status if counts[s])
+        click.echo(f"{name}: {len(mine)} submissions ({said}), {len(board.entries)} places")
+        for status in (Status.REJECTED, Status.NEEDS_RUNS, Status.UNVERIFIABLE):
+            _print_status(mine, status, mark)
+    if changes is not None:
+        click.echo(f"{len(changes)} differences" if changes else "No difference.")
+        for change in changes:
+            click.echo(f"{mark}{change.track}: {plain(describe(change))}")
+    if drifts is not None:
+        counts = Counter(d.kind for d in drifts)
+        click.echo("evidence: " + (", ".join(f"{n} {k}" for k, n in sorted(counts.items())) or
+                                   "no linked runs"))
+        for item in drifts:
+            if item.kind != "same":
+                click.echo(f"{mark}{plain(item.submission)}: {item.ref.url}: {plain(item.message)}")
+
+
+def _print_status(verdicts: list[Verdict], status: Status, mark: str) -> None:
+    found = [v for v in verdicts if v.status is status]
+    for verdict in found[:SHOWN]:
+        rules = ", ".join(dict.fromkeys(f.rule for f in verdict.errors))
+        click.echo(f"{mark}{status}: {plain(verdict.submission)}: {rules}")
+    if len(found) > SHOWN:
+        click.echo(f"{mark}{status}: and {len(found) - SHOWN} more")
+
+
+# ---- recent -----------------------------------------------------------------------------------
+
+
+@click.command()
+@click.option("--days", type=click.IntRange(1, 36500), help="Only the last DAYS days.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=10, show_default=True,
+              help="At most so many.")
+@click.option("--track", "track_id", help="One track alone.")
+@SNAPSHOTS
+@ROOT
+def recent(
+    days: int | None, limit: int, track_id: str | None, snapshots: str | None, root: Path | None
+) -> None:
+    """Show the newest results, records first seen and joined frontiers, newest first."""
+    place = root_of(root)
+    with snapshots_of(place, snapshots) as kept:
+        found = boards(place, kept, only=track_id)
+    since = None
+    if days is not None:
+        since = (dt.datetime.now(dt.UTC) - dt.timedelta(days=days)).strftime("%Y-%m-%d")
+    lines = sorted(_happened(found), reverse=True)
+    shown = [line for line in lines if since is None or line[0] >= since][:limit]
+    if not shown:
+        raise click.UsageError(f"{place} holds no dated submission" + (
+            f" since {since}: try more --days" if since else ""))
+    for date, submission, words in shown:
+        click.echo(f"{date[:10]}  {plain(submission)}: {words}")
+
+
+def _happened(found: Boards) -> list[tuple[str, str, str]]:
+    """(date, submission, what) of every dated verdict."""
+    stood = {
+        (step.submission, step.date)
+        for board in found.boards.values() for step in board.records
+    }
+    places = {
+        entry.submission: f"place {entry.place} of {len(board.entries)}"
+        for board in found.boards.values() for entry in reversed(board.entries)
+    }
+    lines = []
+    for verdict in found.verdicts:
+        if verdict.date is None or verdict.track not in found.boards:
+            continue
+        pareto = found.boards[verdict.track].track.objective == "pareto"
+        words = [str(verdict.status), places.get(verdict.submission, "does not rank")]
+        if (verdict.submission, verdict.date) in stood:
+            words.append("joined the frontier" if pareto else "a record")
+        lines.append((verdict.date, verdict.submission, ", ".join(words)))
+    return lines

@@ -1,0 +1,102 @@
+"""What the commands on a whole repository share: its root, its snapshots, its boards."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bot.audit import Boards, boards_of
+from bot.gitdata import GitError, export, resolve
+from bot.paths import find_root
+from bot.track import Track, TrackError, load_tracks
+
+if TYPE_CHECKING:
+    from bot.evidence.snapshot import Snapshots
+
+EVIDENCE_REFS = ("evidence", "origin/evidence")
+"""Where snapshots lie when nothing else is said: the branch that the bot appends to."""
+
+ROOT = click.option(
+    "--root", type=click.Path(path_type=Path, file_okay=False),
+    help="Repository with tracks/ [default: nearest parent folder that has it].",
+)
+SNAPSHOTS = click.option(
+    "--snapshots", metavar="DIR|REF",
+    help="Snapshots of linked runs: a folder or a git ref [default: the branch evidence, if any].",
+)
+
+
+def root_of(root: Path | None) -> Path:
+    """The repository's root. Raises UsageError where there is none."""
+    found = root or find_root(Path.cwd())
+    if found is None or not (found / "tracks").is_dir():
+        raise click.UsageError(
+            f"{found or Path.cwd()} holds no folder tracks/: name a competition with --root"
+        )
+    return found
+
+
+def tracks_of(root: Path) -> dict[str, Track]:
+    """The tracks. Raises UsageError for a broken one."""
+    try:
+        return load_tracks(root)
+    except TrackError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def track_of(root: Path, name: str) -> Track:
+    """One track. Raises UsageError naming those there are."""
+    tracks = tracks_of(root)
+    if name not in tracks:
+        raise click.UsageError(f"there is no track {name}: known are {', '.join(tracks) or 'none'}")
+    return tracks[name]
+
+
+@contextlib.contextmanager
+def snapshots_of(root: Path, where: str | None) -> Iterator[Snapshots | None]:
+    """The snapshots of a folder or a ref; None where nothing is named and no branch has any."""
+    from bot.evidence.snapshot import Snapshots
+
+    if where is not None and Path(where).is_dir():
+        yield Snapshots(Path(where))
+        return
+    with tempfile.TemporaryDirectory(prefix="speedrun-") as folder:
+        for ref in (where,) if where is not None else EVIDENCE_REFS:
+            try:
+                export(root, resolve(root, ref), ["."], Path(folder))
+            except GitError as error:
+                if where is not None:
+                    raise click.UsageError(f"--snapshots: {error}") from error
+                continue
+            yield Snapshots(Path(folder))
+            return
+        yield None
+
+
+def export_competition(root: Path, revision: str, out: Path) -> None:
+    """Write tracks and submissions of a revision below `out`. Raises GitError or TrackError."""
+    export(root, revision, ["tracks"], out)
+    (out / "tracks").mkdir(exist_ok=True)
+    folders = {"submissions"}
+    for track in load_tracks(out).values():
+        folders |= {pattern.split("/")[0] for pattern in track.globs}
+    wild = any(set(name) & set("*?[") for name in folders)
+    export(root, revision, ["."] if wild else sorted(folders), out)
+
+
+def boards(
+    root: Path, snapshots: Snapshots | None, *, only: str | None = None, jobs: int | None = None
+) -> Boards:
+    """Every verdict and board of a repository, or of one track."""
+    from bot.repository import verify_repository
+
+    tracks = tracks_of(root)
+    if only is not None:
+        tracks = {name: track for name, track in tracks.items() if name == only}
+    verdicts = verify_repository(root, snapshots=snapshots, jobs=jobs, only=only)
+    return boards_of(verdicts, tracks)
