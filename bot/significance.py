@@ -126,6 +126,11 @@ def anytime_p(gain: Moments, sigma: float | None = None) -> float | None:
     every look: shifting all runs lowers the t-statistic, and E rises with it. Only the last E
     counts, not the highest so far, so the order of the runs plays no part. None for one run with
     sigma unknown.
+
+    In 20,000 repetitions with the true mean at the target and a look after each run up to 40, at
+    alpha 0.01 the t-test accepted 7.9 % and this test 0.5 %, at 0.05 they accepted 26.6 % and
+    2.4 %; with sigma known 6.7 % and 0.4 %, 24.0 % and 1.9 %
+    (`python -m tests.benchmarks.anytime_simulation`).
     """
     log_e = _log_e_known(gain, sigma) if sigma is not None else _log_e_unknown(gain)
     return None if log_e is None else min(1.0, math.exp(min(0.0, -log_e)))

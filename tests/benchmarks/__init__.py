@@ -1,0 +1,1 @@
+"""Benchmarks and simulations: `python -m tests.benchmarks` runs them all."""

@@ -1,0 +1,216 @@
+"""`speedrun runs` and `speedrun stats` as people call them: shapes, words, exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bot.commands.runs import runs, stats
+from tests.conftest import ROOT
+
+LOGS = ROOT / "tests" / "bot" / "data" / "logs"
+GOOD = ("3.2771", "3.2768", "3.2775", "3.2770", "3.2769")
+
+
+def log(path: Path, loss: str, *, total: int = 300, last: int = 300, seed: int = 0) -> Path:
+    lines = ["Running on device_name=NVIDIA H100 80GB HBM3 with world_size=8"]
+    for step in (0, 150, last):
+        value = loss if step == last else f"{9 - step / 100 + seed / 1000:.4f}"
+        lines.append(f"step:{step}/{total} val_loss:{value} train_time:{step * 300}ms")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for seed, loss in enumerate(GOOD):
+        log(tmp_path / "logs" / f"seed{seed}.log", loss, seed=seed)
+    return tmp_path / "logs"
+
+
+def call(command: Any, *args: object) -> Result:
+    options = ["--root", str(ROOT)]
+    return CliRunner().invoke(command, [*map(str, args), *options], catch_exceptions=False)
+
+
+def answer(command: Any, *args: object) -> dict[str, Any]:
+    return dict(json.loads(call(command, *args, "--format", "json").stdout))
+
+
+# ---- runs --------------------------------------------------------------------------------------
+
+
+def test_runs_gives_one_record_a_run() -> None:
+    got = answer(runs, LOGS / "several.log", LOGS / "plain.log")
+    assert got["schema_version"] == 1 and len(got["runs"]) == 3
+    record = got["runs"][2]
+    assert record["file"] == str(LOGS / "plain.log")
+    keys = ("file", "index", "hardware", "gpu_count", "step", "total", "finished", "loss",
+            "time_s", "val")  # fmt: skip
+    assert set(keys) <= set(record)
+    assert record["val"][-1] == [record["step"], record["loss"], record["time_s"]]
+    assert [r["index"] for r in got["runs"]] == [0, 1, 0]
+
+
+def test_runs_in_words_says_what_is_wrong(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(
+        "step:0/300 val_loss:9.0 train_time:9s\nstep:150/300 val_loss:4.0 train_time:8s\n"
+    )
+    got = call(runs, path)
+    assert got.exit_code == 0
+    first, second = got.stdout.splitlines()
+    assert first.endswith(": loss 4 at step 150 of 300, 8.000 s, not finished")
+    assert second.startswith("  clock-not-monotonic: the clock falls")
+
+
+def test_what_cannot_be_read_is_named_and_the_rest_is_read(folder: Path) -> None:
+    (folder / "notes.md").write_text("hello")
+    (folder / "broken.json").write_text("{")
+    (folder / "empty.txt").write_text("nothing here\n")
+    (folder / "link.log").symlink_to("/etc/hostname")
+    got = call(runs, folder, folder / "missing.log")
+    assert got.exit_code == 0 and len(got.stdout.splitlines()) == 5
+    said = got.stderr
+    assert f"{folder}/notes.md: not a log, a .wandb file or a results file" in said
+    assert f"{folder}/empty.txt: no step lines in it" in said
+    assert f"{folder}/missing.log: there is no such file" in said
+    assert "broken.json" in said and "link.log" not in said
+
+
+def test_nothing_to_read_is_a_failure(tmp_path: Path) -> None:
+    assert call(runs, tmp_path).exit_code == 2
+    assert call(runs, tmp_path / "no.log").exit_code == 2
+
+
+def test_a_file_that_is_too_large_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "big.log"
+    with path.open("wb") as file:
+        file.truncate(20_000_001)
+    got = call(runs, path)
+    assert got.exit_code == 2 and "20,000,001 bytes, more than the 20,000,000" in got.stderr
+
+
+def test_results_files_are_runs_too(tmp_path: Path) -> None:
+    results = sorted((ROOT / "submissions" / "fineweb-edu").rglob("speedrun_results*.json"))[0]
+    got = answer(runs, results)
+    assert got["runs"][0]["source"] == "results"
+
+
+def test_a_link_without_a_key_is_a_failure_on_our_side(monkeypatch: pytest.MonkeyPatch,
+                                                       tmp_path: Path) -> None:  # fmt: skip
+    monkeypatch.delenv("WANDB_API_KEY", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    got = call(runs, "https://wandb.ai/entity/project/runs/abc")
+    assert got.exit_code == 3 and "wandb.ai/entity/project/runs/abc" in got.stderr
+
+
+def test_a_link_that_is_no_run_is_named() -> None:
+    got = call(runs, "https://wandb.ai/entity/project/reports/x--Vmlldzox")
+    assert got.exit_code == 2 and "skipped https://wandb.ai/" in got.stderr
+
+
+# ---- stats -------------------------------------------------------------------------------------
+
+
+def test_stats_has_the_published_shape(folder: Path) -> None:
+    got = answer(stats, "--track", "nanogpt-small", folder)
+    keys = {"n", "values", "mean", "sd", "interval", "test", "statistic", "p", "p_sigma",
+            "p_pooled", "p_without_best", "alpha", "passes", "needed_runs", "excluded", "cost",
+            "baseline"}  # fmt: skip
+    assert keys <= set(got)
+    assert got["n"] == 5 and got["passes"] is True and got["needed_runs"] == 0
+    assert got["mean"] == pytest.approx(3.27706)
+    assert got["cost"]["n"] == 5 and got["cost"]["mean"] == 90.0 and got["cost"]["sd"] == 0.0
+    assert got["baseline"] is None and got["excluded"] == []
+
+
+def test_stats_in_words_and_exit_codes(folder: Path, tmp_path: Path) -> None:
+    got = call(stats, "--track", "nanogpt-small", folder)
+    assert got.exit_code == 0
+    assert got.stdout.startswith(
+        "5 runs, mean 3.2771 ± 0.0003: below 3.28 with p = 8.5e-06. Passes."
+    )
+    one = call(stats, "--track", "nanogpt-small", folder / "seed0.log")
+    assert one.exit_code == 1 and "one run proves nothing" in one.stdout
+    (tmp_path / "none").mkdir()
+    none = call(stats, "--track", "nanogpt-small", tmp_path / "none")
+    assert none.exit_code == 2 and "No run counts." in none.stdout
+
+
+def test_stats_names_what_it_leaves_out(folder: Path) -> None:
+    copy = folder / "zz_copy.log"
+    copy.write_bytes((folder / "seed0.log").read_bytes())
+    log(folder / "short.log", "3.2", last=200, seed=9)
+    got = answer(stats, "--track", "nanogpt-small", folder)
+    assert got["n"] == 5
+    assert {e["file"]: e["why"] for e in got["excluded"]} == {
+        str(copy): f"the same run as {folder / 'seed0.log'}",
+        str(folder / "short.log"): "it did not finish: it stopped at step 200 of 300",
+    }
+
+
+def test_a_step_takes_runs_that_stopped_there(tmp_path: Path) -> None:
+    for seed in range(4):
+        log(tmp_path / f"{seed}.log", f"3.27{seed}5", total=400, seed=seed)
+    without = answer(stats, "--track", "nanogpt-optimization", tmp_path)
+    assert without["n"] == 0 and "--step 300" in without["hint"]
+    got = answer(stats, "--track", "nanogpt-optimization", "--step", 300, tmp_path)
+    assert (got["n"], got["step"], got["passes"]) == (4, 300, True)
+
+
+def test_another_metric_can_be_taken() -> None:
+    path = LOGS / "tokens_between.log"
+    plain = answer(stats, "--track", "nanogpt-optimization", "--step", 2765, path)
+    other = answer(
+        stats, "--track", "nanogpt-optimization", "--step", 2765, "--loss-key", "val_ema_loss", path
+    )
+    assert plain["n"] == other["n"] == 1
+    assert plain["mean"] != other["mean"] and other["metric"] == "val_ema_loss"
+
+
+def test_a_baseline_is_compared(folder: Path, tmp_path: Path) -> None:
+    base = tmp_path / "base"
+    for seed in range(3):
+        path = log(base / f"{seed}.log", "3.2781", seed=seed + 20)
+        path.write_text(path.read_text().replace(":90000ms", f":{100000 + seed}ms"))
+    got = answer(stats, "--track", "nanogpt-small", folder, "--baseline", base)["baseline"]
+    assert got["n"] == 3 and got["ratio"] == pytest.approx(0.9, rel=1e-4)
+    assert got["passes"] is True and got["ratio_interval"][0] < 0.9
+
+
+def test_an_unknown_track_is_a_usage_error_that_lists_the_known(folder: Path) -> None:
+    got = call(stats, "--track", "nanogpt-large", folder)
+    assert got.exit_code == 2
+    assert 'no track "nanogpt-large"' in got.stderr and "nanogpt-small" in got.stderr
+
+
+def test_a_broken_track_file_is_a_usage_error(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "tracks").mkdir()
+    (tmp_path / "tracks" / "x.toml").write_text("id = ")
+    args = [str(folder), "--track", "x", "--root", str(tmp_path)]
+    got = CliRunner().invoke(stats, args)
+    assert got.exit_code == 2 and "x.toml: not readable as TOML" in got.stderr
+
+
+def test_reading_logs_loads_no_heavy_library() -> None:
+    code = (
+        "import sys; from bot.commands.runs import runs\n"
+        "runs.main(sys.argv[1:], standalone_mode=False)\n"
+    )
+    probe = (
+        f"import sys\ntry:\n exec({code!r})\nexcept SystemExit: pass\n"
+        "print(sorted({'scipy','wandb','pandas','numpy','torch'} & set(sys.modules)),"
+        " file=sys.stderr)"
+    )
+    args = [sys.executable, "-c", probe, str(LOGS / "plain.log")]
+    got = subprocess.run(args, capture_output=True, text=True, check=True, cwd=ROOT)
+    assert got.stderr.strip() == "[]"
