@@ -1,0 +1,65 @@
+"""Share cards: one PNG of 1200 by 630 pixels for each record or frontier entry.
+
+Drawn with Pillow's built-in font, so that a build needs no font file and gives the same bytes
+everywhere. Characters that the font does not have show as boxes, which harm nobody.
+"""
+
+from __future__ import annotations
+
+import functools as ft
+import io
+
+from PIL import Image, ImageDraw, ImageFont
+
+from leaderboard_site import text
+from leaderboard_site.model import Item, TrackBoard
+from leaderboard_site.pages.environment import SITE_NAME, STATUS_WORDS
+from leaderboard_site.pages.track import result_of
+
+SIZE = (1200, 630)
+MOST = 60
+"""Cards a track at most: of a long frontier, the entries of best quality."""
+INK, PAPER, BLUE, GREY = 0, 1, 2, 3
+PALETTE = (24, 32, 44, 252, 252, 250, 11, 92, 173, 98, 108, 120)
+
+
+def card_holders(board: TrackBoard) -> list[Item]:
+    """The items that get a card, in the board's order."""
+    items = [i for i in board.items.values() if i.path in board.holders and i.places]
+    sign = 1 if board.track.quality.goal == "min" else -1
+    items.sort(key=lambda i: (sign * i.places[0].entry.quality, i.path))
+    return items[:MOST]
+
+
+@ft.cache
+def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    return ImageFont.load_default(size)
+
+
+def draw_card(board: TrackBoard, item: Item) -> bytes:
+    """The card as PNG."""
+    image = Image.new("P", SIZE, PAPER)
+    image.putpalette(PALETTE + (0,) * (768 - len(PALETTE)))
+    pen = ImageDraw.Draw(image)
+    pen.fontmode = "1"
+    pen.rectangle((0, 0, 1200, 14), fill=BLUE)
+    pen.text((70, 66), f"{SITE_NAME} · {text.clean(board.track.title, 60)}", GREY, _font(34))
+    y = 140
+    for line in wrap(text.clean(item.label, 90), 30)[:2]:
+        pen.text((70, y), line, INK, _font(64))
+        y += 78
+    result = result_of(board, item.places[0])
+    pen.text((70, 340), result, BLUE, _font(72 if len(result) < 26 else 46))
+    words = STATUS_WORDS[item.verdict.status]
+    pen.text((70, 470), f"{words}, evidence: {item.verdict.evidence}", GREY, _font(34))
+    who = text.clean(item.people, 60)
+    date = text.day(item.verdict.date)
+    pen.text((70, 530), f"{who} · {date}", GREY, _font(34))
+    out = io.BytesIO()
+    image.save(out, "PNG", bits=2, compress_level=6)
+    return out.getvalue()
+
+
+def wrap(words: str, width: int) -> list[str]:
+    """Lines of at most `width` characters, broken anywhere if need be."""
+    return [words[i : i + width] for i in range(0, len(words), width)] or [""]

@@ -1,0 +1,298 @@
+"""What the site shows: the boards of `bot.ranking`, and beside each verdict what people wrote.
+
+Nothing here ranks, tests or judges. `Site` is the whole input of `generate`; `leaderboard_site.
+source` makes one from a repository, tests make one from synthetic verdicts.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import functools as ft
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from bot import ranking
+from bot.accelerators import find
+from bot.pareto import finite
+from bot.submission import Contributor, Submission
+from bot.track import Track
+from bot.verdict import Point, Verdict
+
+HOUR = 3600.0
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Place:
+    """A ranked point with the numbers that the site's axes show (see `values_of`)."""
+
+    entry: ranking.Entry
+    values: Mapping[str, float | None]
+
+    @property
+    def point(self) -> str:
+        """The point's name."""
+        return self.entry.point.name
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Item:
+    """One submission: its verdict, what its author wrote, and where it stands.
+
+    `places` are its ranked points, best first; `unranked` says why the rest does not rank.
+    `code` maps a file name to its text, for the difference to the entry that it builds on.
+    """
+
+    verdict: Verdict
+    about: Submission | None = None
+    places: tuple[Place, ...] = ()
+    unranked: tuple[str, ...] = ()
+    readme: str | None = None
+    code: Mapping[str, str] = dc.field(default_factory=dict)
+    folder_url: str | None = None
+
+    @property
+    def path(self) -> str:
+        """The submission's path, its identity."""
+        return self.verdict.submission
+
+    @property
+    def name(self) -> str:
+        """The path below the track's folder: `adamc_llama_scaling/130m`."""
+        return name_of(self.verdict.submission, self.verdict.track)
+
+    @property
+    def slug(self) -> str:
+        """The name as one safe component of a URL, different for different names."""
+        return slug_of(self.name)
+
+    @property
+    def url(self) -> str:
+        """The entry's page, relative to the site's root."""
+        return f"entries/{self.verdict.track}/{self.slug}/"
+
+    @property
+    def contributors(self) -> tuple[Contributor, ...]:
+        """Who is credited."""
+        return self.about.contributors if self.about else ()
+
+    @property
+    def label(self) -> str:
+        """The name to show: of an imported entry the one that it had where it comes from."""
+        imported = self.about.imported if self.about else None
+        return str((imported or {}).get("name") or self.name)
+
+    @property
+    def people(self) -> str:
+        """Who made it, in one line; for an imported entry whom its source names."""
+        names = [c.name or c.github for c in self.contributors] or self._imported_authors()
+        if names:
+            return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        return "imported" if self.about and self.about.imported else "not stated"
+
+    def _imported_authors(self) -> list[str]:
+        imported = (self.about.imported if self.about else None) or {}
+        authors = imported.get("authors")
+        if not isinstance(authors, list):
+            return []
+        found = [a.get("name") or a.get("github") for a in authors if isinstance(a, dict)]
+        return [str(a) for a in found if a]
+
+    @property
+    def best(self) -> Place | None:
+        """Its best ranked point."""
+        return self.places[0] if self.places else None
+
+    @property
+    def on_frontier(self) -> bool:
+        """Whether one of its points is on the frontier or holds the record."""
+        return any(p.entry.on_frontier for p in self.places)
+
+
+@dc.dataclass(frozen=True, slots=True)
+class TrackBoard:
+    """One track with its board and its items by path."""
+
+    track: Track
+    board: ranking.Board
+    items: Mapping[str, Item]
+
+    @property
+    def places(self) -> list[tuple[Item, Place]]:
+        """Every ranked point in the board's order."""
+        by_key = {
+            (p.entry.submission, p.point): (i, p) for i in self.items.values() for p in i.places
+        }
+        return [by_key[e.submission, e.point.name] for e in self.board.entries]
+
+    @property
+    def newest(self) -> list[Item]:
+        """Items by date, newest first; those without a date are left out."""
+        dated = [i for i in self.items.values() if i.verdict.date]
+        return sorted(dated, key=lambda i: (i.verdict.date or "", i.path), reverse=True)
+
+    @property
+    def record(self) -> tuple[Item, Place] | None:
+        """Who holds the record of a target or baseline track."""
+        entry = self.board.record
+        if entry is None:
+            return None
+        item = self.items[entry.submission]
+        return item, next(p for p in item.places if p.point == entry.point.name)
+
+    @property
+    def holders(self) -> frozenset[str]:
+        """The submissions that are on the frontier, or hold or once held the record."""
+        front = {e.submission for e in self.board.frontier}
+        if self.track.objective == "pareto":
+            return frozenset(front)
+        return frozenset(front | {r.submission for r in self.board.records})
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Pending:
+    """An open pull request as the bot last saw it."""
+
+    number: int
+    title: str
+    author: str
+    opened: str
+    status: str
+    blocks: tuple[str, ...] = ()
+    place: str | None = None
+    track: str | None = None
+    url: str | None = None
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Site:
+    """Everything that the pages are made of."""
+
+    tracks: Mapping[str, TrackBoard]
+    url: str = "https://example.github.io/speedrun/"
+    repository: str | None = None
+    pending: tuple[Pending, ...] = ()
+    pending_as_of: str | None = None
+    experiments: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def items(self) -> list[Item]:
+        """All items, track by track."""
+        return [i for t in self.tracks.values() for i in t.items.values()]
+
+    def item(self, path: str | None) -> Item | None:
+        """The item of a submission path or of a bare name within any track; None if unknown."""
+        if not path:
+            return None
+        for board in self.tracks.values():
+            found = board.items.get(path) or board.items.get(f"submissions/{board.track.id}/{path}")
+            if found:
+                return found
+        return board.items.get(f"submissions/{path}") if self.tracks else None
+
+
+def name_of(path: str, track: str) -> str:
+    """The submission's path without the folder that all of the track share."""
+    prefix = f"submissions/{track}/"
+    return path[len(prefix) :] if path.startswith(prefix) else path
+
+
+def slug_of(name: str) -> str:
+    """`/` becomes `.`, which no component may hold; other foreign characters cost a digest."""
+    slug = re.sub(r"[^a-z0-9_.-]", "-", name.replace("/", ".").lower())[:180]
+    if slug.replace(".", "/") == name:
+        return slug
+    return f"{slug}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def rates() -> Mapping[str, float]:
+    """Dollars a chip hour by accelerator id, as stated in `rates.toml`."""
+    return _rates()[0]
+
+
+def rates_note() -> str:
+    """Where the rates come from."""
+    return _rates()[1]
+
+
+@ft.cache
+def _rates() -> tuple[Mapping[str, float], str]:
+    import tomllib
+    from pathlib import Path
+
+    data = tomllib.loads((Path(__file__).parent / "rates.toml").read_text(encoding="utf-8"))
+    return data["dollars_per_chip_hour"], data["note"]
+
+
+@ft.lru_cache(maxsize=4096)
+def accelerator_of(device: str | None) -> str | None:
+    """The accelerator id of a device name, None where it is unknown."""
+    found = find(device) if device else None
+    return found.accelerator.id if found else None
+
+
+def device_of(verdict: Verdict, about: Submission | None = None) -> str | None:
+    """The device that the runs, or else the submission, name."""
+    for run in verdict.runs:
+        if run.get("hardware"):
+            return str(run["hardware"])
+    return about.accelerator if about else None
+
+
+def values_of(point: Point, verdict: Verdict, about: Submission | None) -> dict[str, float | None]:
+    """The recomputed metrics of a point, with chip hours and dollars derived from them."""
+    values: dict[str, float | None] = dict(point.metrics)
+    chips, seconds = values.get("chips"), values.get("training_time_s")
+    if chips is None and about and about.accelerator_count:
+        chips = about.accelerator_count
+    hours = chips * seconds / HOUR if finite(chips) and finite(seconds) else None
+    rate = rates().get(accelerator_of(device_of(verdict, about)) or "")
+    values["chip_hours"] = hours
+    values["cost_usd"] = hours * rate if hours is not None and rate is not None else None
+    return values
+
+
+def make_board(
+    track: Track,
+    verdicts: Iterable[Verdict],
+    about: Mapping[str, Submission] | None = None,
+    extras: Mapping[str, Mapping[str, Any]] | None = None,
+) -> TrackBoard:
+    """Rank the verdicts with `bot.ranking` and put what people wrote beside them.
+
+    `extras` holds further fields of `Item` by submission path (readme, code, folder_url).
+    """
+    mine = sorted((v for v in verdicts if v.track == track.id), key=lambda v: v.submission)
+    board = ranking.rank(mine, track)
+    about, extras = about or {}, extras or {}
+    places: dict[str, list[Place]] = {}
+    for entry in board.entries:
+        text = about.get(entry.submission)
+        place = Place(entry, values_of(entry.point, entry.verdict, text))
+        places.setdefault(entry.submission, []).append(place)
+    why: dict[str, list[str]] = {}
+    for gone in board.unranked:
+        point = f"{gone.point.name}: " if gone.point and len(gone.verdict.points) > 1 else ""
+        why.setdefault(gone.verdict.submission, []).append(point + gone.why)
+    items = {
+        v.submission: Item(
+            v,
+            about.get(v.submission),
+            tuple(places.get(v.submission, ())),
+            tuple(why.get(v.submission, ())),
+            **extras.get(v.submission, {}),
+        )
+        for v in mine
+    }
+    return TrackBoard(track, board, items)
+
+
+def runs_of(item: Item, arm: str = "candidate", point: str | None = None) -> Sequence[Any]:
+    """The run records of one arm, of one point where it is given and known."""
+    return [
+        r
+        for r in item.verdict.runs
+        if (r.get("arm") or "candidate") == arm
+        and (point is None or r.get("point") in (None, point))
+    ]

@@ -1,0 +1,65 @@
+"""The hand-written pages of `docs/`: Markdown templates with examples computed at build."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from leaderboard_site.model import Site
+from leaderboard_site.pages.examples import examples
+
+DOCS = Path(__file__).parent.parent / "docs"
+TITLES = {
+    "submit": "How to submit",
+    "accounting": "FLOPs accounting",
+    "bits-per-byte": "Bits per byte",
+    "statistics": "Statistics",
+    "host": "Host your own",
+    "architecture": "Architecture",
+    "api": "Data and API",
+    "boards": "Next to other boards",
+}
+
+
+def doc_files(site: Site) -> Iterator[tuple[str, str]]:
+    """Each page of `docs/` with its numbers filled in."""
+    values = examples(site)
+    env = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(DOCS),
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for name in TITLES:
+        yield f"{name}.md", env.get_template(f"{name}.md").render(**values)
+
+
+def navigation(site: Site) -> list[Any]:
+    """The tabs and what stands below them."""
+    boards: list[Any] = [
+        {b.track.title: f"tracks/{b.track.id}/index.md"} for b in site.tracks.values()
+    ]
+    return [
+        {"Home": "index.md"},
+        {"Boards": [*boards, {"All entries": "entries/index.md"}]},
+        {"Compare": "compare.md"},
+        {"Pending": "pending.md"},
+        {"Submit": "submit.md"},
+        {"Rules": "rules/index.md"},
+        {
+            "Methods": [
+                {TITLES[n]: f"{n}.md"} for n in ("accounting", "bits-per-byte", "statistics")
+            ]
+        },
+        {
+            "More": [
+                {"Experiments": "experiments.md"},
+                {"Models": "models.md"},
+                *({TITLES[n]: f"{n}.md"} for n in ("host", "architecture", "api", "boards")),
+            ]
+        },
+    ]

@@ -1,0 +1,353 @@
+"""An entry's page: the verdict, what it rests on, and what came of it."""
+
+from __future__ import annotations
+
+import bisect
+import hashlib
+import json
+from typing import Any
+
+from bot.verdict import Finding, Level
+from leaderboard_site import text
+from leaderboard_site.model import Item, Site, TrackBoard, device_of
+from leaderboard_site.pages.entry_parts import (
+    changed,
+    code_diff,
+    curves,
+    readme_html,
+    run_rows,
+    statistics_sections,
+)
+from leaderboard_site.pages.environment import GRADE_WORDS, STATUS_WORDS, number, render
+
+BASE = "../../../"
+FINDINGS = 50
+
+
+def entry_page(site: Site, board: TrackBoard, item: Item, lineage: Lineage) -> str:
+    """The HTML of the page's content, without the theme around it."""
+    verdict, about = item.verdict, item.about
+    parent = site.item(about.based_on) if about else None
+    rival = rival_of(board, item)
+    return render(
+        "entry.html",
+        base=BASE,
+        item=item,
+        verdict=verdict,
+        track=board.track,
+        heading=heading(item),
+        standing=standing(board, item),
+        figures=figures(board, item),
+        changed=changed(board, item, parent),
+        claims=claim_rows(item),
+        findings=[_finding(f, verdict.accepted) for f in verdict.findings[:FINDINGS]],
+        more_findings=max(0, len(verdict.findings) - FINDINGS),
+        statistics=statistics_sections(board, item),
+        curves=curves(board, item, rival),
+        runs=run_rows(item),
+        imported=_imported(item),
+        parent=parent
+        or ({"name": about.based_on, "url": None} if about and about.based_on else None),
+        children=lineage.children(item),
+        lineage=lineage.words(board, item),
+        summary=about.summary if about else None,
+        readme=readme_html(item.readme) if item.readme else None,
+        links=_links(item),
+        code=_code(item),
+        digest=digest(item),
+        command=command(site, item),
+        diff=code_diff(item, parent),
+        bibtex=bibtex(site, item),
+        rival=f"{rival.verdict.track}/{rival.slug}" if rival else None,
+        card=f"cards/{item.verdict.track}/{item.slug}.png" if item.path in board.holders else None,
+    )
+
+
+class Lineage:
+    """Who builds on whom, over all tracks, and who ran an entry again as a baseline."""
+
+    def __init__(self, site: Site) -> None:
+        self._children: dict[str, list[Item]] = {}
+        for item in site.items:
+            parent = site.item(item.about.based_on) if item.about else None
+            if parent is not None:
+                self._children.setdefault(parent.path, []).append(item)
+
+    def children(self, item: Item) -> list[Item]:
+        """The entries that name this one as what they build on."""
+        return self._children.get(item.path, [])
+
+    def words(self, board: TrackBoard, item: Item) -> list[str]:
+        """Whether it was run again by others, and at which sizes it was measured."""
+        lines = []
+        again = [c for c in self.children(item) if _baseline_runs(c)]
+        for child in again[:10]:
+            link = (
+                f'<a href="{BASE}{text.esc(child.url)}">{text.esc(text.clean(child.label, 60))}</a>'
+            )
+            lines.append(f"run again {_times(_baseline_runs(child))} as the baseline of {link}")
+        if not again:
+            lines.append("not yet run again by anybody else, as far as this board knows")
+        sizes = sorted(
+            {int(p) for place in item.places if (p := number(place.values.get("parameters")))}
+        )
+        later = {
+            int(p)
+            for c in self.children(item)
+            for place in c.places
+            if (p := number(place.values.get("parameters")))
+        }
+        if sizes:
+            held = [s for s in later if s > sizes[-1]]
+            words = "measured at " + ", ".join(text.magnitude(s) for s in sizes[:8])
+            words += " parameters; "
+            words += (
+                f"built on at {text.magnitude(max(held))}"
+                if held
+                else "no entry builds on it at a larger size"
+            )
+            lines.append(words)
+        return lines
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _baseline_runs(item: Item) -> int:
+    return sum(1 for r in item.verdict.runs if r.get("arm") == "baseline")
+
+
+def heading(item: Item) -> str:
+    """The title where it says more than the name, else who made it and when."""
+    title = text.clean(item.verdict.title or "", 200)
+    who = f"{text.clean(item.people, 120)}, {text.long_day(item.verdict.date)}"
+    who = who.removesuffix(f", {text.DASH}")
+    return f"{title}. {who}." if title and title != item.label else f"{who[:1].upper()}{who[1:]}."
+
+
+def standing(board: TrackBoard, item: Item) -> str:
+    """Where it stands, in a sentence."""
+    words = STATUS_WORDS[item.verdict.status].capitalize()
+    grade = f", {GRADE_WORDS[item.verdict.evidence]}"
+    if not item.places:
+        why = f" It does not rank: {text.clean(item.unranked[0], 200)}." if item.unranked else ""
+        return f"{words}{grade}.{why}"
+    entry, total = item.places[0].entry, len(board.board.entries)
+    if board.track.objective == "pareto":
+        where = (
+            "On the frontier"
+            if entry.on_frontier
+            else (
+                f"Place {entry.place} of {total}: {entry.place - 1} "
+                f"{'entry is' if entry.place == 2 else 'entries are'} at least as good on both axes"
+            )
+        )
+    else:
+        shared = ", shared: the difference is not significant" if entry.tied else ""
+        where = f"Place {entry.place} of {total}{shared}"
+        if board.record and board.record[0].path == item.path:
+            where = f"The record of {total}{shared}"
+    return f"{words}{grade}. {where}."
+
+
+def figures(board: TrackBoard, item: Item) -> list[dict[str, str]]:
+    """The numbers at the head of the page."""
+    place = item.best
+    if place is None:
+        metrics = item.verdict.metrics
+        names = [m for m in (board.track.quality.metric, board.track.cost.metric) if m in metrics]
+        return [
+            {"label": text.label(m), "value": text.quantity(m, metrics[m]), "extra": ""}
+            for m in names
+        ]
+    track, entry = board.track, place.entry
+    stats = entry.point.statistics or {}
+    low, high = stats.get("interval") or (None, None)
+    spread = f"± {(high - low) / 2:.2g}" if number(low) is not None and number(high) else ""
+    rows = [
+        (
+            text.label(track.quality.metric),
+            text.quantity(track.quality.metric, entry.quality),
+            spread or track.quality.unit,
+        ),
+        (text.label(track.cost.metric), text.quantity(track.cost.metric, entry.shown_cost), ""),
+    ]
+    if entry.progress:
+        rows.insert(
+            0,
+            (
+                "Ratio to the baseline",
+                f"{entry.progress.ratio:.4f}",
+                _interval(entry.progress.interval),
+            ),
+        )
+    shown = {track.quality.metric, track.cost.metric}
+    for metric in (
+        "model_flops",
+        "training_time_s",
+        "steps",
+        "mfu",
+        "parameters",
+        "tokens",
+        "chip_hours",
+        "cost_usd",
+    ):
+        value = place.values.get(metric)
+        if metric not in shown and number(value) is not None:
+            rows.append((text.label(metric), text.quantity(metric, value), ""))
+    chips, device = number(place.values.get("chips")), device_of(item.verdict, item.about)
+    if device:
+        count = f"{chips:g} × " if chips else ""
+        rows.append(("Hardware", f"{count}{text.clean(device, 40)}", ""))
+    return [{"label": a, "value": b, "extra": c} for a, b, c in rows]
+
+
+def _interval(interval: tuple[float, float] | None) -> str:
+    return f"{interval[0]:.3f}{text.DASH}{interval[1]:.3f}" if interval else "one run"
+
+
+def claim_rows(item: Item) -> list[dict[str, Any]]:
+    """Each claim beside the value that its evidence gives; marked where a rule objects."""
+    if item.about is None:
+        return []
+    objected = {f.pointer for f in item.verdict.findings if f.rule == "claim-differs-from-run"}
+    rows = []
+    for claim in item.about.claims[:40]:
+        value = _recomputed(item, claim.metric, claim.point)
+        if value is None:
+            difference = text.DASH
+        elif value:
+            difference = text.signed(100 * (claim.value - value) / abs(value), 3) + " %"
+        else:
+            difference = text.signed(claim.value, 4)
+        label = text.label(text.clean(claim.metric, 60))
+        if claim.point:
+            label += f" · {text.clean(claim.point, 40)}"
+        rows.append(
+            {
+                "label": label,
+                "claimed": text.quantity(claim.metric, claim.value),
+                "value": text.quantity(claim.metric, value),
+                "difference": difference,
+                "off": claim.pointer in objected,
+            }
+        )
+    return rows
+
+
+def _recomputed(item: Item, metric: str, point: str | None) -> float | None:
+    for candidate in item.verdict.points:
+        if point is None or candidate.name == point:
+            value = number(candidate.metrics.get(metric))
+            if value is not None:
+                return value
+            stats = candidate.statistics or {}
+            return number(stats.get(metric)) if metric in ("p", "n", "sd", "mean") else None
+    return None
+
+
+def _finding(finding: Finding, accepted: Any) -> dict[str, Any]:
+    where = finding.file or ""
+    if where and finding.line:
+        where += f", line {finding.line}"
+    if finding.pointer:
+        where += f" at {finding.pointer}"
+    numbers = []
+    for name, value in (("claimed", finding.claimed), ("expected", finding.expected)):
+        if value is not None:
+            shown = text.power(value) if isinstance(value, float) and abs(value) > 1e6 else value
+            numbers.append(f"{name} {text.clean(shown, 100)}")
+    if finding.ratio is not None:
+        numbers.append(f"ratio {finding.ratio:.4g}")
+    level = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTE: "note"}[finding.level]
+    return {
+        "level": level,
+        "rule": finding.rule,
+        "message": finding.message,
+        "where": where,
+        "numbers": ", ".join(numbers),
+        "fix": finding.fix,
+        "accepted": accepted.get(finding.rule),
+    }
+
+
+def rival_of(board: TrackBoard, item: Item) -> Item | None:
+    """What to compare with: the record, or the frontier's entry of no more cost."""
+    if board.record is not None:
+        return board.record[0] if board.record[0].path != item.path else None
+    if item.best is None or not board.board.frontier:
+        return None
+    front = board.board.frontier
+    at = bisect.bisect_right(front, item.best.entry.shown_cost, key=lambda e: e.shown_cost)
+    at = max(0, at - 1)
+    rival = board.items[board.board.frontier[at].submission]
+    return rival if rival.path != item.path else None
+
+
+# ---- Evidence, command, citation -----------------------------------------------------------------
+
+
+def _imported(item: Item) -> dict[str, Any] | None:
+    imported = item.about.imported if item.about else None
+    if not imported:
+        return None
+    url = str(imported.get("url", ""))
+    short = text.clean(url.removeprefix("https://").removeprefix("github.com/"), 60)
+    return {"url": url, "short": short, "commit": imported.get("commit")}
+
+
+def _links(item: Item) -> list[dict[str, str]]:
+    links = item.about.links if item.about else ()
+    return [{"kind": str(x.get("kind", "link")), "url": str(x.get("url", ""))} for x in links[:20]]
+
+
+def _code(item: Item) -> dict[str, Any] | None:
+    about = item.about
+    if not about or not about.code_repository:
+        return None
+    return {"url": about.code_repository, "commit": about.code_commit}
+
+
+def digest(item: Item) -> str:
+    """SHA-256 of the verdict as canonical JSON; the same in the entry's JSON file."""
+    data = json.dumps(item.verdict.to_json(), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(data.encode()).hexdigest()
+
+
+def command(site: Site, item: Item) -> str:
+    """What a reader runs to check this entry; and to run it again where the code is named."""
+    lines = []
+    if site.repository:
+        lines += [f"git clone {site.repository} speedrun && cd speedrun"]
+    lines.append("pip install .")
+    lines.append(f"speedrun check {text.clean(item.path, 200)}")
+    about = item.about
+    if about and about.code_repository and text.safe_url(about.code_repository):
+        commit = text.clean(about.code_commit or "", 40)
+        if commit.isalnum():
+            lines.append(f"git clone {text.clean(about.code_repository, 300)} code")
+            lines.append(f"git -C code checkout {commit}")
+    return "\n".join(lines)
+
+
+def bibtex(site: Site, item: Item) -> str:
+    """A BibTeX record; braces and backslashes of a stranger's text are left out."""
+
+    def field(value: str, limit: int = 200) -> str:
+        return text.clean(value, limit).translate(str.maketrans("", "", "{}\\"))
+
+    people = " and ".join(field(c.name or c.github, 80) for c in item.contributors[:20])
+    year = (item.verdict.date or "")[:4]
+    key = f"speedrun-{item.verdict.track}-{item.slug}"[:120]
+    lines = [f"@misc{{{key},", f"  title = {{{field(item.verdict.title or item.label)}}},"]
+    if people:
+        lines.append(f"  author = {{{people}}},")
+    if year.isdigit():
+        lines.append(f"  year = {{{year}}},")
+    lines += [
+        f"  howpublished = {{Speedrun leaderboard, track {item.verdict.track}}},",
+        f"  url = {{{site.url}{item.url}}}",
+        "}",
+    ]
+    return "\n".join(lines)

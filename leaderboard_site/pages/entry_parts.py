@@ -1,0 +1,340 @@
+"""The larger parts of an entry's page: gains, statistics, curves, runs, README, code diff."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bot.significance import welch
+from leaderboard_site import charts, text
+from leaderboard_site.charts import Axis, Line, Mark
+from leaderboard_site.model import Item, Place, TrackBoard, runs_of
+from leaderboard_site.pages.environment import number
+from leaderboard_site.text import esc
+
+BASE = "../../../"
+README_LIMIT = 60_000
+DIFF_LINES = 1500
+
+
+def changed(board: TrackBoard, item: Item, parent: Item | None) -> list[str]:
+    """What it changed against what it builds on, and the gain with its interval; as HTML."""
+    lines = []
+    record = next((r for r in board.board.records if r.submission == item.path), None)
+    metric = board.track.cost.metric
+    if record and record.previous is not None and board.track.objective != "pareto":
+        gain = record.cost - record.previous
+        percent = text.signed(100 * gain / record.previous, 2)
+        lines.append(
+            f"Took the record from {text.quantity(metric, record.previous)} to "
+            f"<strong>{text.quantity(metric, record.cost)}</strong> ({percent} %)."
+        )
+    if parent is not None and parent.best and item.best:
+        lines.append(_against(board, item.best, parent))
+    baseline = _baseline(item)
+    if baseline:
+        lines.append(baseline)
+    return lines
+
+
+def _against(board: TrackBoard, place: Place, parent: Item) -> str:
+    assert parent.best is not None
+    link = f'<a href="{BASE}{esc(parent.url)}">{esc(text.clean(parent.label, 60))}</a>'
+    parts = []
+    for axis, mine, theirs in (
+        (board.track.quality, place.entry.quality, parent.best.entry.quality),
+        (board.track.cost, place.entry.shown_cost, parent.best.entry.shown_cost),
+    ):
+        if theirs:
+            change = text.signed(100 * (mine - theirs) / abs(theirs), 2)
+            parts.append(f"{text.label(axis.metric).lower()} {change} %")
+    interval = _difference(place, parent.best)
+    return f"Against {link}, which it builds on: {', '.join(parts)}{interval}."
+
+
+def _difference(mine: Place, theirs: Place) -> str:
+    """The ratio of mean costs with its interval (`bot.significance.welch`), where runs allow."""
+    a, b = (
+        [
+            v
+            for v in ((p.entry.point.statistics or {}).get("cost") or {}).get("values") or ()
+            if number(v) is not None
+        ]
+        for p in (mine, theirs)
+    )
+    if len(a) < 2 or len(b) < 2:
+        return ""
+    interval = welch(a, b).ratio_interval
+    if interval is None:
+        return ""
+    return f"; ratio of mean costs {interval[0]:.4f} to {interval[1]:.4f} (95 % interval)"
+
+
+def _baseline(item: Item) -> str | None:
+    place = item.best
+    data = ((place.entry.point.statistics or {}).get("baseline") or {}) if place else {}
+    ratio = number(data.get("ratio"))
+    if ratio is None:
+        return None
+    low, high = data.get("ratio_interval") or (None, None)
+    spread = f" (95 % interval {low:.4f} to {high:.4f})" if number(low) and number(high) else ""
+    words = f"Needs <strong>{ratio:.4f}</strong>{spread} of the cost of its baseline arm"
+    count = data.get("n")
+    return words + (f", {text.plural(int(count), 'run')} on the same machine." if count else ".")
+
+
+# ---- Statistics ----------------------------------------------------------------------------------
+
+
+def statistics_sections(board: TrackBoard, item: Item) -> list[dict[str, Any]]:
+    """One section a point that has statistics, at most eight."""
+    out = []
+    several = len(item.verdict.points) > 1
+    for point in item.verdict.points[:8]:
+        stats = point.statistics
+        if not stats or not stats.get("n"):
+            continue
+        metric, target = board.track.quality.metric, board.track.quality.target
+        values = [v for v in stats.get("values") or () if number(v) is not None]
+        interval = stats.get("interval") or (None, None)
+        whole = number(interval[0]) is not None and number(interval[1]) is not None
+        strip = (
+            charts.strip(
+                values,
+                metric,
+                label=f"{text.label(metric)} of each run",
+                title=text.label(metric),
+                target=target,
+                mean=number(stats.get("mean")),
+                interval=(interval[0], interval[1]) if whole else None,
+            )
+            if values and len(values) <= 400
+            else ""
+        )
+        out.append(
+            {
+                "point": text.clean(point.name, 60) if several else None,
+                "strip": strip,
+                "words": _words(stats, target),
+                "figures": _numbers(stats),
+            }
+        )
+    return out
+
+
+def _words(stats: Mapping[str, Any], target: float | None) -> str:
+    n = stats["n"]
+    if n == 1:
+        return "One run: no spread, hence no test. What it shows is recorded, not proved."
+    start = f"{text.plural(n, 'run')}"
+    p = number(stats.get("p"))
+    if target is None or p is None:
+        return f"{start}; the standard deviation divides by n − 1."
+    verb = "proves" if stats.get("passes") else "does not prove"
+    words = f"{start}: p = {text.probability(p)} {verb} a mean better than {target:g} at "
+    words += f"{stats.get('alpha', 0.01):g} (one-sided {stats.get('test', 't')} test, n − 1)."
+    more = stats.get("needed_runs")
+    if not stats.get("passes") and more:
+        words += f" {text.plural(int(more), 'more run')} like these would."
+    return words
+
+
+def _numbers(stats: Mapping[str, Any]) -> list[dict[str, str]]:
+    rows = [
+        ("n", str(stats["n"])),
+        ("mean", _fixed(stats.get("mean"), 5)),
+        ("sd", _fixed(stats.get("sd"), 5)),
+    ]
+    low, high = stats.get("interval") or (None, None)
+    if number(low) is not None and number(high) is not None:
+        rows.append(("95 % interval", f"{low:.5f} to {high:.5f}"))
+    for key, label in (
+        ("p", "p"),
+        ("p_sigma", "p, known sigma"),
+        ("p_pooled", "p, pooled sd"),
+        ("p_without_best", "p without the best run"),
+    ):
+        if number(stats.get(key)) is not None:
+            rows.append((label, text.probability(stats[key])))
+    cost = stats.get("cost") or {}
+    if number(cost.get("sd")) is not None:
+        rows.append(("sd of cost", f"{cost['sd']:.3g}"))
+    excluded = stats.get("excluded") or ()
+    if excluded:
+        why = text.clean(excluded[0].get("why", ""), 80)
+        rows.append(("left out", f"{len(excluded)}: {why}"))
+    return [{"label": a, "value": b} for a, b in rows]
+
+
+def _fixed(value: Any, digits: int) -> str:
+    found = number(value)
+    return text.DASH if found is None else f"{found:.{digits}f}"
+
+
+# ---- Curves and runs -----------------------------------------------------------------------------
+
+
+def validation_of(run: Mapping[str, Any]) -> list[tuple[float, float]]:
+    """(step, loss) of a run's finite validation points."""
+    return [
+        (float(v[0]), float(v[1]))
+        for v in run.get("val") or ()
+        if number(v[0]) is not None and number(v[1]) is not None
+    ]
+
+
+def curves(board: TrackBoard, item: Item, rival: Item | None) -> dict[str, Any] | None:
+    """Loss against step for this entry, and the record or frontier entry to compare with."""
+    mine = [v for r in runs_of(item)[:6] if len(v := validation_of(r)) > 1]
+    if not mine:
+        return None
+    lines = [
+        Line("baseline", v, "baseline")
+        for r in runs_of(item, "baseline")[:2]
+        if len(v := validation_of(r)) > 1
+    ]
+    word = "record" if board.track.objective != "pareto" else "frontier"
+    if rival is not None:
+        lines += [
+            Line(word, v, "record") for r in runs_of(rival)[:1] if len(v := validation_of(r)) > 1
+        ]
+    lines += [
+        Line("this entry" if i == 0 else "", v, "this" if i == 0 else "thisother")
+        for i, v in enumerate(mine)
+    ]
+    track = board.track
+    target = None
+    if track.quality.target is not None and track.objective != "pareto":
+        target = Mark(track.quality.target, f"target {track.quality.target:g}")
+    kept, low = _tail(lines)
+    svg = charts.lines(
+        kept,
+        Axis("steps", "Step", False),
+        Axis("loss", "Validation loss", False),
+        label="Validation loss against step",
+        target=target,
+    )
+    names = f"This entry ({text.plural(len(mine), 'run')})"
+    names += f" over the {word}’s, {text.clean(rival.label, 60)}" if rival else ""
+    words = f"{names}. {low}"
+    data = [f"{item.verdict.track}/{item.slug}"]
+    if rival:
+        data.append(f"{rival.verdict.track}/{rival.slug}")
+    return {"svg": svg, "words": words.strip(), "data": " ".join(data)}
+
+
+def _tail(lines: Sequence[Line]) -> tuple[list[Line], str]:
+    """The curves without their first steep fall, which would flatten all that matters."""
+    end = max(p[0] for line in lines for p in line.points)
+    late = [Line(x.name, [p for p in x.points if p[0] >= 0.1 * end], x.kind) for x in lines]
+    if all(len(x.points) > 2 for x in late):
+        return late, "The first tenth of the steps is left out."
+    return list(lines), ""
+
+
+def run_rows(item: Item) -> list[dict[str, Any]]:
+    """The table of runs."""
+    rows = []
+    for run in item.verdict.runs:
+        file = str(run.get("file", ""))
+        short = file.rsplit("/", 1)[-1] if file.startswith("http") else file.rsplit("/", 1)[-1]
+        finished = run.get("finished")
+        rows.append(
+            {
+                "file": file,
+                "short": text.clean(short, 60) or "run",
+                "arm": text.clean(run.get("arm") or "candidate", 20),
+                "seed": _or_dash(run.get("seed")),
+                "step": _or_dash(run.get("step")),
+                "loss": _fixed(run.get("loss"), 5),
+                "time": text.quantity("time_s", number(run.get("time_s"))),
+                "hardware": _hardware(run),
+                "finished": "yes" if finished else "no" if finished is False else "not stated",
+            }
+        )
+    return rows
+
+
+def _hardware(run: Mapping[str, Any]) -> str:
+    count, device = run.get("gpu_count"), run.get("hardware")
+    if not device:
+        return text.DASH
+    return f"{count} × {device}" if isinstance(count, int) and count > 1 else str(device)
+
+
+def _or_dash(value: Any) -> str:
+    found = number(value)
+    return text.DASH if found is None else text.quantity("steps", found)
+
+
+# ---- Text and code -------------------------------------------------------------------------------
+
+README_TAGS = {
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "p",
+    "ul",
+    "ol",
+    "li",
+    "pre",
+    "code",
+    "em",
+    "strong",
+    "a",
+    "blockquote",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "hr",
+    "br",
+}
+
+
+def readme_html(source: str) -> str:
+    """A README as HTML of harmless tags alone: no images, styles, scripts or odd links."""
+    import markdown
+    import nh3
+
+    rendered = markdown.markdown(
+        text.clean_lines(source, README_LIMIT), extensions=["tables", "fenced_code"]
+    )
+    cleaned = nh3.clean(
+        rendered,
+        tags=README_TAGS,
+        attributes={"a": {"href"}},
+        url_schemes={"http", "https"},
+        link_rel="nofollow noopener ugc",
+    )
+    for level in (1, 2, 3):
+        # The page has its own h1 and h2: a README's headings go below them.
+        cleaned = cleaned.replace(f"<h{level}>", "<h4>").replace(f"</h{level}>", "</h4>")
+    return cleaned
+
+
+def code_diff(item: Item, parent: Item | None) -> dict[str, Any] | None:
+    """The unified difference of the code to the parent's; None where either has none."""
+    if parent is None or not item.code or not parent.code:
+        return None
+    lines: list[dict[str, str]] = []
+    for name in sorted(set(item.code) | set(parent.code)):
+        old = parent.code.get(name, "").splitlines()
+        new = item.code.get(name, "").splitlines()
+        for line in difflib.unified_diff(old, new, f"a/{name}", f"b/{name}", n=2, lineterm=""):
+            kind = {"+": "add", "-": "del", "@": "at"}.get(line[:1], "same")
+            lines.append({"kind": kind, "text": text.clean_lines(line, 400)})
+    if not lines:
+        return {"against": parent.label, "words": "no difference", "lines": []}
+    added = sum(1 for x in lines if x["kind"] == "add" and not x["text"].startswith("+++"))
+    gone = sum(1 for x in lines if x["kind"] == "del" and not x["text"].startswith("---"))
+    words = f"{added} lines added, {gone} removed"
+    if len(lines) > DIFF_LINES:
+        words += f", the first {DIFF_LINES} shown"
+    return {"against": parent.label, "words": words, "lines": lines[:DIFF_LINES]}

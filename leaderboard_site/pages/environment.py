@@ -1,0 +1,97 @@
+"""The templates: autoescaped Jinja with the site's words and formats."""
+
+from __future__ import annotations
+
+import functools as ft
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from bot.pareto import finite
+from bot.verdict import Grade, Status
+from leaderboard_site import text
+
+SITE_NAME = "Speedrun"
+STATUS_WORDS = {
+    Status.REJECTED: "does not meet the rules",
+    Status.UNVERIFIABLE: "cannot be verified yet",
+    Status.NEEDS_RUNS: "needs more runs",
+    Status.NEEDS_REVIEW: "verified, warnings to weigh",
+    Status.VERIFIED: "verified",
+}
+STATUS_SHORT = {
+    Status.REJECTED: "not met",
+    Status.UNVERIFIABLE: "unverifiable",
+    Status.NEEDS_RUNS: "needs runs",
+    Status.NEEDS_REVIEW: "to review",
+    Status.VERIFIED: "verified",
+}
+GRADE_WORDS = {
+    Grade.WANDB: "read from the history that Weights & Biases holds",
+    Grade.LOG: "read from training logs in the submission",
+    Grade.SELF_REPORTED: "read from the submission's own results file alone",
+}
+
+
+@ft.cache
+def environment() -> jinja2.Environment:
+    """The one environment of the site."""
+    env = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent.parent / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    env.filters.update(
+        clean=text.clean, safe_url=text.safe_url, day=text.day, plural=text.plural, half=half
+    )
+    env.globals.update(
+        status_words=STATUS_SHORT,
+        status_long=STATUS_WORDS,
+        grade_words=GRADE_WORDS,
+        site_name=SITE_NAME,
+        base="../../",
+    )
+    return env
+
+
+def half(width: float, metric: str) -> str:
+    """Half the width of an interval, to two significant digits or the metric's unit."""
+    if metric.endswith("_s"):
+        return text.duration(width)
+    return f"{width:.2g}"
+
+
+def render(template: str, /, **values: Any) -> str:
+    """The template filled in. Raises jinja2.UndefinedError for a name that is not given."""
+    return environment().get_template(template).render(**values)
+
+
+def page(title: str, description: str, body: str, *, hide: bool = True) -> str:
+    """A Markdown file for mkdocs whose content is one block of HTML.
+
+    Blank lines go: they would end the block. Titles come from this package or a track file.
+    """
+    lines = [
+        "---",
+        f"title: {quoted(title)}",
+        f"description: {quoted(description)}",
+    ]
+    if hide:
+        lines += ["hide:", "  - navigation", "  - toc"]
+    lines += ["---", ""]
+    compact = "\n".join(line for line in body.splitlines() if line.strip())
+    return "\n".join(lines) + "\n" + compact + "\n"
+
+
+def quoted(value: str) -> str:
+    """A double-quoted YAML scalar."""
+    safe = text.clean(value, 300).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{safe}"'
+
+
+def number(value: Any) -> float | None:
+    """The value when it is a finite number, else None."""
+    return float(value) if finite(value) else None

@@ -1,0 +1,187 @@
+"""Compare, pending, experiments, models, the list of all entries, and the search data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from leaderboard_site import tables, text
+from leaderboard_site.model import Item, Site
+from leaderboard_site.pages.environment import STATUS_SHORT, number, page, render
+from leaderboard_site.pages.track import result_of
+
+
+def other_files(site: Site) -> Iterator[tuple[str, str]]:
+    """The files of this module's pages."""
+    yield (
+        "compare.md",
+        page(
+            "Compare",
+            "Any entries side by side: curves, numbers, and the test between them.",
+            render("compare.html", base="../", tracks=list(site.tracks.values())),
+        ),
+    )
+    yield (
+        "pending.md",
+        page(
+            "Pending",
+            "Open pull requests: their state, their age, what blocks them.",
+            render(
+                "pending.html",
+                base="../",
+                rows=[_pending(p) for p in site.pending],
+                as_of=site.pending_as_of,
+                repository=site.repository,
+            ),
+        ),
+    )
+    yield (
+        "experiments.md",
+        page(
+            "Experiments",
+            "Preregistrations and submissions with their issues, code and reports, "
+            "negative results included.",
+            render(
+                "experiments.html", base="../", rows=experiments(site), repository=site.repository
+            ),
+        ),
+    )
+    yield (
+        "models.md",
+        page(
+            "Models",
+            "What was trained, at which size, by how many entries.",
+            render("models.html", base="../", rows=models(site)),
+        ),
+    )
+    yield (
+        "entries/index.md",
+        page(
+            "All entries",
+            "Every submission on file, by track, whatever its state.",
+            render("entries.html", base="../", groups=_groups(site)),
+        ),
+    )
+    yield "assets/site/search.json", tables.dumps(search_data(site))
+
+
+def _pending(row: Any) -> dict[str, Any]:
+    return {"row": row, "blocks": ", ".join(row.blocks) or "nothing: a maintainer's word"}
+
+
+def experiments(site: Site) -> list[dict[str, Any]]:
+    """Preregistered or linked work: every submission that names an issue, a report or a paper,
+    and every preregistration that has no submission yet; those that did not pass included."""
+    rows: list[dict[str, Any]] = []
+    for board in site.tracks.values():
+        for item in board.items.values():
+            about = item.about
+            if about is None or not (about.preregistration or about.links):
+                continue
+            outcome = STATUS_SHORT[item.verdict.status]
+            if item.places:
+                outcome = f"{result_of(board, item.places[0])}; {outcome}"
+            links = [
+                {"kind": str(x.get("kind", "link")), "url": str(x.get("url", ""))}
+                for x in about.links[:6]
+            ]
+            rows.append(
+                {
+                    "item": item,
+                    "date": item.verdict.date,
+                    "links": links,
+                    "issue": _issue(site, about.preregistration),
+                    "outcome": outcome,
+                }
+            )
+    rows += [
+        {
+            "item": None,
+            "title": str(e.get("title", "")),
+            "date": e.get("date"),
+            "links": [],
+            "issue": str(e.get("url", "")),
+            "outcome": str(e.get("state", "registered")),
+        }
+        for e in site.experiments
+    ]
+    return sorted(rows, key=lambda r: r["date"] or "", reverse=True)[:300]
+
+
+def _issue(site: Site, value: object) -> str | None:
+    """The address of a preregistration, which is an issue's number or an address."""
+    if value is None:
+        return None
+    shown = str(value).lstrip("#")
+    if shown.isdigit():
+        return f"{site.repository}/issues/{shown}" if site.repository else f"#{shown}"
+    return shown
+
+
+def models(site: Site) -> list[dict[str, Any]]:
+    """Ranked points grouped by track and parameter count, with the best of each size."""
+    groups: dict[tuple[str, int], list[tuple[Any, Item, Any]]] = {}
+    for board in site.tracks.values():
+        for item, place in board.places:
+            size = number(place.values.get("parameters"))
+            if size:
+                groups.setdefault((board.track.id, int(size)), []).append((board, item, place))
+    rows = []
+    for (track, size), members in sorted(groups.items()):
+        sign = 1 if members[0][0].track.quality.goal == "min" else -1
+        board, item, place = min(members, key=lambda m: sign * m[2].entry.quality)
+        rows.append(
+            {
+                "track": track,
+                "size": text.magnitude(size),
+                "count": len(members),
+                "item": item,
+                "quality": text.quantity(board.track.quality.metric, place.entry.quality),
+                "cost": text.quantity(board.track.cost.metric, place.entry.shown_cost),
+            }
+        )
+    return rows[:400]
+
+
+def _groups(site: Site) -> list[dict[str, Any]]:
+    return [
+        {"track": b.track, "shown": list(b.items.values())[:500], "total": len(b.items)}
+        for b in site.tracks.values()
+    ]
+
+
+def search_data(site: Site) -> dict[str, Any]:
+    """What the search box looks through: fetched when it is opened, never before.
+
+    `pages` are [title, address]; `entries` are names by track, whose address follows from both.
+    """
+    from bot.rules import catalogue
+    from leaderboard_site.pages.docs import TITLES
+
+    pages = [
+        ["All entries", "entries/"],
+        ["Compare", "compare/"],
+        ["Pending", "pending/"],
+        ["Experiments", "experiments/"],
+        ["Models", "models/"],
+        ["Rules", "rules/"],
+    ]
+    pages += [[title, f"{name}/"] for name, title in TITLES.items()]
+    pages += [
+        [text.clean(b.track.title, 80), f"tracks/{b.track.id}/"] for b in site.tracks.values()
+    ]
+    pages += [
+        [f"rule {name}: {entry.get('title', '')}", f"rules/{name}/"]
+        for name, entry in catalogue().items()
+    ]
+    entries = {
+        b.track.id: [
+            [
+                i.slug,
+                text.clean(i.verdict.title or "", 60) if (i.verdict.title or "") != i.label else "",
+            ]
+            for i in b.items.values()
+        ]
+        for b in site.tracks.values()
+    }
+    return {"pages": pages, "entries": entries}

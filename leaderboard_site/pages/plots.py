@@ -1,0 +1,212 @@
+"""A track's charts: quality against any cost, the record over time, the scaling of groups."""
+
+from __future__ import annotations
+
+import dataclasses as dc
+from collections.abc import Sequence
+
+from bot.pareto import frontier
+from leaderboard_site import charts, text
+from leaderboard_site.charts import Axis, Dot, Mark, Step
+from leaderboard_site.model import Item, Place, TrackBoard
+from leaderboard_site.pages.columns import label_of
+from leaderboard_site.pages.environment import number
+
+X_AXES = ("hardware_flops", "model_flops", "training_time_s", "steps", "chip_hours", "cost_usd")
+AXIS_TITLES = {
+    "hardware_flops": "hardware FLOPs",
+    "model_flops": "model FLOPs",
+    "training_time_s": "time",
+    "steps": "steps",
+    "chip_hours": "chip hours",
+    "cost_usd": "dollars",
+}
+
+
+@dc.dataclass(frozen=True, slots=True)
+class XAxis:
+    """One choice of the horizontal axis, with the files of its charts."""
+
+    key: str
+    title: str
+    file: str
+    relative: str
+
+
+def x_axes(board: TrackBoard, present: Sequence[str]) -> list[XAxis]:
+    """The track's own cost first, then every other cost that entries have."""
+    own = board.track.cost.metric
+    keys = [own, *(k for k in X_AXES if k != own and k in present)]
+    return [
+        XAxis(k, AXIS_TITLES.get(k, k.replace("_", " ")), f"{k}.wide.svg", f"{k}.rel.wide.svg")
+        for k in keys
+    ]
+
+
+def cost_of(board: TrackBoard, place: Place, x: str) -> float | None:
+    """The value of a point on the axis `x`."""
+    if x == board.track.cost.metric:
+        return number(place.entry.shown_cost)
+    return number(place.values.get(x))
+
+
+def quality_chart(
+    board: TrackBoard, x: str, base: str, *, relative: bool = False, label: str = ""
+) -> str:
+    """Quality against the cost `x`, with the frontier that `bot.pareto` finds on these axes."""
+    rows = [
+        (item, place, value)
+        for item, place in board.places
+        if (value := cost_of(board, place, x)) is not None and value > 0
+    ]
+    track = board.track
+    pairs = [(value, place.entry.quality) for _, place, value in rows]
+    front = frozenset(frontier(pairs, track.cost.goal, track.quality.goal))
+    best = _best_kind(board, x, front, rows)
+    gaps = _gaps(pairs, front, track.quality.goal) if relative else None
+    dots = [
+        _dot(board, x, item, place, value, base, best.get(i), gaps[i] if gaps else None)
+        for i, (item, place, value) in enumerate(rows)
+    ]
+    quality = text.label(track.quality.metric)
+    y_title = f"{quality} above the frontier" if relative else quality
+    marks = [] if relative else _marks(board)
+    return charts.scatter(
+        dots,
+        Axis(x, text.label(x)),
+        Axis(track.quality.metric, y_title, log=not relative and track.objective == "pareto"),
+        label=label or f"{quality} against {text.label(x).lower()}, {len(dots)} entries",
+        marks=marks,
+        step_line=track.objective == "pareto",
+        lower_is_better=track.quality.goal == "min",
+    )
+
+
+def _best_kind(
+    board: TrackBoard, x: str, front: frozenset[int], rows: Sequence[tuple[Item, Place, float]]
+) -> dict[int, str]:
+    if board.track.objective == "pareto":
+        return dict.fromkeys(front, "frontier")
+    held = board.holders
+    return {i: "record" for i, (item, _, _) in enumerate(rows) if item.path in held}
+
+
+def _dot(
+    board: TrackBoard,
+    x: str,
+    item: Item,
+    place: Place,
+    value: float,
+    base: str,
+    kind: str | None,
+    gap: float | None,
+) -> Dot:
+    quality = board.track.quality.metric
+    stats = place.entry.point.statistics or {}
+    low, high = stats.get("interval") or (None, None)
+    interval = (low, high) if number(low) is not None and number(high) is not None else None
+    name = label_of(item, place)
+    words = f"{name}: {text.quantity(quality, place.entry.quality)} at {text.quantity(x, value)}"
+    weak = item.verdict.status != "verified"
+    return Dot(
+        value,
+        place.entry.quality if gap is None else gap,
+        words,
+        base + item.url,
+        kind or ("weak" if weak else "entry"),
+        interval if gap is None else None,
+        name.rsplit("/", 1)[-1] if len(name) > 24 else name,
+    )
+
+
+def _gaps(pairs: Sequence[tuple[float, float]], front: frozenset[int], goal: str) -> list[float]:
+    """How far each quality is from the best that costs no more."""
+    sign = 1 if goal == "min" else -1
+    order = sorted(range(len(pairs)), key=lambda i: (pairs[i][0], sign * pairs[i][1]))
+    gaps = [0.0] * len(pairs)
+    best = None
+    for i in order:
+        if i in front:
+            best = pairs[i][1]
+        gaps[i] = sign * (pairs[i][1] - best) if best is not None else 0.0
+    return gaps
+
+
+def _marks(board: TrackBoard) -> list[Mark]:
+    axis = board.track.quality
+    if axis.target is not None and board.track.objective != "pareto":
+        return [Mark(axis.target, f"target {axis.target:g}")]
+    return [Mark(b, f"{b:g}") for b in axis.bands]
+
+
+def progress_chart(board: TrackBoard, base: str) -> str | None:
+    """The record over time, or the frontier's growth; None with fewer than two dated records."""
+    track = board.track
+    if track.objective == "pareto":
+        return None
+    steps = []
+    for record in board.board.records:
+        day = text.ordinal_day(record.date)
+        item = board.items.get(record.submission)
+        if day is None or item is None:
+            continue
+        value = _score(board, record.submission, record.point, record.cost)
+        shown = text.quantity(_score_metric(board), value)
+        words = f"{item.label}, {text.day(record.date)}: {shown}"
+        steps.append(Step(day, value, words, base + item.url, _short(item.label)))
+    if len(steps) < 2:
+        return None
+    others = [
+        (day, _score(board, i.path, p.point, p.entry.cost))
+        for i, p in board.places
+        if i.path not in board.holders and (day := text.ordinal_day(i.verdict.date))
+    ]
+    metric = _score_metric(board)
+    title = text.label(metric)
+    return charts.record_steps(
+        steps, Axis(metric, title), label=f"{title} of the record over time", others=others
+    )
+
+
+def _short(name: str) -> str:
+    """The telling part of a name: without a leading date."""
+    tail = name.rsplit("/", 1)[-1]
+    return tail[11:] if tail[:2] == "20" and tail[10:11] in ("_", "-") else tail
+
+
+def _score_metric(board: TrackBoard) -> str:
+    return "ratio" if board.track.objective == "baseline" else board.track.cost.metric
+
+
+def _score(board: TrackBoard, path: str, point: str, cost: float) -> float:
+    """What the track places by: the ratio on a baseline track, else the cost."""
+    if board.track.objective != "baseline":
+        return cost
+    item = board.items[path]
+    place = next(p for p in item.places if p.point == point)
+    return place.entry.progress.ratio if place.entry.progress else cost
+
+
+STANDALONE_STYLE = (
+    "<style>.narrow,.wide{font:12px system-ui,sans-serif}text{fill:#444;font-size:12px}"
+    ".end{text-anchor:end}.mid{text-anchor:middle}.title{font-weight:600}"
+    ".grid{stroke:#ddd}.base,.tick{stroke:#888}.frontier,.curve{fill:none;stroke:#0b5cad;"
+    "stroke-width:2}circle{fill:#0b5cad}.dots{fill:none;stroke-width:5;stroke-linecap:round}"
+    ".dots.entry{stroke:#7a8794}.dots.weak{stroke:#c9a24b}.mark{stroke:#b3261e;"
+    "stroke-dasharray:4 4}.whisker{stroke:#aab}</style>"
+)
+
+
+def standalone(figure: str) -> dict[str, str]:
+    """The two renderings of a figure as files that open alone: suffix -> text."""
+    out = {}
+    for part in figure.split("</svg>"):
+        if not part:
+            continue
+        name = "narrow" if 'class="chart narrow"' in part[:60] else "wide"
+        head, _, body = part.partition(">")
+        out[f"{name}.svg"] = (
+            head.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+            + f">{STANDALONE_STYLE}{body}</svg>\n"
+        )
+    return out

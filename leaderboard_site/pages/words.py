@@ -1,0 +1,101 @@
+"""A track's rules in words, from its file."""
+
+from __future__ import annotations
+
+from bot.track import Track
+from leaderboard_site.text import label
+
+
+def rules_in_words(track: Track) -> list[str]:
+    """One sentence a rule, in the order a participant meets them."""
+    return [
+        line
+        for line in (
+            _counts(track),
+            _hardware(track),
+            _proof(track),
+            _evidence(track),
+            _clock(track),
+            _baseline(track),
+            _levels(track),
+        )
+        if line
+    ]
+
+
+def _counts(track: Track) -> str:
+    cost, quality = label(track.cost.metric).lower(), label(track.quality.metric).lower()
+    if track.objective == "pareto":
+        word = "Lower" if track.quality.goal == "min" else "Higher"
+        return (
+            f"{word} {quality} and fewer {cost} both count: an entry is on the frontier unless "
+            "another is no worse on both and better on one; exact ties stay."
+        )
+    aim = f"{quality} of {track.quality.target:g}" if track.quality.target else quality
+    if track.objective == "target":
+        least = "Least" if track.cost.goal == "min" else "Most"
+        return f"{least} {cost} at which the mean run reaches a {aim}."
+    return (
+        f"The ratio of {cost} to the frozen baseline on the same machine, at a {aim}. "
+        "One run is welcome; it is recorded until somebody reproduces it."
+    )
+
+
+def _hardware(track: Track) -> str:
+    if not track.accelerators:
+        return "Any hardware; the peak of every accelerator comes from one published table."
+    count = f"{track.accelerator_count} × " if track.accelerator_count else ""
+    return f"Hardware: {count}{' or '.join(track.accelerators)}."
+
+
+def _proof(track: Track) -> str:
+    test = track.significance
+    runs = f" At least {test.min_runs} runs." if test.min_runs > 1 else ""
+    target = track.quality.target
+    if test.test == "t":
+        return (
+            f"Proof: a one-sided t-test over the runs that the mean is below {target:g}, "
+            f"p < {test.alpha:g}.{runs}"
+        )
+    if test.test == "z":
+        bound = f", (target − mean)·√n ≥ {test.threshold:g}" if test.threshold else ""
+        return f"Proof: known standard deviation {test.sigma:g}{bound}, p < {test.alpha:g}.{runs}"
+    if test.test == "anytime":
+        return (
+            f"Proof: an anytime-valid test at level {test.alpha:g}: adding runs never hurts.{runs}"
+        )
+    return f"No significance test: one run ranks, and its number of runs is shown.{runs}"
+
+
+def _evidence(track: Track) -> str:
+    words = {
+        "wandb": "a Weights & Biases run",
+        "log": "a training log",
+        "results": "a results file",
+    }
+    names = [words.get(a, a) for a in track.accepts]
+    code = " The code must be part of the submission." if track.code_required else ""
+    return f"Evidence: {', '.join(names[:-1]) + ' or ' if names[1:] else ''}{names[-1]}.{code}"
+
+
+def _clock(track: Track) -> str:
+    return f"Clock: {track.clock[0].lower()}{track.clock[1:]}" if track.clock else ""
+
+
+def _baseline(track: Track) -> str:
+    if not track.baseline_id:
+        return ""
+    when = ""
+    if track.promote_at:
+        when = f" A new one is due when an entry needs {track.promote_at:g} of it or less."
+    return f"Baseline: {track.baseline_id}.{when}"
+
+
+def _levels(track: Track) -> str:
+    if not track.levels:
+        return ""
+    parts = [
+        f"{name} is {'off' if level == 'off' else f'a {level}'} here"
+        for name, level in sorted(track.levels.items())
+    ]
+    return f"Levels that differ from the default: {'; '.join(parts)}."

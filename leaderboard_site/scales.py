@@ -1,0 +1,152 @@
+"""Axes: from data values to pixels, with ticks that a reader can count on.
+
+A logarithmic axis over decades gets its decades; over a narrow range (losses from 2.9 to 3.3) it
+gets round values with enough digits to tell them apart.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import datetime as dt
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+from leaderboard_site.text import MINUS, duration, magnitude, superscript
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Scale:
+    """Maps [low, high] onto [start, end] pixels. Values must be positive where `log`."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+
+    def __call__(self, value: float) -> float:
+        """The pixel of a value, to one decimal; values outside are not clipped."""
+        low, high = (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
+        at = math.log(value) if self.log else value
+        return round(self.start + (at - low) / (high - low) * (self.end - self.start), 1)
+
+
+def fit(
+    values: Iterable[float], start: float, end: float, *, log: bool = False, pad: float = 0.05
+) -> Scale:
+    """A scale over the values with `pad` of the range free at each side.
+
+    One value, or none, still gives a usable scale. Raises nothing for positive finite input.
+    """
+    seen = [v for v in values if math.isfinite(v) and (v > 0 or not log)]
+    low, high = (min(seen), max(seen)) if seen else (1.0, 10.0)
+    if log:
+        a, b = math.log(low), math.log(high)
+        room = (b - a) * pad or 0.1
+        return Scale(math.exp(a - room), math.exp(b + room), start, end, True)
+    room = (high - low) * pad or (abs(high) * 0.05 or 1.0)
+    return Scale(low - room, high + room, start, end)
+
+
+def ticks(scale: Scale, want: int = 5) -> list[float]:
+    """Values to label, at most about `want` + 2 of them, inside the scale."""
+    if not scale.log:
+        return linear_ticks(scale.low, scale.high, want)
+    decades = math.log10(scale.high / scale.low)
+    if decades < 1:
+        return linear_ticks(scale.low, scale.high, want)
+    first, last = math.floor(math.log10(scale.low)), math.ceil(math.log10(scale.high))
+    for steps in ((1, 2, 3, 5), (1, 2, 5), (1, 3), (1,)):
+        values = [m * 10.0**e for e in range(first, last + 1) for m in steps]
+        inside = [v for v in values if scale.low <= v <= scale.high]
+        if len(inside) <= want + 2:
+            return inside
+    stride = math.ceil(decades / want)
+    return [10.0**e for e in range(first, last + 1, stride) if scale.low <= 10.0**e <= scale.high]
+
+
+def linear_ticks(low: float, high: float, want: int = 5) -> list[float]:
+    """Round values between low and high: multiples of 1, 2, 2.5 or 5 times a power of ten."""
+    rough = (high - low) / max(want, 1)
+    unit = 10.0 ** math.floor(math.log10(rough))
+    step = next(unit * m for m in (1, 2, 2.5, 5, 10) if unit * m >= rough * 0.999)
+    count = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+    return [round(i * step, 12) for i in count]
+
+
+def tick_labels(values: Sequence[float], metric: str) -> list[str]:
+    """One label a tick, all with the same number of decimals and one unit."""
+    if metric == "date":
+        return date_labels(values)
+    if metric.endswith("time_s") and values:
+        return _times(values)
+    if metric == "cost_usd":
+        return [f"${v:,.0f}" if v >= 1 else f"${v:.2g}" for v in values]
+    big = max((abs(v) for v in values), default=0.0)
+    if metric.endswith("flops") and big >= 1e6:
+        return [_flops(v) for v in values]
+    if big >= 10_000:
+        return [magnitude(v) for v in values]
+    digits = decimals(values)
+    return [f"{v:.{digits}f}".replace("-", MINUS) for v in values]
+
+
+def decimals(values: Sequence[float]) -> int:
+    """The fewest decimals that show every value exactly (at most six)."""
+    for digits in range(6):
+        if all(abs(round(v, digits) - v) < 1e-9 * max(1.0, abs(v)) for v in values):
+            return digits
+    return 6
+
+
+def _flops(value: float) -> str:
+    exponent = math.floor(math.log10(value) + 1e-9)
+    mantissa = round(value / 10.0**exponent, 3)
+    return superscript(exponent) if mantissa == 1 else f"{mantissa:g}×{superscript(exponent)}"
+
+
+def _times(values: Sequence[float]) -> list[str]:
+    for unit, name in ((86400, "d"), (3600, "h"), (60, "min"), (1, "s")):
+        if min(values) >= unit or (unit == 1):
+            if all(v / unit < 10_000 for v in values):
+                return [f"{v / unit:.4g} {name}" for v in values]
+    return [duration(v) for v in values]
+
+
+def time_ticks(scale: Scale, want: int = 5) -> list[float]:
+    """Ticks of a time axis in seconds, round in the unit that suits the range."""
+    for unit in (86400, 3600, 60, 1):
+        if scale.low >= unit or unit == 1:
+            inner = dc.replace(scale, low=scale.low / unit, high=scale.high / unit)
+            return [v * unit for v in ticks(inner, want)]
+    return ticks(scale, want)
+
+
+def date_ticks(scale: Scale, want: int = 6) -> list[float]:
+    """Firsts of months (or of years, or days) inside the scale of day ordinals."""
+    low, high = (dt.date.fromordinal(max(1, round(v))) for v in (scale.low, scale.high))
+    months = (high.year - low.year) * 12 + high.month - low.month
+    if months < 2:
+        return [float(round(v)) for v in linear_ticks(scale.low, scale.high, want)]
+    stride = next((s for s in (1, 2, 3, 6, 12, 24, 60) if months / s <= want), 120)
+    at = range(low.year * 12 + low.month - 1, high.year * 12 + high.month)
+    days = [dt.date(m // 12, m % 12 + 1, 1).toordinal() for m in at if m % stride == 0]
+    return [float(d) for d in days if scale.low <= d <= scale.high]
+
+
+def date_labels(values: Sequence[float]) -> list[str]:
+    """`Jan 2025`, or `3 Jan` where the ticks are days of one month or two."""
+    days = [dt.date.fromordinal(round(v)) for v in values]
+    if all(d.day == 1 for d in days):
+        return [f"{d:%b %Y}" if d.month == 1 or i == 0 else f"{d:%b}" for i, d in enumerate(days)]
+    return [f"{d.day} {d:%b}" for d in days]
+
+
+def ticks_for(scale: Scale, metric: str, want: int = 5) -> list[float]:
+    """The ticks that suit the metric."""
+    chooser: Callable[[Scale, int], list[float]] = ticks
+    if metric == "date":
+        chooser = date_ticks
+    elif metric.endswith("time_s"):
+        chooser = time_ticks
+    return chooser(scale, want)

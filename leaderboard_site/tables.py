@@ -1,0 +1,328 @@
+"""The board as files for machines: JSON, CSV and Parquet, under `api/v1/`.
+
+Rows hold what `bot.ranking` and the verdicts say. The shapes are versioned by the path and by
+`schema_version`; fields are added, never changed or removed, within a version.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from bot.verdict import finding_to_json
+from leaderboard_site import text
+from leaderboard_site.model import Item, Place, Site, TrackBoard, device_of
+from leaderboard_site.pages.entry import digest
+from leaderboard_site.pages.environment import number
+
+SCHEMA_VERSION = 1
+METRICS = (
+    "hardware_flops",
+    "model_flops",
+    "training_time_s",
+    "steps",
+    "tokens",
+    "parameters",
+    "mfu",
+    "chips",
+    "peak_flops",
+    "loss",
+    "bpb",
+    "chip_hours",
+    "cost_usd",
+)
+FINDINGS = ("rule", "level", "message", "file", "line", "pointer", "fix")
+RUNS = (
+    "file",
+    "index",
+    "source",
+    "run_id",
+    "hardware",
+    "gpu_count",
+    "step",
+    "total",
+    "finished",
+    "state",
+    "loss",
+    "time_s",
+    "seed",
+)
+
+
+def dumps(data: Any) -> str:
+    """Compact JSON with sorted keys; a number that is not finite raises ValueError."""
+    return (
+        json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+        + "\n"
+    )
+
+
+def board_rows(site: Site, board: TrackBoard) -> list[dict[str, Any]]:
+    """One row a ranked point in the board's order, then one a submission that does not rank."""
+    rows = [_row(site, board, item, place) for item, place in board.places]
+    rows += [_row(site, board, i, None) for i in board.items.values() if not i.places]
+    return rows
+
+
+def _row(site: Site, board: TrackBoard, item: Item, place: Place | None) -> dict[str, Any]:
+    verdict, track = item.verdict, board.track
+    entry = place.entry if place else None
+    stats = (entry.point.statistics or {}) if entry else {}
+    low, high = stats.get("interval") or (None, None)
+    row: dict[str, Any] = {
+        "track": track.id,
+        "submission": verdict.submission,
+        "point": place.point if place else None,
+        "place": entry.place if entry else None,
+        "tied": entry.tied if entry else None,
+        "on_frontier": entry.on_frontier if entry else None,
+        "quality_metric": track.quality.metric,
+        "quality": number(entry.quality) if entry else None,
+        "cost_metric": track.cost.metric,
+        "cost": number(entry.shown_cost) if entry else None,
+        "ratio": entry.progress.ratio if entry and entry.progress else None,
+        "band": entry.band if entry else None,
+        "band_place": entry.band_place if entry else None,
+        "n": stats.get("n"),
+        "interval_low": number(low),
+        "interval_high": number(high),
+        "p": number(stats.get("p")),
+        "status": str(verdict.status),
+        "evidence": str(verdict.evidence),
+        "date": verdict.date,
+        "title": text.clean(verdict.title or "", 300) or None,
+        "contributors": ", ".join(text.clean(c.github, 60) for c in item.contributors) or None,
+        "device": text.clean(device_of(verdict, item.about) or "", 80) or None,
+        "why_unranked": text.clean(item.unranked[0], 300) if item.unranked and not place else None,
+        "url": site.url + item.url,
+    }
+    values = place.values if place else {}
+    return row | {m: number(values.get(m)) for m in METRICS}
+
+
+def frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """Rows as a table of nullable columns, so that whole numbers stay whole."""
+    return pd.DataFrame(rows).convert_dtypes()
+
+
+def csv_text(rows: list[dict[str, Any]]) -> str:
+    """The rows as CSV; text that a spreadsheet would run as a formula gets a leading quote."""
+    safe = [{k: _inert(v) for k, v in row.items()} for row in rows]
+    return str(frame(safe).to_csv(index=False, lineterminator="\n"))
+
+
+def _inert(value: Any) -> Any:
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t"):
+        return "'" + value
+    return value
+
+
+def parquet_bytes(rows: list[dict[str, Any]]) -> bytes:
+    """The rows as Parquet."""
+    out = io.BytesIO()
+    frame(rows).to_parquet(out, index=False, compression="zstd")
+    return out.getvalue()
+
+
+def api_files(site: Site) -> Iterator[tuple[str, str | bytes]]:
+    """Every file below `api/v1/` but those of single entries."""
+    everything: list[dict[str, Any]] = []
+    for board in site.tracks.values():
+        rows = board_rows(site, board)
+        everything += rows
+        head = {"schema_version": SCHEMA_VERSION, "track": _track(board)}
+        yield f"api/v1/{board.track.id}.json", dumps(head | {"entries": rows})
+        yield f"api/v1/{board.track.id}.csv", csv_text(rows)
+        yield f"api/v1/{board.track.id}.parquet", parquet_bytes(rows)
+    yield "api/v1/entries.csv", csv_text(everything)
+    yield "api/v1/entries.parquet", parquet_bytes(everything)
+    runs = [_run(item, run) for item in site.items for run in item.verdict.runs]
+    yield "api/v1/runs.csv", csv_text(runs)
+    yield "api/v1/runs.parquet", parquet_bytes(runs)
+    findings = [_finding(item, f) for item in site.items for f in item.verdict.findings]
+    yield "api/v1/findings.csv", csv_text(findings)
+    yield (
+        "api/v1/records.json",
+        dumps({"schema_version": SCHEMA_VERSION, "records": _records(site)}),
+    )
+    yield "api/v1/index.json", dumps(_index(site))
+    yield (
+        "api/v1/schema/board.schema.json",
+        dumps(board_schema(site, everything[0] if everything else {})),
+    )
+    for board in site.tracks.values():
+        yield f"badges/{board.track.id}.json", dumps(badge(board))
+
+
+def _track(board: TrackBoard) -> dict[str, Any]:
+    track = board.track
+    return {
+        "id": track.id,
+        "title": track.title,
+        "objective": track.objective,
+        "quality": {
+            "metric": track.quality.metric,
+            "unit": track.quality.unit,
+            "goal": track.quality.goal,
+            "target": track.quality.target,
+        },
+        "cost": {"metric": track.cost.metric, "unit": track.cost.unit, "goal": track.cost.goal},
+    }
+
+
+def _records(site: Site) -> list[dict[str, Any]]:
+    return [
+        {
+            "track": b.track.id,
+            "date": r.date,
+            "submission": r.submission,
+            "point": r.point,
+            "cost": number(r.cost),
+            "quality": number(r.quality),
+            "previous": number(r.previous),
+            "superseded_by": r.superseded_by,
+            "superseded_on": r.superseded_on,
+            "url": site.url + b.items[r.submission].url,
+        }
+        for b in site.tracks.values()
+        for r in b.board.records
+    ]
+
+
+def _run(item: Item, run: Any) -> dict[str, Any]:
+    row = {"track": item.verdict.track, "submission": item.path}
+    return row | {k: _plain(run.get(k)) for k in RUNS}
+
+
+def _finding(item: Item, finding: Any) -> dict[str, Any]:
+    data = finding_to_json(finding)
+    return {"track": item.verdict.track, "submission": item.path} | {
+        k: _plain(data[k]) for k in FINDINGS
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return text.clean(value, 400)
+    return value if isinstance(value, bool | int) or number(value) is not None else None
+
+
+def _index(site: Site) -> dict[str, Any]:
+    names = [b.track.id for b in site.tracks.values()]
+    files = [f"{n}.{ext}" for n in names for ext in ("json", "csv", "parquet")]
+    files += [
+        "entries.csv",
+        "entries.parquet",
+        "runs.csv",
+        "runs.parquet",
+        "findings.csv",
+        "records.json",
+        "schema/board.schema.json",
+    ]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "tracks": [
+            _track(b)
+            | {"entries": len(b.board.entries), "record": b.record[0].path if b.record else None}
+            for b in site.tracks.values()
+        ],
+        "files": [f"{site.url}api/v1/{f}" for f in files],
+        "entry": f"{site.url}api/v1/entries/TRACK/SLUG.json",
+        "feeds": [f"{site.url}feeds/new.xml", f"{site.url}feeds/records.xml"],
+    }
+
+
+def entry_json(site: Site, board: TrackBoard, item: Item) -> str:
+    """One entry's file: the verdict, where it stands, and what the compare page draws."""
+    steps = number(item.verdict.metrics.get("steps"))
+    tokens = number(item.verdict.metrics.get("tokens"))
+    return dumps(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "name": item.label,
+            "url": site.url + item.url,
+            "verdict": _finite(item.verdict.to_json()),
+            "sha256": digest(item),
+            "places": [
+                {
+                    "point": p.point,
+                    "place": p.entry.place,
+                    "tied": p.entry.tied,
+                    "on_frontier": p.entry.on_frontier,
+                    "quality": number(p.entry.quality),
+                    "cost": number(p.entry.shown_cost),
+                    "values": {k: number(v) for k, v in p.values.items()},
+                }
+                for p in item.places
+            ],
+            "quality_metric": board.track.quality.metric,
+            "cost_metric": board.track.cost.metric,
+            "tokens_per_step": tokens / steps if tokens and steps else None,
+            "people": text.clean(item.people, 120),
+        }
+    )
+
+
+def _finite(value: Any) -> Any:
+    """JSON values with numbers that are not finite put to null and text made harmless."""
+    if isinstance(value, dict):
+        return {k: _finite(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(v) for v in value]
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, str):
+        return text.clean(value, 2000)
+    return value
+
+
+def badge(board: TrackBoard) -> dict[str, Any]:
+    """A badge in the shape that badge services read."""
+    record = board.record
+    if record:
+        message = text.quantity(board.track.cost.metric, record[1].entry.shown_cost)
+    else:
+        message = f"{len(board.board.frontier)} on the frontier"
+    return {
+        "schemaVersion": 1,
+        "label": text.clean(board.track.title, 60),
+        "message": message,
+        "color": "0b5cad",
+    }
+
+
+def board_schema(site: Site, row: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON Schema of `<track>.json`, whose entries have the fields of `row`."""
+    kinds = {k: _type(k) for k in row}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"{site.url}api/v1/schema/board.schema.json",
+        "title": "The board of one track",
+        "type": "object",
+        "required": ["schema_version", "track", "entries"],
+        "properties": {
+            "schema_version": {"const": SCHEMA_VERSION},
+            "track": {"type": "object", "required": ["id", "title", "objective"]},
+            "entries": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "required": sorted(kinds),
+                    "properties": {k: {"type": v} for k, v in sorted(kinds.items())},
+                },
+            },
+        },
+    }
+
+
+def _type(key: str) -> list[str]:
+    if key in ("tied", "on_frontier"):
+        return ["boolean", "null"]
+    if key in ("place", "band_place", "n"):
+        return ["integer", "null"]
+    numbers = ("quality", "cost", "ratio", "band", "interval_low", "interval_high", "p", *METRICS)
+    return ["number", "null"] if key in numbers else ["string", "null"]

@@ -1,0 +1,192 @@
+"""Text and numbers as the site shows them. Everything from a submission is a stranger's text.
+
+`clean` makes a stranger's text safe to look at (no control, invisible or direction-changing
+characters, bounded length); escaping for HTML and XML is the template's or `esc`'s work.
+`quantity` and its kin format numbers the same way on every page, chart, feed and card.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import html
+import math
+import unicodedata
+import urllib.parse
+
+DASH = "\N{EN DASH}"
+MINUS = "\N{MINUS SIGN}"
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+NEUTRAL = frozenset("\u200d\ufe0f")
+"""Joiner and variation selector: parts of emoji, harmless outside identifiers."""
+
+
+def clean(text: object, limit: int = 160) -> str:
+    """A stranger's text on one line, at most `limit` characters, nothing in it that hides.
+
+    Control, format (which holds the bidirectional ones), private, surrogate and unassigned
+    characters become U+FFFD; runs of white space become one space.
+    """
+    shown = " ".join(str(text).split())
+    if len(shown) > limit:
+        shown = shown[: limit - 1].rstrip() + "…"
+    return "".join("\N{REPLACEMENT CHARACTER}" if _hides(c) else c for c in shown)
+
+
+def clean_lines(text: object, limit: int = 20_000) -> str:
+    """Like `clean`, with line breaks and tabs kept."""
+    lines = str(text)[:limit].expandtabs(4).splitlines()
+    return "\n".join(
+        "".join("\N{REPLACEMENT CHARACTER}" if _hides(c) else c for c in line) for line in lines
+    )
+
+
+def _hides(char: str) -> bool:
+    if char < "\x7f":
+        return char < " "
+    return unicodedata.category(char)[0] == "C" and char not in NEUTRAL
+
+
+def esc(text: object) -> str:
+    """Escaped for HTML or XML, element content or a quoted attribute."""
+    return html.escape(str(text), quote=True)
+
+
+def safe_url(url: object) -> str | None:
+    """The address when it is absolute http(s) and holds nothing that hides, else None."""
+    text = str(url)
+    if len(text) > 2000 or any(_hides(c) or c.isspace() for c in text):
+        return None
+    try:
+        parts = urllib.parse.urlsplit(text)
+    except ValueError:
+        return None
+    return text if parts.scheme in ("http", "https") and parts.hostname else None
+
+
+# ------------------------------------------------------------------------------------ numbers
+
+
+def power(value: float, digits: int = 3) -> str:
+    """A large or small number as `1.78e18`, the form that pastes into a program."""
+    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def superscript(exponent: int) -> str:
+    """`10¹⁸`, for ticks."""
+    return "10" + str(exponent).translate(SUPERSCRIPT)
+
+
+def duration(seconds: float) -> str:
+    """A time with its unit: seconds to two decimals under ten minutes, then minutes, hours."""
+    if seconds < 600:
+        return f"{seconds:.2f} s" if seconds < 100 else f"{seconds:.1f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.2f} min"
+    if seconds < 360_000:
+        return f"{seconds / 3600:.2f} h"
+    return f"{seconds / 86400:.1f} d"
+
+
+def signed(value: float, digits: int) -> str:
+    """A number with its sign, the true minus."""
+    text = f"{abs(value):.{digits}f}"
+    zero = float(text) == 0
+    return text if zero else ("+" if value > 0 else MINUS) + text
+
+
+def probability(p: float | None) -> str:
+    """A p-value: two significant digits, powers below 1e-4, a dash where there is none."""
+    if p is None:
+        return DASH
+    if p < 1e-4:
+        return f"{p:.0e}".replace("e-0", "e-")
+    return f"{p:.2g}"
+
+
+FLOPS = ("hardware_flops", "model_flops")
+
+
+def quantity(metric: str, value: float | int | None) -> str:
+    """The value of a metric as text with its unit where it needs one."""
+    if value is None or not math.isfinite(value):
+        return DASH
+    if metric.endswith("flops") or metric in ("tokens", "parameters"):
+        return magnitude(value) if metric in ("tokens", "parameters") else power(value)
+    if metric.endswith("time_s") or metric.endswith("_s"):
+        return duration(value)
+    if metric == "mfu":
+        return f"{100 * value:.1f} %"
+    if metric == "cost_usd":
+        return money(value)
+    if metric in ("ratio", "cost_ratio") or "loss" in metric or metric == "bpb":
+        return f"{value:.4f}"
+    if float(value).is_integer():
+        return f"{value:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+    return f"{value:.4g}"
+
+
+def magnitude(value: float) -> str:
+    """`154 M`, `3.08 B`: three significant digits with a letter."""
+    for bound, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= bound:
+            return f"{value / bound:.3g} {letter}"
+    return f"{value:.3g}"
+
+
+def money(dollars: float) -> str:
+    """Dollars, cents only where they matter."""
+    if dollars < 10:
+        return f"${dollars:.2f}"
+    return f"${dollars:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+LABELS = {
+    "hardware_flops": "Hardware FLOPs",
+    "model_flops": "Model FLOPs",
+    "training_time_s": "Training time",
+    "steps": "Steps",
+    "tokens": "Tokens",
+    "cost_usd": "Cost at stated rates",
+    "chip_hours": "Chip hours",
+    "bpb": "C4-EN bits per byte",
+    "loss": "Validation loss",
+    "ratio": "Time ÷ baseline time",
+    "mfu": "Model FLOPs utilisation",
+    "parameters": "Parameters",
+    "chips": "Chips",
+    "peak_flops": "Peak FLOP/s of a chip",
+}
+
+
+def label(metric: str) -> str:
+    """The metric's name as a reader knows it."""
+    return LABELS.get(metric, metric.replace("_", " ").capitalize())
+
+
+def day(stamp: str | None) -> str:
+    """The date of an ISO 8601 stamp, `2025-06-28`; a dash where there is none."""
+    return stamp[:10] if stamp else DASH
+
+
+def long_day(stamp: str | None) -> str:
+    """The date in words, `28 June 2025`; a dash where there is none or it is not a date."""
+    try:
+        date = dt.date.fromisoformat((stamp or "")[:10])
+    except ValueError:
+        return DASH
+    return f"{date.day} {date:%B %Y}"
+
+
+def ordinal_day(stamp: str | None) -> int | None:
+    """Days since year 1, for a time axis; None where there is no date."""
+    try:
+        return dt.date.fromisoformat((stamp or "")[:10]).toordinal()
+    except ValueError:
+        return None
+
+
+def plural(count: int, noun: str, many: str | None = None) -> str:
+    """`1 run`, `3 runs`, `10 000 entries`."""
+    number = f"{count:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+    return f"{number} {noun if count == 1 else many or noun + 's'}"

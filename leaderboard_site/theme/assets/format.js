@@ -1,0 +1,55 @@
+// Numbers as the pages print them; the same rules as leaderboard_site/text.py.
+"use strict";
+(function () {
+  const DASH = "–", THIN = "\u202f";
+  const group = (n) => String(n).replace(/\B(?=(\d{3})+(?!\d))/g, THIN);
+  const power = (v, digits = 3) => v.toExponential(digits - 1).replace("e+", "e");
+  function duration(s) {
+    if (s < 600) return s < 100 ? s.toFixed(2) + " s" : s.toFixed(1) + " s";
+    if (s < 7200) return (s / 60).toFixed(2) + " min";
+    if (s < 360000) return (s / 3600).toFixed(2) + " h";
+    return (s / 86400).toFixed(1) + " d";
+  }
+  function magnitude(v) {
+    for (const [bound, letter] of [[1e12, "T"], [1e9, "B"], [1e6, "M"], [1e3, "k"]])
+      if (Math.abs(v) >= bound) return short(v / bound) + " " + letter;
+    return short(v);
+  }
+  function short(v, digits = 3) {
+    // Python's :.3g for numbers of this size.
+    return String(Number(v.toPrecision(digits)));
+  }
+  function money(v) { return v < 10 ? "$" + v.toFixed(2) : "$" + group(Math.round(v)); }
+  function quantity(metric, v) {
+    if (v === null || v === undefined || !Number.isFinite(v)) return DASH;
+    if (metric === "tokens" || metric === "parameters") return magnitude(v);
+    if (metric.endsWith("flops")) return power(v);
+    if (metric.endsWith("_s")) return duration(v);
+    if (metric === "mfu") return (100 * v).toFixed(1) + " %";
+    if (metric === "cost_usd") return money(v);
+    if (metric === "ratio" || metric.includes("loss") || metric === "bpb") return v.toFixed(4);
+    if (Number.isInteger(v)) return group(v);
+    return short(v, 4);
+  }
+  function probability(p) {
+    if (p === null || p === undefined) return DASH;
+    if (p < 1e-4) return p.toExponential(0);
+    return String(Number(p.toPrecision(2)));
+  }
+  function day(ordinal) {
+    // Python's date ordinal: day 719163 is 1970-01-01.
+    if (ordinal === null || ordinal === undefined) return DASH;
+    return new Date((ordinal - 719163) * 86400000).toISOString().slice(0, 10);
+  }
+  function make(tag, props = {}, ...children) {
+    const node = document.createElement(tag);
+    for (const [key, value] of Object.entries(props)) {
+      if (key === "class") node.className = value;
+      else if (key in node) node[key] = value;
+      else node.setAttribute(key, value);
+    }
+    node.append(...children);
+    return node;
+  }
+  Object.assign(window.speedrun, {quantity, probability, day, make, magnitude, DASH, group});
+})();

@@ -1,0 +1,98 @@
+// Loads what a page needs and nothing else: the board, the curves, the compare page, the search.
+"use strict";
+(function () {
+  const here = document.currentScript.src.replace(/[^/]*$/, "");
+  const home = new URL("../../", here).href;
+  const load = (name) => new Promise((done, fail) => {
+    const script = document.createElement("script");
+    script.src = here + name;
+    script.onload = done;
+    script.onerror = () => fail(new Error(name));
+    document.head.append(script);
+  });
+  window.speedrun = {home, here, load};
+
+  if (document.querySelector(".sr.track form.tools")) load("format.js").then(() => load("board.js"));
+  if (document.querySelector(".sr.compare"))
+    load("format.js").then(() => load("curves.js")).then(() => load("compare.js"));
+  const curves = document.querySelector(".sr .curves[data-curves]");
+  if (curves) {
+    const nav = curves.querySelector(".axes");
+    nav.hidden = false;
+    nav.addEventListener("click", (event) => {
+      const button = event.target.closest("button");
+      if (button) load("format.js").then(() => load("curves.js"))
+        .then(() => window.speedrun.entryCurves(curves, button));
+    });
+  }
+
+  // The search of the whole site. Its data are fetched when somebody starts to use it.
+  const bar = document.querySelector(".md-header__inner");
+  if (!bar) return;
+  const box = document.createElement("form");
+  box.className = "sr-search";
+  box.setAttribute("role", "search");
+  const field = document.createElement("input");
+  field.type = "search";
+  field.placeholder = "Search";
+  field.autocomplete = "off";
+  field.setAttribute("aria-label", "Search entries, rules and pages");
+  const list = document.createElement("ol");
+  list.hidden = true;
+  box.append(field, list);
+  bar.append(box);
+  let data = null;
+  const fetchData = () => data || (data = fetch(here + "search.json").then((r) => r.json()).then(flat));
+  function flat(raw) {
+    const rows = raw.pages.map(([title, url]) => [title.toLowerCase(), title, url, ""]);
+    for (const [track, entries] of Object.entries(raw.entries))
+      for (const [slug, title] of entries) {
+        const name = slug.replaceAll(".", "/");
+        rows.push([(name + " " + title).toLowerCase(), name, `entries/${track}/${slug}/`,
+          title ? `${track}: ${title}` : track]);
+      }
+    return rows;
+  }
+  field.addEventListener("focus", fetchData);
+  field.addEventListener("input", async () => {
+    const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const rows = words.length ? await fetchData() : [];
+    const hits = [];
+    for (const row of rows) {
+      if (words.every((w) => row[0].includes(w))) hits.push(row);
+      if (hits.length >= 40) break;
+    }
+    list.replaceChildren(...hits.map(([, title, url, where]) => {
+      const item = document.createElement("li");
+      const link = document.createElement("a");
+      link.href = home + url;
+      link.textContent = title;
+      if (where) {
+        const small = document.createElement("small");
+        small.textContent = where;
+        link.append(small);
+      }
+      item.append(link);
+      return item;
+    }));
+    if (words.length && !hits.length) {
+      const none = document.createElement("li");
+      none.textContent = "Nothing found";
+      list.replaceChildren(none);
+    }
+    list.hidden = !words.length;
+  });
+  box.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const first = list.querySelector("a");
+    if (first) location.href = first.href;
+  });
+  box.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") { list.hidden = true; field.focus(); }
+    if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
+    const stops = [field, ...list.querySelectorAll("a")];
+    const next = stops.indexOf(document.activeElement) + (event.key === "ArrowDown" ? 1 : -1);
+    if (stops[next]) { event.preventDefault(); stops[next].focus(); }
+  });
+  document.addEventListener("click", (event) => { if (!box.contains(event.target)) list.hidden = true; });
+})();
