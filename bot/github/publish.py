@@ -56,7 +56,8 @@ def publish(door: Door, report: Report, settings: Settings) -> Published:
         before = read_state(sticky.body) if sticky else None
         changed = _tell_change(door, issue, comments, before, report, settings, sticky)
         body = render_comment(report, settings, before)
-        url = settle(door, lambda: _upsert_sticky(door, issue, comments, body))
+        first = [comments]
+        url = settle(door, lambda: _upsert_sticky(door, issue, first, body))
         settle(door, lambda: _label(pull, report, seen.labels))
         settle(door, lambda: _ask_reviewer(pull, report, settings, seen.author, seen.reviewers))
         return Published(sticky=url, told=changed)
@@ -74,14 +75,15 @@ def _sticky(comments: list[IssueComment]) -> IssueComment | None:
     return next((c for c in comments if (c.body or "").startswith(STICKY)), None)
 
 
-def _upsert_sticky(door: Door, issue: Any, comments: list[IssueComment], body: str) -> str:
-    """Edit our comment, or write it. `comments` is what we know; a second attempt looks again.
+def _upsert_sticky(
+    door: Door, issue: Any, first: list[list[IssueComment]], body: str
+) -> str:
+    """Edit our comment, or write it. `first` holds what was listed; a second attempt looks again.
 
     Two workers may both find none and both write: whoever looks afterwards removes all but the
     oldest, so every order of events ends with one.
     """
-    known = list(comments) or ours(door, issue)
-    comments.clear()
+    known = first.pop() if first else ours(door, issue)
     if _sticky(known) is None:
         issue.create_comment(body)
         known = ours(door, issue)
@@ -119,11 +121,10 @@ def _tell_change(
     marker = f"{_TOLD}{now} {report.head_sha} -->"
     link = words.Safe(sticky.html_url)
     text = render("told.md.j2", settings, decided=now, sha=report.head_sha, link=link)
-    known = list(comments)
+    first = [comments]
 
     def upsert() -> bool:
-        mine = known or ours(door, issue)
-        known.clear()
+        mine = first.pop() if first else ours(door, issue)
         if any((c.body or "").startswith(marker) for c in mine):
             return False
         issue.create_comment(f"{marker}\n{text}")

@@ -19,6 +19,7 @@ from bot.github.running import answer_event, publish_file, record_file, verify_t
 from bot.github.settings import load_settings
 from tests.doubles.github import GitHubDouble
 from tests.doubles.github.world import Pull
+from tests.doubles.wandb import WandbDouble
 
 REPO = "example-org/speedrun"
 BOT = "github-actions[bot]"
@@ -111,7 +112,7 @@ def log(loss: float, seconds: float, salt: int = 0) -> str:
     for point in range(POINTS):
         step = STEPS * point // (POINTS - 1)
         fall = (1 - point / (POINTS - 1)) ** 2
-        value = loss + 4.0 * fall + 1e-4 * ((salt * 7 + point * 3) % 11) * (point < POINTS - 1)
+        value = loss + 4.0 * fall + 1e-4 * ((salt * 7919 + point * 31) % 97) * (point < POINTS - 1)
         elapsed = 1000.0 * seconds * point / (POINTS - 1)
         lines.append(
             f"step:{step}/{STEPS} val_loss:{value:.4f} train_time:{elapsed:.0f}ms "
@@ -170,6 +171,37 @@ def submission(
             LOSSES[n % 8] + shift, seconds + 0.2 * (n % 3), salt * 100 + n
         )
     return files
+
+
+def wandb_submission(
+    wandb: WandbDouble,
+    name: str,
+    author: str = AUTHOR,
+    *,
+    runs: int = 8,
+    seconds: float = 90.0,
+    salt: int = 0,
+    project: str = "speedrun",
+    track: str = "mini",
+) -> dict[str, str]:
+    """A submission that links runs, which the W&B double then has."""
+    links = []
+    for n in range(runs):
+        run_id = f"{name}{n}"
+        wandb.add_run(
+            "example-team",
+            project,
+            run_id,
+            history=history(LOSSES[n % 8], seconds + 0.2 * (n % 3), salt * 100 + n),
+            config={"train_steps": STEPS, "seed": n, "speedrun": {"nonce": f"{salt:04x}{n:028x}"}},
+            tags=[author],
+        )
+        link = f"https://wandb.ai/example-team/{project}/runs/{run_id}"
+        links.append({"source": "wandb", "link": link})
+    files = submission(name, author, runs=0, track=track)
+    path = f"submissions/{track}/{name}/submission.json"
+    data = json.loads(files[path]) | {"runs": links}
+    return {path: json.dumps(data, indent=2) + "\n"}
 
 
 class Competition:

@@ -9,6 +9,14 @@ import pytest
 
 from tests.bot.github.competition import Competition
 from tests.doubles.github import GitHubDouble
+from tests.doubles.wandb import WandbDouble
+
+
+@pytest.fixture(autouse=True)
+def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads the key of the person who runs it."""
+    monkeypatch.delenv("WANDB_API_KEY", raising=False)
+    monkeypatch.setenv("NETRC", "/nonexistent")
 
 
 @pytest.fixture
@@ -23,7 +31,34 @@ def github() -> Iterator[GitHubDouble]:
 def competition(
     github: GitHubDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Competition:
-    """A repository with two tracks and one record; no W&B key unless a test sets one."""
-    monkeypatch.delenv("WANDB_API_KEY", raising=False)
+    """A repository with two tracks and one record; no W&B key unless `wandb` is asked for."""
     monkeypatch.setenv("GITHUB_API_URL", github.url)
     return Competition(github, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def wandb_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WandbDouble]:
+    """One W&B for all tests of this folder: its client keeps one process for one address."""
+    pytest.importorskip("wandb", reason="needs the wandb client (extra `bot`)")
+    with WandbDouble() as server:
+        yield server
+
+
+@pytest.fixture
+def wandb(
+    wandb_server: WandbDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[WandbDouble]:
+    """The W&B double, empty, with its key in the environment and no trace in the home folder."""
+    wandb_server.world.runs.clear()
+    wandb_server.world.access.clear()
+    wandb_server.requests.clear()
+    home = tmp_path / "home"
+    home.mkdir()
+    for name in ("HOME", "WANDB_CACHE_DIR", "WANDB_DATA_DIR", "WANDB_CONFIG_DIR", "WANDB_DIR"):
+        monkeypatch.setenv(name, str(home))
+    monkeypatch.setenv("NETRC", str(home / "netrc"))
+    monkeypatch.setenv("SPEEDRUN_CACHE", "")
+    monkeypatch.setenv("WANDB_BASE_URL", wandb_server.url)
+    monkeypatch.setenv("WANDB_API_KEY", wandb_server.key)
+    yield wandb_server
+    assert wandb_server.unknown == []

@@ -125,7 +125,7 @@ class Shapes:
             "id": 1,
             "name": name,
             "color": known.get("color", "ededed"),
-            "description": known.get("description"),
+            "description": known.get("description") or "",
             "default": False,
             "url": self.url(repo, f"/labels/{urllib.parse.quote(name)}"),
         }
