@@ -154,7 +154,9 @@ class Client:
         The number of pages is bounded, so a run that counts its steps in billions ends too.
         """
         last = max(int((run.historyKeys or {}).get("lastStep", -1)), -1)
-        page = max(PAGE_STEPS, -(-(last + 1) // MAX_PAGES))
+        # Where steps are far apart a page of as many steps as hold some 1000 rows.
+        sparse = (last + 1) * PAGE_STEPS // max(int(run.historyLineCount or 0), 1)
+        page = max(PAGE_STEPS, sparse, -(-(last + 1) // MAX_PAGES))
         wanted = None if keys is None else list(keys)
         yield from run.scan_history(keys=wanted, page_size=page, use_cache=False)
 

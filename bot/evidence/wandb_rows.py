@@ -43,7 +43,8 @@ def read_rows(client: Scanner, run: Any, keys: Keys, present: frozenset[str]) ->
     if not present:
         return Rows([], [])
     if stated <= MAX_ROWS and len(present) <= MAX_KEYS:
-        return Rows(_whole(client.scan(run, None), names, stated), [])
+        last = int(run.historyKeys.get("lastStep", -1))
+        return _whole(client.scan(run, None), names, stated, last)
     counts = {key: _count(run.historyKeys["keys"][key]) for key in present & names}
     rows: list[Row] = []
     problems = []
@@ -56,7 +57,9 @@ def read_rows(client: Scanner, run: Any, keys: Keys, present: frozenset[str]) ->
     return Rows(_in_order(rows), problems)
 
 
-def _whole(scanned: Iterable[Mapping[str, Any]], names: frozenset[str], stated: int) -> list[Row]:
+def _whole(
+    scanned: Iterable[Mapping[str, Any]], names: frozenset[str], stated: int, last: int
+) -> Rows:
     """Every row once; identical repetitions are dropped, and the number must be right."""
     rows: list[Row] = []
     seen: set[int] = set()
@@ -69,10 +72,13 @@ def _whole(scanned: Iterable[Mapping[str, Any]], names: frozenset[str], stated: 
         if mark not in seen:
             seen.add(mark)
             rows.append(_reduced(row, names))
+    if stated > last + 1:
+        text = f"the history has {stated} rows for {last + 1} steps: the run was rewound"
+        return Rows(rows, [("clock-not-monotonic", f"{text}, or two runs share it")])
     if len(rows) < stated:
         text = f"W&B says that the history has {stated} rows and sent {len(rows)} different ones"
         raise NotComplete(text)
-    return rows
+    return Rows(rows, [])
 
 
 def _reduced(row: Mapping[str, Any], names: frozenset[str]) -> Row:

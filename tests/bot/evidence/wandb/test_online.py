@@ -103,7 +103,7 @@ def test_steps_counted_in_billions_do_not_make_billions_of_pages(
     rows = [row | {"_step": row["_step"] * 524288} for row in history()]
     server.add_run(*REF, history=rows, config=CONFIG)
     assert read(fetcher).loss == 3.2771
-    assert server.count("HistoryPage") <= 400
+    assert server.count("HistoryPage") == 2
 
 
 def test_the_log_is_read_where_the_history_lacks_the_keys(
@@ -135,7 +135,8 @@ def test_a_log_that_contradicts_the_history_is_found_out(
 
 def test_the_drawer_is_opened(server: WandbDouble, fetcher: WandbFetcher) -> None:
     server.add_run(*REF, history=history(1), config=CONFIG)
-    server.add_run("example-team", "nanogpt", "worse", history=history(2, final=3.31), config=CONFIG)
+    worse = history(2, final=3.31)
+    server.add_run("example-team", "nanogpt", "worse", history=worse, config=CONFIG)
     other = CONFIG | {"lr": 0.03}
     server.add_run("example-team", "nanogpt", "other", history=history(3), config=other)
     found = fetcher.unlisted({REF: read(fetcher)}, KEYS)
