@@ -1,0 +1,132 @@
+"""`speedrun demo`: the whole journey on this machine, with the commands that one would type."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from bot.paths import find_root
+
+TRACK = "tutorial"
+NAME = "my-first-run"
+EXAMPLES = (
+    ("fineweb-edu/llama_75m", "a good result"),
+    ("fineweb-edu/llama_75m_fineweb_edu", "a result with wrong numbers"),
+)
+
+
+class _Demo:
+    """Runs steps in a scratch copy of the competition and says each command before it runs."""
+
+    def __init__(self, root: Path, out: Path) -> None:
+        self.root, self.out = root, out
+        self.step = 0
+
+    def say(self, text: str) -> None:
+        self.step += 1
+        click.secho(f"\n[{self.step}] {text}", bold=True)
+
+    def run(self, *args: str, ok: Sequence[int] = (0,), quiet: bool = False) -> str:
+        """One `speedrun` command in the scratch folder; its output, which is also shown."""
+        click.secho("$ speedrun " + " ".join(args), fg="cyan")
+        env = os.environ | {"PYTHONUTF8": "1", "WANDB_MODE": "offline", "WANDB_SILENT": "true"}
+        done = subprocess.run(
+            [sys.executable, "-c", "from bot.cli import main; main(prog_name='speedrun')", *args],
+            cwd=self.out, env=env, stdout=subprocess.PIPE, text=True, check=False,
+        )
+        if not quiet:
+            click.echo(done.stdout.rstrip())
+        if done.returncode not in ok:
+            raise click.ClickException(
+                f"speedrun {args[0]} ended with {done.returncode}; the files are in {self.out}"
+            )
+        return done.stdout
+
+
+@click.command()
+@click.option("--root", type=click.Path(path_type=Path, file_okay=False, exists=True),
+              help="Repository with tracks/ [default: nearest parent folder that has it].")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=None,
+              help="Where to work [default: build/demo under the root].")
+@click.option("--seeds", default=3, show_default=True, help="Training runs.")
+def demo(root: Path | None, out: Path | None, seeds: int) -> None:
+    """Train, submit, check, see the bot's comment, build the board. CPU only, no account.
+
+    Everything happens in a scratch copy of the competition; nothing of it is sent anywhere.
+    """
+    found = root or find_root(Path.cwd())
+    if found is None:
+        raise click.UsageError("no tracks/ here or above; run it in a clone, or give --root")
+    backend = next((b for b in ("jax", "torch") if importlib.util.find_spec(b)), None)
+    if backend is None:
+        raise click.UsageError("the demo trains a model: pip install -e '.[jax]' (or '.[torch]')")
+    began = time.monotonic()
+    out = (out or found / "build" / "demo").resolve()
+    _copy(found, out)
+    journey = _Demo(found, out)
+    _examples(journey)
+    _train(journey, backend, seeds)
+    _submit(journey)
+    _board(journey)
+    took = time.monotonic() - began
+    click.secho(f"\nDone in {took:.0f} s.", bold=True, nl=False)
+    click.echo(f" The board: {out / 'site' / 'index.html'}")
+    click.echo(f"The submission: {out / 'submissions' / TRACK / NAME}")
+
+
+def _copy(root: Path, out: Path) -> None:
+    """A fresh scratch copy of tracks and submissions; refuses a folder that is not one of ours."""
+    marker = out / ".speedrun-demo"
+    if out.exists():
+        if any(out.iterdir()) and not marker.exists():
+            raise click.UsageError(f"{out} holds other files; give an empty folder with --out")
+        shutil.rmtree(out)
+    out.mkdir(parents=True)
+    marker.touch()
+    for folder in ("tracks", "submissions"):
+        shutil.copytree(root / folder, out / folder)
+
+
+def _examples(journey: _Demo) -> None:
+    journey.say("Two published results, judged as files alone: a right one and a wrong one")
+    for name, what in EXAMPLES:
+        click.echo(f"-- {what}")
+        path = f"submissions/{name}/speedrun_results.json"
+        journey.run("check", path, "--track", name.partition("/")[0], ok=(0, 1))
+
+
+def _train(journey: _Demo, backend: str, seeds: int) -> None:
+    journey.say(f"Train a tiny language model with {backend}, {seeds} seeds, W&B offline")
+    journey.run("train", "--config", "tiny", "--backend", backend, "--seeds", str(seeds),
+                "--track", TRACK, "--wandb", "offline", "--out", "runs")
+
+
+def _submit(journey: _Demo) -> None:
+    journey.say("Make a submission of the runs, check it, and read the comment it would get")
+    offline = sorted((journey.out / "runs").rglob("run-*.wandb"))
+    logs = [a for p in offline for a in ("--log", str(p.relative_to(journey.out)))]
+    journey.run("new", f"{TRACK}/{NAME}", *logs)
+    folder = f"submissions/{TRACK}/{NAME}"
+    journey.run("check", folder, "--offline")
+    journey.run("check", folder, "--offline", "--format", "markdown")
+
+
+def _board(journey: _Demo) -> None:
+    journey.say("Build the board with the new entry")
+    journey.run("site", "build", "--out", "site")
+    entries = list((journey.out / "site").rglob(f"*{NAME}*"))
+    if not (journey.out / "site" / "index.html").exists() or not entries:
+        raise click.ClickException(f"the board in {journey.out / 'site'} lacks the new entry")
+    answer = journey.run("check", f"submissions/{TRACK}/{NAME}", "--offline", "--format", "json",
+                         quiet=True)
+    verdict = json.loads(answer)["verdicts"][0]
+    click.secho(f"{TRACK}/{NAME}: {verdict['status']}", bold=True)
