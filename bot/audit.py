@@ -104,8 +104,12 @@ def difference(old: Boards, new: Boards) -> tuple[Change, ...]:
         before, after = _places(old, track), _places(new, track)
         verdicts = _verdicts(old, track), _verdicts(new, track)
         keys = sorted({*before, *after}, key=lambda k: _order(before.get(k), after.get(k), k))
+        pareto = any(
+            side.boards[track].track.objective == "pareto"
+            for side in (old, new) if track in side.boards
+        )
         for key in keys:
-            change = _change(track, key, before.get(key), after.get(key), *verdicts)
+            change = _change(track, key, before.get(key), after.get(key), *verdicts, pareto)
             if change is not None:
                 changes.append(change)
         ranked = {submission for submission, _ in keys}
@@ -134,8 +138,9 @@ def _change(
     after: Entry | None,
     old: Mapping[str, Verdict],
     new: Mapping[str, Verdict],
+    pareto: bool,
 ) -> Change | None:
-    words = [*_numbers(before, after), *_verdict_words(old.get(key[0]), new.get(key[0]))]
+    words = [*_numbers(before, after, pareto), *_verdict_words(old.get(key[0]), new.get(key[0]))]
     places = before.place if before else None, after.place if after else None
     if before is None or after is None:
         kind = "new" if before is None else "gone"
@@ -148,15 +153,15 @@ def _change(
     return Change(track, *key, kind, *places, tuple(words))
 
 
-def _numbers(before: Entry | None, after: Entry | None) -> Iterable[str]:
-    """Quality and cost that differ, in words."""
+def _numbers(before: Entry | None, after: Entry | None, pareto: bool) -> Iterable[str]:
+    """Quality and cost that differ, and the frontier, in words."""
     if before is None or after is None:
         return
     for name in ("quality", "shown_cost"):
         was, now = getattr(before, name), getattr(after, name)
         if was != now:
             yield f"{name.removeprefix('shown_')} {was:.6g} -> {now:.6g}"
-    if before.on_frontier != after.on_frontier:
+    if pareto and before.on_frontier != after.on_frontier:
         yield "joins the frontier" if after.on_frontier else "leaves the frontier"
 
 

@@ -7,6 +7,7 @@ import json
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from bot.commands.board import (
     tracks_of,
 )
 from bot.gitdata import GitError
+from bot.markdown import prose
 from bot.safetext import plain
 from bot.track import TrackError
 from bot.verdict import Status, Verdict, exit_code
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 FORMATS = click.Choice(["text", "json", "markdown"])
 SHOWN = 5
+LINE = 1000
+"""Characters of one printed line; text of strangers is cut there."""
 
 
 @click.command()
@@ -68,7 +72,8 @@ def audit(
     if form == "json":
         _print_json(now, changes, drifts)
     else:
-        _print_lines(now, changes, drifts, "- " if form == "markdown" else "  ")
+        for depth, line in _lines(now, changes, drifts):
+            click.echo(_markdown(depth, line) if form == "markdown" else _text(depth, line))
     sys.exit(_code(now, changes, drifts))
 
 
@@ -141,38 +146,46 @@ def _print_json(
     click.echo(json.dumps(data, indent=2, ensure_ascii=False))
 
 
-def _print_lines(
-    now: Boards, changes: tuple[Change, ...] | None, drifts: tuple[Drift, ...] | None, mark: str
-) -> None:
+def _text(depth: int, line: str) -> str:
+    return "  " * depth + plain(line, LINE)
+
+
+def _markdown(depth: int, line: str) -> str:
+    return ("- " if depth else "") + prose(line, LINE) + ("" if depth else "\n")
+
+
+def _lines(
+    now: Boards, changes: tuple[Change, ...] | None, drifts: tuple[Drift, ...] | None
+) -> Iterator[tuple[int, str]]:
+    """Lines to print with their depth, 0 or 1; they may hold text of strangers."""
     for name, board in now.boards.items():
         mine = [v for v in now.verdicts if v.track == name]
         if not mine:
             continue
         counts = Counter(str(v.status) for v in mine)
         said = ", ".join(f"{counts[s]} {s}" for s in Status if counts[s])
-        click.echo(f"{name}: {len(mine)} submissions ({said}), {len(board.entries)} places")
+        yield 0, f"{name}: {len(mine)} submissions ({said}), {len(board.entries)} places"
         for status in (Status.REJECTED, Status.NEEDS_RUNS, Status.UNVERIFIABLE):
-            _print_status(mine, status, mark)
+            yield from _status_lines(mine, status)
     if changes is not None:
-        click.echo(f"{len(changes)} differences" if changes else "No difference.")
-        for change in changes:
-            click.echo(f"{mark}{change.track}: {plain(describe(change))}")
+        yield 0, f"{len(changes)} differences" if changes else "No difference."
+        yield from ((1, f"{change.track}: {describe(change)}") for change in changes)
     if drifts is not None:
-        counts = Counter(d.kind for d in drifts)
-        click.echo("evidence: " + (", ".join(f"{n} {k}" for k, n in sorted(counts.items())) or
-                                   "no linked runs"))
-        for item in drifts:
-            if item.kind != "same":
-                click.echo(f"{mark}{plain(item.submission)}: {item.ref.url}: {plain(item.message)}")
+        kinds = Counter(d.kind for d in drifts)
+        said = ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items()))
+        yield 0, f"evidence: {said or 'no linked runs'}"
+        for d in drifts:
+            if d.kind != "same":
+                yield 1, f"{d.submission}: {d.ref.url}: {d.message}"
 
 
-def _print_status(verdicts: list[Verdict], status: Status, mark: str) -> None:
+def _status_lines(verdicts: list[Verdict], status: Status) -> Iterator[tuple[int, str]]:
     found = [v for v in verdicts if v.status is status]
     for verdict in found[:SHOWN]:
         rules = ", ".join(dict.fromkeys(f.rule for f in verdict.errors))
-        click.echo(f"{mark}{status}: {plain(verdict.submission)}: {rules}")
+        yield 1, f"{status}: {verdict.submission}: {rules}"
     if len(found) > SHOWN:
-        click.echo(f"{mark}{status}: and {len(found) - SHOWN} more")
+        yield 1, f"{status}: and {len(found) - SHOWN} more"
 
 
 # ---- recent -----------------------------------------------------------------------------------
@@ -201,7 +214,7 @@ def recent(
         raise click.UsageError(f"{place} holds no dated submission" + (
             f" since {since}: try more --days" if since else ""))
     for date, submission, words in shown:
-        click.echo(f"{date[:10]}  {plain(submission)}: {words}")
+        click.echo(f"{date[:10]}  {plain(submission, LINE)}: {words}")
 
 
 def _happened(found: Boards) -> list[tuple[str, str, str]]:

@@ -1,0 +1,297 @@
+"""The life of a baseline: frozen from a submission's runs, measured against, promoted, credited.
+
+A track of objective `baseline` names its baseline by `[baseline] id`, the name of a submission.
+`tracks/<track>.baselines.json` keeps every baseline that was ever frozen, oldest first, with its
+runs' costs and everybody who made it. Nothing here reads a clock; writing is `write`.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from bot.accelerators import find
+from bot.board import Board, Entry
+from bot.jsonfile import read_json
+from bot.pareto import finite
+from bot.submission import ROLES, Submission
+from bot.track import Track
+from bot.verdict import Point, Status, Verdict
+
+SCHEMA_VERSION = 1
+ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}(?:/[a-z0-9][a-z0-9_-]{0,63}){0,3}")
+
+
+class BaselineError(ValueError):
+    """A step of a baseline's life that cannot be taken. The message is one sentence."""
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Credit:
+    """One person, what they contributed, and the submissions that say so."""
+
+    github: str
+    name: str | None
+    roles: tuple[str, ...]
+    submissions: tuple[str, ...]
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Baseline:
+    """One frozen baseline. `costs` and `losses` are those of single runs; `ratio` and `interval`
+    are its progress over the baseline `after`, None for the first."""
+
+    id: str
+    submission: str
+    frozen_on: str
+    cost_metric: str
+    costs: tuple[float, ...]
+    losses: tuple[float, ...]
+    device: str | None = None
+    count: int | None = None
+    after: str | None = None
+    ratio: float | None = None
+    interval: tuple[float, float] | None = None
+    credits: tuple[Credit, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The baseline as JSON values."""
+        return dc.asdict(self)
+
+
+# ---- Measuring --------------------------------------------------------------------------------
+
+
+def due(board: Board) -> Entry | None:
+    """The entry that makes a new baseline due: the best that reaches `promote_at`, or None.
+
+    No significance is asked: a lucky run is welcome, and the community sorts out what is real.
+    """
+    return next((e for e in board.entries if e.progress and e.progress.promotes), None)
+
+
+def best(board: Board) -> Entry | None:
+    """The entry of most progress over the baseline, the baseline itself left out; None without."""
+    rest = (e for e in board.entries if e.progress and not _is(e.submission, board.track))
+    return next(rest, None)
+
+
+def fastest(board: Board) -> Mapping[str, Entry]:
+    """The least cost on each architecture (Ampere, Hopper, ...): official times are kept by it."""
+    found: dict[str, Entry] = {}
+    for entry in board.entries:
+        name = architecture(entry.verdict)
+        if name is not None and (name not in found or entry.cost < found[name].cost):
+            found[name] = entry
+    return dict(sorted(found.items()))
+
+
+def architecture(verdict: Verdict) -> str | None:
+    """The architecture that all runs of the candidate ran on; None for none, several, unknown."""
+    devices = {d for d, _ in _hardware(verdict)}
+    kinds = {k.accelerator.architecture if (k := find(d)) else None for d in devices if d}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _hardware(verdict: Verdict) -> set[tuple[str | None, int | None]]:
+    return {
+        (run.get("hardware"), run.get("gpu_count"))
+        for run in verdict.runs if run.get("arm", "candidate") == "candidate"
+    }
+
+
+def _is(submission: str, track: Track) -> bool:
+    names = (track.baseline_id, f"submissions/{track.id}/{track.baseline_id}")
+    return track.baseline_id is not None and submission in names
+
+
+# ---- Freezing ---------------------------------------------------------------------------------
+
+
+def freeze(
+    verdict: Verdict,
+    track: Track,
+    *,
+    on: str,
+    people: Iterable[Credit] = (),
+    entry: Entry | None = None,
+) -> Baseline:
+    """A baseline of the candidate's runs of `verdict`. Raises BaselineError where it has none.
+
+    `entry` is its place on the board, where it has progress over the baseline before; `on` is the
+    date, YYYY-MM-DD.
+    """
+    name = verdict.submission.removeprefix(f"submissions/{track.id}/")
+    if not ID.fullmatch(name):
+        raise BaselineError(f"{verdict.submission} is no submission of the track {track.id}")
+    if verdict.status not in (Status.VERIFIED, Status.NEEDS_REVIEW):
+        rules = ", ".join(dict.fromkeys(f.rule for f in verdict.errors))
+        raise BaselineError(f"{verdict.submission} is {verdict.status} ({rules}): fix that first")
+    if not verdict.points:
+        raise BaselineError(f"{verdict.submission} has no run to freeze")
+    point = verdict.points[0]
+    costs = _values((point.statistics or {}).get("cost"), point.cost)
+    if not costs:
+        raise BaselineError(f"{verdict.submission} has no {track.cost.metric} to measure against")
+    hardware = _hardware(verdict)
+    device, count = next(iter(hardware)) if len(hardware) == 1 else (None, None)
+    progress = entry.progress if entry and not _is(verdict.submission, track) else None
+    return Baseline(
+        id=name, submission=verdict.submission, frozen_on=on, cost_metric=track.cost.metric,
+        costs=costs, losses=_losses(point), device=device, count=count,
+        after=track.baseline_id if progress else None,
+        ratio=progress.ratio if progress else None,
+        interval=progress.interval if progress else None,
+        credits=tuple(people),
+    )
+
+
+def _values(sample: Any, alone: float | None) -> tuple[float, ...]:
+    values = (sample or {}).get("values") or ([] if alone is None else [alone])
+    return tuple(v for v in values if finite(v))
+
+
+def _losses(point: Point) -> tuple[float, ...]:
+    return _values(point.statistics, point.quality)
+
+
+# ---- Credit -----------------------------------------------------------------------------------
+
+
+def credit(
+    winner: str, submissions: Mapping[str, Submission], until: str | None = None
+) -> tuple[Credit, ...]:
+    """Everybody behind `winner`: its people, those of what it is based on, and of its re-runs.
+
+    `submissions` are those of the track by path. The chain of `based_on` is followed up to the
+    baseline `until`, whose people were credited when it was frozen. Roles are those that each
+    submission states.
+    """
+    chain: list[str] = []
+    at: str | None = winner
+    while at is not None and at in submissions and at not in chain and at != until:
+        chain.append(at)
+        at = _resolve(submissions[at], submissions)
+    again = sorted(
+        path for path, s in submissions.items()
+        if path not in chain and _resolve(s, submissions) == winner
+    )
+    found: dict[str, Credit] = {}
+    for path in (*chain, *again):
+        for person in _people(submissions[path]):
+            before = found.get(person.github.lower())
+            found[person.github.lower()] = _merged(before, person, path)
+    return tuple(found.values())
+
+
+def _resolve(submission: Submission, submissions: Mapping[str, Submission]) -> str | None:
+    """The path of what a submission is based on, whichever way it names it."""
+    named = submission.based_on
+    if not named:
+        return None
+    names = (named, f"submissions/{named}", f"submissions/{submission.track}/{named}")
+    return next((name for name in names if name in submissions), None)
+
+
+def _people(submission: Submission) -> Iterable[Credit]:
+    """Contributors; of an imported entry the authors that have a login."""
+    for person in submission.contributors:
+        yield Credit(person.github, person.name, person.roles, ())
+    authors = (submission.imported or {}).get("authors")
+    for author in authors if isinstance(authors, list) else ():
+        if isinstance(author, dict) and isinstance(author.get("github"), str):
+            yield Credit(author["github"], author.get("name"), (), ())
+
+
+def _merged(before: Credit | None, person: Credit, path: str) -> Credit:
+    roles = {*(before.roles if before else ()), *person.roles}
+    paths = (*(before.submissions if before else ()), path)
+    return Credit(
+        before.github if before else person.github,
+        (before.name if before else None) or person.name,
+        tuple(role for role in ROLES if role in roles),
+        tuple(dict.fromkeys(paths)),
+    )
+
+
+# ---- The files --------------------------------------------------------------------------------
+
+
+def history_path(root: Path, track: str) -> Path:
+    """Where the baselines of a track are kept."""
+    return root / "tracks" / f"{track}.baselines.json"
+
+
+def read_history(root: Path, track: str) -> tuple[Baseline, ...]:
+    """Every baseline frozen so far, oldest first. Raises BaselineError for a broken file."""
+    path = history_path(root, track)
+    if not path.is_file():
+        return ()
+    document = read_json(path.read_bytes(), str(path))
+    if document.problems:
+        raise BaselineError(f"{path}: {document.problems[0].message}")
+    try:
+        if document.value["schema_version"] != SCHEMA_VERSION:
+            raise BaselineError(
+                f"{path}: schema_version is {document.value['schema_version']}, "
+                f"we know {SCHEMA_VERSION}"
+            )
+        return tuple(_baseline(item) for item in document.value["baselines"])
+    except (KeyError, TypeError) as error:
+        raise BaselineError(f"{path}: not a list of baselines: {error}") from error
+
+
+def _baseline(data: Mapping[str, Any]) -> Baseline:
+    people = tuple(
+        Credit(c["github"], c["name"], tuple(c["roles"]), tuple(c["submissions"]))
+        for c in data["credits"]
+    )
+    lists = {key: tuple(data[key]) for key in ("costs", "losses")}
+    interval = None if data["interval"] is None else tuple(data["interval"])
+    return Baseline(**{**data, **lists, "interval": interval, "credits": people})
+
+
+def write(root: Path, track: Track, baseline: Baseline) -> tuple[Path, Path]:
+    """Append to the track's history and name the baseline in its file; returns both paths.
+
+    Raises BaselineError where it is frozen already, or the track file would not come out right.
+    """
+    history = read_history(root, track.id)
+    if history and history[-1].id == baseline.id:
+        raise BaselineError(
+            f"{baseline.id} is the baseline of {track.id} since {history[-1].frozen_on}"
+        )
+    track_path = root / "tracks" / f"{track.id}.toml"
+    text = with_baseline(track_path.read_text(encoding="utf-8"), baseline.id, str(track_path))
+    path = history_path(root, track.id)
+    data = {
+        "schema_version": SCHEMA_VERSION, "track": track.id,
+        "baselines": [item.to_json() for item in (*history, baseline)],
+    }
+    path.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    track_path.write_text(text, encoding="utf-8")
+    return path, track_path
+
+
+def with_baseline(text: str, name: str, path: str) -> str:
+    """The text of a track file with `[baseline] id = name`, all else as it was."""
+    line = f'id = "{name}"'
+    header = re.search(r"^\[baseline\][^\n]*\n", text, re.MULTILINE)
+    if header is None:
+        changed = text.rstrip("\n") + f"\n\n[baseline]\n{line}\n"
+    else:
+        rest = text[header.end() :]
+        end = re.search(r"^\[", rest, re.MULTILINE)
+        table, after = (rest, "") if end is None else (rest[: end.start()], rest[end.start() :])
+        table, count = re.subn(r"^id\s*=[^\n]*$", line, table, count=1, flags=re.MULTILINE)
+        changed = text[: header.end()] + (table if count else f"{line}\n{table}") + after
+    before = tomllib.loads(text)
+    wanted = {**before, "baseline": {**before.get("baseline", {}), "id": name}}
+    if tomllib.loads(changed) != wanted:
+        raise BaselineError(f"{path}: write {line} under [baseline] by hand")
+    return changed

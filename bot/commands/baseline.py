@@ -1,0 +1,269 @@
+"""`speedrun baseline`: where a track's baseline stands, freeze one, promote the next."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bot.baseline import (
+    Baseline,
+    BaselineError,
+    Credit,
+    best,
+    credit,
+    due,
+    fastest,
+    freeze,
+    read_history,
+    write,
+)
+from bot.board import Board, Entry
+from bot.commands.board import ROOT, SNAPSHOTS, boards, root_of, snapshots_of, track_of, tracks_of
+from bot.reading import ReadError, parse_submission, read_path
+from bot.repository import submission_folders
+from bot.safetext import plain
+from bot.submission import Submission
+from bot.track import Track
+from bot.verdict import Verdict
+
+DATE = click.option("--date", "on", metavar="YYYY-MM-DD", help="Date to write [default: today].")
+LINE = 1000
+"""Characters of one printed line; text of strangers is cut there."""
+DRY_RUN = click.option("--dry-run", is_flag=True, help="Show it and write nothing.")
+
+
+@click.group()
+def baseline() -> None:
+    """The baseline of a track: what progress is measured against, and who made it."""
+
+
+@baseline.command()
+@click.argument("track_id", metavar="TRACK")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+@SNAPSHOTS
+@ROOT
+def status(track_id: str, form: str, snapshots: str | None, root: Path | None) -> None:
+    """Show the baseline, the progress over it, and whether a new one is due."""
+    place = root_of(root)
+    track = track_of(place, track_id)
+    board, _ = _board(place, track, snapshots)
+    history = _history(place, track)
+    if form == "json":
+        click.echo(json.dumps(_status(board, history), indent=2, ensure_ascii=False))
+        return
+    for line in _lines(board, history):
+        click.echo(plain(line, LINE))
+
+
+@baseline.command("freeze")
+@click.argument("track_id", metavar="TRACK")
+@click.argument("submission", metavar="SUBMISSION")
+@DATE
+@DRY_RUN
+@SNAPSHOTS
+@ROOT
+def freeze_(
+    track_id: str, submission: str, on: str | None, dry_run: bool, snapshots: str | None,
+    root: Path | None,
+) -> None:
+    """Make the runs of SUBMISSION the baseline of TRACK, whatever its progress."""
+    place = root_of(root)
+    track = track_of(place, track_id)
+    board, verdicts = _board(place, track, snapshots)
+    _cut(place, board, _verdict(verdicts, track, submission), on, dry_run)
+
+
+@baseline.command()
+@click.argument("track_id", metavar="TRACK")
+@click.argument("submission", metavar="[SUBMISSION]", required=False)
+@DATE
+@DRY_RUN
+@SNAPSHOTS
+@ROOT
+def promote(
+    track_id: str, submission: str | None, on: str | None, dry_run: bool, snapshots: str | None,
+    root: Path | None,
+) -> None:
+    """Make the entry that reached the track's threshold the new baseline, and credit everyone.
+
+    Without SUBMISSION the one of most progress is taken. An entry below the threshold is refused;
+    `freeze` takes any.
+    """
+    place = root_of(root)
+    track = track_of(place, track_id)
+    if track.promote_at is None:
+        raise click.UsageError(f"{track.id} states no promote_at under [baseline]: use freeze")
+    board, verdicts = _board(place, track, snapshots)
+    entry = due(board)
+    if submission is not None:
+        verdict = _verdict(verdicts, track, submission)
+        entry = next((e for e in board.entries if e.verdict is verdict), None)
+    if entry is None or entry.progress is None or not entry.progress.promotes:
+        raise click.ClickException(_not_due(board, entry))
+    _cut(place, board, entry.verdict, on, dry_run)
+
+
+# ---- Reading ----------------------------------------------------------------------------------
+
+
+def _board(
+    root: Path, track: Track, snapshots: str | None
+) -> tuple[Board, tuple[Verdict, ...]]:
+    with snapshots_of(root, snapshots) as kept:
+        found = boards(root, kept, only=track.id)
+    return found.boards[track.id], found.verdicts
+
+
+def _history(root: Path, track: Track) -> tuple[Baseline, ...]:
+    try:
+        return read_history(root, track.id)
+    except BaselineError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _verdict(verdicts: tuple[Verdict, ...], track: Track, name: str) -> Verdict:
+    """The verdict on the submission of that name or path. Raises UsageError."""
+    wanted = name.rstrip("/")
+    names = (wanted, f"submissions/{wanted}", f"submissions/{track.id}/{wanted}")
+    found = next((v for v in verdicts if v.submission in names), None)
+    if found is None:
+        raise click.UsageError(f"{track.id} has no submission {name}")
+    return found
+
+
+def _submissions(root: Path, track: Track) -> dict[str, Submission]:
+    """The submissions of a track by path."""
+    tracks = tracks_of(root)
+    found = {}
+    for path, name in submission_folders(root, tracks):
+        if name != track.id:
+            continue
+        try:
+            parsed = parse_submission(read_path(path, root), tracks, name)
+        except ReadError as error:
+            click.echo(f"left out of the credit: {error}", err=True)
+            continue
+        found[parsed.submission.path] = parsed.submission
+    return found
+
+
+# ---- Cutting a baseline -----------------------------------------------------------------------
+
+
+def _cut(root: Path, board: Board, verdict: Verdict, on: str | None, dry_run: bool) -> None:
+    track = board.track
+    entry = next((e for e in board.entries if e.verdict is verdict), None)
+    before = track.baseline_id
+    until = f"submissions/{track.id}/{before}" if before else None
+    people = credit(verdict.submission, _submissions(root, track), until)
+    try:
+        made = freeze(verdict, track, on=_date(on), people=people, entry=entry)
+        paths = () if dry_run else write(root, track, made)
+    except (BaselineError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(plain(f"baseline of {track.id}: {_described(made, track)}", LINE))
+    if made.ratio is not None and made.after is not None:
+        click.echo(f"  {_ratio(made.ratio, made.interval)} of {plain(made.after, LINE)}")
+    for person in made.credits:
+        click.echo(plain(f"  {_credited(person)}", LINE))
+    click.echo("nothing written (--dry-run)" if dry_run else
+               f"written: {', '.join(path.name for path in paths)}; commit both")
+
+
+def _date(on: str | None) -> str:
+    if on is None:
+        return dt.datetime.now(dt.UTC).strftime("%Y-%m-%d")
+    try:
+        return dt.date.fromisoformat(on).isoformat()
+    except ValueError as error:
+        raise click.UsageError(f"--date {on}: write YYYY-MM-DD") from error
+
+
+def _not_due(board: Board, entry: Entry | None) -> str:
+    entry = entry or best(board)
+    at = board.track.promote_at
+    if entry is None or entry.progress is None:
+        return f"no entry of {board.track.id} has a baseline arm to measure its progress by"
+    return (
+        f"{entry.submission} is at {entry.progress.ratio:.4g} times the baseline, a new one is due "
+        f"at {at:g}: use freeze to take it all the same"
+    )
+
+
+# ---- Words ------------------------------------------------------------------------------------
+
+
+def _lines(board: Board, history: tuple[Baseline, ...]) -> list[str]:
+    track = board.track
+    if not track.baseline_id:
+        return [
+            f"{track.id}: no baseline is frozen yet",
+            f"  make one: speedrun baseline freeze {track.id} SUBMISSION",
+        ]
+    frozen = next((b for b in reversed(history) if b.id == track.baseline_id), None)
+    lines = [f"{track.id}: baseline {track.baseline_id}"]
+    if frozen is not None:
+        lines = [f"{track.id}: baseline {_described(frozen, track)}"]
+        lines += [f"  {_credited(person)}" for person in frozen.credits]
+    if track.promote_at is not None:
+        lines.append(f"  a new baseline is due at {_ratio(track.promote_at, None)}")
+    top = best(board)
+    if top is None or top.progress is None:
+        lines.append("  no entry with a baseline arm yet")
+    else:
+        lines.append(
+            f"  best so far: {top.submission}, {_ratio(top.progress.ratio, top.progress.interval)}"
+        )
+    ready = due(board)
+    if ready is not None:
+        lines.append(f"  due now: speedrun baseline promote {track.id} {ready.submission}")
+    for name, entry in fastest(board).items():
+        lines.append(
+            f"  fastest on {name}: {entry.cost:.6g} {track.cost.unit}, {entry.submission}"
+        )
+    return lines
+
+
+def _described(made: Baseline, track: Track) -> str:
+    mean = sum(made.costs) / len(made.costs)
+    where = f" on {made.count or '?'}x {made.device}" if made.device else ""
+    runs = "1 run" if len(made.costs) == 1 else f"{len(made.costs)} runs"
+    return f"{made.id}, {mean:.6g} {track.cost.unit} ({runs}){where}, frozen {made.frozen_on}"
+
+
+def _ratio(ratio: float, interval: tuple[float, float] | None) -> str:
+    change = abs(1 - ratio) * 100
+    side = "less" if ratio < 1 else "more"
+    bounds = f" [{interval[0]:.4g}, {interval[1]:.4g}]" if interval else ""
+    return f"{ratio:.4g} times the cost{bounds} ({change:.3g} % {side})"
+
+
+def _credited(person: Credit) -> str:
+    shown = f"@{person.github}" + (f" ({person.name})" if person.name else "")
+    return f"{shown}: {', '.join(person.roles) or 'contributed'}"
+
+
+def _status(board: Board, history: tuple[Baseline, ...]) -> dict[str, Any]:
+    top, ready = best(board), due(board)
+    return {
+        "schema_version": 1,
+        "track": board.track.id,
+        "baseline": board.track.baseline_id,
+        "promote_at": board.track.promote_at,
+        "history": [item.to_json() for item in history],
+        "entries": [
+            {
+                "submission": e.submission, "place": e.place, "cost": e.cost,
+                "ratio": e.progress.ratio if e.progress else None,
+                "interval": e.progress.interval if e.progress else None,
+            }
+            for e in board.entries
+        ],
+        "best": top.submission if top else None,
+        "due": ready.submission if ready else None,
+        "fastest": {name: entry.submission for name, entry in fastest(board).items()},
+    }

@@ -1,0 +1,135 @@
+"""The life of a baseline on a small competition: freeze, measure, promote, credit."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from bot.baseline import read_history
+from bot.commands.baseline import baseline
+from bot.track import load_track
+from tests.bot.competition import BASELINE, put, submission
+
+OLD = [(3.270, 600.0), (3.271, 601.0), (3.272, 602.0)]
+
+
+@pytest.fixture
+def root(tmp_path):
+    put(tmp_path, "tracks/one.toml", BASELINE)
+    submission(tmp_path, "one", "b1", OLD)
+    return tmp_path
+
+
+def run(root, *arguments):
+    return CliRunner().invoke(baseline, [*arguments, "--root", str(root)])
+
+
+def freeze(root, name="b1"):
+    answer = run(root, "freeze", "one", name, "--date", "2026-01-02")
+    assert answer.exit_code == 0, answer.output
+    return answer.output
+
+
+def candidate(root, name, seconds, device=None, **fields):
+    """A submission with its own run of the baseline on the same machine."""
+    mine = [(3.27, seconds), (3.275, seconds + 1), (3.273, seconds + 2)]
+    theirs = [(3.27, 700.0), (3.271, 701.0), (3.272, 702.0)]
+    submission(root, "one", name, mine, theirs, based_on="b1", **fields)
+
+
+def test_no_baseline_yet_says_how_to_make_one(root):
+    answer = run(root, "status", "one")
+    assert answer.exit_code == 0
+    assert "speedrun baseline freeze one SUBMISSION" in answer.output
+
+
+def test_freezing_writes_the_history_and_the_track(root):
+    output = freeze(root)
+    assert "b1, 601 s (3 runs) on 1x NVIDIA A100-SXM4-80GB, frozen 2026-01-02" in output
+    assert "@example-user: idea, runs" in output
+    assert load_track(root / "tracks/one.toml").baseline_id == "b1"
+    (made,) = read_history(root, "one")
+    assert made.costs == (600.0, 601.0, 602.0)
+    assert made.losses == (3.27, 3.271, 3.272)
+    assert (made.after, made.ratio) == (None, None)
+
+
+def test_progress_is_a_ratio_on_the_submitters_machine(root):
+    """Its 640 s against 701 s of the baseline there, though the frozen baseline took 601 s."""
+    freeze(root)
+    candidate(root, "faster", 640.0)
+    lines = run(root, "status", "one").output.splitlines()
+    assert any("best so far: submissions/one/faster, 0.9144 times" in line for line in lines)
+    assert any("fastest on Ampere: 601 s, submissions/one/b1" in line for line in lines)
+    assert not any("due now" in line for line in lines)
+
+
+def test_below_the_threshold_promotion_is_refused(root):
+    freeze(root)
+    candidate(root, "faster", 640.0)
+    answer = run(root, "promote", "one")
+    assert answer.exit_code == 1
+    assert "is at 0.9144 times the baseline, a new one is due at 0.9" in answer.output
+    assert load_track(root / "tracks/one.toml").baseline_id == "b1"
+
+
+def test_a_tenth_less_makes_a_new_baseline_and_credits_everyone(root):
+    freeze(root)
+    candidate(root, "idea", 660.0, contributors=[{"github": "thinker", "roles": ["idea"]}])
+    candidate(root, "faster", 620.0, contributors=[{"github": "coder", "roles": ["code"]}])
+    path = root / "submissions/one/faster/submission.json"
+    data = json.loads(path.read_text()) | {"based_on": "idea"}
+    path.write_text(json.dumps(data))
+    assert "due now: speedrun baseline promote one submissions/one/faster" in (
+        run(root, "status", "one").output
+    )
+    answer = run(root, "promote", "one", "--date", "2026-02-03")
+    assert answer.exit_code == 0, answer.output
+    made = read_history(root, "one")[-1]
+    assert (made.id, made.after, made.frozen_on) == ("faster", "b1", "2026-02-03")
+    assert made.ratio == pytest.approx(621 / 701)
+    assert {c.github: c.roles for c in made.credits} == {"coder": ("code",), "thinker": ("idea",)}
+    assert load_track(root / "tracks/one.toml").baseline_id == "faster"
+
+
+def test_a_dry_run_writes_nothing(root):
+    answer = run(root, "freeze", "one", "b1", "--dry-run")
+    assert "nothing written" in answer.output
+    assert read_history(root, "one") == ()
+    assert load_track(root / "tracks/one.toml").baseline_id is None
+
+
+def test_a_lucky_run_is_welcome(root):
+    """One run on each side: no interval, and it counts."""
+    freeze(root)
+    submission(root, "one", "lucky", [(3.279, 500.0)], [(3.27, 600.0)], based_on="b1")
+    data = json.loads(run(root, "status", "one", "--format", "json").output)
+    lucky = next(e for e in data["entries"] if e["submission"].endswith("lucky"))
+    assert lucky["ratio"] == pytest.approx(5 / 6)
+    assert lucky["interval"] is None
+    assert data["due"] == "submissions/one/lucky"
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["status", "none"], "there is no track none: known are one"),
+        (["freeze", "one", "missing"], "one has no submission missing"),
+        (["freeze", "one", "b1", "--date", "tomorrow"], "--date tomorrow: write YYYY-MM-DD"),
+        (["promote", "one"], "no entry of one has a baseline arm"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(root, arguments, words):
+    answer = run(root, *arguments)
+    assert answer.exit_code in (1, 2)
+    assert words in answer.output
+    assert "Traceback" not in answer.output
+
+
+def test_a_rejected_submission_is_not_frozen(root):
+    path = root / "submissions/one/b1/submission.json"
+    path.write_text(path.read_text().replace('"title"', '"titel"'))
+    answer = run(root, "freeze", "one", "b1")
+    assert answer.exit_code == 1
+    assert "is rejected" in answer.output
+    assert "schema" in answer.output

@@ -1,0 +1,87 @@
+"""A small competition on disk: tracks, submissions with logs, optionally under git."""
+
+import json
+import subprocess
+
+TARGET = """\
+schema_version = 1
+id = "fast"
+title = "Time to 3.28"
+objective = "target"
+
+[quality]
+metric = "loss"
+goal = "min"
+target = 3.28
+
+[cost]
+metric = "training_time_s"
+unit = "s"
+goal = "min"
+
+[significance]
+test = "none"
+
+[hardware]
+accelerator = "any"
+
+[evidence]
+accepts = ["log", "wandb"]
+"""
+BASELINE = TARGET.replace('id = "fast"', 'id = "one"').replace(
+    'objective = "target"', 'objective = "baseline"'
+) + "\n[baseline]\n# a tenth less\npromote_at = 0.9\n"
+
+
+def log(loss, seconds, device="NVIDIA A100-SXM4-80GB", seed=1):
+    """The text of one training log that ends with `loss` after `seconds`."""
+    lines = [f"Running PyTorch 2.10.0 compiled for CUDA 12.6 on {device} with world_size 1"]
+    for step in (0, 500, 1000):
+        value = loss + (1000 - step) * 0.005 + (1000 - step) * seed * 1e-6
+        lines.append(
+            f"step:{step}/1000 val_loss:{value:.5f} train_time:{seconds * step / 1000:.3f}s "
+            f"step_avg:{seconds:.2f}ms"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def put(root, path, text):
+    """Write one file below `root`, with its folders."""
+    target = root / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text)
+
+
+def submission(root, track, name, candidate, baseline=(), **fields):
+    """Add a submission; `candidate` and `baseline` are lists of (loss, seconds)."""
+    folder = f"submissions/{track}/{name}"
+    runs = []
+    seed = sum(name.encode())
+    for arm, results in (("candidate", candidate), ("baseline", baseline)):
+        for index, (loss, seconds) in enumerate(results):
+            seed += 1
+            put(root, f"{folder}/logs/{arm}{index}.log", log(loss, seconds, seed=seed))
+            runs.append({"source": "log", "path": f"logs/{arm}{index}.log", "arm": arm})
+    data = {
+        "schema_version": 1, "track": track, "title": name,
+        "contributors": [{"github": "example-user", "roles": ["idea", "runs"]}], "runs": runs,
+    } | fields
+    put(root, f"{folder}/submission.json", json.dumps(data, indent=2))
+
+
+def git(root, *arguments):
+    """Run git in `root`, as nobody in particular."""
+    who = ["-c", "user.name=example", "-c", "user.email=example@users.noreply.github.com"]
+    done = subprocess.run(
+        ["git", *who, *arguments], cwd=root, check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+def commit(root, message="state"):
+    """Put the folder under git, or commit its changes; returns the commit."""
+    if not (root / ".git").is_dir():
+        git(root, "init", "-q", "-b", "main")
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", message)
+    return git(root, "rev-parse", "HEAD")
