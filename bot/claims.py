@@ -80,7 +80,7 @@ def _compare(claim: Claim, sample: Sample, s: Summary, key: str | None) -> Itera
     n = len(sample.values)
     if claim.n is not None and claim.n != n:
         out = f" ({len(s.excluded)} more do not count)" if s.excluded else ""
-        message = f"n of {claim.metric} is reported as {claim.n}, the runs are {n}{out}"
+        message = f"the n of {claim.metric} is reported as {claim.n}, the runs are {n}{out}"
         yield Wrong(message, claim.n, n, f"{claim.pointer}/n")
     if m is None:
         return
@@ -151,10 +151,10 @@ def _wrong_p(claim: Claim, s: Summary) -> Iterator[Wrong]:
         return
     pointer = f"{claim.pointer}/p"
     if not known:
-        yield Wrong(f"p is reported as {p:.3g}, one run gives none", p, None, pointer)
+        yield Wrong(f"the p is reported as {p:.3g}, one run gives none", p, None, pointer)
         return
     cause = next((f" (it is {name})" for name, v in _other_ps(s) if _same_p(p, v, 0.0)), "")
-    message = f"p is reported as {p:.3g}, the runs give {known[0]:.6g}{cause}"
+    message = f"the p is reported as {p:.3g}, the runs give {known[0]:.6g}{cause}"
     yield Wrong(message, p, known[0], pointer)
 
 

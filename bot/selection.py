@@ -17,6 +17,8 @@ from bot.track import Track
 LOSS_METRICS = ("loss", "val_loss")
 TIME_METRICS = ("training_time_s", "time_s")
 STEP_METRICS = ("steps", "step")
+# Beyond these nothing is a measurement, and squares overflow.
+_LARGEST, _SMALLEST = 1e40, 1e-40
 _ENDED_BADLY = ("crashed", "failed", "killed", "running")
 
 
@@ -160,6 +162,8 @@ def _unusable(
     by_loss = loss_key is not None or track.quality.metric in LOSS_METRICS
     if by_loss and not run.validation:
         return "it has no finite validation loss"
+    if by_loss and not all(_sane(v.loss) for v in run.validation):
+        return "a validation loss of it is not a finite number"
     if step is not None and by_loss:
         return None if run.at_step(step) else f"no validation at step {step}"
     if original.state in _ENDED_BADLY and run.finished is not True:
@@ -195,11 +199,15 @@ def _values(run: Run, track: Track, step: int | None, by_loss: bool) -> Kept | N
             return None
     metric = track.quality.metric
     quality = point.loss if by_loss and point is not None else _metric(run, metric, track, step)
-    if quality is None or not math.isfinite(quality):
+    if quality is None or not _sane(quality):
         return None
-    time = point.time_s if point is not None else None
+    time = point.time_s if point is not None and _sane(point.time_s) else None
     time = _metric(run, "training_time_s", track) if time is None else time
     return Kept(run, quality, _cost(run, point, track, time), time)
+
+
+def _sane(value: float | None) -> bool:
+    return value is not None and (value == 0.0 or _SMALLEST < abs(value) < _LARGEST)
 
 
 def _cost(run: Run, point: Validation | None, track: Track, time: float | None) -> float | None:
@@ -215,12 +223,13 @@ def _metric(run: Run, name: str, track: Track, step: int | None = None) -> float
     """A final value of the run by our formulas, or its value at `step`."""
     if step is not None:
         history = dict(run.history.get(name) or run.history.get(f"val_{name}", ()))
-        return history.get(step)
+        found = history.get(step)
+        return found if _sane(found) else None
     from bot.metrics import of_run
 
     value = run.metrics.get(name)
     value = of_run(run, track).get(name) if value is None else value
-    return float(value) if value is not None and math.isfinite(value) else None
+    return float(value) if value is not None and _sane(value) else None
 
 
 def _hint(kept: Sequence[Kept], runs: Sequence[Run], step: int | None) -> str | None:

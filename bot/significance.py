@@ -19,6 +19,8 @@ MIXTURE_VARIANCE = 1.0
 _MAX_RUNS = 10_000_000
 # Float noise of a difference of two losses must not decide a bound that is met exactly.
 _SLACK = 1e-9
+# Half an interval of a log ratio beyond which it says nothing and is left out.
+_WIDEST = 100.0
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -70,9 +72,9 @@ def normal_tail(z: float) -> float:
 
 def t_statistic(gain: Moments) -> float | None:
     """Mean gain in standard errors; None for one run or a sample without spread."""
-    if gain.sd is None or gain.sd == 0.0:
-        return None
-    return gain.mean / (gain.sd / math.sqrt(gain.n))
+    error = 0.0 if gain.sd is None else gain.sd / math.sqrt(gain.n)
+    # A spread that rounds away against the mean is none.
+    return gain.mean / error if error > abs(gain.mean) * 1e-300 else None
 
 
 def t_p(gain: Moments) -> float | None:
@@ -272,7 +274,9 @@ def paired(a: Sequence[float], b: Sequence[float], goal: str = "min") -> Compari
     statistic = t_statistic(gain)
     if bounds is None or statistic is None:
         return Comparison("paired", difference, None, None, None, ratio, None)
-    limits = math.exp(bounds[0]), math.exp(bounds[1])
+    limits = None
+    if bounds[1] - bounds[0] < 2 * _WIDEST:
+        limits = math.exp(bounds[0]), math.exp(bounds[1])
     return Comparison("paired", difference, -statistic, gain.n - 1, t_p(gain), ratio, limits)
 
 
@@ -283,7 +287,8 @@ def _two_sample(
     variance = vx + vy
     if variance <= 0.0:
         return None
-    df = variance**2 / (vx**2 / (nx - 1) + vy**2 / (ny - 1))
+    x, y = vx / variance, vy / variance
+    df = 1 / (x**2 / (nx - 1) + y**2 / (ny - 1))
     return difference / math.sqrt(variance), df
 
 
@@ -294,4 +299,6 @@ def _log_interval(
     if test is None:
         return None
     half = t_quantile(0.975, test[1]) * math.sqrt(vx + vy)
+    if half > _WIDEST:
+        return None
     return ratio * math.exp(-half), ratio * math.exp(half)

@@ -75,6 +75,17 @@ class Baseline:
     passes: bool | None
     """Whether the improvement is proved at the track's alpha; None where it cannot be tested."""
     excluded: tuple[Excluded, ...]
+    promote_at: float | None = None
+    """The ratio at which the track makes a new baseline."""
+
+    @property
+    def promotes(self) -> bool | None:
+        """Whether the ratio makes a new baseline due; None where the track has no threshold."""
+        ratio = self.comparison.ratio if self.comparison else None
+        if ratio is None or self.promote_at is None:
+            return None
+        # A threshold above 1 belongs to a cost of which more is better.
+        return ratio <= self.promote_at if self.promote_at <= 1 else ratio >= self.promote_at
 
     def to_json(self) -> dict[str, Any]:
         """The comparison flat, with the arm's own numbers."""
@@ -94,6 +105,8 @@ class Baseline:
             "ratio_interval": list(c.ratio_interval) if c and c.ratio_interval else None,
             "pairwise": dc.asdict(self.pairwise) if self.pairwise else None,
             "passes": self.passes,
+            "promote_at": self.promote_at,
+            "promotes": self.promotes,
             "excluded": [e.to_json() for e in self.excluded],
         }
 
@@ -337,7 +350,8 @@ def _compare(
         passes = pairwise.passes
     elif comparison is not None and comparison.p is not None:
         passes = comparison.p < track.significance.alpha
-    return Baseline(quality, theirs, comparison, pairwise, passes, other.excluded)
+    due = track.promote_at
+    return Baseline(quality, theirs, comparison, pairwise, passes, other.excluded, due)
 
 
 def _shared_end(runs: Sequence[Run]) -> int | None:

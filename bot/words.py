@@ -106,6 +106,9 @@ def _baseline(s: Summary, b: Baseline) -> Iterator[str]:
         p = "" if c.p is None else f", {'less' if s.goal == 'min' else 'more'} with p = {_p(c.p)}"
         way = "paired" if c.method == "paired" else f"against {n} of the baseline"
         yield f"{s.cost_metric} is {c.ratio:.4f}{span} of the baseline's, {way}{p}."
+    if b.promotes is not None:
+        word = "is due" if b.promotes else "is not due yet"
+        yield f"A new baseline is made at {b.promote_at:g} of the old: it {word}."
     if b.pairwise is not None:
         w = b.pairwise
         word = "significant" if w.passes else "not significant"

@@ -280,6 +280,24 @@ def test_the_order_of_the_runs_plays_no_part(losses: list[float], shuffle: Any) 
     assert one.moments.mean == two.moments.mean
 
 
+@given(
+    st.lists(st.tuples(st.floats(), st.floats() | st.none()), max_size=6),
+    st.lists(st.tuples(st.floats(), st.floats() | st.none()), max_size=4),
+    st.sampled_from(sorted(TRACKS)),
+)
+def test_no_numbers_raise_and_none_that_is_not_finite_comes_out(
+    ours: list[tuple[float, float | None]], theirs: list[tuple[float, float | None]], name: str
+) -> None:
+    arms = [
+        [run(loss, time, i, file=file) for i, (loss, time) in enumerate(values)]
+        for file, values in (("a.log", ours), ("b.log", theirs))
+    ]
+    summary = summarise(arms[0], TRACKS[name], baseline=arms[1])
+    json.dumps(summary.to_json(), allow_nan=False)
+    assert all(sentences(summary))
+    assert summary.n + len(summary.excluded) == len(ours)
+
+
 # ---- Baselines ---------------------------------------------------------------------------------
 
 
@@ -287,7 +305,14 @@ def test_one_lucky_run_against_the_baseline_has_a_ratio() -> None:
     summary = summarise([run(3.27, 90.0)], SINGLE, baseline=[run(3.27, 100.0, file="b.log")])
     got = summary.to_json()["baseline"]
     assert (got["ratio"], got["ratio_interval"], got["p"]) == (0.9, None, None)
+    assert got["promotes"] is True and "it is due." in " ".join(sentences(summary))
     assert summary.passes
+
+
+def test_a_gain_short_of_the_threshold_makes_no_new_baseline() -> None:
+    summary = summarise([run(3.27, 91.0)], SINGLE, baseline=[run(3.27, 100.0, file="b.log")])
+    assert summary.to_json()["baseline"]["promotes"] is False
+    assert "it is not due yet." in " ".join(sentences(summary))
 
 
 def test_interleaved_runs_are_compared_in_pairs() -> None:

@@ -208,14 +208,14 @@ def test_a_count_that_the_runs_do_not_have() -> None:
     short = dc.replace(item.runs[4], finished=False, total_steps=200)
     item = dc.replace(item, runs=(*item.runs[:4], short))
     messages = wrong(loss_claim(value=sum(GOOD[:4]) / 4, n=5), item)
-    assert messages == ["n of loss is reported as 5, the runs are 4 (1 more do not count)"]
+    assert messages == ["the n of loss is reported as 5, the runs are 4 (1 more do not count)"]
 
 
 def test_statistics_of_one_run_do_not_exist() -> None:
     messages = wrong(loss_claim(value=3.277, sd=0.001, p=0.001), evidence([3.277]))
     assert messages == [
         "an sd of loss is reported, one run has none",
-        "p is reported as 0.001, one run gives none",
+        "the p is reported as 0.001, one run gives none",
     ]
 
 
