@@ -51,6 +51,9 @@ class _FromEnvironment:
     """Stands for a fetcher with the key of the environment, made when a link needs it."""
 
 
+_RUN_FILES = (".log", ".txt", ".wandb")
+"""Endings of the files that are read where a whole folder is named."""
+
 ENVIRONMENT = _FromEnvironment()
 """Give it to `gather` as `online`: W&B with WANDB_API_KEY, imported only where a link needs it."""
 
@@ -166,14 +169,22 @@ def _from_snapshot(spec: RunSpec, ref: RunRef, snapshots: Snapshots | None) -> R
 
 
 def _from_folder(spec: RunSpec, folder: Folder, track: Track) -> RunEvidence:
-    """The runs of a file that lies in the submission's folder."""
+    """The runs of a file, or of the files below a folder, that lies beside submission.json."""
     name = str(PurePosixPath(spec.target))
-    data = folder.files.get(name)
-    if data is None:
-        why = folder.skipped.get(name, "it is not in the submission's folder")
-        message = f'the file "{spec.target[:200]}" was not read: {why}'
-        return _problem(spec, "schema", message, "name a file that lies beside submission.json")
-    shown = folder.full(name)
+    if name in folder.files:
+        return _from_file(spec, name, folder, track)
+    below = [n for n in sorted(folder.files) if n.startswith(f"{name}/") or name == "."]
+    found = [_from_file(spec, n, folder, track) for n in below if n.lower().endswith(_RUN_FILES)]
+    if found:
+        runs = tuple(run for item in found for run in item.runs)
+        return RunEvidence(spec, runs, tuple(f for item in found for f in item.problems))
+    why = folder.skipped.get(name, "it is not in the submission's folder")
+    message = f'the file "{spec.target[:200]}" was not read: {why}'
+    return _problem(spec, "schema", message, "name a file that lies beside submission.json")
+
+
+def _from_file(spec: RunSpec, name: str, folder: Folder, track: Track) -> RunEvidence:
+    data, shown = folder.files[name], folder.full(name)
     if name.lower().endswith(".wandb"):
         return _offline(spec, data, shown, track)
     if spec.source == "results":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses as dc
 import importlib
 import json
+import logging
 import os
 import random
 import tempfile
@@ -64,6 +65,8 @@ class Client:
     def _sign_in(self) -> Any:
         os.environ.setdefault("WANDB_SILENT", "true")
         os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
+        # What the client logs is for its authors; without a handler Python prints it.
+        logging.getLogger("wandb").addHandler(logging.NullHandler())
         wandb: Any = importlib.import_module("wandb")
         wait, tries = self._patience.request_s, self._patience.tries
         settings = {"retry_max": tries - 1, "timeout_seconds": wait}

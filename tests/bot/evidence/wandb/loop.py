@@ -1,0 +1,64 @@
+"""A real, tiny training loop logged by the real `wandb` SDK and to a text log.
+
+    python -m tests.bot.evidence.wandb.loop online|offline FOLDER SEED
+
+Fits a line with gradient descent. What is logged does not depend on the mode: the clock is counted
+in steps, so that two runs of one seed are the same training.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import wandb
+
+STEPS = 200
+STEP_MS = 61.37
+
+
+def batch(draw: random.Random) -> list[tuple[float, float]]:
+    """Points of a noisy line."""
+    xs = [draw.uniform(-1, 1) for _ in range(16)]
+    return [(x, 0.7 * x - 0.2 + draw.gauss(0, 0.01)) for x in xs]
+
+
+def loss_of(a: float, b: float, points: list[tuple[float, float]]) -> float:
+    """Mean squared error, shifted so that it looks like a language model's loss."""
+    return 3.2765 + sum((a * x + b - y) ** 2 for x, y in points) / len(points)
+
+
+def main(mode: str, folder: Path, seed: int) -> None:
+    """Train, and log everything twice."""
+    draw = random.Random(seed)
+    held_out = batch(random.Random(12345))
+    config = {"num_iterations": STEPS, "lr": 0.2, "seed": seed, "nonce": f"{seed:032x}"}
+    run = wandb.init(
+        mode="online" if mode == "online" else "offline",
+        entity="example-team", project="loops", id=f"seed{seed}", dir=str(folder), config=config,
+        settings=wandb.Settings(silent=True, console="off", disable_git=True),
+    )
+    a = b = 0.0
+    with (folder / f"seed{seed}.log").open("w", encoding="utf-8") as log:
+        for step in range(STEPS + 1):
+            elapsed = step * STEP_MS
+            values = {"train_time": elapsed}
+            if step % 20 == 0:
+                values["val_loss"] = loss_of(a, b, held_out)
+                log.write(
+                    f"step:{step}/{STEPS} val_loss:{values['val_loss']:.6f} "
+                    f"train_time:{elapsed:.0f}ms step_avg:{STEP_MS:.2f}ms\n"
+                )
+            points = batch(draw)
+            values["train_loss"] = loss_of(a, b, points)
+            run.log(values, step=step)
+            for x, y in points:
+                error = a * x + b - y
+                a -= 0.2 * error * x / len(points)
+                b -= 0.2 * error / len(points)
+    run.finish()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))
