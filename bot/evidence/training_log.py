@@ -57,10 +57,10 @@ class _Draft:
         last, seen = self.steps[-1], self.last_validation
         if not line.is_validation or seen is None:
             return line.step < last.step - (1 if line.is_validation else 0)
-        if line.step == seen.step:
+        if line.step == seen.step and line.step >= last.step - 1:
             return line.loss != seen.loss and (line.step == 0 or line.clock_before(seen))
         # A validation may be printed just after the training line of the step that follows it.
-        return line.step < seen.step or line.step < last.step - 1
+        return line.step <= seen.step or line.step < last.step - 1
 
     def add(self, line: LogStep) -> None:
         """Take a line of this run; a repetition of the last validation is dropped."""

@@ -309,6 +309,13 @@ def test_a_run_that_starts_again_at_step_0_is_a_run_of_its_own() -> None:
     assert [len(run.validation) for run in runs] == [1, 2]
 
 
+def test_the_same_first_loss_after_training_lines_is_a_new_run() -> None:
+    first = steps((0, "10.8258", "0s")) + "step:50/300 train_time:3s\n"
+    crashed, again = read(first + steps((0, "10.8258", "0s"), (300, "3.2", "9s")))
+    assert (crashed.step, again.step) == (0, 300)
+    assert [v.step for v in again.validation] == [0, 300]
+
+
 def test_a_line_cut_at_the_end_of_the_file_does_not_count() -> None:
     whole = steps((0, "9.0000", "0s"), (150, "4.0000", "4s"))
     for cut in (
