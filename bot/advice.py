@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bot.evidence.results_file import is_not_finite, is_results
 from bot.jsonfile import Document, escape
 from bot.paths import schema_path
 from bot.rules import finding
@@ -23,11 +24,10 @@ from bot.verdict import Finding, Level
 MAX_FINDINGS = 25
 KNOWN_VERSIONS = "1"
 
-# Quantities of a results file that rules of their own speak of, when absent or unreadable.
-_OWN_RULE = frozenset({
-    "eval/paloma/c4_en/bpb", "training_time", "training_time_in_minutes",
-    "run_completion_timestamp", "wandb_run_link", "wandb_run_id",
-})
+# Quantities of a results file that rules of their own speak of: when absent, and the first ones
+# also when they are of another type.
+_TEXTS = frozenset({"run_completion_timestamp", "wandb_run_link", "wandb_run_id"})
+_OWN_RULE = _TEXTS | {"eval/paloma/c4_en/bpb", "training_time", "training_time_in_minutes"}
 _ALWAYS = frozenset({"$schema"})
 _KINDS = {
     "number": "a number", "integer": "a whole number", "string": "text", "object": "an object",
@@ -47,6 +47,15 @@ def advise(document: Document, schema: str) -> Iterator[Finding]:
             return
         count += 1
         yield found
+
+
+def advise_file(document: Document) -> Iterator[Finding]:
+    """`advise` with the schema that a document's name and content ask for."""
+    if document.problems:
+        return
+    listed = document.file.rpartition("/")[2] == "submission.json"
+    yield from advise(
+        document, "submission" if listed and not is_results(document.value) else "results")
 
 
 def _all(document: Document, schema: str) -> Iterator[Finding]:
@@ -106,7 +115,7 @@ def _version_problem(document: Document) -> Finding | None:
 def _advice(error: Any, document: Document, closed: bool) -> Iterator[Finding]:
     path = [str(part) for part in error.absolute_path]
     pointer = "".join(f"/{escape(part)}" for part in path)
-    if not closed and path and path[-1] in _OWN_RULE:
+    if not closed and path and (path[-1] in _TEXTS or is_not_finite(error.instance)):
         return
     words = _WORDS.get(error.validator, _other)
     for key, message, fix, level in words(error, path, closed):

@@ -17,10 +17,21 @@ from bot.case_statistics import of_case, points_of
 from bot.reading import Parsed, parse_submission
 from bot.rules import catalogue, run_rules
 from bot.run import Run
+from bot.safetext import plain
 from bot.statistics import Summary
 from bot.submission import Folder, RunSpec, Submission
 from bot.track import Track
-from bot.verdict import OURS, Finding, Grade, Level, Point, Status, Verdict, status_of
+from bot.verdict import (
+    OURS,
+    SHORTFALL,
+    Finding,
+    Grade,
+    Level,
+    Point,
+    Status,
+    Verdict,
+    status_of,
+)
 
 MAIN = "main"
 """The name of the point of a submission that declares none."""
@@ -138,7 +149,7 @@ def _results_evidence(parsed: Parsed, folder: Folder, track: Track, spec: RunSpe
 
 def judge(case: Case) -> Verdict:
     """The verdict on a case. Pure: no network, disk or clock; the same case, the same verdict."""
-    findings = _distinct(_levelled(case, run_rules(case)))
+    findings = _distinct(_levelled(case, _causes(run_rules(case))))
     withdrawn = case.submission.withdrawn
     points = () if withdrawn else tuple(_point(case, name) for name in points_of(case))
     status = status_of(findings)
@@ -156,7 +167,7 @@ def judge(case: Case) -> Verdict:
             for item in case.evidence for run in item.runs
         ),
         statistics=points[0].statistics if points else None, note=note,
-        title=case.submission.title, date=date_of(case),
+        title=_title(case.submission), date=date_of(case),
     )
 
 
@@ -190,10 +201,37 @@ def _levelled(case: Case, findings: Iterable[Finding]) -> list[Finding]:
     return sorted(levelled, key=lambda f: order.index(f.level))
 
 
+def _causes(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Without what only follows from another finding: that no run counts, where an error of the
+    files says why."""
+    findings = tuple(findings)
+    others = any(f.level is Level.ERROR and f.rule not in SHORTFALL | OURS for f in findings)
+    return (f for f in findings if not (others and f.rule == "too-few-runs" and f.claimed == 0))
+
+
+def _clean(item: Finding) -> Finding:
+    """A finding whose texts are safe to show, whichever rule wrote them."""
+    texts = {
+        name: plain(value, 1000)
+        for name in ("message", "fix", "claimed", "expected", "run", "pointer", "file", "point")
+        if isinstance(value := getattr(item, name), str)
+    }
+    return dc.replace(item, **texts)
+
+
+def _located(case: Case, item: Finding) -> Finding:
+    """A finding on a JSON file with the line that its pointer leads to."""
+    if item.line is not None or item.pointer is None or item.file is None:
+        return item
+    documents = (d for n, d in case.documents.items() if case.folder.full(n) == item.file)
+    document = next(documents, None)
+    return item if document is None else dc.replace(item, line=document.line(item.pointer))
+
+
 def _distinct(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Each finding once: readers and rules may both speak of one thing."""
     seen: dict[tuple[Any, ...], Finding] = {}
-    for item in findings:
+    for item in map(_clean, findings):
         key = (item.rule, item.message, item.file, item.pointer, item.line, item.run, item.point)
         seen.setdefault(key, item)
     return tuple(seen.values())
@@ -242,6 +280,10 @@ def grade_of(case: Case) -> Grade:
     return max(found, key=grades.index, default=Grade.SELF_REPORTED)
 
 
+def _title(submission: Submission) -> str | None:
+    return None if submission.title is None else plain(submission.title, 120)
+
+
 def date_of(case: Case) -> str | None:
     """When the result was obtained, ISO 8601: as its source states it, else when the last run
     ended, else when the pull request was opened."""
@@ -261,5 +303,5 @@ def _without_track(parsed: Parsed, folder: Folder) -> Verdict:
     return Verdict(
         submission=folder.path, track=parsed.submission.track, status=Status.REJECTED,
         evidence=Grade.SELF_REPORTED, findings=_distinct(parsed.problems), points=(),
-        title=parsed.submission.title,
+        title=_title(parsed.submission),
     )

@@ -72,6 +72,8 @@ def parse_link(text: object) -> RunRef | LinkProblem:
         if "." not in host:
             return _checked(bare) or _not_a_run(f'"{text}" is no path of a run')
     if "://" not in text:
+        if "." not in text.partition("/")[0] and not text.lower().startswith("localhost"):
+            return _not_a_run("the text is not an address")
         text = f"https://{text}"
     return _parse_url(text)
 

@@ -224,7 +224,8 @@ def _state(name: str, raw: Any, pointer: str) -> Stated:
         return Stated(pointer, raw, None)
     if not isinstance(raw, str):
         return Stated(pointer, raw, raw)
-    if name not in ("hardware_flops", "estimate") or not re.fullmatch(
+    # Only the oldest shape writes its two estimates as text.
+    if not pointer.endswith("_flops_estimate") or not re.fullmatch(
         r"[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?", raw
     ):
         return Stated(pointer, raw, None)

@@ -6,9 +6,8 @@ import itertools as it
 import re
 from collections.abc import Callable, Iterator
 
-from bot.advice import advise
+from bot.advice import advise_file
 from bot.case import Case
-from bot.evidence.results_file import is_results
 from bot.jsonfile import Document, strings
 from bot.rules import finding, rule
 from bot.safetext import plain, secrets_in, shown, unsafe_in
@@ -49,7 +48,7 @@ def schema(case: Case) -> Iterator[Finding]:
     """
     yield from case.problems_of("schema")
     for document in case.documents.values():
-        yield from (f for f in _schema_findings(document) if f.rule == "schema")
+        yield from (f for f in advise_file(document) if f.rule == "schema")
 
 
 @rule("schema-version-unknown")
@@ -61,15 +60,7 @@ def schema_version_unknown(case: Case) -> Iterator[Finding]:
     """
     yield from case.problems_of("schema-version-unknown")
     for document in case.documents.values():
-        yield from (f for f in _schema_findings(document) if f.rule == "schema-version-unknown")
-
-
-def _schema_findings(document: Document) -> Iterator[Finding]:
-    if document.problems:
-        return
-    name = document.file.rpartition("/")[2]
-    kind = "results" if name != "submission.json" or is_results(document.value) else "submission"
-    yield from advise(document, kind)
+        yield from (f for f in advise_file(document) if f.rule == "schema-version-unknown")
 
 
 @rule("unsafe-name")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bot import accelerators, metrics
-from bot.advice import misspelt
+from bot.advice import advise_file, misspelt
 from bot.case import Case
 from bot.case_statistics import of_case, points_of
 from bot.evidence.results_file import (
@@ -76,13 +76,16 @@ def metric_missing(case: Case) -> Iterator[Finding]:
 def _missing_inputs(run: ResultsRun, case: Case) -> Iterator[Finding]:
     """Inputs of the ranked metrics that are absent, each once; not those that are there and wrong,
     and not those that stand under a misspelt key, since other rules speak of these."""
+    old = run.shape in ("V0", "V1")
+    if old and not isinstance(run.document.value["runs"][run.index].get("run_stats"), dict):
+        return
     values = metrics.of_results(run, vocab_of(case.track))
     inputs: dict[str, str] = {}
     for metric in (case.track.quality.metric, case.track.cost.metric):
         if values.get(metric) is None:
             inputs |= dict.fromkeys(_INPUTS.get(metric, (metric,)), metric)
     for name, metric in inputs.items():
-        key = _KEYS_OF_OLD.get(name) if run.shape in ("V0", "V1") else None
+        key = _KEYS_OF_OLD.get(name) if old else None
         key = key or NEW_KEYS.get(name, (name,))[0]
         if values.get(name) is not None or name in run.stated or misspelt(
             run.info, frozenset({key})
@@ -98,6 +101,7 @@ def _missing_inputs(run: ResultsRun, case: Case) -> Iterator[Finding]:
 def _without_runs(case: Case) -> Iterator[Finding]:
     """Nothing to check fails, unless something else already says why there is nothing."""
     told = [*case.problems, *(f for item in case.evidence for f in item.problems)]
+    told += [f for document in case.documents.values() for f in advise_file(document)]
     if any(f.level is Level.ERROR for f in told):
         return
     for point in points_of(case):
