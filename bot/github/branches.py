@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 from github import GithubException, InputGitTreeElement, UnknownObjectException
 from github.GitCommit import GitCommit
+from github.GitRef import GitRef
 from github.PullRequest import PullRequest
 from github.Repository import Repository
 
@@ -24,12 +25,18 @@ class Conflict(RuntimeError):
     """Somebody else kept writing; nothing was lost, the command can be given again."""
 
 
-def tip(repo: Repository, branch: str) -> str | None:
-    """The commit of a branch, or None where there is no such branch."""
+def _ref(repo: Repository, branch: str) -> GitRef | None:
+    """A branch as read, whose address is then the one that takes an update."""
     try:
-        return repo.get_git_ref(f"heads/{branch}").object.sha
+        return repo.get_git_ref(f"heads/{branch}").complete()
     except UnknownObjectException:
         return None
+
+
+def tip(repo: Repository, branch: str) -> str | None:
+    """The commit of a branch, or None where there is no such branch."""
+    found = _ref(repo, branch)
+    return found.object.sha if found else None
 
 
 def commit(
@@ -42,16 +49,17 @@ def commit(
     new branch has no parent. Raises Conflict when others write faster.
     """
     for _ in range(_TRIES):
-        old = tip(repo, branch)
+        ref = _ref(repo, branch)
+        old = ref.object.sha if ref else None
         files = edit(old)
         if not files:
             return None
         made = _commit_object(repo, old or start, files, message)
         try:
-            if old is None:
+            if ref is None:
                 repo.create_git_ref(f"refs/heads/{branch}", made.sha)
             else:
-                repo.get_git_ref(f"heads/{branch}").edit(made.sha, force=False)
+                ref.edit(made.sha, force=False)
             return str(made.sha)
         except GithubException as error:
             # 422: the branch was made or moved meanwhile; look again

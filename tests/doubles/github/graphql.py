@@ -54,7 +54,15 @@ def select(node: FieldNode, value: Any) -> Any:
         return value
     if isinstance(value, list):
         return [select(node, item) for item in value]
-    return {f.name.value: select(f, value[f.name.value]) for f in node.selection_set.selections}
+    return {f.name.value: select(f, value[f.name.value]) for f in _fields(node)}
+
+
+def _fields(node: Any) -> list[FieldNode]:
+    """The fields of a selection, those of an inline fragment (`... on Type`) included."""
+    found: list[FieldNode] = []
+    for selection in node.selection_set.selections:
+        found += [selection] if isinstance(selection, FieldNode) else _fields(selection)
+    return found
 
 
 def _find(request: Request, node_id: str) -> tuple[Any, dict[str, Any]]:

@@ -145,9 +145,9 @@ def _fill(schema: dict[str, Any], value: Any, base: str, depth: int) -> Any:
             concrete = [option for option in options if option.get("type") != "null"]
             return _fill(_choose(concrete, value), value, base, depth + 1)
     if "allOf" in schema:
-        merged: dict[str, Any] = {}
+        merged: dict[str, Any] = dict(value or {})
         for part in schema["allOf"]:
-            merged.update(_fill(part, value, base, depth + 1) or {})
+            merged.update(_fill(part, merged, base, depth + 1) or {})
         return merged
     if schema.get("type") == "object" or "properties" in schema:
         return _fill_object(schema, value, base, depth)
