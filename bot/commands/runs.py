@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -116,8 +117,21 @@ def _track(track_id: str, root: Path | None) -> Track:
 
 
 def _record(run: Run) -> dict[str, Any]:
-    problems = [{"rule": rule, "message": message} for rule, message in run.problems]
-    return run.summary() | {"problems": problems}
+    """The public record of a run, and what else was read from it."""
+    return run.summary() | {
+        "name": run.name,
+        "driver": run.hardware.driver,
+        "software": dict(run.software),
+        "code_sha256": dict(run.code_sha256),
+        "nonce": run.nonce,
+        "data_fingerprint": run.data_fingerprint,
+        "created_at": run.created_at,
+        "finished_at": run.finished_at,
+        "last_step": run.last_step,
+        "metrics": dict(run.metrics),
+        "history_points": {name: len(values) for name, values in run.history.items()},
+        "problems": [{"rule": rule, "message": message} for rule, message in run.problems],
+    }
 
 
 def _line(run: Run) -> str:
@@ -150,4 +164,15 @@ def _reading_code(found: Found) -> int:
 
 
 def _print_json(value: Mapping[str, Any]) -> None:
-    click.echo(json.dumps(value, indent=1, allow_nan=False))
+    click.echo(json.dumps(_finite(value), indent=1, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    """The value with null for every number that is not finite: NaN is never a number."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return value
