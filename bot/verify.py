@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses as dc
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from bot import metrics
@@ -149,7 +149,8 @@ def _results_evidence(parsed: Parsed, folder: Folder, track: Track, spec: RunSpe
 
 def judge(case: Case) -> Verdict:
     """The verdict on a case. Pure: no network, disk or clock; the same case, the same verdict."""
-    findings = _distinct(_levelled(case, _causes(run_rules(case))))
+    levelled = _levelled(case, _causes(run_rules(case)))
+    findings = _distinct(_located(case, item) for item in levelled)
     withdrawn = case.submission.withdrawn
     points = () if withdrawn else tuple(_point(case, name) for name in points_of(case))
     status = status_of(findings)

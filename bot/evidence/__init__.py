@@ -78,7 +78,16 @@ def gather(
         remote[spec] if spec in remote else _from_folder(spec, folder, track)
         for spec in submission.runs
     )
-    return Evidence(gathered, unlisted)
+    return Evidence(tuple(_placed(item, folder) for item in gathered), unlisted)
+
+
+def _placed(item: RunEvidence, folder: Folder) -> RunEvidence:
+    """The evidence with its problems placed in the submission.json that lists the run."""
+    if "submission.json" not in folder.files:
+        return item
+    file = folder.full("submission.json")
+    problems = (dc.replace(f, file=file) if f.file is None else f for f in item.problems)
+    return dc.replace(item, problems=tuple(problems))
 
 
 def _is_link(spec: RunSpec) -> bool:
@@ -145,13 +154,14 @@ def _online(
         kept = dc.replace(kept, source="wandb")
         changed = difference(kept, fetched)
         item = _read(spec, (kept if changed or fetched.run is None else fetched.run,))
-        told = _problem(spec, "evidence-changed", changed).problems if changed else ()
+        message = f"run {ref.path}: {changed}"
+        told = _problem(spec, "evidence-changed", message).problems if changed else ()
         return dc.replace(item, problems=item.problems + told)
     if fetched.run is not None:
         return _read(spec, (fetched.run,))
     failure = fetched.failure
     assert failure is not None
-    return _problem(spec, failure.rule, failure.message, failure.fix)
+    return _problem(spec, failure.rule, f"run {ref.path}: {failure.message}", failure.fix)
 
 
 def _from_snapshot(spec: RunSpec, ref: RunRef, snapshots: Snapshots | None) -> RunEvidence:
@@ -161,9 +171,9 @@ def _from_snapshot(spec: RunSpec, ref: RunRef, snapshots: Snapshots | None) -> R
         run = None if snapshots is None else snapshots.latest(ref)
     except (SnapshotError, OSError) as error:
         reason = str(error) if isinstance(error, SnapshotError) else "it cannot be read"
-        return _problem(spec, "evidence-unavailable", f"the run's snapshot: {reason}")
+        return _problem(spec, "evidence-unavailable", f"run {ref.path}: {reason}")
     if run is None:
-        message = "the evidence is not at hand: W&B was not asked and there is no snapshot"
+        message = f"run {ref.path}: not at hand, W&B was not asked and there is no snapshot"
         return _problem(spec, "evidence-unavailable", message, "run without --offline")
     return _read(spec, (run,))
 
