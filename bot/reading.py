@@ -25,6 +25,7 @@ from bot.submission_file import LOG_ENDINGS, SUBMISSION, read_submission
 from bot.track import Track
 from bot.verdict import Finding, Level
 
+MAX_FOLDER_BYTES = 100_000_000
 _SKIPPED_FOLDERS = frozenset({"__pycache__", ".git", ".ipynb_checkpoints"})
 
 
@@ -68,6 +69,7 @@ def read_path(path: Path, root: Path) -> Folder:
 def _read_folder(path: Path, root: Path) -> Folder:
     files: dict[str, bytes] = {}
     skipped: dict[str, str] = {}
+    room = MAX_FOLDER_BYTES
     for file in _walk(path, skipped):
         name = file.relative_to(path).as_posix()
         if len(files) >= MAX_FILES:
@@ -76,10 +78,13 @@ def _read_folder(path: Path, root: Path) -> Folder:
                 break
             continue
         data, why = _read_file(file, name)
+        if data is not None and len(data) > room:
+            data, why = None, f"the folder has more than {MAX_FOLDER_BYTES:,} bytes"
         if data is None:
             skipped[name] = why
         else:
             files[name] = data
+            room -= len(data)
     try:
         shown_path = path.resolve().relative_to(root.resolve()).as_posix()
     except ValueError:
@@ -116,7 +121,7 @@ def _walk(path: Path, skipped: dict[str, str]) -> Iterator[Path]:
 
 
 def _read_file(path: Path, name: str) -> tuple[bytes | None, str]:
-    limit = MAX_LOG_BYTES if name.lower().endswith(LOG_ENDINGS) else MAX_JSON_BYTES
+    limit = MAX_JSON_BYTES if name.lower().endswith(".json") else MAX_LOG_BYTES
     try:
         # O_NOFOLLOW and O_NONBLOCK: the file may have been swapped for a link or a pipe.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(
@@ -185,7 +190,9 @@ def _json_names(folder: Folder) -> list[str]:
 
 def _skipped(folder: Folder) -> Iterator[Finding]:
     for name, why in folder.skipped.items():
-        rule = "json-invalid" if name.lower().endswith(".json") else "unsafe-name"
+        rule = "unsafe-name" if "link" in why or "regular" in why else "schema"
+        if rule == "schema" and name.lower().endswith(".json"):
+            rule = "json-invalid"
         yield finding(rule, f"the file was not read: {why}", file=plain(folder.full(name), 200),
                       fix="remove it or make it smaller")
 

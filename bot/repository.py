@@ -41,7 +41,7 @@ def submission_folders(root: Path, tracks: Mapping[str, Track]) -> list[tuple[Pa
     for track in tracks.values():
         base = root / "submissions" / track.id
         if base.is_dir() and not base.is_symlink():
-            found |= dict.fromkeys(_folders(base), track.id)
+            found |= dict.fromkeys(folders_below(base), track.id)
         for pattern in track.globs:
             for path in sorted(root.glob(pattern)):
                 if not path.is_symlink():
@@ -49,7 +49,8 @@ def submission_folders(root: Path, tracks: Mapping[str, Track]) -> list[tuple[Pa
     return sorted(found.items(), key=lambda item: item[0].as_posix())
 
 
-def _folders(base: Path) -> Iterator[Path]:
+def folders_below(base: Path) -> Iterator[Path]:
+    """The submission folders below a folder: those with a submission.json or results files."""
     stack = [base]
     while stack:
         folder = stack.pop()

@@ -15,9 +15,18 @@ import click
 from bot.case import Neighbour
 from bot.paths import find_root
 from bot.reading import Parsed, ReadError, parse_submission, read_path
+from bot.safetext import plain
 from bot.submission import Folder
+from bot.submission_file import LOG_ENDINGS, SUBMISSION
 from bot.track import Track, TrackError, load_tracks
 from bot.verdict import Verdict, exit_code
+
+
+class Unusable(click.ClickException):
+    """The command cannot be carried out; one sentence says why."""
+
+    exit_code = 2
+
 
 FORMATS = ("text", "json", "markdown", "github")
 
@@ -41,11 +50,15 @@ def check(
     """
     try:
         tracks, root = _tracks(root, [Path(p) for p in paths])
-        verdicts = _verdicts([Path(p) for p in paths], tracks, root, track_id, offline)
     except (ReadError, TrackError) as error:
-        raise click.UsageError(str(error)) from error
-    _print(verdicts, form)
-    sys.exit(exit_code(verdicts))
+        raise Unusable(str(error)) from error
+    read, problems = _read([Path(p) for p in paths], tracks, root, track_id)
+    verdicts = _verdicts(read, root, tracks, offline)
+    if verdicts:
+        _print(verdicts, form)
+    for problem in problems:
+        click.echo(f"Error: {problem}", err=True)
+    sys.exit(2 if problems else exit_code(verdicts))
 
 
 def _tracks(root: Path | None, paths: Sequence[Path]) -> tuple[dict[str, Track], Path]:
@@ -62,16 +75,48 @@ def _tracks(root: Path | None, paths: Sequence[Path]) -> tuple[dict[str, Track],
     return tracks, found
 
 
+def _read(
+    paths: Sequence[Path], tracks: dict[str, Track], root: Path, track_id: str | None
+) -> tuple[list[tuple[Folder, Parsed]], list[str]]:
+    """What can be checked, and a sentence for each path that cannot."""
+    read, problems = [], []
+    for path in paths:
+        try:
+            found = [read_path(path, root)] if not path.is_dir() else [
+                read_path(inner, root) for inner in _inside(path)]
+            read += [(folder, parse_submission(folder, tracks, track_id)) for folder in found]
+        except (ReadError, OSError) as error:
+            problems.append(str(error))
+    return read, problems
+
+
+def _inside(path: Path) -> list[Path]:
+    """The submissions that a folder stands for: itself, each of several results files in it, or
+    the submission folders below it. Raises ReadError where there is nothing to check."""
+    if path.is_symlink():
+        return [path]
+    names = sorted(entry.name for entry in path.iterdir() if entry.is_file())
+    results = [name for name in names if "results" in name and ".json" in name]
+    if SUBMISSION in names or len(results) == 1:
+        return [path]
+    if results:
+        return [path / name for name in results]
+    from bot.repository import folders_below
+
+    below = list(folders_below(path))
+    if not below and not any(name.lower().endswith(LOG_ENDINGS) for name in names):
+        raise ReadError(
+            f"{plain(str(path), 200)}: nothing to check there; a submission holds submission.json, "
+            "a results file or logs")
+    return below or [path]
+
+
 def _verdicts(
-    paths: Sequence[Path], tracks: dict[str, Track], root: Path, track_id: str | None,
-    offline: bool,
+    read: Sequence[tuple[Folder, Parsed]], root: Path, tracks: dict[str, Track], offline: bool
 ) -> list[Verdict]:
-    folders = [read_path(path, root) for path in paths]
-    parsed = [parse_submission(folder, tracks, track_id) for folder in folders]
-    neighbours = _neighbours(folders, parsed, root, tracks)
+    neighbours = _neighbours(read, root, tracks)
     return [
-        _verdict(folder, item, offline, neighbours[i])
-        for i, (folder, item) in enumerate(zip(folders, parsed, strict=True))
+        _verdict(folder, parsed, offline, neighbours[i]) for i, (folder, parsed) in enumerate(read)
     ]
 
 
@@ -91,17 +136,18 @@ def _verdict(
 
 
 def _neighbours(
-    folders: Sequence[Folder], parsed: Sequence[Parsed], root: Path, tracks: dict[str, Track]
+    read: Sequence[tuple[Folder, Parsed]], root: Path, tracks: dict[str, Track]
 ) -> list[tuple[Neighbour, ...]]:
     """What each path is compared with: the other paths, and for folders the repository."""
-    if len(folders) == 1 and folders[0].bare:
-        return [()]
+    folders = [folder for folder, _ in read]
+    if not read or len(read) == 1 and folders[0].bare:
+        return [()] * len(read)
     from bot.identity import as_neighbour
     from bot.repository import neighbours_of, same_file
 
     given = [
         as_neighbour(item.submission, item.submission.track, item.results, folder)
-        for item, folder in zip(parsed, folders, strict=True)
+        for folder, item in read
     ]
     stored = neighbours_of(root, tracks) if any(not f.bare for f in folders) else ()
     paths = {folder.path for folder in folders}
@@ -146,7 +192,7 @@ def explain(rule: str | None) -> None:
 
         near = near_key(rule, set(rules))
         hint = f' Did you mean "{near}"?' if near else " `speedrun explain` lists them."
-        raise click.UsageError(f'There is no rule "{rule[:60]}".{hint}')
+        raise Unusable(f'there is no rule "{rule[:60]}".{hint}')
     entry = rules[rule]
     click.echo(click.style(rule, bold=True) + f"  ({entry['level']}, family {entry['family']})")
     click.echo(f"{entry['title']}.\n")
