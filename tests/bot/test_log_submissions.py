@@ -1,0 +1,166 @@
+"""Submissions of training logs, whole: what each kind of bad log gets, the rest still checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bot.submission import Folder
+from bot.track import load_tracks
+from bot.verdict import Status, Verdict
+from bot.verify import verify
+from tests.conftest import ROOT
+
+TRACKS = load_tracks(ROOT)
+PATH = "submissions/nanogpt-small/example"
+LOSSES = ("3.2771", "3.2768", "3.2775", "3.2770", "3.2769")
+Logs = dict[str, str]
+
+
+def log(loss: str, seed: int, device: str = "NVIDIA H100 80GB HBM3", stop: int = 400) -> str:
+    lines = [f"Running on device_name={device} with world_size=8", f"Using seed={seed}"]
+    for step in range(0, stop + 1, 50):
+        value = loss if step == 400 else f"{10.8 - step / 60 + seed / 1000:.4f}"
+        lines.append(f"step:{step}/400 val_loss:{value} train_time:{step * 225}ms step_avg:225ms")
+    return "\n".join(lines) + "\n"
+
+
+def logs() -> Logs:
+    return {f"logs/{seed}.log": log(loss, seed) for seed, loss in enumerate(LOSSES)}
+
+
+def judged(files: Logs, listed: list[str] | None = None, **fields: Any) -> Verdict:
+    runs = [{"source": "log", "path": path} for path in listed or sorted(files)]
+    summary = "Momentum of the embeddings is warmed up over the first hundred steps, which helps."
+    submission = {
+        "schema_version": 1, "track": "nanogpt-small", "title": "Warm embeddings",
+        "summary": summary, "contributors": [{"github": "example-user"}], "runs": runs,
+        "hardware": {"accelerator": "H100", "count": 8}, **fields,
+    }  # fmt: skip
+    data = {name: text.encode() for name, text in files.items()}
+    data["submission.json"] = json.dumps(submission).encode()
+    return verify(Folder(PATH, data), TRACKS)
+
+
+def rules(verdict: Verdict) -> set[str]:
+    return {f.rule for f in verdict.findings}
+
+
+def test_good_logs_are_verified() -> None:
+    verdict = judged(logs(), claims={"loss": {"mean": 3.2771, "n": 5}, "training_time_s": 90.0})
+    assert (verdict.status, rules(verdict)) == (Status.VERIFIED, set())
+    assert verdict.statistics is not None and verdict.statistics["n"] == 5
+    assert verdict.points[0].cost == 90.0
+    assert verdict.points[0].quality == pytest.approx(3.27706)
+
+
+def nan(text: str) -> str:
+    return text.replace("val_loss:3.27", "val_loss:nan 3.27")
+
+
+def killed(text: str) -> str:
+    return text[: text.index("step:400")]
+
+
+def restarted(text: str) -> str:
+    return text.replace("train_time:78750ms", "train_time:3750ms")
+
+
+def jumping(text: str) -> str:
+    late = {f":{step * 225}ms": f":{step * 225 + 900_000}ms" for step in (350, 400)}
+    for old, new in late.items():
+        text = text.replace(old, new)
+    return text
+
+
+def holed(text: str) -> str:
+    kept = [line for line in text.splitlines() if not line.startswith(("step:250", "step:300"))]
+    return "\n".join(kept) + "\n"
+
+
+def falling(text: str) -> str:
+    return text.replace("step:400/400", "step:100/400 val_loss:9.0 train_time:1ms\nstep:400/400")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "rule"),
+    [
+        (nan, "metric-not-finite"),
+        (killed, "run-unfinished"),
+        (restarted, "clock-not-monotonic"),
+        (jumping, "clock-not-monotonic"),
+        (holed, "history-gap"),
+        (falling, "run-unfinished"),
+        (
+            lambda text: text.replace("H100 80GB HBM3", "A100-SXM4-80GB"),
+            "hardware-differs-from-run",
+        ),
+        (lambda text: text.replace("world_size=8", "world_size=4"), "hardware-differs-from-run"),
+        (lambda text: text.replace("seed=2", "seed=1"), "seed-reused"),
+    ],
+)
+def test_each_kind_of_bad_log_gets_its_rule_and_the_rest_is_checked(
+    spoil: Callable[[str], str], rule: str
+) -> None:
+    files = logs()
+    files["logs/2.log"] = spoil(files["logs/2.log"])
+    verdict = judged(files, claims={"loss": {"mean": 3.2, "n": 5}})
+    assert {rule, "reported-statistics-wrong"} <= rules(verdict)
+    assert verdict.status is Status.REJECTED
+    assert verdict.statistics is not None and verdict.statistics["n"] >= 4
+
+
+def test_a_log_listed_twice() -> None:
+    files = logs()
+    verdict = judged(files, [*sorted(files), "logs/0.log"])
+    assert "duplicate-run" in rules(verdict)
+    assert verdict.statistics is not None and verdict.statistics["n"] == 5
+
+
+def test_a_copy_of_a_log_under_another_name() -> None:
+    files = logs()
+    files["logs/9.log"] = files["logs/0.log"]
+    verdict = judged(files)
+    assert "duplicate-run" in rules(verdict)
+    assert verdict.statistics is not None and verdict.statistics["n"] == 5
+
+
+def test_two_runs_in_one_file_are_two_runs() -> None:
+    files = logs()
+    files["logs/0.log"] += files.pop("logs/1.log")
+    verdict = judged(files)
+    assert verdict.statistics is not None and verdict.statistics["n"] == 5
+
+
+def test_too_few_runs_ask_for_more_and_reject_nothing() -> None:
+    files = dict(list(logs().items())[:1])
+    verdict = judged(files)
+    assert (verdict.status, rules(verdict)) == (Status.NEEDS_RUNS, {"too-few-runs"})
+
+
+def test_runs_that_spread_too_much_need_more() -> None:
+    files = {f"logs/{i}.log": log(v, i) for i, v in enumerate(("3.2771", "3.2795", "3.2790"))}
+    verdict = judged(files)
+    assert (verdict.status, rules(verdict)) == (Status.NEEDS_RUNS, {"target-not-significant"})
+    assert verdict.statistics is not None and verdict.statistics["needed_runs"] == 5
+
+
+def test_a_mean_above_the_target_is_rejected() -> None:
+    files = {f"logs/{i}.log": log(v, i) for i, v in enumerate(("3.2821", "3.2815"))}
+    assert judged(files).status is Status.REJECTED
+
+
+def test_a_baseline_arm_is_compared_with() -> None:
+    files = logs()
+    base = {f"base/{i}.log": log("3.2790", 20 + i) for i in range(3)}
+    slow = {k: v.replace(":90000ms", f":{99000 + i}ms") for i, (k, v) in enumerate(base.items())}
+    runs = [{"source": "log", "path": p} for p in sorted(files)]
+    runs += [{"source": "log", "path": p, "arm": "baseline"} for p in sorted(slow)]
+    verdict = judged(files | slow, runs=runs)
+    assert verdict.status is Status.VERIFIED
+    assert verdict.statistics is not None
+    assert verdict.statistics["baseline"]["ratio"] == pytest.approx(90 / 99.001)
+    assert verdict.statistics["baseline"]["passes"] is True
