@@ -63,12 +63,13 @@ class LogFile:
 
 
 def sort_into_arms(
-    logs: Sequence[LogFile], groups: Mapping[str, Any] | None
+    logs: Sequence[LogFile], groups: Mapping[str, Any] | None, shown: str | None = None
 ) -> tuple[Arms, Reasons, list[str]]:
     """The logs of the candidate and the baseline, what is left out and why, and doubts.
 
     `groups` is the record's entry in a groups file: {"claimed": {"logs": [...]}, ...}; None or
-    empty leaves it to the names.
+    empty leaves it to the names. `shown` is the log that the official table links to, which is
+    the record's, where there is such a table.
     """
     left_out: Reasons = []
     doubts: list[str] = []
@@ -76,7 +77,7 @@ def sort_into_arms(
     if groups:
         arms = _by_groups(kept, groups, left_out, doubts)
     else:
-        arms = _by_names(kept, left_out, doubts)
+        arms = _by_names(kept, shown, left_out, doubts)
     return arms, left_out, doubts
 
 
@@ -134,7 +135,9 @@ def _by_groups(
     return {arm: tuple(items) for arm, items in chosen.items()}
 
 
-def _by_names(logs: Sequence[LogFile], left_out: Reasons, doubts: list[str]) -> Arms:
+def _by_names(
+    logs: Sequence[LogFile], shown: str | None, left_out: Reasons, doubts: list[str]
+) -> Arms:
     chosen: dict[str, list[LogFile]] = {"candidate": [], "baseline": []}
     unnamed: list[LogFile] = []
     for log in logs:
@@ -146,7 +149,7 @@ def _by_names(logs: Sequence[LogFile], left_out: Reasons, doubts: list[str]) -> 
         else:
             chosen[arm].append(log)
     if not chosen["candidate"] and unnamed:
-        chosen["candidate"] = _fastest(unnamed, left_out, doubts)
+        chosen["candidate"] = _fastest(unnamed, shown, left_out, doubts)
     elif unnamed:
         why = "another folder of the record is named as its arm"
         left_out += [(log.path, why) for log in unnamed]
@@ -168,29 +171,48 @@ def _arm_in(path: str) -> str | None:
     return None
 
 
-def _fastest(logs: Sequence[LogFile], left_out: Reasons, doubts: list[str]) -> list[LogFile]:
-    """The group of unnamed logs that is taken for the record: most devices, then least cost."""
-    kinds: dict[tuple[Any, ...], list[LogFile]] = defaultdict(list)
-    for log in logs:
-        folder = str(PurePosixPath(log.path).parent)
-        kinds[(folder, *log.kind)].append(log)
+def _fastest(
+    logs: Sequence[LogFile], shown: str | None, left_out: Reasons, doubts: list[str]
+) -> list[LogFile]:
+    """The group of unnamed logs that is taken for the record: the one of most devices, in the
+    subfolder that the official table links to, of least cost."""
+    kinds = _kinds(logs)
     if len(kinds) == 1:
         return list(logs)
+    # A table often links to any log of the folder: only a subfolder that it names says something.
+    hint = _stem(shown) if shown is not None and "/" in shown else None
 
-    def order(key: tuple[Any, ...]) -> tuple[int, float, str]:
+    def order(key: tuple[Any, ...]) -> tuple[int, bool, float, str]:
         group = kinds[key]
         cost = sum(log.cost for log in group) / len(group)
-        return -(group[0].hardware[1] or 0), cost, str(key)
+        linked = any(_stem(log.path) == hint for log in group)
+        return -(group[0].hardware[1] or 0), not linked, cost, str(key)
 
     best, *others = sorted(kinds, key=order)
     why = "another group of runs was taken for the record's"
     left_out += [(log.path, why) for key in others for log in kinds[key]]
-    shown = ", ".join(
+    said = ", ".join(
         f"{len(kinds[k])} of {k[2] if k[2] is not None else '?'} steps on {k[1] or '?'} devices"
         for k in (best, *others)
     )
-    doubts.append(f"no name tells its groups of logs apart ({shown}); the first was taken")
+    doubts.append(f"no name tells its groups of logs apart ({said}); the first was taken")
     return kinds[best]
+
+
+def _kinds(logs: Sequence[LogFile]) -> Mapping[tuple[Any, ...], list[LogFile]]:
+    """The logs by folder and kind. The words of names, and then folders, count only where they
+    group logs: not where each log has its own."""
+    for keys in (
+        [(str(PurePosixPath(log.path).parent), *log.kind) for log in logs],
+        [(str(PurePosixPath(log.path).parent), *log.kind[:-1]) for log in logs],
+        [("", *log.kind[:-1]) for log in logs],
+    ):
+        kinds: dict[tuple[Any, ...], list[LogFile]] = defaultdict(list)
+        for key, log in zip(keys, logs, strict=True):
+            kinds[key].append(log)
+        if 2 * len(kinds) <= len(logs):
+            break
+    return kinds
 
 
 def _same_machine(

@@ -12,6 +12,9 @@ Which arm a log belongs to is read from its subfolder and file name (`bot.import
         "date": "2025-11-10", "number": 43, "contributors": ["login"], "steps": 3325,
         "claims": {"loss": {"mean": 3.2784, "n": 10}, "training_time_s": 137.6}}}}
 
+The tables of the READMEs beside the records, where there are any, give number, time, date and
+people (`bot.importers.records_table`); the groups file is stronger.
+
 All but `groups` is optional, and the keys of `FACTS` are kept too. A log is named with or without
 its suffix; groups other than `claimed` (or `candidate`) and `baseline` are left out. `folder` gives
 the record's folder where one folder holds several records.
@@ -23,7 +26,7 @@ import dataclasses as dc
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -40,6 +43,7 @@ from bot.importers import (
     submission_json,
 )
 from bot.importers.arms import LogFile, sort_into_arms
+from bot.importers.records_table import read_tables
 from bot.importers.trim import trim
 from bot.jsonfile import read_json
 from bot.submission import MAX_FILES, MAX_LOG_BYTES
@@ -65,6 +69,8 @@ class Record:
     folder: str
     logs: tuple[LogFile, ...]
     facts: Mapping[str, Any]
+    shown_log: str | None = None
+    """The log that the official table links to, where it does."""
 
     @property
     def track(self) -> str:
@@ -96,7 +102,9 @@ def read_records(src: Path, groups: Path | None = None, origin: Origin | None = 
         raise SourceError(f"{src} holds no logs under {', '.join(TRACKS)}")
     doubts: list[tuple[str, str]] = []
     made: list[Imported] = []
-    for record in _without_copies(_records(folders, facts.get("records", {})), skipped):
+    tables = _tables(src)
+    records = [_tabled(r, tables, doubts) for r in _records(folders, facts.get("records", {}))]
+    for record in _without_copies(records, skipped):
         item = _submission(record, origin, skipped, doubts)
         if item is not None:
             made.append(item)
@@ -193,8 +201,47 @@ def _records(
             yield Record(folder, folder, logs, {})
 
 
+def _tables(src: Path) -> Mapping[str, Mapping[str, Any]]:
+    """The rows of the READMEs of the repository around `src`, by the path of their log."""
+    full = src.resolve()
+    bases = [p.parent for p in (full, *full.parents) if p.name == "records"]
+    base = bases[-1] if bases else full
+    found = dict(read_tables(base / "README.md", PurePosixPath()))
+    for track in TRACKS:
+        folder = PurePosixPath("records") / track
+        found |= read_tables(base / folder / "README.md", folder)
+    return found
+
+
+def _tabled(
+    record: Record, tables: Mapping[str, Mapping[str, Any]], doubts: list[tuple[str, str]]
+) -> Record:
+    """The record with what its row of the tables says, where the groups file does not."""
+    place = _source_path(record)
+    alone = record.folder.endswith("/results_root")
+    inside = {f"{place}/{log.path}" for log in record.logs}
+    rows = {
+        path: facts for path, facts in tables.items()
+        if path in inside or not alone and (path == place or path.startswith(f"{place}/"))
+    }
+    if not rows:
+        return record
+    path = max(rows, key=lambda p: (rows[p].get("number", 0), p))
+    if len({row.get("number") for row in rows.values() if "number" in row}) > 1:
+        doubts.append((record.key, f"{len(rows)} rows of the table link to it; {path} was taken"))
+    return dc.replace(
+        record, facts={**rows[path], **record.facts}, shown_log=path.removeprefix(f"{place}/")
+    )
+
+
+def _source_path(record: Record) -> str:
+    """The path of a record's folder in the source repository."""
+    folder = record.folder.replace("track_3_optimization/", "track_3_optimization/results/")
+    return f"records/{folder.removesuffix('/results_root')}"
+
+
 def _without_copies(
-    records: Iterator[Record], skipped: list[tuple[str, str]]
+    records: Iterable[Record], skipped: list[tuple[str, str]]
 ) -> Iterator[Record]:
     """Drop a folder whose logs are those of another: the numbered one stays, else the later."""
     groups: dict[frozenset[bytes], list[Record]] = defaultdict(list)
@@ -220,7 +267,9 @@ def _submission(
     skipped: list[tuple[str, str]],
     doubts: list[tuple[str, str]],
 ) -> Imported | None:
-    arms, left_out, unsure = sort_into_arms(record.logs, record.facts.get("groups"))
+    arms, left_out, unsure = sort_into_arms(
+        record.logs, record.facts.get("groups"), record.shown_log
+    )
     skipped += [(f"{record.folder}/{path}", why) for path, why in left_out]
     doubts += [(record.key, why) for why in unsure]
     if not arms["candidate"]:
@@ -263,8 +312,7 @@ def _title(record: Record) -> str:
 
 
 def _imported(record: Record, origin: Origin) -> dict[str, Any]:
-    folder = record.folder.replace("track_3_optimization/", "track_3_optimization/results/")
-    path = f"records/{folder.removesuffix('/results_root')}"
+    path = _source_path(record)
     people = record.facts.get("contributors", ())
     kept = {
         "url": origin.link(path).replace("/blob/", "/tree/"),
@@ -273,7 +321,7 @@ def _imported(record: Record, origin: Origin) -> dict[str, Any]:
         "path": path,
         "date": record.date,
         **{key: record.facts.get(key) for key in FACTS},
-        "authors": [{"github": p} for p in people if isinstance(p, str)],
+        "authors": [{"name": p} if isinstance(p, str) else p for p in people],
     }
     return {key: value for key, value in kept.items() if value not in (None, [])}
 

@@ -213,7 +213,7 @@ def test_a_groups_file_decides(tmp_path):
     assert data["claims"] == {"loss": {"mean": 3.279, "n": 7}, "steps": 1000}
     assert data["imported"]["number"] == 52
     assert data["imported"]["date"] == "2025-12-22"
-    assert data["imported"]["authors"] == [{"github": "example-user"}]
+    assert data["imported"]["authors"] == [{"name": "example-user"}]
     assert "1 logs of the groups file are not there, such as gone" in result.doubts[0][1]
     assert any(path.endswith("c.log") for path, _ in result.skipped)
 
@@ -232,6 +232,62 @@ def test_files_beside_the_folders_of_the_steps_track_are_records(tmp_path):
     put(tmp_path, **{base + "7b8270c5.txt": log(1), base + "20260501_muon/x.txt": log(2)})
     names = {item.path for item in read(tmp_path).submissions}
     assert names == {"nanogpt-optimization/7b8270c5", "nanogpt-optimization/20260501_muon"}
+
+
+README = """\
+# Records
+
+| # | Record time | Description | Date | Log | Contributors |
+| - | - | - | - | - | - |
+51 | 2.100 minutes | [A | b](https://example.org) | 12/20/25 | [log](records/x/y.txt) | @someone
+52 | 2.037 minutes | [Words](https://example.org) that stay out | 12/21/25 | \
+[log](records/track_1_short/2025-12-21_SmoothedScalars/this_pr/a1.txt), \
+[PR](https://github.com/example/board/pull/177) | [@one](https://github.com/example-user), @two
+"""
+
+
+def test_the_readme_table_gives_number_time_and_people(tmp_path):
+    put(tmp_path, **{FOLDER + "this_pr/a1.txt": log(1), "README.md": README})
+    result = read(tmp_path)
+    data = json.loads(only(result).files["submission.json"])
+    assert {k: v for k, v in data["imported"].items() if k not in ("url", "commit", "path")} == {
+        "name": "2025-12-21_SmoothedScalars",
+        "date": "2025-12-21",
+        "number": 52,
+        "time_s": 122.22,
+        "time_resolution_s": 0.03,
+        "pull_requests": [177],
+        "authors": [{"name": "one", "github": "example-user"}, {"name": "two"}],
+    }
+    assert "stay out" not in json.dumps(data)
+    inside = read(tmp_path / "records/track_1_short")
+    assert inside.submissions == result.submissions
+
+
+def test_the_table_names_the_subfolder_that_counts(tmp_path):
+    base = "records/track_3_optimization/results/20260508_sweep/"
+    slow, fast = base + "b95/s{}.txt", base + "b90/s{}.txt"
+    put(tmp_path, **{
+        **{slow.format(n): log(n, ms=70.0) for n in (1, 2)},
+        **{fast.format(n): log(n + 4) for n in (1, 2)},
+        "records/track_3_optimization/README.md":
+            "| # | Steps to 3.28 | Evidence | Date | Log |\n| - | - | - | - | - |\n"
+            "| 19 | 1000(!) | 3.2780 (n=2) | 2026/05/08 "
+            "| [log](results/20260508_sweep/b95/s1.txt) |",
+    })
+    result = read(tmp_path)
+    data = json.loads(only(result).files["submission.json"])
+    assert {run["path"] for run in data["runs"]} == {"logs/b95/s1.log", "logs/b95/s2.log"}
+    assert data["claims"] == {"loss": {"mean": 3.278, "n": 2}, "steps": 1000}
+    assert data["imported"]["number"] == 19
+    assert "groups of logs apart" in result.doubts[0][1]
+
+
+def test_runs_in_a_folder_each_are_one_group(tmp_path):
+    put(tmp_path, **{FOLDER + f"seed{n}/out.txt": log(n) for n in range(4)})
+    result = read(tmp_path)
+    assert len(json.loads(only(result).files["submission.json"])["runs"]) == 4
+    assert result.doubts == ()
 
 
 def test_a_common_early_stop_is_the_step_claimed(tmp_path):
