@@ -218,13 +218,10 @@ def summarise(
     were interleaved on one machine. No usable run gives n = 0, which never passes.
     """
     selection = select(runs, track, step=step, loss_key=loss_key)
-    kept = selection.kept
+    kept, rule = selection.kept, track.significance
     quality = Sample(tuple(k.quality for k in kept))
-    cost = Sample(tuple(k.cost for k in kept if k.cost is not None))
     gain = _gain(quality, track.quality)
-    rule = track.significance
     others = tuple(baseline)
-    guess = rule.pooled_sd if rule.pooled_sd is not None else rule.sigma
     return Summary(
         track=track.id,
         metric=loss_key or track.quality.metric,
@@ -233,28 +230,34 @@ def summarise(
         alpha=rule.alpha,
         kept=tuple((k.run.file, k.run.index) for k in kept),
         quality=quality,
-        cost=cost,
+        cost=Sample(tuple(k.cost for k in kept if k.cost is not None)),
         cost_metric=track.cost.metric,
         time=Sample(tuple(k.time_s for k in kept if k.time_s is not None)),
         step=selection.step,
         decision=decide(gain, track, quality.moments),
-        p_t=sig.t_p(gain) if gain else None,
-        p_sigma=sig.z_p(gain, rule.sigma) if gain and rule.sigma else None,
-        p_pooled=(
-            sig.pooled_p(gain, rule.pooled_sd, rule.pooled_df)
-            if gain and rule.pooled_sd and rule.pooled_df
-            else None
-        ),
-        p_anytime=sig.anytime_p(gain, _anytime_sigma(track)) if gain else None,
+        **_beside(gain, track),
         without_best=_without_best(quality, track),
-        needed_runs=(
-            sig.needed_runs(gain, lambda m: decide(m, track).passes, guess) if gain else None
-        ),
         excluded=selection.excluded,
         hint=selection.hint,
         gpu_count=next((k.run.hardware.count for k in kept if k.run.hardware.count), None),
         baseline=_compare(kept, others, track, step, loss_key, pairs or {}) if others else None,
     )
+
+
+def _beside(gain: Moments | None, track: Track) -> dict[str, Any]:
+    """The tests beside the one that decides, and how many more runs it would take."""
+    rule = track.significance
+    if gain is None:
+        return dict.fromkeys(("p_t", "p_sigma", "p_pooled", "p_anytime", "needed_runs"))
+    sd, df = rule.pooled_sd, rule.pooled_df
+    guess = sd if sd is not None else rule.sigma
+    return {
+        "p_t": sig.t_p(gain),
+        "p_sigma": sig.z_p(gain, rule.sigma) if rule.sigma else None,
+        "p_pooled": sig.pooled_p(gain, sd, df) if sd and df else None,
+        "p_anytime": sig.anytime_p(gain, _anytime_sigma(track)),
+        "needed_runs": sig.needed_runs(gain, lambda m: decide(m, track).passes, guess),
+    }
 
 
 def decide(gain: Moments | None, track: Track, sample: Moments | None = None) -> Decision:
