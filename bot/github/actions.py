@@ -47,12 +47,12 @@ class Talk:
         self.thread.reply(self.said, render(template, self.settings, **values))
 
 
-def dispatch_workflow(door: Door) -> Dispatch:
-    """Start `verify.yml` for a pull request: writes with a workflow's token start no workflow."""
+def dispatch_workflow(door: Door, file: str = "verify.yml") -> Dispatch:
+    """Start a workflow for a pull request: writes with a workflow's token start none."""
 
     def start(number: int, ref: str) -> None:
-        with told("starting the verification"):
-            workflow = door.repo.get_workflow("verify.yml")
+        with told(f"starting {file}"):
+            workflow = door.repo.get_workflow(file)
             workflow.create_dispatch(ref, {"pr": str(number)}, throw=True)
 
     return start

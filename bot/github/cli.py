@@ -143,9 +143,16 @@ def publish(
 @click.option("--report", required=True, type=click.Path(dir_okay=False), help="From `verify`.")
 @click.option("--snapshots", type=click.Path(file_okay=False), help="From `verify`.")
 @click.option("--only", type=click.Choice(["append", "tell"]), help="One step alone.")
+@click.option("--rebuild", is_flag=True, help="Start the workflow that builds the site.")
 @_root
 def record(
-    repo: str, pr: int, report: str, snapshots: str | None, only: str | None, root: str | None
+    repo: str,
+    pr: int,
+    report: str,
+    snapshots: str | None,
+    only: str | None,
+    rebuild: bool,
+    root: str | None,
 ) -> None:
     """After a merge: append verdict and snapshots to the evidence, tell the author."""
     with plainly():
@@ -155,6 +162,8 @@ def record(
         now = dt.datetime.now(dt.UTC)
         for line in running.record_file(door, settings, Path(report), pr, folder, only, now):
             click.echo(line)
+        if rebuild:
+            click.echo(running.rebuild_site(door))
 
 
 @click.command()
@@ -181,17 +190,24 @@ def command(repo: str, event: str, number: int, comment: str, root: str | None) 
 @click.option("--port", default=8080, show_default=True, type=click.IntRange(0, 65535))
 @click.option("--queue", default="speedrun-queue.sqlite", type=click.Path(dir_okay=False))
 @click.option("--threads", default=8, show_default=True, type=click.IntRange(1, 64))
+@click.option("--repo", metavar="OWNER/REPO", help="The repository that is served.")
 @click.option("--no-worker", is_flag=True, help="Receive only; another process works.")
 @_root
 def webhook(
-    host: str, port: int, queue: str, threads: int, no_worker: bool, root: str | None
+    host: str,
+    port: int,
+    queue: str,
+    threads: int,
+    repo: str | None,
+    no_worker: bool,
+    root: str | None,
 ) -> None:
     """Serve GitHub's webhooks for those who run an App instead of Actions."""
     from bot.github.serving import serve
 
     with plainly():
         try:
-            serve(host, port, Path(queue), threads, None if no_worker else the_root(root))
+            serve(host, port, Path(queue), threads, repo, None if no_worker else the_root(root))
         except ValueError as error:
             raise click.UsageError(str(error)) from error
 

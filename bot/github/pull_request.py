@@ -228,7 +228,12 @@ def read_blob(door: Door, entry: TreeEntry) -> bytes:
     with told(f"reading the file {entry.sha[:7]}"):
         blob = door.repo.get_git_blob(entry.sha)
         content = base64.b64decode(blob.content)
-    header = f"blob {len(content)}\0".encode()
-    if hashlib.sha1(header + content, usedforsecurity=False).hexdigest() != entry.sha:
+    if blob_sha(content) != entry.sha:
         raise Incomplete(f"the file {entry.sha[:7]} did not arrive whole")
     return content
+
+
+def blob_sha(content: bytes) -> str:
+    """The name that git gives to these bytes."""
+    header = f"blob {len(content)}\0".encode()
+    return hashlib.sha1(header + content, usedforsecurity=False).hexdigest()

@@ -65,6 +65,11 @@ def exit_of(report: Report) -> int:
     return exit_code(report.verdicts) if report.verdicts else 0
 
 
+def now() -> dt.datetime:
+    """The time in UTC."""
+    return dt.datetime.now(dt.UTC)
+
+
 def output(name: str, value: object) -> None:
     """An output of a step in Actions; nothing elsewhere."""
     path = os.environ.get("GITHUB_OUTPUT")
@@ -132,6 +137,16 @@ def record_file(
         yield f"recorded in {commit[:12]}" if commit else "recorded before"
     if only != "append":
         yield f"told: {tell(door, report, settings)}"
+
+
+def rebuild_site(door: Door) -> str:
+    """Start `pages.yml` on the default branch."""
+    from bot.github.client import told
+
+    with told("starting pages.yml"):
+        branch = door.repo.default_branch
+        door.repo.get_workflow("pages.yml").create_dispatch(branch, throw=True)
+    return "the site is being rebuilt"
 
 
 def answer_event(
