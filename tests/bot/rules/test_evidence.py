@@ -1,0 +1,256 @@
+"""Each rule of the family evidence: the case that triggers it, and the near miss."""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import functools as ft
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bot.case import Case, RunEvidence
+from bot.rules import catalogue, finding, load_rules
+from bot.run import Hardware, Run, Validation
+from bot.submission import Claim, RunSpec
+from bot.verdict import Level
+from tests.bot.rules.run_cases import LINK, SMALL, TRACKS, a_case, a_run, found, results_file
+
+OTHER_CODE = {"train.py": "b" * 64}
+
+
+def read_problem(name: str) -> Case:
+    """A case whose reader named the rule."""
+    spec = RunSpec("wandb", LINK.format(9), pointer="/runs/0")
+    problem = finding(name, "what the reader says", run=spec.target)
+    return a_case((), evidence=(RunEvidence(spec, (), (problem,)),))
+
+
+def with_run(**changes: Any) -> Case:
+    return a_case([a_run(0, **changes), a_run(1)])
+
+
+def claimed(metric: str, value: float) -> Case:
+    claim = Claim(metric, value, pointer=f"/claims/{metric}")
+    return a_case(submission={"claims": (claim,)})
+
+
+def on_track(run: Run, **changes: Any) -> Case:
+    return a_case([run, a_run(1)], track=dc.replace(SMALL, **changes))
+
+
+MEAN = sum(a_run(n).validation[-1].loss for n in range(2)) / 2
+SINGLE = TRACKS["single-gpu"]
+A100 = Hardware("NVIDIA A100-SXM4-80GB", 8)
+H100 = Hardware("NVIDIA H100 80GB HBM3", 1)
+
+TRIGGERS: dict[str, list[Callable[[], Case]]] = {
+    "link-not-a-run": [
+        lambda: read_problem("link-not-a-run"),
+        lambda: a_case(results=results_file({"wandb_run_link": "https://wandb.ai/e/p"})),
+    ],
+    "host-not-allowed": [
+        lambda: read_problem("host-not-allowed"),
+        lambda: a_case(results=results_file({"wandb_run_link": "https://w.example/e/p/runs/1"})),
+    ],
+    "run-not-found-or-private": [lambda: read_problem("run-not-found-or-private")],
+    "project-not-public": [lambda: read_problem("project-not-public")],
+    "evidence-unavailable": [lambda: read_problem("evidence-unavailable")],
+    "evidence-changed": [lambda: read_problem("evidence-changed")],
+    "run-unfinished": [
+        lambda: with_run(finished=False, last_step=970),
+        lambda: with_run(state="running", finished=None, total_steps=None),
+    ],
+    "run-crashed": [ft.partial(with_run, state=s) for s in ("crashed", "failed", "killed")],
+    "history-gap": [lambda: with_run(problems=(("history-gap", "a hole"),))],
+    "clock-not-monotonic": [lambda: with_run(problems=(("clock-not-monotonic", "it falls"),))],
+    "summary-differs-from-history": [
+        lambda: with_run(summary_values={"loss": 3.26}),
+        lambda: with_run(summary_values={"time_s": 55.0}),
+    ],
+    "claim-differs-from-run": [
+        lambda: claimed("loss", MEAN + 1e-4),
+        lambda: claimed("training_time_s", 59.9),
+        lambda: with_run(problems=(("claim-differs-from-run", "the log has another loss"),)),
+        lambda: a_case(results=results_file({"eval/paloma/c4_en/bpb": 1.0})),
+        lambda: a_case(results=results_file({"training_time": 59.0})),
+    ],
+    "hardware-differs-from-run": [
+        lambda: with_run(hardware=A100),
+        lambda: with_run(hardware=Hardware("NVIDIA H100 80GB HBM3", 4)),
+        lambda: a_case(submission={"accelerator": "a100"}),
+        lambda: a_case(submission={"accelerator_count": 4}),
+        lambda: a_case(
+            [a_run(0, hardware=H100), a_run(1, hardware=Hardware("NVIDIA A100-SXM4-80GB", 1))],
+            track=SINGLE, arms=("candidate", "baseline"),
+        ),
+    ],
+    "code-differs-between-runs": [lambda: with_run(code_sha256=OTHER_CODE)],
+    "code-differs-from-submission": [
+        lambda: with_run(code_sha256=OTHER_CODE),
+        lambda: a_case(
+            submission={"code_path": None, "code_commit": "0" * 40},
+            facts={"code_sha256": {"train.py": "c" * 64}},
+        ),
+    ],
+    "code-missing": [
+        lambda: a_case(submission={"code_path": "gone.py"}),
+        lambda: a_case(
+            [a_run(0, code_sha256={})], submission={"code_path": None},
+            track=dc.replace(SMALL, code_required=True),
+        ),
+    ],
+    "data-fingerprint-mismatch": [
+        lambda: on_track(a_run(0, data_fingerprint="mine"), train_fingerprint="theirs"),
+        lambda: on_track(
+            a_run(0, config={"validation_fingerprint": "mine"}), validation_fingerprint="theirs"
+        ),
+        lambda: a_case(
+            results=results_file(data_fingerprint="mine"),
+            track=dc.replace(SMALL, train_fingerprint="theirs"),
+        ),
+    ],
+    "train-validation-overlap": [
+        lambda: a_case(results=results_file(data={"documents_in_both": 3})),
+        lambda: a_case(
+            results=results_file(data={"train_fingerprint": "a", "validation_fingerprint": "a"})
+        ),
+    ],
+    "nonce-mismatch": [
+        lambda: a_case(results=results_file(nonce="f" * 32)),
+        lambda: a_case([a_run(0), a_run(20, nonce=a_run(0).nonce)]),
+    ],
+}
+
+NEAR_MISSES: dict[str, list[Callable[[], Case]]] = {
+    "link-not-a-run": [
+        lambda: a_case(results=results_file({"wandb_run_link": f"{LINK.format(0)}?nw=nwuserx"})),
+        lambda: a_case(results=results_file({"wandb_run_link": "https://w.example/e/p/runs/1"})),
+    ],
+    "host-not-allowed": [
+        lambda: a_case(results=results_file({"wandb_run_link": "https://wandb.ai/e/p"})),
+    ],
+    "run-unfinished": [
+        lambda: with_run(finished=None, total_steps=None),
+        lambda: with_run(last_step=999),
+    ],
+    "run-crashed": [lambda: with_run(state=None)],
+    "history-gap": [lambda: with_run(problems=(("clock-not-monotonic", "it falls"),))],
+    "clock-not-monotonic": [lambda: with_run(problems=(("history-gap", "a hole"),))],
+    "summary-differs-from-history": [
+        lambda: with_run(summary_values={"loss": a_run(0).validation[-1].loss + 5e-5}),
+        lambda: with_run(summary_values={"loss": 4.277}),  # the largest, as define_metric allows
+        lambda: with_run(summary_values={"bpb": 1.0}),  # not in the history: nothing to compare
+    ],
+    "claim-differs-from-run": [
+        lambda: claimed("loss", MEAN + 5e-5),
+        lambda: claimed("training_time_s", 60.05),
+        lambda: claimed("of_no_run", 1.0),
+        lambda: a_case(results=results_file({"training_time": 60.05})),
+        lambda: a_case(results=results_file({"wandb_run_link": LINK.format(7), "bpb": 9.0})),
+    ],
+    "hardware-differs-from-run": [
+        lambda: with_run(hardware=Hardware()),
+        lambda: with_run(hardware=Hardware("A device nobody knows", 8)),
+        lambda: a_case(submission={"accelerator": "H100", "accelerator_count": 8}),
+        lambda: a_case(
+            [a_run(0, hardware=H100), a_run(1, hardware=H100)],
+            track=SINGLE, arms=("candidate", "baseline"),
+        ),
+    ],
+    "code-differs-between-runs": [
+        lambda: a_case([a_run(0), a_run(1, code_sha256=OTHER_CODE)],
+                       arms=("candidate", "baseline")),
+        lambda: with_run(code_sha256={}),
+    ],
+    "code-differs-from-submission": [
+        lambda: a_case(files={"train.py": b"\xef\xbb\xbfimport this  \r\n\r\n"}),
+        lambda: with_run(code_sha256={}),
+        lambda: a_case([a_run(0, code_sha256=OTHER_CODE)], arms=("baseline",)),
+        lambda: with_run(code_sha256={"reference_trainer": "d" * 64}),
+    ],
+    "code-missing": [
+        lambda: a_case(track=dc.replace(SMALL, code_required=True)),
+        lambda: a_case(
+            submission={"code_path": None}, track=dc.replace(SMALL, code_required=True)
+        ),
+        lambda: a_case(submission={"code_path": "code"}, files={"code/main.py": b"1"}),
+    ],
+    "data-fingerprint-mismatch": [
+        lambda: on_track(a_run(0, data_fingerprint="theirs"), train_fingerprint="theirs"),
+        lambda: on_track(a_run(0), train_fingerprint="theirs"),
+        lambda: on_track(a_run(0, data_fingerprint="mine"), train_fingerprint=None),
+    ],
+    "train-validation-overlap": [
+        lambda: a_case(results=results_file(data={"documents_in_both": 0})),
+        lambda: a_case(
+            results=results_file(data={"train_fingerprint": "a", "validation_fingerprint": "b"})
+        ),
+    ],
+    "nonce-mismatch": [
+        lambda: a_case(results=results_file(nonce=a_run(0).nonce)),
+        lambda: a_case([a_run(0), a_run(0, source="log", file="a.log")]),
+        lambda: a_case([a_run(0, nonce=None), a_run(20, nonce=None)]),
+    ],
+}
+FAMILY = [name for name, entry in catalogue().items() if entry["family"] == "evidence"]
+
+
+def table(rows: dict[str, list[Callable[[], Case]]]) -> list[Any]:
+    return [
+        pytest.param(name, make, id=f"{name}-{n}")
+        for name, makers in rows.items()
+        for n, make in enumerate(makers)
+    ]
+
+
+@pytest.mark.parametrize(("name", "make"), table(TRIGGERS))
+def test_it_triggers(name: str, make: Callable[[], Case]) -> None:
+    findings = found(name, make())
+    assert findings
+    assert {f.rule for f in findings} == {name}
+    assert all(f.message and f.level is not None for f in findings)
+
+
+@pytest.mark.parametrize(("name", "make"), table(NEAR_MISSES))
+def test_a_near_miss_does_not(name: str, make: Callable[[], Case]) -> None:
+    assert found(name, make()) == ()
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_a_good_case_meets_every_rule_and_every_rule_has_a_page(name: str) -> None:
+    assert found(name, a_case()) == ()
+    page = load_rules()[name].__doc__ or ""
+    assert len(page.split("\n\n")) >= 2
+    assert name in TRIGGERS
+
+
+def test_a_claim_names_both_numbers_and_their_ratio() -> None:
+    (item,) = found("claim-differs-from-run", claimed("loss", 3.2))
+    assert (item.claimed, item.expected, item.level) == (3.2, pytest.approx(MEAN), Level.ERROR)
+    assert item.ratio == pytest.approx(3.2 / MEAN)
+    assert (item.file, item.pointer) == (
+        "submissions/nanogpt-small/example/submission.json", "/claims/loss",
+    )
+
+
+def test_an_unfinished_run_is_named_with_where_it_stopped() -> None:
+    (item,) = found("run-unfinished", with_run(finished=False, last_step=970))
+    assert (item.run, item.message) == (
+        LINK.format(0), "the run reached step 970 of 1000; it does not count",
+    )
+
+
+def test_what_a_reader_said_is_not_said_twice() -> None:
+    run = a_run(0, problems=(("history-gap", "a hole"),))
+    told = finding("history-gap", "a hole", run=run.file)
+    spec = RunSpec("wandb", run.file, pointer="/runs/0")
+    case = a_case([run], evidence=(RunEvidence(spec, (run,), (told,)),))
+    assert len(found("history-gap", case)) == 1
+
+
+def test_two_points_at_one_step_are_no_nonce_of_two_runs() -> None:
+    same = a_run(0, validation=(Validation(1000, 3.277, 60.0),))
+    assert found("nonce-mismatch", a_case([a_run(0), same])) == ()
+
+

@@ -1,0 +1,120 @@
+"""Rules on where runs come from: authors, scope, the open drawer, seeds, binding, explanation."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bot.case import Case, PullRequest, Unlisted
+from bot.submission import Contributor
+from tests.bot.rules.run_cases import LINK, PATH, a_case, a_run, found, results_file
+
+OPENED = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+
+
+def request(author: str = "example-user", *paths: str, body: str = "") -> PullRequest:
+    return PullRequest(1, author, body, paths or (f"{PATH}/submission.json",), OPENED, "0" * 40)
+
+
+def drawer(*losses: float) -> Case:
+    others = tuple(
+        a_run(n + 5, validation=(a_run(0).validation[-1]._replace(loss=loss),))
+        for n, loss in enumerate(losses)
+    )
+    return a_case(unlisted=(Unlisted("example-team/nanogpt", others),))
+
+
+def loose(**changes: Any) -> Case:
+    return a_case([a_run(0, nonce=None, **changes), a_run(1)])
+
+
+TRIGGERS: list[tuple[str, Callable[[], Case]]] = [
+    ("author-not-contributor", lambda: a_case(pull_request=request("somebody-else"))),
+    (
+        "author-not-contributor",
+        lambda: a_case(submission={"contributors": ()}, pull_request=request()),
+    ),
+    ("out-of-scope-change", lambda: a_case(pull_request=request("x", "bot/verify.py"))),
+    ("out-of-scope-change", lambda: a_case(pull_request=request("x", f"{PATH}2/submission.json"))),
+    ("unlisted-runs", lambda: drawer(3.31)),
+    ("seed-reused", lambda: a_case([a_run(0), a_run(1, seed=0)])),
+    ("run-not-bound", lambda: loose()),
+    ("run-not-bound", lambda: loose(tags=("somebody-else",))),
+    ("explanation-missing", lambda: a_case(submission={"summary": "Faster."})),
+    ("explanation-missing", lambda: a_case(submission={"summary": None})),
+]
+NEAR_MISSES: list[tuple[str, Callable[[], Case]]] = [
+    ("author-not-contributor", lambda: a_case()),
+    ("author-not-contributor", lambda: a_case(pull_request=request("Example-User"))),
+    (
+        "author-not-contributor",
+        lambda: a_case(
+            submission={"contributors": (), "imported": {"url": "x"}}, pull_request=request()
+        ),
+    ),
+    ("out-of-scope-change", lambda: a_case(pull_request=request("x", f"{PATH}/logs/a.log"))),
+    (
+        "out-of-scope-change",
+        lambda: a_case(
+            pull_request=request("x", "submissions/nanogpt-small/two/submission.json"),
+            facts={"submission_paths": ("submissions/nanogpt-small/two",)},
+        ),
+    ),
+    ("unlisted-runs", lambda: a_case(unlisted=(Unlisted("example-team/nanogpt", ()),))),
+    ("seed-reused", lambda: a_case([a_run(0), a_run(1, seed=0)], arms=("candidate", "baseline"))),
+    ("seed-reused", lambda: a_case([a_run(0, seed=None), a_run(1, seed=None)])),
+    ("run-not-bound", lambda: loose(tags=("Example-User",))),
+    ("run-not-bound", lambda: loose(source="log", file=f"{PATH}/logs/a.log")),
+    ("run-not-bound", lambda: loose(source="results", file=f"{PATH}/speedrun_results.json")),
+    (
+        "run-not-bound",
+        lambda: a_case(
+            [a_run(0, nonce=None, tags=("opener",))], pull_request=request("opener"),
+            submission={"contributors": (Contributor("another"),)},
+        ),
+    ),
+    (
+        "explanation-missing",
+        lambda: a_case(submission={"summary": None}, files={"README.md": b"a b c d e f"}),
+    ),
+    (
+        "explanation-missing",
+        lambda: a_case(
+            submission={"summary": None}, pull_request=request(body="What I did is to try this.")
+        ),
+    ),
+    (
+        "explanation-missing",
+        lambda: a_case(
+            submission={"summary": None},
+            results=results_file({"description": "The same as before with wider layers"}),
+        ),
+    ),
+    (
+        "explanation-missing",
+        lambda: a_case(submission={"summary": None, "links": ({"kind": "post", "url": "x"},)}),
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "make"), TRIGGERS)
+def test_it_triggers(name: str, make: Callable[[], Case]) -> None:
+    findings = found(name, make())
+    assert [f.rule for f in findings] == [name]
+
+
+@pytest.mark.parametrize(("name", "make"), NEAR_MISSES)
+def test_a_near_miss_does_not(name: str, make: Callable[[], Case]) -> None:
+    assert found(name, make()) == ()
+
+
+def test_the_drawer_is_counted_and_the_statistics_are_given_with_it() -> None:
+    (item,) = found("unlisted-runs", drawer(3.31, 3.30))
+    assert (item.claimed, item.expected) == (2, 4)
+    assert "2 runs of the same configuration" in item.message
+    assert "losses 3.3000 to 3.3100" in item.message
+    assert "with them n = 4" in item.message
+    assert LINK.format(5) in (item.fix or "")
