@@ -1,7 +1,8 @@
 """Schema errors as advice: what is written, what is wanted, which key was probably meant.
 
 `advise(document, schema)` checks a document with jsonschema and turns each of its errors into a
-finding of the rule `schema` (or `schema-version-unknown`) in words of the file's author.
+finding of the rule `schema` in words of the file's author. A document of an unknown version has
+no other findings: see `version_problem`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import difflib
 import functools as ft
 import importlib
+import itertools as it
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -37,16 +39,8 @@ _KINDS = {
 
 def advise(document: Document, schema: str) -> Iterator[Finding]:
     """Findings of one document against `schemas/NAME.schema.json`; at most MAX_FINDINGS."""
-    version = _version_problem(document)
-    if version is not None:
-        yield version
-        return
-    count = 0
-    for found in _all(document, schema):
-        if count == MAX_FINDINGS:
-            return
-        count += 1
-        yield found
+    if version_problem(document) is None:
+        yield from it.islice(_all(document, schema), MAX_FINDINGS)
 
 
 def advise_file(document: Document) -> Iterator[Finding]:
@@ -85,8 +79,9 @@ def _validator(name: str) -> Any:
     return validators.Draft202012Validator(_schema(name))
 
 
-def _version_problem(document: Document) -> Finding | None:
-    """The document's own version, or that of its `speedrun` object, where we do not know it."""
+def version_problem(document: Document) -> Finding | None:
+    """The finding on the document's own version, or that of its `speedrun` object, where we do
+    not know it; else None."""
     value = document.value
     if not isinstance(value, dict):
         return None
@@ -264,7 +259,9 @@ def typos(document: Document) -> Iterator[Finding]:
 def misspelt(place: Mapping[str, Any], known: frozenset[str]) -> list[tuple[str, str]]:
     """(key, known key that was probably meant) for unknown keys near an absent known one."""
     absent = {key for key in known if place.get(key) is None}
-    found = []
+    found: list[tuple[str, str]] = []
+    if not absent:
+        return found
     for key in place:
         meant = near_key(key, absent) if key not in known else None
         if meant is not None:
@@ -293,7 +290,7 @@ _LENGTHS = frozenset({"train_batch_size", "num_train_steps"})
 
 def near_key(key: str, choices: set[str]) -> str | None:
     """The choice that `key` is probably a misspelling of, or None."""
-    if len(key) > 64:
+    if len(key) > 64 or not choices:
         return None
     lowered = {choice.lower().replace("-", "_"): choice for choice in sorted(choices)}
     near = difflib.get_close_matches(key.lower().replace("-", "_"), lowered, 1, 0.82)

@@ -20,12 +20,20 @@ from bot.evidence.results_file import ResultsRun, read_results
 from bot.jsonfile import Document, read_json
 from bot.rules import finding
 from bot.safetext import plain, shown
-from bot.submission import MAX_FILES, MAX_JSON_BYTES, MAX_LOG_BYTES, Folder, Submission
+from bot.submission import (
+    MAX_FILES,
+    MAX_JSON_BYTES,
+    MAX_LOG_BYTES,
+    Folder,
+    RunSpec,
+    Submission,
+)
 from bot.submission_file import LOG_ENDINGS, SUBMISSION, read_submission
 from bot.track import Track
 from bot.verdict import Finding, Level
 
 MAX_FOLDER_BYTES = 100_000_000
+_FORM = "https://wandb.ai/ENTITY/PROJECT/runs/ID"
 _SKIPPED_FOLDERS = frozenset({"__pycache__", ".git", ".ipynb_checkpoints"})
 
 
@@ -264,25 +272,29 @@ def _result_links(results: tuple[ResultsRun, ...]) -> Iterator[Finding]:
     Addresses that lead elsewhere are the business of `bot.rules.evidence`. A file of our trainer
     may have none: a run without W&B is self-reported.
     """
-    form = "link the run's page: https://wandb.ai/ENTITY/PROJECT/runs/ID"
     for run in results:
         item = run.stated.get("link")
-        where: dict[str, Any] = {
-            "file": run.file, "line": run.line("link"), "pointer": run.where("link")}
-        if item is None:
-            if not run.ours:
-                yield finding("link-not-a-run", "there is no link to a W&B run", fix=form, **where)
-            continue
-        parsed = parse_link(item.raw)
-        if isinstance(parsed, LinkProblem) or "://" in str(item.raw):
-            continue
-        written = plain(str(item.raw))
-        if "." in written.partition("/")[0]:
-            yield finding("schema", "the link to the run has no scheme", Level.WARNING,
-                          claimed=written, fix=f'write "{parsed.url}"', **where)
-        else:
-            yield finding("link-not-a-run", f"{shown(item.raw)} is a path, not a page",
-                          claimed=written, fix=f'write "{parsed.url}"', **where)
+        found = None if item is not None else _link(
+            run, "link-not-a-run", "there is no link to a W&B run", f"link the run's page: {_FORM}")
+        if item is not None and "://" not in str(item.raw):
+            parsed = parse_link(item.raw)
+            fix = "" if isinstance(parsed, LinkProblem) else f'write "{parsed.url}"'
+            if fix and "." in str(item.raw).partition("/")[0]:
+                found = _link(run, "schema", "the link to the run has no scheme", fix)
+                found = dc.replace(found, level=Level.WARNING)
+            elif fix:
+                message = f"{shown(item.raw)} is a path, not a page"
+                found = _link(run, "link-not-a-run", message, fix)
+        if found is not None and (item is not None or not run.ours):
+            yield found
+
+
+def _link(run: ResultsRun, rule: str, message: str, fix: str) -> Finding:
+    item = run.stated.get("link")
+    return finding(
+        rule, message, file=run.file, line=run.line("link"), pointer=run.where("link"), fix=fix,
+        claimed=None if item is None else plain(str(item.raw)),
+    )
 
 
 def _specs(
@@ -291,15 +303,21 @@ def _specs(
 ) -> Iterator[Finding]:
     """Runs that name a file which the folder does not hold, or points that are not declared."""
     for spec in submission.runs:
-        where: dict[str, Any] = {} if listed is None or not spec.pointer else {
-            "file": listed.file, "line": listed.line(spec.pointer), "pointer": spec.pointer}
         if spec.source != "wandb" and spec.target not in folder.files:
             near = near_key(spec.target, set(folder.files))
             yield finding(
                 "schema", f"the folder holds no file {shown(spec.target)}",
                 claimed=plain(spec.target), run=plain(spec.target, 200),
-                fix=f'write "{near}"' if near else "add the file or correct the path", **where)
+                fix=f'write "{near}"' if near else "add the file or correct the path",
+                **_listed_at(spec, listed))
         if spec.point is not None and submission.points and spec.point not in submission.points:
             yield finding(
                 "schema", f"the point {shown(spec.point)} is not among `points`",
-                claimed=plain(spec.point), fix="add it to `points`, or correct it", **where)
+                claimed=plain(spec.point), fix="add it to `points`, or correct it",
+                **_listed_at(spec, listed))
+
+
+def _listed_at(spec: RunSpec, listed: Document | None) -> dict[str, Any]:
+    if listed is None or not spec.pointer:
+        return {}
+    return {"file": listed.file, "line": listed.line(spec.pointer), "pointer": spec.pointer}

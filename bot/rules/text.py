@@ -6,7 +6,7 @@ import itertools as it
 import re
 from collections.abc import Callable, Iterator
 
-from bot.advice import advise_file
+from bot.advice import advise_file, version_problem
 from bot.case import Case
 from bot.jsonfile import Document, strings
 from bot.rules import finding, rule
@@ -48,7 +48,7 @@ def schema(case: Case) -> Iterator[Finding]:
     """
     yield from case.problems_of("schema")
     for document in case.documents.values():
-        yield from (f for f in advise_file(document) if f.rule == "schema")
+        yield from advise_file(document)
 
 
 @rule("schema-version-unknown")
@@ -60,7 +60,9 @@ def schema_version_unknown(case: Case) -> Iterator[Finding]:
     """
     yield from case.problems_of("schema-version-unknown")
     for document in case.documents.values():
-        yield from (f for f in advise_file(document) if f.rule == "schema-version-unknown")
+        found = version_problem(document)
+        if found is not None:
+            yield found
 
 
 @rule("unsafe-name")

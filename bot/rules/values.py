@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bot import accelerators, metrics
-from bot.advice import advise_file, misspelt
+from bot.advice import advise_file, misspelt, version_problem
 from bot.case import Case
 from bot.case_statistics import of_case, points_of
 from bot.evidence.results_file import (
@@ -101,7 +101,9 @@ def _missing_inputs(run: ResultsRun, case: Case) -> Iterator[Finding]:
 def _without_runs(case: Case) -> Iterator[Finding]:
     """Nothing to check fails, unless something else already says why there is nothing."""
     told = [*case.problems, *(f for item in case.evidence for f in item.problems)]
-    told += [f for document in case.documents.values() for f in advise_file(document)]
+    for document in case.documents.values():
+        version = version_problem(document)
+        told += advise_file(document) if version is None else [version]
     if any(f.level is Level.ERROR for f in told):
         return
     for point in points_of(case):
