@@ -116,7 +116,7 @@ def _drift(root: Path, kept: Snapshots | None, track_id: str | None) -> tuple[Dr
             click.echo(f"left out: {error}", err=True)
             continue
         found.append((parsed.submission, tracks[name]))
-    return drift(found, kept, WandbFetcher.from_environment())
+    return drift(found, kept, WandbFetcher.from_environment(cached=False))
 
 
 def _code(

@@ -83,15 +83,15 @@ class WandbFetcher:
         return f"WandbFetcher({self._client!r})"
 
     @classmethod
-    def from_environment(cls) -> WandbFetcher:
+    def from_environment(cls, *, cached: bool = True) -> WandbFetcher:
         """A fetcher with WANDB_API_KEY and WANDB_BASE_URL, and a cache in the user's cache folder
-        (SPEEDRUN_CACHE names another, empty means none)."""
+        (SPEEDRUN_CACHE names another, empty means none; `cached` False: none, to see drift)."""
         base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
         folder = os.environ.get("SPEEDRUN_CACHE", os.path.join(base, "speedrun"))
         return cls(
             os.environ.get("WANDB_API_KEY") or _saved_key(),
             server=os.environ.get("WANDB_BASE_URL"),
-            cache=Path(folder) / "wandb" if folder else None,
+            cache=Path(folder) / "wandb" if folder and cached else None,
         )
 
     def fetch(

@@ -1,0 +1,91 @@
+"""`speedrun audit --evidence`: linked runs pulled again from the double and compared."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bot.commands.audit import audit
+from bot.evidence.snapshot import Snapshots
+from bot.evidence.wandb_online import WandbFetcher
+from bot.track import load_track
+from tests.bot.evidence.wandb.submissions import REFS, document, fill
+from tests.bot.evidence.wandb.training import history
+from tests.conftest import ROOT
+from tests.doubles.wandb import WandbDouble
+
+
+@pytest.fixture
+def root(
+    server: WandbDouble, fetcher: WandbFetcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """A repository with one submission of two linked runs, and snapshots of both."""
+    monkeypatch.setenv("WANDB_API_KEY", server.key)
+    monkeypatch.setenv("WANDB_BASE_URL", server.url)
+    track = tmp_path / "tracks/nanogpt-small.toml"
+    track.parent.mkdir()
+    shutil.copy(ROOT / "tracks/nanogpt-small.toml", track)
+    folder = tmp_path / "submissions/nanogpt-small/example"
+    folder.mkdir(parents=True)
+    (folder / "submission.json").write_text(json.dumps(document(REFS[:2])))
+    (folder / "train.py").write_text("import this\n")
+    fill(server, REFS[:2])
+    kept = Snapshots(tmp_path / "kept")
+    for fetched in fetcher.fetch(REFS[:2], load_track(track).keys).values():
+        assert fetched.run is not None
+        kept.add(fetched.run)
+    return tmp_path
+
+
+def run(root: Path, *arguments: str) -> Result:
+    given = ["--root", str(root), "--snapshots", str(root / "kept"), *arguments]
+    return CliRunner().invoke(audit, given)
+
+
+def test_what_is_as_it_was_passes(root: Path) -> None:
+    answer = run(root, "--evidence")
+    assert answer.exit_code == 0, answer.output
+    assert "evidence: 2 same" in answer.output
+
+
+def test_without_asking_the_snapshots_are_the_evidence(root: Path, server: WandbDouble) -> None:
+    asked = server.count()
+    data = json.loads(run(root, "--format", "json").output)
+    (verdict,) = data["verdicts"]
+    assert verdict["evidence"] == "wandb"
+    assert verdict["statistics"]["n"] == 2
+    assert server.count() == asked
+
+
+def test_a_changed_a_deleted_and_a_private_run_are_found(root: Path, server: WandbDouble) -> None:
+    server.world.runs[tuple(REFS[0])].replace_history(history(0, final=3.25))
+    del server.world.runs[tuple(REFS[1])]
+    data = json.loads(run(root, "--evidence", "--format", "json").output)
+    assert [(d["run"], d["kind"]) for d in data["evidence"]] == [
+        (REFS[0].url, "changed"), (REFS[1].url, "gone")
+    ]
+    answer = run(root, "--evidence")
+    assert answer.exit_code == 1
+    assert "when it was verified" in answer.output
+    server.set_access(*REFS[0][:2], "restricted")
+    kinds = {d["kind"] for d in json.loads(
+        run(root, "--evidence", "--format", "json").output)["evidence"]}
+    assert kinds <= {"private", "gone"}
+
+
+def test_an_outage_is_ours(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WANDB_API_KEY", "0" * 40)
+    answer = run(root, "--evidence")
+    assert answer.exit_code == 3
+    assert "2 unavailable" in answer.output
+    assert "0" * 40 not in answer.output
+
+
+def test_a_run_without_a_snapshot_is_named(root: Path) -> None:
+    shutil.rmtree(root / "kept" / REFS[0].entity / REFS[0].project / REFS[0].id)
+    answer = run(root, "--evidence")
+    assert "1 no-snapshot, 1 same" in answer.output
