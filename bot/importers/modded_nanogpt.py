@@ -287,6 +287,8 @@ def _submission(
                 doubts.append((f"{record.folder}/{log.path}", "it reads otherwise once trimmed"))
                 continue
             name = f"logs/{slug(str(PurePosixPath(log.path).with_suffix('')))}.log"
+            if name in files:
+                name = f"logs/{slug(log.path)}.log"
             files[name] = trimmed
             runs.append({"source": "log", "path": name, "arm": arm})
     claims = _claims(record.facts)

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from bot.commands.importing import import_
 from bot.evidence.training_log import read_log
-from bot.importers import Origin, SourceError
+from bot.importers import COMPONENT, Origin, SourceError
 from bot.importers.arms import LogFile, sort_into_arms
 from bot.importers.modded_nanogpt import _folders, read_records
 from bot.importers.trim import trim
@@ -281,6 +281,22 @@ def test_the_table_names_the_subfolder_that_counts(tmp_path):
     assert data["claims"] == {"loss": {"mean": 3.278, "n": 2}, "steps": 1000}
     assert data["imported"]["number"] == 19
     assert "groups of logs apart" in result.doubts[0][1]
+
+
+def test_logs_that_differ_in_their_suffix_stay_apart(tmp_path):
+    put(tmp_path, **{FOLDER + "a.txt": log(1), FOLDER + "a.log": log(2), FOLDER + "a.out": log(3)})
+    item = only(read(tmp_path))
+    paths = [run["path"] for run in json.loads(item.files["submission.json"])["runs"]]
+    assert len(set(paths)) == len(item.files) - 1 == 3
+
+
+def test_hostile_names_stay_inside_the_folder(tmp_path):
+    bad = FOLDER + "this_pr/$(touch x) <b>\u202e.txt"
+    put(tmp_path, **{bad: log(1), FOLDER.replace("Smoothed", "..%2f") + "a.txt": log(2)})
+    for item in read(tmp_path).submissions:
+        for name in (item.path, *item.files):
+            parts = PurePosixPath(name).with_suffix("").parts
+            assert all(COMPONENT.fullmatch(part) for part in parts)
 
 
 def test_runs_in_a_folder_each_are_one_group(tmp_path):
