@@ -17,7 +17,7 @@ from typing import Any
 from bot.advice import near_key
 from bot.evidence.links import LinkProblem, parse_link
 from bot.evidence.results_file import ResultsRun, read_results
-from bot.jsonfile import Document, read_json
+from bot.jsonfile import Document, escape, read_json
 from bot.rules import finding
 from bot.safetext import plain, shown
 from bot.submission import (
@@ -176,7 +176,8 @@ def parse_submission(
     problems.extend(wrong)
     problems.extend(_result_links(results))
     submission = read_submission(folder, raw, track, documents, results)
-    problems.extend(_specs(folder, submission, listed, documents))
+    problems.extend(_specs(folder, submission, listed))
+    problems.extend(_claimed_points(submission, listed))
     return Parsed(submission, track, documents, results, tuple(problems))
 
 
@@ -298,12 +299,14 @@ def _link(run: ResultsRun, rule: str, message: str, fix: str) -> Finding:
 
 
 def _specs(
-    folder: Folder, submission: Submission, listed: Document | None,
-    documents: Mapping[str, Document],
+    folder: Folder, submission: Submission, listed: Document | None
 ) -> Iterator[Finding]:
     """Runs that name a file which the folder does not hold, or points that are not declared."""
     for spec in submission.runs:
-        if spec.source != "wandb" and spec.target not in folder.files:
+        below = f"{spec.target.rstrip('/')}/"
+        missing = spec.target not in folder.files and not any(
+            name.startswith(below) for name in folder.files)
+        if spec.source != "wandb" and missing:
             near = near_key(spec.target, set(folder.files))
             yield finding(
                 "schema", f"the folder holds no file {shown(spec.target)}",
@@ -321,3 +324,16 @@ def _listed_at(spec: RunSpec, listed: Document | None) -> dict[str, Any]:
     if listed is None or not spec.pointer:
         return {}
     return {"file": listed.file, "line": listed.line(spec.pointer), "pointer": spec.pointer}
+
+
+def _claimed_points(submission: Submission, listed: Document | None) -> Iterator[Finding]:
+    """Claims in an object that is neither a mean with its sd nor a point that is declared."""
+    claims = submission.raw.get("claims")
+    for key, value in claims.items() if isinstance(claims, dict) and listed else ():
+        if isinstance(value, dict) and "mean" not in value and key not in submission.points:
+            pointer = f"/claims/{escape(key)}"
+            yield finding(
+                "schema", f"the claim {shown(key)} has no `mean`, and no point has that name",
+                file=listed.file if listed else None, pointer=pointer,
+                line=listed.line(pointer) if listed else None, claimed=shown(value),
+                fix="write the value, or an object with `mean`; or add the point to `points`")
