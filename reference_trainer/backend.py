@@ -20,6 +20,9 @@ class Backend(Protocol):
     rank: int  # this process
     processes: int
 
+    def parameter_count(self) -> int:
+        """Trainable numbers of the model as it is."""
+
     def warm_up(self, rows: np.ndarray, weights: np.ndarray) -> None:
         """Compile everything for batches of these shapes, leaving the parameters as they are."""
 

@@ -38,7 +38,7 @@ def measure(
             reason = str(error).splitlines()[0][:160]
             row = {"micro_batch": batch, "tokens_per_s": None, "error": reason}
         rows.append(row)
-    best = max((r for r in rows if r["tokens_per_s"]), key=lambda r: r["tokens_per_s"], default=None)
+    measured = [row for row in rows if row["tokens_per_s"]]
     return {
         "config": config.name,
         "device": device.name if device else None,
@@ -47,7 +47,7 @@ def measure(
         "peak_flops": device.peak_flops if device else None,
         "mfu_convention": CONVENTION,
         "rows": rows,
-        "best": best,
+        "best": max(measured, key=lambda row: row["tokens_per_s"], default=None),
     }
 
 

@@ -152,22 +152,31 @@ def config_names() -> list[str]:
     return sorted(path.stem for path in CONFIGS.glob("*.toml"))
 
 
-def load_config(name: str, overrides: Mapping[str, str] | None = None) -> Config:
-    """Read a configuration by name or path; `overrides` maps `section.key` to text.
+def load_config(
+    name: str,
+    overrides: Mapping[str, str] | None = None,
+    base: dict[str, Any] | None = None,
+) -> Config:
+    """Read a configuration by name or path; `overrides` maps `section.key` to text. `base` stands
+    in for what the file says.
 
     Raises ConfigError.
     """
+    data = _read(name) if base is None else base
+    for key, text in (overrides or {}).items():
+        _override(data, key, text)
+    return parse_config(data, name)
+
+
+def _read(name: str) -> dict[str, Any]:
     path = pathlib.Path(name) if name.endswith(".toml") else CONFIGS / f"{name}.toml"
     if not path.is_file():
         known = ", ".join(config_names())
         raise ConfigError(f'there is no configuration "{name}"; give a .toml file or: {known}')
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path.name} is not readable as TOML: {error}") from error
-    for key, text in (overrides or {}).items():
-        _override(data, key, text)
-    return parse_config(data, path.name)
 
 
 def parse_config(data: Mapping[str, Any], where: str) -> Config:

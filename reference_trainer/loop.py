@@ -325,6 +325,7 @@ class Run:
             peak_memory_bytes=self.backend.peak_memory_bytes(),
             overlap=corpora.overlap(self.job.corpus.folder),
             extra_metrics=self.extra,
+            parameters=self.backend.parameter_count(),
         )
         document = results.results(
             self.config, self.backend.device, self.job.corpus, outcome, self.identity,

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Mapping
 from typing import Any
 
+from bot.accounting import parameter_count
 from reference_trainer import results
 from reference_trainer.backend import Backend
 from reference_trainer.clock import RULE
@@ -97,6 +98,7 @@ class Outputs:
             "versions": ", ".join(f"{k} {v}" for k, v in self.identity["environment"].items()),
             "detected": self.backend.notes,
             "clock": RULE,
+            "parameters": self._parameters(),
             "corpus": self.job.corpus.name,
             "data_fingerprint": results.data_fingerprint(self.job.corpus),
             "validation_fingerprint": self.job.corpus.validation.fingerprint,
@@ -104,6 +106,13 @@ class Outputs:
             "nonce": self.identity["nonce"],
             "code_sha256": self.identity["code_sha256"],
         }
+
+    def _parameters(self) -> str:
+        counted = self.backend.parameter_count()
+        formula = parameter_count(self.job.config.model.transformer())
+        if counted == formula:
+            return f"{counted:,}"
+        return f"{counted:,} counted, {formula:,} by the configuration, which FLOPs follow"
 
     def _wandb_config(self) -> dict[str, Any]:
         device = self.device

@@ -36,6 +36,7 @@ class Outcome:
     peak_memory_bytes: int | None
     overlap: int | None
     extra_metrics: dict[str, float]
+    parameters: int  # counted in the model
 
 
 def results(
@@ -62,7 +63,7 @@ def results(
         "tokenized_dataset": corpus.name,
         "run_completion_timestamp": dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
         "wandb_run_link": link,
-        "model_size": accounting.parameter_count(shape),
+        "model_size": outcome.parameters,
         "total_tokens": tokens,
         "model_flops": accounting.model_flops(shape, tokens),
         "model_flops_per_token": float(accounting.forward_flops_per_token(shape)),

@@ -1,5 +1,6 @@
 """Several runs after one another: seeds, and two arms in turn on one machine."""
 
+import dataclasses as dc
 import datetime as dt
 import os
 import pathlib
@@ -16,33 +17,42 @@ from reference_trainer.outputs import RESULTS, Job
 from reference_trainer.results import Author
 from reference_trainer.shards import Corpus, open_corpus
 
-Arms = Sequence[tuple[str, Config]]
+
+@dc.dataclass(frozen=True)
+class Arm:
+    """What to run: `candidate`, and `baseline` beside it. `main` is the starter file, if any."""
+
+    name: str
+    config: Config
+    make_backend: MakeBackend
+    main: pathlib.Path | None = None
 
 
-def run_all(
-    arms: Arms, make_backend: MakeBackend, backend: str, options: dict[str, Any],
-    main: pathlib.Path | None = None,
-) -> Iterator[str]:
+Arms = Sequence[Arm]
+
+
+def run_all(arms: Arms, options: dict[str, Any]) -> Iterator[str]:
     """Do every run and yield one line about each, then a summary. `options` are those of the CLI.
 
     With two arms the order is candidate, baseline, candidate, baseline, ...: what drifts on the
     machine then hits both alike.
     """
     check_environment(arms, options["wandb"])
-    out = options["out"] or _new_folder(arms[0][1].name)
-    opened = {config.data.corpus: _corpus(config, options["quiet"]) for _, config in arms}
-    found: dict[str, list[dict[str, Any]]] = {arm: [] for arm, _ in arms}
+    out = options["out"] or _new_folder(arms[0].config.name)
+    first = int(os.environ.get("RANK", "0")) == 0
+    opened = {a.config.data.corpus: _corpus(a.config, options["quiet"]) for a in arms}
+    found: dict[str, list[dict[str, Any]]] = {arm.name: [] for arm in arms}
     for number in range(options["seeds"]):
         seed = options["seed"] + number
-        for arm, config in arms:
-            folder = _folder_of_run(out, arm, seed, len(arms), options["seeds"])
-            corpus = opened[config.data.corpus]
-            job = _job(config, corpus, folder, arm, seed, len(arms) > 1, options, main)
-            info = train(job, make_backend)["runs"][0]["run_info"]
-            found[arm].append(info)
-            if int(os.environ.get("RANK", "0")) == 0:
-                yield _line(arm, seed, info, folder)
-    if int(os.environ.get("RANK", "0")) == 0:
+        for arm in arms:
+            folder = _folder_of_run(out, arm.name, seed, len(arms), options["seeds"])
+            corpus = opened[arm.config.data.corpus]
+            job = _job(arm, corpus, folder, seed, len(arms) > 1, options)
+            info = train(job, arm.make_backend)["runs"][0]["run_info"]
+            found[arm.name].append(info)
+            if first:
+                yield _line(arm.name, seed, info, folder)
+    if first:
         yield from _summary(found, out)
 
 
@@ -51,7 +61,7 @@ def check_environment(arms: Arms, wandb: str) -> None:
     missing = []
     if wandb == "online" and not os.environ.get("WANDB_API_KEY"):
         missing.append("WANDB_API_KEY (or pass --wandb offline)")
-    if any(config.data.paloma for _, config in arms) and not os.environ.get("HF_TOKEN"):
+    if any(arm.config.data.paloma for arm in arms) and not os.environ.get("HF_TOKEN"):
         missing.append("HF_TOKEN for allenai/paloma (or pass --set data.paloma=false)")
     if missing:
         raise TrainerError(f"the environment lacks {' and '.join(missing)}")
@@ -69,18 +79,18 @@ def _corpus(config: Config, quiet: bool) -> Corpus:
 
 
 def _job(
-    config: Config, corpus: Corpus, folder: pathlib.Path, arm: str, seed: int, paired: bool,
-    options: dict[str, Any], main: pathlib.Path | None,
+    arm: Arm, corpus: Corpus, folder: pathlib.Path, seed: int, paired: bool,
+    options: dict[str, Any],
 ) -> Job:
     prefix = storage.prefix()
     remote = prefix is not None and "://" in prefix
     also = {}
-    if config.data.paloma:
+    if arm.config.data.paloma:
         from reference_trainer import downloads
 
         also["eval/paloma/c4_en/bpb"] = downloads.paloma(corpus)
     return Job(
-        config=config,
+        config=arm.config,
         corpus=corpus,
         out=folder,
         seed=seed,
@@ -89,9 +99,11 @@ def _job(
         project=options["project"],
         resume=options["resume"],
         track=options["track"],
-        author=Author(options["author"]),
-        main=main,
-        arm=arm if paired else None,
+        author=Author(
+            options["author"], options.get("affiliation") or None, options.get("url") or None
+        ),
+        main=arm.main,
+        arm=arm.name if paired else None,
         pair=str(seed) if paired else None,
         tags=tuple(options["tags"]),
         quiet=options["quiet"],

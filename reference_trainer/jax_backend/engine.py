@@ -82,6 +82,9 @@ class JaxBackend:
 
     # ---- what the loop calls ---------------------------------------------------------------
 
+    def parameter_count(self) -> int:
+        return sum(leaf.size for leaf in self._state["param"].values())
+
     def warm_up(self, rows: np.ndarray, weights: np.ndarray) -> None:
         if self._step is None:
             self._step = step.compile_step(

@@ -41,7 +41,8 @@ def reference_values(config: Config, seed: int) -> Mapping[str, np.ndarray]:
 
 class TorchBackend:
     """See `reference_trainer.backend.Backend`. The three functions make another model or
-    optimizer out of this one without touching the loop; the starter file uses them."""
+    optimizer out of this one without touching the loop; the starter file uses them. Without
+    `values` the model keeps the first values that it gave itself."""
 
     kind = "torch"
 
@@ -51,14 +52,15 @@ class TorchBackend:
         seed: int,
         build_model: BuildModel = reference_model,
         build_optimizers: BuildOptimizers = reference_optimizers,
-        values: InitialValues = reference_values,
+        values: InitialValues | None = reference_values,
     ) -> None:
         self.config, self.notes = config, []
         self._find_device()
         self.dtype = DTYPES[self.device.precision]
         torch.manual_seed(seed)
         module = build_model(config, self.dtype).to(self.target)
-        self._give_values(module, values(config, seed))
+        if values is not None:
+            self._give_values(module, values(config, seed))
         self.module = self._distribute(module)
         self.named = {
             parameter_name(n.removeprefix("module.")): p for n, p in self.module.named_parameters()
@@ -142,6 +144,7 @@ class TorchBackend:
         if self.target.type != "cuda":
             self.notes.append(f"torch.compile: off on {self.target.type}")
             return module
+        torch._dynamo.reset()  # its cache counts models of earlier runs of this process as variants
         for optimizer in self.optimizers:
             if isinstance(optimizer, optimizers.Muon):
                 optimizer.orthogonalise = torch.compile(optimizers.orthogonalise)
@@ -156,6 +159,9 @@ class TorchBackend:
             )
 
     # ---- what the loop calls ---------------------------------------------------------------
+
+    def parameter_count(self) -> int:
+        return sum(p.numel() for p in self.named.values())
 
     def warm_up(self, rows: np.ndarray, weights: np.ndarray) -> None:
         self._backward(rows, scale=0.0)

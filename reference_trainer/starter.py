@@ -1,0 +1,110 @@
+"""What a starter file calls: the trainer's command line around its own model and optimizer."""
+
+import pathlib
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import click
+
+from reference_trainer.cli import make_backend, pairs, run_options, words
+from reference_trainer.config import Config, as_dict, load_config, parse_config
+
+MakeBackend = Callable[[Config, int], Any]
+
+
+class Optimizer(NamedTuple):
+    """Of a JAX starter: `init(params) -> state` and `update(grads, state, params, multiplier) ->
+    (params, state)`."""
+
+    init: Callable[..., Any]
+    update: Callable[..., Any]
+
+
+def run_torch(
+    file: str, config: str, settings: Mapping[str, object], build_model: Any,
+    build_optimizers: Any, track: str, description: str, author: Mapping[str, str],
+) -> None:
+    """Run a torch starter from the command line; the model sets its own first values."""
+
+    def make(config: Config, seed: int) -> Any:
+        from reference_trainer.torch_backend.engine import TorchBackend
+
+        return TorchBackend(config, seed, build_model, build_optimizers, values=None)
+
+    _run(file, "torch", _configure(config, settings, description), make, track, author)
+
+
+def run_jax(
+    file: str, config: str, settings: Mapping[str, object], make_losses: Any, make_optimizer: Any,
+    values: Any, track: str, description: str, author: Mapping[str, str],
+) -> None:
+    """Run a JAX starter from the command line."""
+
+    def make(config: Config, seed: int) -> Any:
+        from reference_trainer.jax_backend.engine import JaxBackend
+
+        return JaxBackend(config, seed, make_losses, make_optimizer, values)
+
+    _run(file, "jax", _configure(config, settings, description), make, track, author)
+
+
+def _configure(
+    name: str, settings: Mapping[str, object], description: str
+) -> Callable[[Mapping[str, str]], Config]:
+    """A function from the command line's settings to the configuration. What a starter's model
+    has fixed (plain MLP, norms without weights) is put into the configuration for the FLOPs."""
+
+    def configure(overrides: Mapping[str, str]) -> Config:
+        data = as_dict(load_config(name))
+        data["description"] = description
+        data["model"].update(gated=False, norm_weights=False, qk_norm=True, tied=False, kv_heads=0)
+        data["optimizer"]["name"] = "muon"
+        for key, value in settings.items():
+            section, _, field = key.partition(".")
+            data.setdefault(section, {})[field] = value
+        config = parse_config(data, "SETTINGS")
+        return load_config(name, overrides, base=as_dict(config)) if overrides else config
+
+    return configure
+
+
+def _run(
+    file: str, backend: str, configure: Callable[[Mapping[str, str]], Config], make: MakeBackend,
+    track: str, author: Mapping[str, str],
+) -> None:
+    main = pathlib.Path(file).resolve()
+
+    @click.command(
+        main.name, context_settings={"help_option_names": ["-h", "--help"], "show_default": True}
+    )
+    @run_options
+    @words
+    def command(overrides: tuple[str, ...], **options: Any) -> None:
+        """Train what this file describes."""
+        from reference_trainer import runs
+
+        config = configure(pairs(overrides))
+        if options["dry_run"]:
+            from reference_trainer import dryrun
+
+            click.echo(dryrun.report(config, options["device"], options["wandb"]))
+            return
+        options["track"] = options["track"] or track
+        options["author"] = options["author"] or author.get("name") or None
+        options["affiliation"], options["url"] = author.get("affiliation"), author.get("url")
+        arms = [runs.Arm("candidate", config, make, main)]
+        if options["interleave"]:
+            arms.append(_other_arm(options["interleave"], backend, config.name))
+        for line in runs.run_all(arms, options):
+            click.echo(line)
+
+    command.main(args=sys.argv[1:], prog_name=f"python {main.name}")
+
+
+def _other_arm(name: str, backend: str, config: str) -> Any:
+    """`baseline` is the trainer's own model with this starter's configuration, unchanged."""
+    from reference_trainer import runs
+
+    other = load_config(config if name == "baseline" else name)
+    return runs.Arm("baseline", other, make_backend(backend))
