@@ -62,8 +62,11 @@ def _finish(out: Path, read: Callable[[], Import]) -> None:
     try:
         result = read()
         changed, same = write(out, result)
-    except (SourceError, OSError) as error:
+    except SourceError as error:
         raise click.ClickException(str(error)) from error
+    except OSError as error:
+        words = f"{error.filename or out} cannot be read or written: {error.strerror}"
+        raise click.ClickException(words) from error
     for path, why in result.skipped:
         click.echo(f"left out  {path}: {why}")
     for path, why in result.doubts:

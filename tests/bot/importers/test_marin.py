@@ -195,6 +195,14 @@ def test_the_command_says_what_it_did(tmp_path):
     assert "Traceback" not in answer.output
 
 
+def test_an_output_that_is_a_file_is_one_sentence(tmp_path):
+    src = put(tmp_path / "src", **{"experiments/speedrun/a/speedrun_results.json": V2})
+    (tmp_path / "out").write_text("")
+    answer = CliRunner().invoke(import_, ["marin", str(src), "--out", str(tmp_path / "out")])
+    assert answer.exit_code == 1
+    assert "cannot be read or written: Not a directory" in answer.output
+
+
 def test_every_published_file_keeps_its_numbers(shared_data):
     result = read_marin(shared_data / "marin")
     names = {p.name.split("@")[0] for p in (shared_data / "marin/results").iterdir()}
