@@ -298,15 +298,18 @@ def _link(run: ResultsRun, rule: str, message: str, fix: str) -> Finding:
     )
 
 
+def holds(folder: Folder, target: str) -> bool:
+    """Whether `target` is a file of the folder, or a folder in it that has files."""
+    below = f"{target.rstrip('/')}/"
+    return target in folder.files or any(name.startswith(below) for name in folder.files)
+
+
 def _specs(
     folder: Folder, submission: Submission, listed: Document | None
 ) -> Iterator[Finding]:
     """Runs that name a file which the folder does not hold, or points that are not declared."""
     for spec in submission.runs:
-        below = f"{spec.target.rstrip('/')}/"
-        missing = spec.target not in folder.files and not any(
-            name.startswith(below) for name in folder.files)
-        if spec.source != "wandb" and missing:
+        if spec.source != "wandb" and not holds(folder, spec.target):
             near = near_key(spec.target, set(folder.files))
             yield finding(
                 "schema", f"the folder holds no file {shown(spec.target)}",

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from bot import metrics
 from bot.case import Case, Neighbour, PullRequest, RunEvidence, Standing, Unlisted
 from bot.case_statistics import of_case, points_of
-from bot.reading import Parsed, parse_submission
+from bot.reading import Parsed, holds, parse_submission
 from bot.rules import catalogue, run_rules
 from bot.run import Run
 from bot.safetext import plain
@@ -116,7 +116,7 @@ def _evidence(
     own: dict[int, RunEvidence] = {}
     others: list[tuple[int, RunSpec]] = []
     for index, spec in enumerate(specs):
-        if spec.source != "wandb" and spec.target not in folder.files:
+        if spec.source != "wandb" and not holds(folder, spec.target):
             own[index] = RunEvidence(spec)  # its absence is among the problems of the reader
         elif spec.source == "results":
             own[index] = _results_evidence(parsed, folder, track, spec)
