@@ -151,14 +151,16 @@ def _required(error: Any, path: list[str], closed: bool) -> Words:
         return
     holder = _name(path) if path else "the file"
     near = near_key(key, set(error.instance) - set(error.schema.get("properties", ())))
+    inner = not closed and len(path) > 2
+    if near is not None and inner:
+        return  # `typos` speaks of it
     if near is not None:
         fix = f"rename {_quoted(near)} to {_quoted(key)}"
         yield key, f"{holder} has no {_quoted(key)}, but {_quoted(near)}", fix, None
         return
     what = error.schema.get("properties", {}).get(key, {}).get("description", "")
     fix = f"add {_quoted(key)}" + (f": {what}" if what else "")
-    soft = not closed and len(path) > 2
-    yield key, f"{holder} has no {_quoted(key)}", fix, Level.WARNING if soft else None
+    yield key, f"{holder} has no {_quoted(key)}", fix, Level.WARNING if inner else None
 
 
 def _unknown(error: Any, path: list[str], closed: bool) -> Words:
@@ -298,10 +300,13 @@ def near_key(key: str, choices: set[str]) -> str | None:
 
 
 def _name(path: list[str]) -> str:
+    """A value by its place below the run: `author.url`, `run 2`, `contributors 1 github`."""
+    for part in ("run_info", "run_related_info", "run_stats"):
+        if part in path[:-1]:
+            return _quoted(".".join(path[path.index(part) + 1:]))
     if not path:
         return "the file"
-    tail = path[-2:] if path[-1].isdigit() and len(path) > 1 else path[-1:]
-    return _quoted(" ".join(tail))
+    return _quoted(" ".join(str(int(p) + 1) if p.isdigit() else p for p in path))
 
 
 def _quoted(key: str) -> str:

@@ -28,17 +28,22 @@ class Cause(NamedTuple):
 def flops_causes(
     run: ResultsRun, devices: Devices, ratio: float, tolerance: float
 ) -> tuple[str, str]:
-    """(": cause; cause", remedy) for hardware FLOPs that are `ratio` times the right figure."""
+    """(", because ...", remedy) for hardware FLOPs that are `ratio` times the right figure."""
     general = "compute seconds x chips x peak FLOP/s of one chip"
     claimed = run.number("hardware_flops")
     for name, what in (("model_flops", "the model FLOPs"), ("estimate", "6 x parameters x tokens")):
         other = run.number(name)
         if claimed and other and same(claimed, other, 1e-6):
-            return f"; this is {what}, not what the hardware could do", general
+            return f", because this is {what}, not what the hardware could do", general
     found = explain(list(_candidates(run, devices)), ratio, tolerance)
     if not found:
         return "", general
-    return "; " + "; ".join(c.words for c in found), ", ".join(c.fix for c in found)
+    return f", because {_listed([c.words for c in found])}", _listed([c.fix for c in found])
+
+
+def _listed(parts: list[str]) -> str:
+    """ "a", "a and b", "a, b and c"."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def explain(candidates: list[Cause], ratio: float, tolerance: float) -> tuple[Cause, ...]:
@@ -72,15 +77,15 @@ def _chip_candidates(run: ResultsRun, devices: Devices) -> Iterator[Cause]:
     fix = f"multiply by {chips} chips" if chips > 1 else "multiply by 1 chip"
     accelerator = devices.accelerator
     if accelerator is not None and accelerator.cores_per_chip > 1:
-        words = f"TPU cores counted as chips; {name} has {chips} chips"
+        words = f"TPU cores were counted as chips ({name} has {chips} chips)"
         yield Cause(float(accelerator.cores_per_chip), words, fix)
     for field, words in (("chips", "num_chips"), ("devices", "num_devices")):
         stated = metrics.positive(run.number(field))
         if stated is not None and stated != chips:
-            words = f"{words} is {stated}, and {name} has {chips} chips"
+            words = f"`{words}` {stated} was multiplied in ({name} has {chips} chips)"
             yield Cause(stated / chips, words, fix)
     if chips > 1:
-        yield Cause(1 / chips, f"one chip was counted, and {name} has {chips}", fix)
+        yield Cause(1 / chips, f"one chip was counted ({name} has {chips})", fix)
     for key in ("replicas", "slice_count"):
         count = metrics.positive(run.section("resources").get(key))
         if count is not None and count > 1:
@@ -96,16 +101,18 @@ def _peak_candidates(run: ResultsRun, devices: Devices) -> Iterator[Cause]:
     for precision, peak in accelerator.peaks.items():
         if precision != devices.precision:
             words = (
-                f"the {precision} peak of {name} was used, {peak:.4g} instead of {table:.4g} FLOP/s"
+                f"the {precision} peak of {name} was used ({peak:.4g} instead of {table:.4g} "
+                "FLOP/s)"
             )
             yield Cause(peak / table, words, fix)
     stated = run.number("peak_flops")
     if stated is not None and stated > 0:
-        yield Cause(stated / table, f"a peak of {stated:.4g} instead of {table:.4g} FLOP/s", fix)
+        words = f"a peak of {stated:.4g} instead of {table:.4g} FLOP/s was used"
+        yield Cause(stated / table, words, fix)
     if accelerator.kind == "gpu":
-        yield Cause(2.0, f"the peak with sparsity was used; dense it is {table:.4g} FLOP/s", fix)
+        yield Cause(2.0, f"the peak with sparsity was used (dense it is {table:.4g})", fix)
     if accelerator.cores_per_chip > 1:
-        words = f"the peak of one core was used; a chip has {table:.4g} FLOP/s"
+        words = f"the peak of one core was used (a chip has {table:.4g} FLOP/s)"
         yield Cause(1 / accelerator.cores_per_chip, words, fix)
 
 

@@ -15,7 +15,7 @@ from bot.safetext import plain
 from bot.verdict import SCHEMA_VERSION, Finding, Grade, Level, Status, Verdict
 
 WORDS: Mapping[Status, str] = {
-    Status.VERIFIED: "verified",
+    Status.VERIFIED: "all checks passed",
     Status.NEEDS_REVIEW: "passes; a maintainer looks at the warnings",
     Status.NEEDS_RUNS: "needs more runs",
     Status.REJECTED: "needs changes",
@@ -73,7 +73,7 @@ def to_text(verdict: Verdict, *, colour: bool = False, width: int = 100) -> str:
         lines += [*_finding_lines(finding, verdict, paint, width), ""]
     table = list(_number_rows(verdict))
     if table:
-        lines += [paint("Numbers", "bold"), *_columns(table), ""]
+        lines += [paint("Numbers", "bold"), *_columns(table, paint), ""]
     lines += _wrap(NEXT[verdict.status], width, "")
     rules = list(dict.fromkeys(f.rule for f in verdict.findings))
     if rules:
@@ -153,18 +153,22 @@ def number(value: float | int | None) -> str:
     """A number for people: few digits, powers of ten where they help, "" for None."""
     if value is None:
         return ""
-    if isinstance(value, int) or value == int(value) and abs(value) < 1e15:
-        return f"{int(value):,}" if abs(value) < 1e15 else f"{value:.4e}"
-    return f"{value:.4e}" if abs(value) >= 1e15 or abs(value) < 1e-4 else f"{value:.6g}"
+    if abs(value) >= 1e12 or 0 < abs(value) < 1e-4:
+        return f"{value:.4e}"
+    return f"{int(value):,}" if value == int(value) else f"{value:.6g}"
 
 
-def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
+def _columns(rows: Sequence[tuple[str, ...]], paint: Any) -> list[str]:
+    """Aligned rows; those whose ratio is off are painted and marked."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return [
-        "  ".join(
+    lines = []
+    for row in rows:
+        line = "  ".join(
             cell.ljust(widths[i]) if i == 0 else cell.rjust(widths[i]) for i, cell in enumerate(row)
-        ) for row in rows
-    ]
+        )
+        off = row is not rows[0] and row[3] and abs(float(row[3]) - 1) > 0.002
+        lines.append(paint(f"{line}  <", "red") if off else line)
+    return lines
 
 
 def _wrap(text: str, width: int, indent: str) -> list[str]:

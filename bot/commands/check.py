@@ -195,11 +195,9 @@ def explain(rule: str | None) -> None:
         raise Unusable(f'there is no rule "{rule[:60]}".{hint}')
     entry = rules[rule]
     click.echo(click.style(rule, bold=True) + f"  ({entry['level']}, family {entry['family']})")
-    click.echo(f"{entry['title']}.\n")
     check_function = load_rules().get(rule)
     page = inspect.getdoc(check_function) if check_function is not None else None
-    if page:
-        click.echo(page)
+    click.echo(f"\n{page or entry['title']}")
 
 
 def _list_rules() -> None:

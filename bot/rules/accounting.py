@@ -11,7 +11,7 @@ from bot.evidence.results_file import ResultsRun
 from bot.metrics import TOLERANCE, same, vocab_of
 from bot.rules import finding, rule
 from bot.rules import values as _values  # noqa: F401  (registers its rules)
-from bot.rules.values import place
+from bot.rules.values import key_of, place
 from bot.safetext import plain, shown
 from bot.verdict import Finding, Level
 
@@ -36,14 +36,14 @@ def hardware_flops_mismatch(case: Case) -> Iterator[Finding]:
             continue
         devices = metrics.devices_of(run)
         ratio = claimed / expected
-        formula = (
-            f"{run.number('training_time_s'):.6g} s x {devices.chips} chips x {devices.peak:.4g}"
-        )
+        seconds = run.number("training_time_s") or 0
+        minutes = f" ({seconds / 60:.6g} minutes)" if run.shape in ("V0", "V1") else ""
+        formula = f"{seconds:.6g} s{minutes} x {devices.chips} chips x {devices.peak:.4g}"
         cause, fix = flops_causes(run, devices, ratio, tolerance)
         yield finding(
             "hardware-flops-mismatch",
-            f"hardware FLOPs are {claimed:.6g}, expected {expected:.6g} ({formula} FLOP/s): "
-            f"{_times(ratio)}{cause}",
+            f"{key_of(run, 'hardware_flops')} is {claimed:.6g}, expected {expected:.6g} = "
+            f"{formula} FLOP/s; it is {_times(ratio)}{cause}",
             claimed=claimed, expected=expected, ratio=ratio, fix=f"{fix}: write {expected!r}",
             **place(run, "hardware_flops"),
         )
@@ -76,7 +76,8 @@ def model_flops_mismatch(case: Case) -> Iterator[Finding]:
             ratio, 1 / 3) else ""
         yield finding(
             "model-flops-mismatch",
-            f"model FLOPs are {claimed:.6g}, expected {expected:.6g}: {_times(ratio)}{cause}",
+            f"{key_of(run, 'model_flops')} is {claimed:.6g}, expected {expected:.6g} by the "
+            f"model's dimensions; it is {_times(ratio)}{cause}",
             claimed=claimed, expected=expected, ratio=ratio,
             fix=f"write {expected!r}, 3 x forward FLOPs per token x tokens",
             **place(run, "model_flops"),
@@ -101,11 +102,11 @@ def device_peak_mismatch(case: Case) -> Iterator[Finding]:
             cause = peak_cause(claimed, devices)
             yield finding(
                 "device-peak-mismatch",
-                f"the peak of one {devices.accelerator.name} is stated as {claimed:.4g} FLOP/s, "
-                f"its dense {devices.precision} peak is {devices.table:.4g}{cause}",
+                f"`{where.rpartition('/')[2]}` is {claimed:.4g}, the dense {devices.precision} "
+                f"peak of one {devices.accelerator.name} is {devices.table:.4g} FLOP/s{cause}",
                 file=run.file, line=run.document.line(where), pointer=where,
                 claimed=claimed, expected=devices.table, ratio=claimed / devices.table,
-                fix=f"write {devices.table!r} and compute hardware FLOPs with it",
+                fix=f"write {devices.table:.6g} and compute hardware FLOPs with it",
             )
 
 
@@ -134,8 +135,8 @@ def chip_count_mismatch(case: Case) -> Iterator[Finding]:
             continue
         yield finding(
             "chip-count-mismatch",
-            f"the file states {claimed:g} chips, {shown(devices.name)} has {devices.chips}"
-            f"{chip_cause(claimed, devices)}",
+            f"{key_of(run, field)} is {claimed:g}, {shown(devices.name)} has {devices.chips} "
+            f"chips{chip_cause(claimed, devices)}",
             claimed=claimed, expected=devices.chips, ratio=claimed / (devices.chips or 1),
             fix=f"write {devices.chips}", **place(run, field),
         )
@@ -162,8 +163,9 @@ def token_count_mismatch(case: Case) -> Iterator[Finding]:
         train = run.section("train_config")
         yield finding(
             "token-count-mismatch",
-            f"the file states {claimed:g} tokens, batch size {train.get('train_batch_size')} x "
-            f"{train.get('num_train_steps')} steps x {lengths[0][1]} gives {expected}",
+            f"{key_of(run, 'tokens')} is {claimed:,}, expected {expected:,} = batch size "
+            f"{train.get('train_batch_size')} x {train.get('num_train_steps')} steps x sequence "
+            f"length {lengths[0][1]}",
             Level.ERROR, claimed=claimed, expected=expected, ratio=claimed / expected,
             fix=f"write {expected}, or correct the batch size, steps or sequence length",
             **place(run, "tokens"),
@@ -176,11 +178,11 @@ def _two_lengths(run: ResultsRun, lengths: tuple[tuple[str, int], ...]) -> Findi
     return finding(
         "token-count-mismatch",
         f"two sequence lengths are stated, {names[0]} {used[1]} and {names[1]} {other[1]}; "
-        f"{used[1]} is used, with the other tokens and FLOPs would differ by "
-        f"{max(used[1], other[1]) / min(used[1], other[1]):.3g} times",
+        f"{used[1]} is used here; by the other, tokens and model FLOPs would be "
+        f"{other[1] / used[1]:.3g} times as many",
         file=run.file, line=run.document.line(other[0]), pointer=other[0],
         claimed=other[1], expected=used[1], ratio=other[1] / used[1],
-        fix=f"keep the one that the run used and remove {names[1]} or {names[0]}",
+        fix=f"keep the one that the run used: remove {names[1]}, or else {names[0]}",
     )
 
 
@@ -210,15 +212,21 @@ def mfu_impossible(case: Case) -> Iterator[Finding]:
     """
     for run in case.results:
         reported = _reported_mfu(case, run)
-        ours = metrics.of_results(run, vocab_of(case.track))["mfu"]
+        values = metrics.of_results(run, vocab_of(case.track))
+        ours, hardware = values["mfu"], values["hardware_flops"]
+        stated = run.number("hardware_flops")
         if reported is not None and reported[0] > 1:
-            right = f"; with hardware FLOPs put right it is {ours:.3f}" if ours else ""
+            off = bool(stated and hardware and not same(stated, hardware))
+            follows = bool(ours and ours <= 1 and off)
             yield finding(
                 "mfu-impossible",
-                f"{reported[1]} are {reported[0]:.3g} times the hardware FLOPs stated, and a chip "
-                f"cannot exceed its peak{right}",
-                claimed=reported[0], expected=ours, ratio=reported[0],
-                fix="correct training time, chips, peak or tokens", **place(run, "hardware_flops"),
+                f"{reported[1]} are {reported[0]:.3g} times {key_of(run, 'hardware_flops')}, and a "
+                "chip cannot exceed its peak" + (
+                    f"; with hardware FLOPs put right it is {ours:.3f} times" if follows else ""),
+                claimed=reported[0], expected=ours if follows else None, ratio=reported[0],
+                fix="put the hardware FLOPs right and this goes away" if follows
+                else "correct training time, chips, peak or tokens",
+                **place(run, "hardware_flops"),
             )
         elif ours is not None and ours > 1:
             yield finding(
@@ -289,10 +297,11 @@ def model_flops_unchecked(case: Case) -> Iterator[Finding]:
         claimed = run.number("model_flops")
         if ours is not None and (not new or (claimed and same(claimed, ours))):
             continue
-        why = f"the model uses {', '.join(plain(n, 40) for n in new[:4])}" if new else (
-            "its dimensions are not all stated")
+        why = (
+            f"there is no formula here for {', '.join(plain(n, 40) for n in new[:4])}" if new
+            else "the model's dimensions are not all stated")
         yield finding(
             "model-flops-unchecked",
-            f"model FLOPs are shown as stated: {why}, for which there is no formula here; "
-            "hardware FLOPs rank as usual", claimed=claimed, **place(run, "model_flops"),
+            f"{key_of(run, 'model_flops')} is shown as stated, since {why}; hardware FLOPs rank as "
+            "usual", claimed=claimed, **place(run, "model_flops"),
         )

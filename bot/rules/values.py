@@ -58,6 +58,11 @@ def place(run: ResultsRun, name: str) -> dict[str, Any]:
     return {"file": run.file, "line": run.document.line(pointer), "pointer": pointer}
 
 
+def key_of(run: ResultsRun, name: str) -> str:
+    """The key of a quantity as the file spells it, in backquotes."""
+    return f"`{_key(run.where(name))}`"
+
+
 @rule("metric-missing")
 def metric_missing(case: Case) -> Iterator[Finding]:
     """What the track ranks by can be computed from the evidence.
@@ -159,7 +164,8 @@ def metric_implausible(case: Case) -> Iterator[Finding]:
                 continue
             bound = f"above {low:g}" if value <= low else f"at most {high:g}"
             yield finding(
-                "metric-implausible", f"the {what} is {value:g}, expected {bound}",
+                "metric-implausible", f"{key_of(run, name)}, the {what}, is {value:g}, expected "
+                f"{bound}",
                 claimed=value, fix="write the value that was measured", **place(run, name),
             )
 
@@ -180,24 +186,24 @@ def timestamp_invalid(case: Case) -> Iterator[Finding]:
         yield finding(
             "timestamp-invalid", message, level, **place(run, "timestamp"),
             claimed=None if item is None else plain(str(item.raw)),
-            fix='write `run_completion_timestamp` as "YYYY-MM-DD HH:MM:SS UTC"',
+            fix='write it as "YYYY-MM-DD HH:MM:SS UTC", such as "2025-06-28 21:52:29 UTC"',
         )
 
 
 def _timestamp_problem(run: ResultsRun, today: Any) -> tuple[str, Level | None] | None:
     item = run.stated.get("timestamp")
     if item is None:
-        return "there is no time of completion", None
+        return "`run_completion_timestamp` is missing", None
     text = run.text("timestamp")
     moment = parse_timestamp(text)
     if text is None or moment is None:
-        return f"the time of completion is {shown(item.raw)}, which cannot be read", None
+        return f"`run_completion_timestamp` is {shown(item.raw)}, which cannot be read", None
     if moment < EARLIEST:
-        return f"the time of completion is {shown(text)}, before 2015", None
+        return f"`run_completion_timestamp` is {shown(text)}, before 2015", None
     if isinstance(today, dt.date) and moment.date() > today + DAY:
-        return f"the time of completion is {shown(text)}, after today, {today}", None
+        return f"`run_completion_timestamp` is {shown(text)}, after today, {today}", None
     if not has_zone(text):
-        return f"the time of completion, {shown(text)}, names no time zone", Level.WARNING
+        return f"`run_completion_timestamp`, {shown(text)}, names no time zone", Level.WARNING
     return None
 
 
@@ -212,15 +218,14 @@ def device_unknown(case: Case) -> Iterator[Finding]:
         devices = metrics.devices_of(run)
         if devices.accelerator is not None:
             continue
-        name = "none is named" if devices.name is None else f"{shown(devices.name)} is not known"
-        peak = f"its peak of {devices.peak:.4g} FLOP/s is self-declared" if devices.peak else (
-            "and no peak is stated")
+        name = "no accelerator is named" if devices.name is None else (
+            f"the accelerator {shown(devices.name)} is not known here")
+        peak = f"its peak of {devices.peak:.4g} FLOP/s is self-declared and cannot be checked" if (
+            devices.peak) else "no peak is stated"
         pointer = f"{run.info_pointer}/resources"
         yield finding(
-            "device-unknown", f"accelerator: {name}, {peak} and cannot be checked"
-            if devices.peak else f"accelerator: {name} {peak}",
-            file=run.file, line=run.document.line(pointer), pointer=pointer,
-            claimed=None if devices.name is None else plain(devices.name),
+            "device-unknown", f"{name}, {peak}", file=run.file, line=run.document.line(pointer),
+            pointer=pointer, claimed=None if devices.name is None else plain(devices.name),
             fix="name the accelerator, such as H100 SXM, A100, v5p-32 or v6e-8"
             + _closest(devices.name),
         )
