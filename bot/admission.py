@@ -9,6 +9,7 @@ import dataclasses as dc
 from collections.abc import Iterable, Iterator, Mapping
 
 from bot.board import Progress, Unranked
+from bot.frozen import history, measured_against, relation
 from bot.pareto import finite
 from bot.track import Axis, Track, TrackError
 from bot.verdict import Point, Status, Verdict
@@ -64,6 +65,7 @@ def admit(
         timed = retimings.get(verdict.submission, ())
         shown = timed[-1][1] if timed else point.cost
         progress = _progress(verdict, point, track)
+        assert not isinstance(progress, str)
         score = progress.ratio if progress else shown
         sign = 1 if track.cost.goal == "min" else -1
         yield Row(verdict, point, point.quality, point.cost, shown, sign * score, progress)
@@ -79,31 +81,45 @@ def _obstacle(verdict: Verdict, point: Point, track: Track) -> str | None:
     if track.objective != "pareto" and target is not None and finite(point.quality):
         if not reaches_target(point.quality, target, track.quality):
             return f"its {track.quality.metric} {point.quality:.6g} misses the target {target:g}"
-    if track.objective == "baseline" and _progress(verdict, point, track) is None:
-        return "it has no baseline arm to compare with"
-    return None
+    progress = _progress(verdict, point, track)
+    return progress if isinstance(progress, str) else None
 
 
 def reaches_target(value: float, target: float, axis: Axis) -> bool:
     return value <= target if axis.goal == "min" else value >= target
 
 
-def _progress(verdict: Verdict, point: Point, track: Track) -> Progress | None:
-    """The ratio to the baseline arm, as the statistics of the point give it; 1 for the baseline."""
+def _progress(verdict: Verdict, point: Point, track: Track) -> Progress | str | None:
+    """The ratio to the current baseline, or why there is none; None on a track without ratios.
+
+    The statistics of the point give the ratio to the baseline arm of the same machine; the
+    baseline itself is at 1.
+    """
     if track.objective != "baseline":
         return None
     if is_baseline(verdict, track):
-        return Progress(1.0, None, False)
+        return Progress(1.0, None, False, 1.0, track.baseline_id)
     baseline = (point.statistics or {}).get("baseline") or {}
-    ratio = baseline.get("ratio")
-    if not finite(ratio) or ratio <= 0:
-        return None
+    measured = baseline.get("ratio")
+    if not finite(measured) or measured <= 0:
+        return "it has no baseline arm to compare with"
+    current = track.baseline_id
+    own, scale = current, 1.0
+    if current is not None:
+        frozen = history(track)
+        own = measured_against(frozen, current, verdict.based_on, verdict.date)
+        related = relation(frozen, own, current)
+        if related is None:
+            return f"it is measured against {own}, which nothing relates to {current}"
+        scale = related
+    ratio = measured * scale
     interval = baseline.get("ratio_interval")
-    whole = interval is not None and all(finite(v) for v in interval)
-    due = track.promote_at is not None and (
+    known = interval is not None and all(finite(v) for v in interval)
+    due = own == current and track.promote_at is not None and (
         ratio <= track.promote_at if track.cost.goal == "min" else ratio >= track.promote_at
     )
-    return Progress(ratio, (interval[0], interval[1]) if whole and interval else None, due)
+    bounds = (interval[0] * scale, interval[1] * scale) if known and interval else None
+    return Progress(ratio, bounds, due, measured, own)
 
 
 def _listed(track: Track) -> tuple[tuple[str, str, str], ...]:

@@ -1,8 +1,7 @@
 """The life of a baseline: frozen from a submission's runs, measured against, promoted, credited.
 
-A track of objective `baseline` names its baseline by `[baseline] id`, the name of a submission.
-`tracks/<track>.baselines.json` keeps every baseline that was ever frozen, oldest first, with its
-runs' costs and everybody who made it. Nothing here reads a clock; writing is `write`.
+A track of objective `baseline` names its baseline by `[baseline] id`, the name of a submission, and
+lists every one that was ever frozen (`bot.frozen`). Nothing here reads a clock; writing is `write`.
 """
 
 from __future__ import annotations
@@ -16,52 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from bot.accelerators import find
-from bot.board import Board, Entry
-from bot.jsonfile import read_json
+from bot.board import Board, Entry, Progress
+from bot.frozen import Baseline, Credit, history
 from bot.pareto import finite
 from bot.submission import ROLES, Submission
-from bot.track import Track
+from bot.track import Track, parse_track
 from bot.verdict import Point, Status, Verdict
 
-SCHEMA_VERSION = 1
 ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}(?:/[a-z0-9][a-z0-9_-]{0,63}){0,3}")
 
 
 class BaselineError(ValueError):
     """A step of a baseline's life that cannot be taken. The message is one sentence."""
-
-
-@dc.dataclass(frozen=True, slots=True)
-class Credit:
-    """One person, what they contributed, and the submissions that say so."""
-
-    github: str
-    name: str | None
-    roles: tuple[str, ...]
-    submissions: tuple[str, ...]
-
-
-@dc.dataclass(frozen=True, slots=True)
-class Baseline:
-    """One frozen baseline. `costs` and `losses` are those of single runs; `ratio` and `interval`
-    are its progress over the baseline `after`, None for the first."""
-
-    id: str
-    submission: str
-    frozen_on: str
-    cost_metric: str
-    costs: tuple[float, ...]
-    losses: tuple[float, ...]
-    device: str | None = None
-    count: int | None = None
-    after: str | None = None
-    ratio: float | None = None
-    interval: tuple[float, float] | None = None
-    credits: tuple[Credit, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """The baseline as JSON values."""
-        return dc.asdict(self)
 
 
 # ---- Measuring --------------------------------------------------------------------------------
@@ -144,11 +109,19 @@ def freeze(
     return Baseline(
         id=name, submission=verdict.submission, frozen_on=on, cost_metric=track.cost.metric,
         costs=costs, losses=_losses(point), device=device, count=count,
-        after=track.baseline_id if progress else None,
-        ratio=progress.ratio if progress else None,
-        interval=progress.interval if progress else None,
+        after=progress.against if progress else None,
+        ratio=progress.measured if progress else None,
+        interval=_interval(progress) if progress else None,
         credits=tuple(people),
     )
+
+
+def _interval(progress: Progress) -> tuple[float, float] | None:
+    """The interval of the ratio that was measured."""
+    if progress.interval is None:
+        return None
+    scale = progress.measured / progress.ratio
+    return progress.interval[0] * scale, progress.interval[1] * scale
 
 
 def _values(sample: Any, alone: float | None) -> tuple[float, ...]:
@@ -219,63 +192,27 @@ def _merged(before: Credit | None, person: Credit, path: str) -> Credit:
     )
 
 
-# ---- The files --------------------------------------------------------------------------------
+# ---- The track file ---------------------------------------------------------------------------
 
 
-def history_path(root: Path, track: str) -> Path:
-    """Where the baselines of a track are kept."""
-    return root / "tracks" / f"{track}.baselines.json"
+def write(track: Track, baseline: Baseline) -> Path:
+    """Append the baseline to the track's file and name it there; returns the file.
 
-
-def read_history(root: Path, track: str) -> tuple[Baseline, ...]:
-    """Every baseline frozen so far, oldest first. Raises BaselineError for a broken file."""
-    path = history_path(root, track)
-    if not path.is_file():
-        return ()
-    document = read_json(path.read_bytes(), str(path))
-    if document.problems:
-        raise BaselineError(f"{path}: {document.problems[0].message}")
-    try:
-        if document.value["schema_version"] != SCHEMA_VERSION:
-            raise BaselineError(
-                f"{path}: schema_version is {document.value['schema_version']}, "
-                f"we know {SCHEMA_VERSION}"
-            )
-        return tuple(_baseline(item) for item in document.value["baselines"])
-    except (KeyError, TypeError) as error:
-        raise BaselineError(f"{path}: not a list of baselines: {error}") from error
-
-
-def _baseline(data: Mapping[str, Any]) -> Baseline:
-    people = tuple(
-        Credit(c["github"], c["name"], tuple(c["roles"]), tuple(c["submissions"]))
-        for c in data["credits"]
-    )
-    lists = {key: tuple(data[key]) for key in ("costs", "losses")}
-    interval = None if data["interval"] is None else tuple(data["interval"])
-    return Baseline(**{**data, **lists, "interval": interval, "credits": people})
-
-
-def write(root: Path, track: Track, baseline: Baseline) -> tuple[Path, Path]:
-    """Append to the track's history and name the baseline in its file; returns both paths.
-
-    Raises BaselineError where it is frozen already, or the track file would not come out right.
+    Raises BaselineError where it is the baseline already, or the file would not come out right.
     """
-    history = read_history(root, track.id)
-    if history and history[-1].id == baseline.id:
+    frozen = history(track)
+    if track.baseline_id == baseline.id and frozen:
         raise BaselineError(
-            f"{baseline.id} is the baseline of {track.id} since {history[-1].frozen_on}"
+            f"{baseline.id} is the baseline of {track.id} since {frozen[-1].frozen_on}"
         )
-    track_path = root / "tracks" / f"{track.id}.toml"
-    text = with_baseline(track_path.read_text(encoding="utf-8"), baseline.id, str(track_path))
-    path = history_path(root, track.id)
-    data = {
-        "schema_version": SCHEMA_VERSION, "track": track.id,
-        "baselines": [item.to_json() for item in (*history, baseline)],
-    }
-    path.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    track_path.write_text(text, encoding="utf-8")
-    return path, track_path
+    path = Path(track.path)
+    text = with_baseline(path.read_text(encoding="utf-8"), baseline.id, str(path))
+    text = text.rstrip("\n") + "\n\n" + to_toml(baseline)
+    after = parse_track(tomllib.loads(text), str(path))
+    if history(after) != (*frozen, baseline):
+        raise BaselineError(f"{path}: [[baselines]] cannot be appended; is it an inline array?")
+    path.write_text(text, encoding="utf-8")
+    return path
 
 
 def with_baseline(text: str, name: str, path: str) -> str:
@@ -295,3 +232,27 @@ def with_baseline(text: str, name: str, path: str) -> str:
     if tomllib.loads(changed) != wanted:
         raise BaselineError(f"{path}: write {line} under [baseline] by hand")
     return changed
+
+
+def to_toml(baseline: Baseline) -> str:
+    """The tables of one baseline; what is None is left out."""
+    lines = ["[[baselines]]"]
+    for field in dc.fields(baseline):
+        value = getattr(baseline, field.name)
+        if field.name == "credits" or value is None:
+            continue
+        # A date is written as one: the schema says so, and a bare date needs no quotes.
+        text = value if field.name == "frozen_on" else _toml(value)
+        lines.append(f"{field.name} = {text}")
+    for person in baseline.credits:
+        lines += ["", "[[baselines.credits]]"]
+        lines += [
+            f"{key} = {_toml(value)}" for key, value in dc.asdict(person).items()
+            if value is not None
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    """A text, a finite number or a list of them. JSON's texts are TOML's, but for DEL."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("\x7f", "\\u007f")

@@ -11,15 +11,20 @@ from bot.verdict import Point, Status, Verdict
 
 @dc.dataclass(frozen=True, slots=True)
 class Progress:
-    """Cost of the candidate arm over cost of the baseline arm; under 1 is progress for `min`.
+    """Cost over that of the current baseline; under 1 is progress for `min`.
 
-    `interval` is the 95 % interval of the ratio, None where one of the arms has a single run.
-    `promotes` says that the ratio reaches the track's `promote_at`: a new baseline is due.
+    `measured` is the ratio to the baseline arm of the same machine, and `against` the baseline
+    that it ran: where that is an older one, `ratio` is `measured` times the ratios between.
+    `interval` is the 95 % interval of `ratio`, None where one of the arms has a single run.
+    `promotes` says that the current baseline is beaten by the track's `promote_at`: a new one is
+    due.
     """
 
     ratio: float
     interval: tuple[float, float] | None
     promotes: bool
+    measured: float
+    against: str | None = None
 
 
 @dc.dataclass(frozen=True, slots=True)

@@ -109,6 +109,8 @@ class Verdict:
     date: str | None = None
     """When the result was obtained or submitted, ISO 8601 UTC, for the record progression."""
     accepted: Mapping[str, str] = dc.field(default_factory=dict)
+    based_on: str | None = None
+    """What the submission says it builds on: on a `baseline` track the baseline it ran."""
 
     @property
     def metrics(self) -> Mapping[str, float | int | None]:
@@ -136,6 +138,7 @@ class Verdict:
             "runs": [dict(r) for r in self.runs],
             "statistics": None if self.statistics is None else dict(self.statistics),
             "accepted": dict(self.accepted),
+            "based_on": self.based_on,
         }
 
 
@@ -161,6 +164,7 @@ def verdict_from_json(data: Mapping[str, Any]) -> Verdict:
         title=data.get("title"),
         date=data.get("date"),
         accepted=data.get("accepted", {}),
+        based_on=data.get("based_on"),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses as dc
 import datetime as dt
 import json
 from pathlib import Path
@@ -10,24 +11,22 @@ from typing import Any
 import click
 
 from bot.baseline import (
-    Baseline,
     BaselineError,
-    Credit,
     best,
     credit,
     due,
     fastest,
     freeze,
-    read_history,
     write,
 )
 from bot.board import Board, Entry
 from bot.commands.board import ROOT, SNAPSHOTS, boards, root_of, snapshots_of, track_of, tracks_of
+from bot.frozen import Baseline, Credit, history
 from bot.reading import ReadError, parse_submission, read_path
 from bot.repository import submission_folders
 from bot.safetext import plain
 from bot.submission import Submission
-from bot.track import Track
+from bot.track import Track, TrackError
 from bot.verdict import Verdict
 
 DATE = click.option("--date", "on", metavar="YYYY-MM-DD", help="Date to write [default: today].")
@@ -51,11 +50,10 @@ def status(track_id: str, form: str, snapshots: str | None, root: Path | None) -
     place = root_of(root)
     track = track_of(place, track_id)
     board, _ = _board(place, track, snapshots)
-    history = _history(place, track)
     if form == "json":
-        click.echo(json.dumps(_status(board, history), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(_status(board), indent=2, ensure_ascii=False))
         return
-    for line in _lines(board, history):
+    for line in _lines(board):
         click.echo(plain(line, LINE))
 
 
@@ -118,13 +116,6 @@ def _board(
     return found.boards[track.id], found.verdicts
 
 
-def _history(root: Path, track: Track) -> tuple[Baseline, ...]:
-    try:
-        return read_history(root, track.id)
-    except BaselineError as error:
-        raise click.ClickException(str(error)) from error
-
-
 def _verdict(verdicts: tuple[Verdict, ...], track: Track, name: str) -> Verdict:
     """The verdict on the submission of that name or path. Raises UsageError."""
     wanted = name.rstrip("/")
@@ -162,16 +153,15 @@ def _cut(root: Path, board: Board, verdict: Verdict, on: str | None, dry_run: bo
     people = credit(verdict.submission, _submissions(root, track), until)
     try:
         made = freeze(verdict, track, on=_date(on), people=people, entry=entry)
-        paths = () if dry_run else write(root, track, made)
-    except (BaselineError, OSError) as error:
+        path = None if dry_run else write(track, made)
+    except (BaselineError, TrackError, OSError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(plain(f"baseline of {track.id}: {_described(made, track)}", LINE))
     if made.ratio is not None and made.after is not None:
         click.echo(f"  {_ratio(made.ratio, made.interval)} of {plain(made.after, LINE)}")
     for person in made.credits:
         click.echo(plain(f"  {_credited(person)}", LINE))
-    click.echo("nothing written (--dry-run)" if dry_run else
-               f"written: {', '.join(path.name for path in paths)}; commit both")
+    click.echo("nothing written (--dry-run)" if path is None else f"written: {path}; commit it")
 
 
 def _date(on: str | None) -> str:
@@ -197,14 +187,14 @@ def _not_due(board: Board, entry: Entry | None) -> str:
 # ---- Words ------------------------------------------------------------------------------------
 
 
-def _lines(board: Board, history: tuple[Baseline, ...]) -> list[str]:
+def _lines(board: Board) -> list[str]:
     track = board.track
     if not track.baseline_id:
         return [
             f"{track.id}: no baseline is frozen yet",
             f"  make one: speedrun baseline freeze {track.id} SUBMISSION",
         ]
-    frozen = next((b for b in reversed(history) if b.id == track.baseline_id), None)
+    frozen = next((b for b in reversed(history(track)) if b.id == track.baseline_id), None)
     lines = [f"{track.id}: baseline {track.baseline_id}"]
     if frozen is not None:
         lines = [f"{track.id}: baseline {_described(frozen, track)}"]
@@ -247,19 +237,21 @@ def _credited(person: Credit) -> str:
     return f"{shown}: {', '.join(person.roles) or 'contributed'}"
 
 
-def _status(board: Board, history: tuple[Baseline, ...]) -> dict[str, Any]:
+def _status(board: Board) -> dict[str, Any]:
     top, ready = best(board), due(board)
     return {
         "schema_version": 1,
         "track": board.track.id,
         "baseline": board.track.baseline_id,
         "promote_at": board.track.promote_at,
-        "history": [item.to_json() for item in history],
+        "history": [dc.asdict(item) for item in history(board.track)],
         "entries": [
             {
                 "submission": e.submission, "place": e.place, "cost": e.cost,
                 "ratio": e.progress.ratio if e.progress else None,
                 "interval": e.progress.interval if e.progress else None,
+                "measured": e.progress.measured if e.progress else None,
+                "against": e.progress.against if e.progress else None,
             }
             for e in board.entries
         ],

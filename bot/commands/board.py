@@ -99,4 +99,7 @@ def boards(
     if only is not None:
         tracks = {name: track for name, track in tracks.items() if name == only}
     verdicts = verify_repository(root, snapshots=snapshots, jobs=jobs, only=only)
-    return boards_of(verdicts, tracks)
+    try:
+        return boards_of(verdicts, tracks)
+    except TrackError as error:
+        raise click.UsageError(str(error)) from error

@@ -1,23 +1,16 @@
 """Credit, the text of a track file, the history of baselines."""
 
+import dataclasses as dc
 import tomllib
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.baseline import (
-    Baseline,
-    BaselineError,
-    Credit,
-    credit,
-    history_path,
-    read_history,
-    with_baseline,
-    write,
-)
+from bot.baseline import BaselineError, credit, with_baseline, write
+from bot.frozen import Baseline, Credit, history, measured_against, relation
 from bot.submission import Contributor, Submission
-from bot.track import load_track
+from bot.track import TrackError, load_track
 from tests.bot.competition import BASELINE, put
 
 
@@ -121,33 +114,79 @@ def frozen(name, **fields):
 
 def test_history_grows_and_comes_back(tmp_path):
     put(tmp_path, "tracks/one.toml", BASELINE)
-    first = frozen("b1", device="NVIDIA A100", count=1)
-    second = frozen(
-        "b2", after="b1", ratio=0.89, interval=(0.88, 0.9),
-        credits=(Credit("example-user", None, ("idea",), ("submissions/one/b2",)),),
+    path = tmp_path / "tracks/one.toml"
+    people = (
+        Credit("example-user", 'A "quoted" n\u00e4me', ("idea",), ("submissions/one/b2",)),
+        Credit("other", None, (), ()),
     )
+    first = frozen("b1", device="NVIDIA A100", count=1)
+    second = frozen("b2", after="b1", ratio=0.89, interval=(0.88, 0.9), credits=people)
     for item in (first, second):
-        write(tmp_path, load_track(tmp_path / "tracks/one.toml"), item)
-    assert read_history(tmp_path, "one") == (first, second)
-    track = load_track(tmp_path / "tracks/one.toml")
+        assert write(load_track(path), item) == path
+    track = load_track(path)
+    assert history(track) == (first, second)
     assert (track.baseline_id, track.promote_at) == ("b2", 0.9)
-    assert "# a tenth less" in (tmp_path / "tracks/one.toml").read_text()
+    assert path.read_text().startswith(BASELINE.split("[baseline]")[0])
+    assert "# a tenth less" in path.read_text()
 
 
 def test_the_same_baseline_is_not_frozen_twice(tmp_path):
     put(tmp_path, "tracks/one.toml", BASELINE)
-    track = load_track(tmp_path / "tracks/one.toml")
-    write(tmp_path, track, frozen("b1"))
+    write(load_track(tmp_path / "tracks/one.toml"), frozen("b1"))
     with pytest.raises(BaselineError, match="b1 is the baseline of one since 2026-01-02"):
-        write(tmp_path, track, frozen("b1"))
+        write(load_track(tmp_path / "tracks/one.toml"), frozen("b1"))
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[]", "{}", '{"schema_version": 2}', '{"schema_version": 1, "baselines": [{}]}']
+    "table",
+    [
+        "",
+        'id = "b"\nsubmission = "s"\nfrozen_on = "today"\ncost_metric = "x"\ncosts = []',
+        'id = "b"\nsubmission = "s"\nfrozen_on = 2026-01-01\ncost_metric = "x"\ncosts = ["1"]',
+        'id = "b"\nsubmission = "s"\nfrozen_on = 2026-01-01\ncost_metric = "x"\ncosts = [nan]',
+        'id = "b"\nsubmission = "s"\nfrozen_on = 2026-01-01\ncost_metric = "x"\ncosts = []\n'
+        "ratio = 0",
+        'id = "b"\nsubmission = "s"\nfrozen_on = 2026-01-01\ncost_metric = "x"\ncosts = 3',
+    ],
 )
-def test_a_broken_history_is_one_sentence(tmp_path, text):
-    path = history_path(tmp_path, "one")
-    path.parent.mkdir()
-    path.write_text(text)
-    with pytest.raises(BaselineError, match="one.baselines.json"):
-        read_history(tmp_path, "one")
+def test_an_incomplete_history_is_one_sentence(tmp_path, table):
+    put(tmp_path, "tracks/one.toml", f"{BASELINE}\n[[baselines]]\n{table}\n")
+    track = load_track(tmp_path / "tracks/one.toml")
+    with pytest.raises(TrackError, match=r"one.toml: a table \[\[baselines\]\] is incomplete"):
+        history(track)
+
+
+# ---- What an entry was measured against --------------------------------------------------------
+
+CHAIN = (
+    dc.replace(frozen("b1"), frozen_on="2026-01-01"),
+    dc.replace(frozen("b2", after="b1", ratio=0.9), frozen_on="2026-02-01"),
+    dc.replace(frozen("b3", after="b2", ratio=0.8), frozen_on="2026-03-01"),
+    dc.replace(frozen("b4"), frozen_on="2026-04-01"),
+)
+
+
+@pytest.mark.parametrize(
+    "based_on, date, expected",
+    [
+        ("b1", "2026-03-05", "b1"),
+        ("one/b2", None, "b2"),
+        ("submissions/one/b2", None, "b2"),
+        ("somebody", "2026-02-15T10:00:00Z", "b2"),
+        (None, "2026-02-01", "b2"),
+        (None, "2025-01-01", "b1"),
+        (None, None, "b3"),
+    ],
+)
+def test_the_baseline_of_an_entry(based_on, date, expected):
+    assert measured_against(CHAIN, "b3", based_on, date) == expected
+
+
+@pytest.mark.parametrize(
+    "own, current, scale",
+    [("b3", "b3", 1.0), ("b2", "b3", 1 / 0.8), ("b1", "b3", 1 / 0.72), ("b1", "b2", 1 / 0.9),
+     ("b3", "b4", None), ("unknown", "b4", None)],
+)
+def test_ratios_are_put_on_one_scale(own, current, scale):
+    found = relation(CHAIN, own, current)
+    assert found is scale if scale is None else found == pytest.approx(scale)

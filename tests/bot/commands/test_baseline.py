@@ -5,8 +5,8 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from bot.baseline import read_history
 from bot.commands.baseline import baseline
+from bot.frozen import history
 from bot.track import load_track
 from tests.bot.competition import BASELINE, put, submission
 
@@ -48,7 +48,7 @@ def test_freezing_writes_the_history_and_the_track(root):
     assert "b1, 601 s (3 runs) on 1x NVIDIA A100-SXM4-80GB, frozen 2026-01-02" in output
     assert "@example-user: idea, runs" in output
     assert load_track(root / "tracks/one.toml").baseline_id == "b1"
-    (made,) = read_history(root, "one")
+    (made,) = history(load_track(root / "tracks/one.toml"))
     assert made.costs == (600.0, 601.0, 602.0)
     assert made.losses == (3.27, 3.271, 3.272)
     assert (made.after, made.ratio) == (None, None)
@@ -85,17 +85,36 @@ def test_a_tenth_less_makes_a_new_baseline_and_credits_everyone(root):
     )
     answer = run(root, "promote", "one", "--date", "2026-02-03")
     assert answer.exit_code == 0, answer.output
-    made = read_history(root, "one")[-1]
+    made = history(load_track(root / "tracks/one.toml"))[-1]
     assert (made.id, made.after, made.frozen_on) == ("faster", "b1", "2026-02-03")
     assert made.ratio == pytest.approx(621 / 701)
     assert {c.github: c.roles for c in made.credits} == {"coder": ("code",), "thinker": ("idea",)}
     assert load_track(root / "tracks/one.toml").baseline_id == "faster"
 
 
+def test_after_a_promotion_older_entries_are_on_the_new_scale(root):
+    """Measured at 0.95 of the old baseline, which the new one beat by a fifth, it is at 1.19."""
+    freeze(root)
+    imported = {"url": "https://github.com/example/board"}
+    for name, seconds, date in (("slow", 665.0, "2026-01-10"), ("win", 560.0, "2026-01-20")):
+        submission(root, "one", name, [(3.27, seconds)], [(3.27, 700.0)], based_on="b1",
+                   imported=imported | {"date": date})
+    assert run(root, "promote", "one", "--date", "2026-02-01").exit_code == 0
+    submission(root, "one", "next", [(3.27, 539.0)], [(3.27, 550.0)], based_on="win",
+               imported=imported | {"date": "2026-02-10"})
+    data = json.loads(run(root, "status", "one", "--format", "json").output)
+    ratios = {e["submission"].rpartition("/")[2]: e["ratio"] for e in data["entries"]}
+    assert ratios == pytest.approx({"next": 0.98, "win": 1.0, "slow": 0.95 / 0.8})
+    against = {e["submission"].rpartition("/")[2]: e["against"] for e in data["entries"]}
+    assert (against["slow"], against["next"]) == ("b1", "win")
+    assert data["due"] is None
+    assert "is measured against" not in run(root, "status", "one").output
+
+
 def test_a_dry_run_writes_nothing(root):
     answer = run(root, "freeze", "one", "b1", "--dry-run")
     assert "nothing written" in answer.output
-    assert read_history(root, "one") == ()
+    assert history(load_track(root / "tracks/one.toml")) == ()
     assert load_track(root / "tracks/one.toml").baseline_id is None
 
 
