@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses as dc
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from bot.case import Case, RunEvidence
 from bot.rules import finding
 from bot.run import Run
+from bot.safetext import plain
 from bot.verdict import Finding
 
 
 def runs_of(case: Case) -> Iterator[tuple[RunEvidence, Run]]:
+    """Every run with the entry that it belongs to."""
     for item in case.evidence:
         for run in item.runs:
             yield item, run
@@ -20,14 +23,30 @@ def runs_of(case: Case) -> Iterator[tuple[RunEvidence, Run]]:
 def about(
     case: Case, item: RunEvidence, run: Run, name: str, message: str, **fields: Any
 ) -> Finding:
-    """A finding about one run; it says which."""
-    where = f" (run {run.index + 1} of the file)" if len(item.runs) > 1 else ""
+    """A finding about one run; `per_message` adds which run it is."""
     has_list = "submission.json" in case.folder.files
     return finding(
-        name, message + where, run=run.file, point=item.spec.point,
-        pointer=(item.spec.pointer or None) if has_list else None,
+        name, message, run=f"{run.file}#{run.index + 1}" if len(item.runs) > 1 else run.file,
+        point=item.spec.point, pointer=(item.spec.pointer or None) if has_list else None,
         file=case.folder.full("submission.json") if has_list else run.file, **fields,
     )
+
+
+def per_message(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """One finding for all runs of which the same is said; its message names the first of them."""
+    groups: dict[tuple[Any, ...], list[Finding]] = {}
+    for item in findings:
+        key = (item.rule, item.message, item.level, item.point, item.fix)
+        groups.setdefault(key, []).append(item)
+    for same in groups.values():
+        first, more = same[0], len({item.run for item in same}) - 1
+        others = "" if more == 0 else f" and {more} more run{'s' if more > 1 else ''}"
+        yield dc.replace(first, message=f"{first.message}: {short_name(first.run)}{others}")
+
+
+def short_name(run: str | None) -> str:
+    """The last part of a link or a path, enough to find the run in the list."""
+    return plain((run or "").rpartition("/")[2], 80)
 
 
 def read_problems(case: Case, name: str) -> Iterator[Finding]:
@@ -35,16 +54,20 @@ def read_problems(case: Case, name: str) -> Iterator[Finding]:
     told = case.problems_of(name)
     yield from told
     known = {(f.run, f.message) for f in told}
-    for item, run in runs_of(case):
-        for problem, message in run.problems:
-            made = about(case, item, run, name, message) if problem == name else None
-            if made is not None and (made.run, made.message) not in known:
-                yield made
+    made = (
+        about(case, item, run, name, message)
+        for item, run in runs_of(case)
+        for problem, message in run.problems
+        if problem == name
+    )
+    yield from per_message(f for f in made if (f.run, f.message) not in known)
 
 
 def ratio(a: float, b: float) -> float | None:
+    """a / b, None where b is 0."""
     return a / b if b else None
 
 
 def text_of(value: Any) -> str | None:
+    """A text that is not empty, else None."""
     return value if isinstance(value, str) and value else None

@@ -16,7 +16,7 @@ from bot.evidence.links import LinkProblem, parse_link
 from bot.evidence.results_file import ResultsRun
 from bot.rules import code as _code  # noqa: F401  (registers its rules)
 from bot.rules import finding, rule
-from bot.rules.about import about, ratio, read_problems, runs_of, text_of
+from bot.rules.about import about, per_message, ratio, read_problems, runs_of, text_of
 from bot.run import Run
 from bot.safetext import plain
 from bot.verdict import Finding
@@ -52,6 +52,10 @@ def hardware_differs_from_run(case: Case) -> Iterator[Finding]:
     baseline both arms run on the same kind of machine, since only then the ratio means something.
     """
     yield from read_problems(case, "hardware-differs-from-run")
+    yield from per_message(_hardware_differs_from_run(case))
+
+
+def _hardware_differs_from_run(case: Case) -> Iterator[Finding]:
     submission, track = case.submission, case.track
     for item, run in runs_of(case):
         device = _device(run.hardware.device)
@@ -82,6 +86,12 @@ def data_fingerprint_mismatch(case: Case) -> Iterator[Finding]:
     The trainer writes a digest of its training data, and one of its validation data, to W&B, log
     and results; the track states what they must be. Use the data that the track names, unchanged.
     """
+    yield from per_message(_wrong_fingerprints(case))
+    for results in case.results:
+        yield from _wrong_data(case, results)
+
+
+def _wrong_fingerprints(case: Case) -> Iterator[Finding]:
     for item, run in runs_of(case):
         pairs = (
             ("training", run.data_fingerprint, case.track.train_fingerprint),
@@ -98,8 +108,6 @@ def data_fingerprint_mismatch(case: Case) -> Iterator[Finding]:
                     f"the {what} data of the run are not the track's",
                     claimed=found, expected=wanted, fix=f"train with the track's {what} data",
                 )
-    for results in case.results:
-        yield from _wrong_data(case, results)
 
 
 @rule("train-validation-overlap")

@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from bot.case import Case
 from bot.evidence.log_header import source_sha256
 from bot.rules import finding, rule
-from bot.rules.about import about, runs_of
+from bot.rules.about import about, per_message, runs_of
 from bot.run import Run
 from bot.verdict import Finding
 
@@ -29,6 +29,10 @@ def code_differs_between_runs(case: Case) -> Iterator[Finding]:
     Runs are pooled, so they must be repetitions of one experiment. Change nothing between them but
     the seed, or put other code into a point or an arm of its own.
     """
+    yield from per_message(_code_differs_between_runs(case))
+
+
+def _code_differs_between_runs(case: Case) -> Iterator[Finding]:
     first: dict[tuple[str, str | None], tuple[str, Run]] = {}
     for item, run in runs_of(case):
         digest = _main(run)
@@ -52,6 +56,10 @@ def code_differs_from_submission(case: Case) -> Iterator[Finding]:
     the file under `code`, or of the file at the linked commit. Line ends and white space at the
     end of the file do not matter. Submit the file that ran, unchanged.
     """
+    yield from per_message(_code_differs_from_submission(case))
+
+
+def _code_differs_from_submission(case: Case) -> Iterator[Finding]:
     submitted = _submitted(case)
     if not submitted:
         return

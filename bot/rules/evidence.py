@@ -12,7 +12,7 @@ from bot.case import Case
 from bot.evidence.links import LinkProblem, parse_link
 from bot.rules import agreement as _agreement  # noqa: F401  (registers its rules)
 from bot.rules import finding, rule
-from bot.rules.about import about, ratio, read_problems, runs_of
+from bot.rules.about import about, per_message, ratio, read_problems, runs_of
 from bot.run import Run
 from bot.safetext import plain
 from bot.verdict import Finding
@@ -91,6 +91,10 @@ def run_unfinished(case: Case) -> Iterator[Finding]:
     count in the statistics. Wait for it, or run it again.
     """
     yield from case.problems_of("run-unfinished")
+    yield from per_message(_run_unfinished(case))
+
+
+def _run_unfinished(case: Case) -> Iterator[Finding]:
     for item, run in runs_of(case):
         if run.finished is False or run.state in _UNDONE:
             last = run.step if run.last_step is None else run.last_step
@@ -113,6 +117,10 @@ def run_crashed(case: Case) -> Iterator[Finding]:
     had reached its end before, a maintainer may accept it.
     """
     yield from case.problems_of("run-crashed")
+    yield from per_message(_run_crashed(case))
+
+
+def _run_crashed(case: Case) -> Iterator[Finding]:
     for item, run in runs_of(case):
         if run.state in _DEAD:
             yield about(
@@ -151,6 +159,10 @@ def summary_differs_from_history(case: Case) -> Iterator[Finding]:
     hold the last or the best value of a metric; another value is reported.
     """
     yield from read_problems(case, "summary-differs-from-history")
+    yield from per_message(_summary_differs_from_history(case))
+
+
+def _summary_differs_from_history(case: Case) -> Iterator[Finding]:
     for item, run in runs_of(case):
         for name, shown in run.summary_values.items():
             values = _series(run, name)

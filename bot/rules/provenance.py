@@ -190,13 +190,18 @@ def seed_reused(case: Case) -> Iterator[Finding]:
             if run.seed is not None:
                 place = (item.spec.arm, item.spec.point, run.seed)
                 seen.setdefault(place, []).append(run.file)
+    reused: dict[tuple[str, str | None], list[tuple[int, list[str]]]] = {}
     for (arm, point, seed), files in seen.items():
         if len(files) > 1:
-            yield finding(
-                "seed-reused", f"{len(files)} runs of the {arm} arm have the seed {seed}",
-                file=_list(case), point=point, run=files[1], claimed=seed,
-                fix="give each run a seed of its own",
-            )
+            reused.setdefault((arm, point), []).append((seed, files))
+    for (arm, point), groups in reused.items():
+        shown = ", ".join(f"seed {seed} {len(files)} times" for seed, files in groups[:3])
+        more = f" and {len(groups) - 3} more" if len(groups) > 3 else ""
+        yield finding(
+            "seed-reused", f"runs of the {arm} arm share seeds: {shown}{more}",
+            file=_list(case), point=point, run=groups[0][1][1], claimed=groups[0][0],
+            fix="give each run a seed of its own",
+        )
 
 
 @rule("run-not-bound")

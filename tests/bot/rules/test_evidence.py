@@ -237,7 +237,7 @@ def test_a_claim_names_both_numbers_and_their_ratio() -> None:
 def test_an_unfinished_run_is_named_with_where_it_stopped() -> None:
     (item,) = found("run-unfinished", with_run(finished=False, last_step=970))
     assert (item.run, item.message) == (
-        LINK.format(0), "the run reached step 970 of 1000; it does not count",
+        LINK.format(0), "the run reached step 970 of 1000; it does not count: r0",
     )
 
 
@@ -254,3 +254,9 @@ def test_two_points_at_one_step_are_no_nonce_of_two_runs() -> None:
     assert found("nonce-mismatch", a_case([a_run(0), same])) == ()
 
 
+
+
+def test_what_is_true_of_many_runs_is_said_once() -> None:
+    runs = [a_run(n, finished=False, last_step=970) for n in range(12)]
+    (item,) = found("run-unfinished", a_case(runs))
+    assert item.message.endswith("it does not count: r0 and 11 more runs")

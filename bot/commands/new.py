@@ -1,0 +1,326 @@
+"""`speedrun new`: a submission folder with everything that can be filled in.
+
+    speedrun new nanogpt-small/my-idea --wandb https://wandb.ai/E/P/runs/ID --wandb ...
+    speedrun new fineweb-edu/my-idea --results speedrun_results.json
+    speedrun new single-gpu/my-idea --log a.log --starter torch
+
+Writes `submissions/TRACK/NAME/submission.json` with the runs, hardware and claims that the evidence
+shows, copies results files and logs beside it, and judges it as the bot will.
+"""
+
+from __future__ import annotations
+
+import functools as ft
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bot import accelerators
+from bot.paths import find_root
+from bot.reading import ReadError, parse_submission
+from bot.submission import MAX_JSON_BYTES, MAX_LOG_BYTES, Folder
+from bot.track import Track, TrackError, load_tracks
+from bot.verdict import Status, Verdict
+
+SCHEMA = "https://speedrun-bot.github.io/schemas/submission.schema.json"
+PLACEHOLDER = "your-github-login"
+_PART = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})")
+_LOGS = (".log", ".txt", ".wandb")
+
+
+class Unusable(click.ClickException):
+    """The folder cannot be made; one sentence says why."""
+
+    exit_code = 2
+
+
+@click.command()
+@click.argument("place", metavar="TRACK/NAME")
+@click.option("--wandb", "links", multiple=True, metavar="URL", help="A W&B run; several times.")
+@click.option("--results", multiple=True, metavar="FILE", help="A results file; several times.")
+@click.option("--log", "logs", multiple=True, metavar="FILE",
+              help="A training log, a .wandb file or a folder of them; several times.")
+@click.option("--code", metavar="FILE", help="The source file that ran; it is copied.")
+@click.option("--starter", type=click.Choice(["torch", "jax"]),
+              help="Also put one readable training file to hack on into the folder.")
+@click.option("--title", help="Title for the board.")
+@click.option("--author", metavar="LOGIN", help="Your GitHub login.")
+@click.option("--root", type=click.Path(path_type=Path, file_okay=False),
+              help="Repository with tracks/ [default: nearest parent folder that has it].")
+def new(
+    place: str,
+    links: Sequence[str],
+    results: Sequence[str],
+    logs: Sequence[str],
+    code: str | None,
+    starter: str | None,
+    title: str | None,
+    author: str | None,
+    root: Path | None,
+) -> None:
+    """Write a submission folder with everything that can be filled in, and check it.
+
+    Exit status: 0 written, and what the bot will say is printed; 2 nothing was written.
+    """
+    root = root or find_root(Path.cwd())
+    if root is None:
+        raise Unusable("there is no folder with tracks/ here or above; give one with --root")
+    track, path = _place(place, root)
+    if (path / "submission.json").exists():
+        raise Unusable(f"{path / 'submission.json'} exists; choose another name, or edit it")
+    if not (links or results or logs or starter):
+        raise Unusable("nothing to submit: give --wandb, --results, --log or --starter")
+    files, runs = _evidence(links, results, logs)
+    login = author or _login()
+    if author is not None and not _LOGIN.fullmatch(author):
+        raise Unusable(f'"{author}" is no GitHub login')
+    if starter is not None:
+        _starter(starter, path, track, login, title or "")
+        files["main.py"] = (path / "main.py").read_bytes()
+    if code is not None:
+        files[_file_name(Path(code).name)] = _read(Path(code), MAX_JSON_BYTES)
+    if not runs:
+        click.echo(f"{path / 'main.py'} is there. Train with it, then run speedrun new again with "
+                   "the runs.")
+        return
+    shown = path.relative_to(root).as_posix()
+    draft = _draft(track, path.name, title, login, runs, code or ("main.py" if starter else None))
+    read = ft.partial(_judge, shown=shown, files=files, tracks={track.id: track}, root=root)
+    draft = _filled(draft, read(draft))
+    _write(path, draft, files)
+    _say(path, read(draft), login)
+
+
+# ---- what is given ------------------------------------------------------------------------------
+
+
+def _place(place: str, root: Path) -> tuple[Track, Path]:
+    """The track and the folder that `TRACK/NAME` stands for. Raises Unusable."""
+    try:
+        tracks = load_tracks(root)
+    except TrackError as error:
+        raise Unusable(str(error)) from error
+    track_id, *name = place.strip("/").split("/")
+    if track_id not in tracks:
+        raise Unusable(f'there is no track "{track_id}"; known are {", ".join(tracks)}')
+    if not 1 <= len(name) <= 4 or not all(_PART.fullmatch(part) for part in name):
+        raise Unusable(
+            f'"{"/".join(name)}" is no name: use lower-case letters, digits, _ and -, such as '
+            f"{track_id}/my-idea"
+        )
+    return tracks[track_id], root / "submissions" / track_id / Path(*name)
+
+
+def _evidence(
+    links: Iterable[str], results: Iterable[str], logs: Iterable[str]
+) -> tuple[dict[str, bytes], list[dict[str, Any]]]:
+    """The files to copy, by name in the folder, and the entries of `runs`. Raises Unusable."""
+    from bot.evidence.links import LinkProblem, parse_link
+
+    files: dict[str, bytes] = {}
+    runs: list[dict[str, Any]] = []
+    for link in links:
+        found = parse_link(link)
+        if isinstance(found, LinkProblem):
+            raise Unusable(f'--wandb "{link[:200]}": {found.message}; {found.fix}')
+        runs.append({"source": "wandb", "link": found.url})
+    for n, name in enumerate(results):
+        inside = "speedrun_results.json" if n == 0 else f"speedrun_results_{n + 1}.json"
+        files[inside] = _read(Path(name), MAX_JSON_BYTES)
+        runs.append({"source": "results", "path": inside})
+    for path in _log_files(logs):
+        inside = _free(f"logs/{_file_name(path.name)}", files)
+        files[inside] = _read(path, MAX_LOG_BYTES)
+        runs.append({"source": "log", "path": inside})
+    return files, runs
+
+
+def _log_files(names: Iterable[str]) -> list[Path]:
+    found: list[Path] = []
+    for name in names:
+        path = Path(name)
+        if not path.is_dir():
+            found.append(path)
+            continue
+        inside = sorted(p for p in path.rglob("*") if p.suffix in _LOGS and p.is_file())
+        if not inside:
+            raise Unusable(f"{path}: the folder holds no .log, .txt or .wandb file")
+        found += inside
+    return found
+
+
+def _read(path: Path, limit: int) -> bytes:
+    """The bytes of a file. Raises Unusable."""
+    try:
+        if not path.is_file():
+            what = "is not a regular file" if path.exists() else "there is no such file"
+            raise Unusable(f"{path}: {what}")
+        size = path.stat().st_size
+        if size > limit:
+            raise Unusable(f"{path}: has {size:,} bytes, at most {limit:,} are taken")
+        return path.read_bytes()
+    except OSError as error:
+        raise Unusable(f"{path}: {error.strerror or 'cannot be read'}") from error
+
+
+def _file_name(name: str) -> str:
+    """A plain name for a copied file."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "_", name).lstrip("._-")[:100]
+    return plain or "run.log"
+
+
+def _free(name: str, files: Mapping[str, bytes]) -> str:
+    """`name`, with a number where it is taken."""
+    stem, dot, ending = name.rpartition(".")
+    n, free = 1, name
+    while free in files:
+        n += 1
+        free = f"{stem or name}_{n}{dot}{ending if stem else ''}"
+    return free
+
+
+def _login() -> str:
+    """The user's GitHub login where this machine knows it."""
+    found = os.environ.get("GITHUB_USER", "")
+    if not found:
+        try:
+            done = subprocess.run(
+                ["git", "config", "--get", "github.user"], capture_output=True, text=True,
+                timeout=10, check=False,
+            )
+            found = done.stdout.strip()
+        except (OSError, subprocess.SubprocessError):
+            found = ""
+    return found if _LOGIN.fullmatch(found) else PLACEHOLDER
+
+
+def _starter(kind: str, path: Path, track: Track, login: str, description: str) -> None:
+    import importlib
+
+    # By name: nothing of the bot depends on the trainer.
+    starters: Any = importlib.import_module("reference_trainer.starters")
+    name = "" if login == PLACEHOLDER else login
+    try:
+        starters.copy_starter(kind, path, track=track.id, author=name, description=description)
+    except FileExistsError as error:
+        raise Unusable(f"{path / 'main.py'} exists; remove it, or leave --starter out") from error
+    except OSError as error:
+        raise Unusable(f"{path}: {error.strerror or 'cannot be written'}") from error
+
+
+# ---- what is written ----------------------------------------------------------------------------
+
+
+def _draft(
+    track: Track,
+    name: str,
+    title: str | None,
+    login: str,
+    runs: list[dict[str, Any]],
+    code: str | None,
+) -> dict[str, Any]:
+    """A submission.json without the parts that the evidence decides."""
+    draft: dict[str, Any] = {
+        "$schema": SCHEMA,
+        "schema_version": 1,
+        "track": track.id,
+        "title": (title or name.replace("-", " ").replace("_", " ").capitalize())[:120],
+        "summary": "",
+        "contributors": [{"github": login, "roles": ["idea", "code", "runs", "writing", "pr"]}],
+    }
+    if code is not None:
+        draft["code"] = {"path": _file_name(Path(code).name)}
+    return draft | {"runs": runs}
+
+
+def _judge(
+    draft: Mapping[str, Any],
+    *,
+    shown: str,
+    files: Mapping[str, bytes],
+    tracks: Mapping[str, Track],
+    root: Path,
+) -> Verdict:
+    """What the bot says of the draft. Raises Unusable."""
+    from bot.evidence import ENVIRONMENT, gather
+    from bot.repository import neighbours_of
+    from bot.verify import verify_parsed
+
+    folder = Folder(shown, {"submission.json": _text(draft), **files})
+    try:
+        parsed = parse_submission(folder, tracks)
+        near = tuple(neighbours_of(root, tracks))
+        online = ft.partial(gather, online=ENVIRONMENT)
+        return verify_parsed(parsed, folder, gather=online, neighbours=near)
+    except ReadError as error:
+        raise Unusable(str(error)) from error
+
+
+def _filled(draft: dict[str, Any], verdict: Verdict) -> dict[str, Any]:
+    """The draft with the hardware and the claims that its runs show."""
+    seen = {(run.get("hardware"), run.get("gpu_count")) for run in verdict.runs}
+    device, count = seen.pop() if len(seen) == 1 else (None, None)
+    found = accelerators.find(device) if isinstance(device, str) else None
+    more: dict[str, Any] = {}
+    if found is not None and count:
+        more["hardware"] = {"accelerator": found.accelerator.id, "count": count}
+    claims = _claims(verdict)
+    if claims:
+        more["claims"] = claims
+    runs = draft.pop("runs")
+    return draft | more | {"runs": runs}
+
+
+def _claims(verdict: Verdict) -> dict[str, Any]:
+    """The quality with its statistics where there are any, and the cost."""
+    point = verdict.points[0] if verdict.points else None
+    if point is None or point.quality is None:
+        return {}
+    names = {
+        name: value
+        for name in ("loss", "bpb", "training_time_s", "steps", "hardware_flops")
+        if (value := point.metrics.get(name)) in (point.quality, point.cost) and value is not None
+    }
+    stated: dict[str, Any] = dict(names)
+    statistics = point.statistics or {}
+    for name, value in names.items():
+        if value == statistics.get("mean") and value == point.quality:
+            parts = {key: statistics.get(key) for key in ("mean", "sd", "n", "p")}
+            stated[name] = {key: part for key, part in parts.items() if part is not None}
+    return stated
+
+
+def _text(document: Mapping[str, Any]) -> bytes:
+    return (json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _write(path: Path, draft: Mapping[str, Any], files: Mapping[str, bytes]) -> None:
+    """Write everything, the list last, so that a folder with a list is whole. Raises Unusable."""
+    try:
+        for name, data in {**files, "submission.json": _text(draft)}.items():
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            (path / name).write_bytes(data)
+    except OSError as error:
+        raise Unusable(f"{path}: {error.strerror or 'cannot be written'}") from error
+
+
+def _say(path: Path, verdict: Verdict, login: str) -> None:
+    from bot.report import to_text
+
+    click.echo(to_text(verdict))
+    click.echo(f"Written: {path}")
+    steps = ['say in "summary" what you changed and why it helps']
+    if login == PLACEHOLDER:
+        steps.insert(0, f'put your GitHub login in the place of "{PLACEHOLDER}"')
+    if verdict.status not in (Status.VERIFIED, Status.NEEDS_REVIEW):
+        steps.append("mend what is found above")
+    steps.append(f"speedrun check {path}")
+    steps.append(f"speedrun submit {path}")
+    click.echo("Next: " + "; ".join(steps) + ".")
