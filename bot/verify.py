@@ -168,7 +168,7 @@ def judge(case: Case) -> Verdict:
             for item in case.evidence for run in item.runs
         ),
         statistics=points[0].statistics if points else None, note=note,
-        title=_title(case.submission), date=date_of(case),
+        title=_title(case.submission), date=date_of(case), based_on=case.submission.based_on,
     )
 
 
