@@ -1,0 +1,168 @@
+"""`speedrun new`: a folder that passes `check` when the runs are good."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bot.cli import main
+from tests.bot.evidence.wandb.conftest import wandb_home  # noqa: F401  (a fixture)
+from tests.bot.evidence.wandb.submissions import REFS, fill
+from tests.conftest import ROOT
+from tests.doubles.wandb import WandbDouble
+
+LOSSES = (3.2771, 3.2768, 3.2775, 3.2764, 3.2780, 3.2769)
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A competition with the project's own tracks and no submissions."""
+    (tmp_path / "tracks").symlink_to(ROOT / "tracks")
+    monkeypatch.delenv("GITHUB_USER", raising=False)
+    monkeypatch.setenv("SPEEDRUN_CACHE", "")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    return tmp_path
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> list[str]:
+    """Logs of good runs of the small track."""
+    folder = tmp_path / "out"
+    folder.mkdir()
+    for n, loss in enumerate(LOSSES):
+        lines = [f"Running on device_name=NVIDIA H100 80GB HBM3 with world_size=8\nseed: {n}\n"]
+        lines += [
+            f"step:{step}/1000 val_loss:{loss + (1000 - step) / 1000:.4f} "
+            f"train_time:{60 * step}ms step_avg:60.00ms\n"
+            for step in range(0, 1001, 250)
+        ]
+        (folder / f"run {n}.log").write_text("".join(lines))
+    return [str(path) for path in sorted(folder.iterdir())]
+
+
+def run(root: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(main, [*arguments, "--root", str(root)])
+
+
+def new(root: Path, *arguments: str) -> tuple[Result, Path]:
+    place = next(a for a in arguments if "/" in a)
+    return run(root, "new", *arguments), root / "submissions" / place
+
+
+def document(path: Path) -> Any:
+    return json.loads((path / "submission.json").read_text())
+
+
+def test_good_logs_give_a_submission_that_passes(root: Path, logs: list[str]) -> None:
+    options = [part for name in logs for part in ("--log", name)]
+    made, path = new(root, "nanogpt-small/my-idea", *options, "--author", "example-user")
+    assert made.exit_code == 0, made.output
+    value = document(path)
+    assert value["hardware"] == {"accelerator": "h100-sxm", "count": 8}
+    assert value["claims"]["loss"]["n"] == len(LOSSES)
+    assert value["claims"]["loss"]["mean"] == pytest.approx(sum(LOSSES) / len(LOSSES))
+    assert value["claims"]["training_time_s"] == pytest.approx(60.0)
+    assert [entry["path"] for entry in value["runs"]][0] == "logs/run_0.log"
+    checked = run(root, "check", str(path))
+    assert checked.exit_code == 0, checked.output
+    assert "explanation-missing" in checked.output
+
+
+def test_a_folder_of_logs_is_taken_whole(root: Path, logs: list[str]) -> None:
+    made, path = new(root, "nanogpt-small/my-idea", "--log", str(Path(logs[0]).parent))
+    assert made.exit_code == 0
+    assert len(document(path)["runs"]) == len(LOSSES)
+    assert 'put your GitHub login in the place of "your-github-login"' in made.output
+
+
+def test_bad_runs_are_written_too_and_the_findings_said(root: Path, tmp_path: Path) -> None:
+    log = tmp_path / "bad.log"
+    log.write_text("step:10/1000 val_loss:3.5000 train_time:600ms step_avg:60.00ms\n")
+    made, path = new(root, "nanogpt-small/bad", "--log", str(log), "--author", "example-user")
+    assert made.exit_code == 0
+    assert "run-unfinished" in made.output
+    assert "mend what is found above" in made.output
+    assert run(root, "check", str(path)).exit_code == 1
+
+
+def test_linked_runs_are_read_from_wandb(
+    root: Path, wandb_home: Path, monkeypatch: pytest.MonkeyPatch  # noqa: F811
+) -> None:
+    with WandbDouble() as server:
+        fill(server)
+        monkeypatch.setenv("WANDB_API_KEY", server.key)
+        monkeypatch.setenv("WANDB_BASE_URL", server.url)
+        options = [part for ref in REFS for part in ("--wandb", f"{ref.url}?nw=nwuserexample")]
+        made, path = new(root, "nanogpt-small/linked", *options, "--author", "example-user")
+        assert made.exit_code == 0, made.output
+        value = document(path)
+        assert [entry["link"] for entry in value["runs"]] == [ref.url for ref in REFS]
+        assert value["hardware"] == {"accelerator": "h100-sxm", "count": 8}
+        assert value["claims"]["loss"]["n"] == len(REFS)
+        checked = run(root, "check", str(path))
+        assert checked.exit_code == 0, checked.output
+        assert server.key not in made.output + checked.output
+
+
+def test_without_a_key_the_folder_is_written_and_the_reason_said(
+    root: Path, wandb_home: Path, monkeypatch: pytest.MonkeyPatch  # noqa: F811
+) -> None:
+    monkeypatch.delenv("WANDB_API_KEY", raising=False)
+    made, path = new(root, "nanogpt-small/linked", "--wandb", REFS[0].url)
+    assert made.exit_code == 0
+    assert "evidence-unavailable" in made.output
+    assert "claims" not in document(path)
+
+
+def test_a_starter_comes_before_there_are_runs(root: Path) -> None:
+    made, path = new(root, "nanogpt-small/my-idea", "--starter", "torch")
+    assert made.exit_code == 0
+    assert "Train with it" in made.output
+    assert 'TRACK = "nanogpt-small"' in (path / "main.py").read_text()
+    assert not (path / "submission.json").exists()
+
+
+def test_code_is_copied_and_named(root: Path, logs: list[str], tmp_path: Path) -> None:
+    source = tmp_path / "train_gpt.py"
+    source.write_text("import this\n")
+    made, path = new(root, "nanogpt-small/x", "--log", logs[0], "--code", str(source))
+    assert made.exit_code == 0
+    assert document(path)["code"] == {"path": "train_gpt.py"}
+    assert (path / "train_gpt.py").read_bytes() == source.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["no-such-track/x", "--log", "a"], "there is no track"),
+        (["nanogpt-small/../x", "--log", "a"], "is no name"),
+        (["nanogpt-small/My Idea", "--log", "a"], "is no name"),
+        (["nanogpt-small", "--log", "a"], "is no name"),
+        (["nanogpt-small/x"], "nothing to submit"),
+        (["nanogpt-small/x", "--log", "none.log"], "there is no such file"),
+        (["nanogpt-small/x", "--results", "/dev/null"], "not a regular file"),
+        (["nanogpt-small/x", "--wandb", "https://wandb.ai/e/p"], "not of one run"),
+        (["nanogpt-small/x", "--wandb", "https://example.org/e/p/runs/r"], "example.org"),
+        (["nanogpt-small/x", "--wandb", "e/p/r", "--author", "no login"], "no GitHub login"),
+    ],
+)
+def test_what_cannot_be_made_is_said_in_a_sentence(
+    root: Path, arguments: list[str], says: str
+) -> None:
+    made = run(root, "new", *arguments)
+    assert made.exit_code == 2
+    assert says in made.output
+    assert "Traceback" not in made.output
+    assert not (root / "submissions").exists()
+
+
+def test_a_submission_that_is_there_is_left_alone(root: Path, logs: list[str]) -> None:
+    new(root, "nanogpt-small/x", "--log", logs[0])
+    before = (root / "submissions/nanogpt-small/x/submission.json").read_bytes()
+    made, path = new(root, "nanogpt-small/x", "--log", logs[1])
+    assert made.exit_code == 2
+    assert (path / "submission.json").read_bytes() == before
