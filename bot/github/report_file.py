@@ -23,6 +23,8 @@ MAX_VERDICTS = 50
 _SHA = re.compile(r"[0-9a-f]{40}")
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}")
 _PATH = re.compile(r"[^\x00-\x1f\x7f]{1,400}")
+_TRACK = re.compile(r"[^\x00-\x1f\x7f]{0,64}")
+"""Empty where a pull request could not be read so far."""
 ORDER = list(Status)
 
 
@@ -166,7 +168,7 @@ def _report(value: dict[str, Any]) -> Report:
 def _verdict(value: Any) -> Verdict:
     verdict = verdict_from_json(value)
     _text(verdict.submission, _PATH)
-    _text(verdict.track, _PATH)
+    _text(verdict.track, _TRACK)
     for finding in verdict.findings:
         _text(finding.rule, re.compile(r"[a-z0-9-]{1,64}"))
         _text(finding.message, None)

@@ -1,0 +1,460 @@
+"""Attacks through what a pull request contains: groups 2 to 8, 12, 13, 17 and 18.
+
+Each test fails when its guard is removed; `test_guards.py` removes every guard once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.github.classify import Kind, names_are_safe
+from bot.github.report_file import ReportError, read_report
+from bot.verdict import Status
+from tests.bot.github.competition import (
+    AUTHOR,
+    OWNER,
+    REPO,
+    STRANGER,
+    Competition,
+    submission,
+    wandb_submission,
+)
+from tests.doubles.github import git
+from tests.doubles.wandb import WandbDouble
+
+FILE = "submissions/mini/fast/submission.json"
+
+
+def rules(report: Any) -> set[str]:
+    return {f.rule for v in report.verdicts for f in v.errors}
+
+
+# ---- 2: a poisoned artifact ---------------------------------------------------------------------
+
+
+def forged(data: dict[str, Any], **changes: Any) -> bytes:
+    return json.dumps({**data, **changes}).encode()
+
+
+@pytest.fixture
+def report(competition: Competition) -> dict[str, Any]:
+    pull = competition.open(submission("fast", seconds=90.0))
+    competition.verify(pull.number)
+    found: dict[str, Any] = json.loads(competition.report.read_text())
+    return found
+
+
+FORGERIES: dict[str, Any] = {
+    "another pull request": {"pr": 2},
+    "another repository": {"repository": "example-org/other"},
+    "another commit": {"head_sha": "0" * 40},
+    "not a commit": {"head_sha": "main"},
+    "commit with a line break": {"head_sha": "0" * 40 + "\n"},
+    "extra member": {"extra": 1},
+    "unknown kind": {"kind": "../../x"},
+    "unknown version": {"schema_version": 2},
+    "verdicts of another shape": {"verdicts": [{"status": "verified"}]},
+    "too many verdicts": {"verdicts": "many"},
+    "place that is no text": {"places": {"x": {"text": 1}}},
+    "path with a line break": {"outside": ["a\nb"]},
+    "number as text": {"pr": "1"},
+    "truth as number": {"pr": True},
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_forged_report_is_refused(report: dict[str, Any], tmp_path: Path, name: str) -> None:
+    path = tmp_path / "forged.json"
+    head = report["head_sha"]
+    changes = FORGERIES[name]
+    if changes.get("verdicts") == "many":
+        changes = {"verdicts": report["verdicts"] * 51}
+    path.write_bytes(forged(report, **changes))
+    with pytest.raises(ReportError):
+        read_report(path, repository=REPO, pr=1, head_sha=head)
+    path.write_bytes(forged(report))
+    assert read_report(path, repository=REPO, pr=1, head_sha=head).pr == 1
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"[]", b"null", b"{", b'{"pr": NaN}', b'{"a": 1, "a": 2}', b"\xff\xfe",
+     b"[" * 100_000, b" " * 4_000_001],
+)
+def test_bytes_that_are_no_report(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "report.json"
+    path.write_bytes(data)
+    with pytest.raises(ReportError):
+        read_report(path, repository=REPO, pr=1)
+
+
+def test_report_that_is_a_link_or_a_folder(report: dict[str, Any], tmp_path: Path) -> None:
+    real = tmp_path / "real.json"
+    real.write_bytes(forged(report))
+    link = tmp_path / "link.json"
+    link.symlink_to(real)
+    for path in (link, tmp_path, tmp_path / "absent"):
+        with pytest.raises(ReportError):
+            read_report(path, repository=REPO, pr=1)
+
+
+# ---- 3 and 4: hostile JSON, and what schemas let through ----------------------------------------
+
+HOSTILE_JSON: dict[str, bytes] = {
+    "NaN": b'{"schema_version": 1, "claims": {"loss": NaN}}',
+    "infinity": b'{"claims": {"loss": Infinity}}',
+    "overflow": b'{"claims": {"loss": 1e999}}',
+    "duplicate key": b'{"track": "mini", "track": "lab"}',
+    "5000 digits": b'{"a": ' + b"9" * 5000 + b"}",
+    "deep": b"[" * 100_000,
+    "byte order mark": b"\xef\xbb\xbf{}",
+    "lone surrogate": b'{"title": "\\ud800"}',
+    "not UTF-8": b'{"title": "\xff"}',
+    "nothing": b"",
+    "a list": b"[]",
+    "NUL": b'{"title": "a\x00b"}',
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE_JSON)
+def test_hostile_json_is_a_finding(competition: Competition, name: str) -> None:
+    files: dict[str, Any] = submission("fast", seconds=90.0)
+    pull = competition.open(files | {FILE: HOSTILE_JSON[name]})
+    found = competition.answer(pull.number)
+    assert found.status is Status.REJECTED
+    assert rules(found) & {"json-invalid", "schema", "unsafe-text"}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("track", "mini\n"), ("schema_version", 1.5), ("schema_version", "\u0661"),
+     ("contributors", [{"github": "example-user\n"}]),
+     ("contributors", [{"github": "ex\u0430mple-user"}]), ("runs", {}), ("title", 7)],
+)
+def test_what_a_schema_alone_would_let_through(
+    competition: Competition, key: str, value: Any
+) -> None:
+    files = submission("fast", seconds=90.0)
+    data = json.loads(files[FILE]) | {key: value}
+    pull = competition.open(files | {FILE: json.dumps(data)})
+    assert competition.verify(pull.number).status is Status.REJECTED
+
+
+# ---- 5: links, submodules, names that collide, renames ------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "content"),
+    [("submission.json", "120000", "../record/submission.json"),
+     ("logs/0.log", "120000", "../../record/logs/0.log"),
+     ("logs/0.log", "120000", "/etc/passwd"),
+     ("logs", "160000", "0123456789" * 4)],
+)
+def test_link_or_submodule_is_named_and_never_read(
+    competition: Competition, name: str, mode: str, content: str
+) -> None:
+    files: dict[str, Any] = submission("fast", seconds=90.0)
+    path = f"submissions/mini/fast/{name}"
+    if name == "logs":
+        files = {FILE: files[FILE]}
+    pull = competition.open(files | {path: content}, modes={path: mode})
+    report = competition.answer(pull.number)
+    assert report.status is Status.REJECTED
+    kind = "symbolic link" if mode == "120000" else "submodule"
+    assert kind in competition.sticky(pull.number)
+    blob = git.text(competition.repo.directory, "rev-parse", f"{pull.head_sha}:{path}")
+    assert not any(blob in call.path for call in competition.github.calls)
+
+
+def test_names_that_differ_in_case_only(competition: Competition) -> None:
+    files = submission("fast", seconds=90.0)
+    files["submissions/mini/fast/logs/0.LOG"] = files["submissions/mini/fast/logs/1.log"]
+    files["submissions/mini/fast/Submission.json"] = files[FILE]
+    pull = competition.open(files)
+    report = competition.answer(pull.number)
+    assert report.status is Status.REJECTED
+    assert "upper and lower case" in competition.sticky(pull.number)
+
+
+def test_executable_files_are_data_like_others(competition: Competition) -> None:
+    pull = competition.open(submission("fast", seconds=90.0), modes={FILE: "100755"})
+    assert competition.verify(pull.number).status is Status.VERIFIED
+
+
+def test_rename_out_of_another_folder(competition: Competition) -> None:
+    """Taking over somebody's files: the old path counts as touched."""
+    text = git.text(
+        competition.repo.directory, "show", "main:submissions/mini/record/logs/0.log"
+    )
+    files: dict[str, Any] = submission("fast", seconds=90.0)
+    files["submissions/mini/fast/logs/0.log"] = text + "\n"
+    files["submissions/mini/record/logs/0.log"] = None
+    pull = competition.open(files)
+    report = competition.answer(pull.number)
+    assert report.status is Status.REJECTED
+    by_path = {v.submission: {f.rule for f in v.errors} for v in report.verdicts}
+    assert "author-not-contributor" in by_path["submissions/mini/record"]
+
+
+def test_change_or_removal_of_another_entry(competition: Competition) -> None:
+    record = submission("record", AUTHOR, seconds=50.0, salt=4)
+    pull = competition.open(dict(record))
+    assert "author-not-contributor" in rules(competition.answer(pull.number))
+
+    gone = {path: None for path in submission("record", OWNER)}
+    pull = competition.open(gone, branch="gone")
+    report = competition.answer(pull.number)
+    assert rules(report) == {"out-of-scope-change"}
+    assert "/withdraw" in competition.sticky(pull.number)
+    assert competition.checks(pull.head_sha) == [("speedrun", "failure")]
+
+
+def test_folder_in_place_of_the_file(competition: Competition) -> None:
+    files = submission("fast", seconds=90.0)
+    files.pop(FILE)
+    pull = competition.open(files | {f"{FILE}/inner.json": "{}"})
+    assert competition.answer(pull.number).status is Status.REJECTED
+
+
+# ---- 6: huge ------------------------------------------------------------------------------------
+
+
+def test_more_files_than_github_lists(competition: Competition) -> None:
+    pull = competition.open(submission("fast", seconds=90.0))
+    one = competition.github.shapes.files(competition.repo, pull)[0]
+    pull.pretend_files = [{**one, "filename": f"submissions/mini/fast/{n}"} for n in range(3001)]
+    report = competition.answer(pull.number)
+    assert rules(report) == {"out-of-scope-change"}
+    assert "3001 files" in competition.sticky(pull.number)
+
+
+def test_truncated_tree(competition: Competition) -> None:
+    pull = competition.open(submission("fast", seconds=90.0))
+    competition.repo.truncated_trees = True
+    assert competition.answer(pull.number).status is Status.REJECTED
+
+
+def test_large_file_is_named_and_not_read(competition: Competition) -> None:
+    big = "submissions/mini/fast/submission.json"
+    files = submission("fast", seconds=90.0) | {big: '{"a": "' + "x" * 2_000_000 + '"}'}
+    pull = competition.open(files)
+    assert competition.answer(pull.number).status is Status.REJECTED
+    blob = git.text(competition.repo.directory, "rev-parse", f"{pull.head_sha}:{big}")
+    assert not any(blob in call.path for call in competition.github.calls)
+
+
+def test_too_many_files(competition: Competition) -> None:
+    files = submission("fast", seconds=90.0)
+    files |= {f"submissions/mini/fast/extra/{n:03d}.txt": f"{n}\n" for n in range(150)}
+    pull = competition.open(files)
+    report = competition.answer(pull.number)
+    assert report.status is Status.REJECTED
+    assert sum("/git/blobs/" in call.path for call in competition.github.calls) <= 100
+
+
+def test_the_comment_stays_below_the_limit(competition: Competition) -> None:
+    name = "n" * 60
+    files = submission(name, seconds=90.0, title="t" * 120)
+    folder = f"submissions/mini/{name}"
+    for n in range(180):
+        files[f"{folder}/{'d' * 60}/{'e' * 60}/{n:03d}-{'f' * 200}.txt"] = "x\n"
+    pull = competition.open(files)
+    competition.answer(pull.number)
+    assert 1000 < len(competition.sticky(pull.number)) < 65_536
+
+
+# ---- 7: names that lead elsewhere ---------------------------------------------------------------
+
+TRAVERSALS = ["..", ".", "%2e%2e", "a\\b", "fast.", "fast ", "Fast", "con\t", ".git", "-x", "é",
+              "a" * 65, "ﬁne", "a%2f..%2fuser", "~"]
+
+
+@pytest.mark.parametrize("name", TRAVERSALS)
+def test_unsafe_folder_name(name: str) -> None:
+    assert not names_are_safe(f"submissions/mini/{name}")
+    assert not names_are_safe(f"submissions/{name}/fast")
+
+
+@pytest.mark.parametrize("name", ["%2e%2e", "a\\b", "fast.", "fast ", "Fast", "é", "~", "a?b#c"])
+def test_unsafe_name_reaches_no_address(competition: Competition, name: str) -> None:
+    files = {p.replace("/fast/", f"/{name}/"): t for p, t in submission("fast").items()}
+    pull = competition.open(files)
+    report = competition.answer(pull.number)
+    assert rules(report) == {"unsafe-name"}
+    for call in competition.github.calls:
+        assert name not in call.path and ".." not in call.path
+
+
+def test_dots_in_a_tree(competition: Competition) -> None:
+    """git itself refuses to check such a tree out; as data it can exist."""
+    fork = competition.fork()
+    directory = competition.github.repos[fork].directory
+    blob = git.write_blob(directory, b"{}")
+    tree = blob_tree = git.git(directory, "mktree", data=f"100644 blob {blob}\tsubmission.json\n"
+                               .encode()).decode().strip()
+    for name in ("..", "mini", "submissions"):
+        line = f"040000 tree {tree}\t{name}\n".encode()
+        tree = git.git(directory, "mktree", data=line).decode().strip()
+    main = competition.github.branch(competition.repo, "main")
+    assert main and blob_tree
+    sha = git.write_commit(directory, tree, [main], "dots")
+    competition.github.move(competition.github.repos[fork], "dots", sha)
+    pull = competition.github.open_pull(REPO, AUTHOR, fork, "dots")
+    report = competition.answer(pull.number)
+    assert report.status is Status.REJECTED
+    assert not any(".." in call.path for call in competition.github.calls)
+
+
+# ---- 8: hidden and reordering characters --------------------------------------------------------
+
+HIDDEN = ["\u202e", "\u2066", "\u200b", "\ufeff", "\U000e0041", "\u00ad"]
+
+
+@pytest.mark.parametrize("char", HIDDEN)
+@pytest.mark.parametrize("key", ["title", "summary"])
+def test_hidden_characters_are_found_and_not_shown(
+    competition: Competition, key: str, char: str
+) -> None:
+    files = submission("fast", seconds=90.0)
+    data = json.loads(files[FILE]) | {key: f"good{char}evil"}
+    pull = competition.open(files | {FILE: json.dumps(data, ensure_ascii=False)}, title=f"x{char}")
+    report = competition.answer(pull.number)
+    assert "unsafe-text" in rules(report)
+    assert char not in competition.sticky(pull.number)
+    assert char not in json.dumps(list(competition.repo.checks.values()), ensure_ascii=False)
+
+
+# ---- 12: links that lead elsewhere --------------------------------------------------------------
+
+
+def links_to(port: int) -> list[str]:
+    return [
+        f"https://wandb.ai@127.0.0.1:{port}/a/b/runs/c",
+        f"https://wandb.ai.127.0.0.1:{port}/a/b/runs/c",
+        f"http://127.0.0.1:{port}/a/b/runs/c",
+        f"https://127.0.0.1:{port}/a/b/runs/c",
+        f"https://wandb.ai:{port}/a/b/runs/c",
+        "http://169.254.169.254/latest/meta-data",
+        "https://wandb.ai/a/../../b/runs/c",
+        "https://wandb.ai/a%2F..%2Fb/x/runs/c",
+        "https://wandb.ai\\@127.0.0.1/a/b/runs/c",
+        "file:///etc/passwd",
+        "https://wаndb.ai/a/b/runs/c",
+        "https://wandb.ai/a/b/runs/c\nHost: x",
+        "https://[::1]/a/b/runs/c",
+        "javascript:alert(1)",
+        "gopher://wandb.ai/a/b/runs/c",
+    ]
+
+
+def test_hostile_links_cause_no_connection(
+    competition: Competition, wandb: WandbDouble
+) -> None:
+    asked: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as trap:
+        trap.settimeout(0.2)
+        stop = threading.Event()
+
+        def listen() -> None:
+            while not stop.is_set():
+                try:
+                    trap.accept()[0].close()
+                    asked.append("connection")
+                except TimeoutError:
+                    continue
+
+        thread = threading.Thread(target=listen)
+        thread.start()
+        links = links_to(trap.getsockname()[1])
+        runs = [{"source": "wandb", "link": link} for link in links]
+        files = submission("fast", runs=0)
+        data = json.loads(files[FILE]) | {"runs": runs}
+        pull = competition.open(files | {FILE: json.dumps(data)})
+        report = competition.answer(pull.number)
+        stop.set()
+        thread.join()
+    assert asked == []
+    assert wandb.requests == []
+    assert report.status is Status.REJECTED
+    bad = [f for f in report.verdicts[0].errors if f.rule in ("host-not-allowed", "link-not-a-run")]
+    assert len(bad) >= len(links)
+
+
+# ---- 13: the head moves -------------------------------------------------------------------------
+
+
+def test_nothing_is_said_about_a_commit_that_is_not_the_head(competition: Competition) -> None:
+    pull = competition.open(submission("fast", seconds=90.0))
+    competition.verify(pull.number)
+    competition.push({FILE: "{}"})
+    said = competition.publish(pull.number)
+    assert "head moved on" in said
+    assert competition.comments(pull.number) == []
+    assert competition.repo.checks == {}
+    assert competition.labels(pull.number) == []
+
+
+def test_merged_commit_is_judged_not_the_branch(competition: Competition) -> None:
+    pull = competition.open(submission("fast", seconds=90.0))
+    competition.answer(pull.number)
+    competition.github.merge(REPO, pull.number)
+    competition.push({FILE: "{}"})
+    report = competition.verify(pull.number, merged=True)
+    assert report.head_sha == pull.merge_sha
+    assert report.status is Status.VERIFIED
+
+
+# ---- 17: changes of what decides ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [(".github/workflows/verify.yml", Kind.CODE), ("bot/verify.py", Kind.CODE),
+     ("schemas/rules.json", Kind.RULES), ("tracks/mini.toml", Kind.RULES),
+     ("bot/rules/text.py", Kind.RULES), (".github/speedrun.toml", Kind.CODE)],
+)
+def test_deciding_files_are_never_green(competition: Competition, path: str, kind: Kind) -> None:
+    pull = competition.open({path: "x = 1\n"})
+    assert competition.answer(pull.number).kind == kind
+    assert competition.checks(pull.head_sha) == [("speedrun", "neutral")]
+
+    mixed = competition.open(submission("fast", seconds=90.0) | {path: "x\n"}, branch="mixed")
+    report = competition.answer(mixed.number)
+    assert "out-of-scope-change" in rules(report)
+    assert competition.checks(mixed.head_sha) == [("speedrun", "failure")]
+
+
+# ---- 18: another's run --------------------------------------------------------------------------
+
+
+def test_run_of_another_entry(competition: Competition, wandb: WandbDouble) -> None:
+    theirs = wandb_submission(wandb, "theirs", OWNER)
+    competition.github.commit(REPO, "main", dict(theirs))
+    data = json.loads(theirs["submissions/mini/theirs/submission.json"])
+    files = submission("mine", STRANGER, runs=0)
+    path = "submissions/mini/mine/submission.json"
+    files[path] = json.dumps(json.loads(files[path]) | {"runs": data["runs"]})
+    pull = competition.open(files, login=STRANGER)
+    assert "duplicate-run" in rules(competition.answer(pull.number))
+
+
+def test_log_of_another_entry(competition: Competition) -> None:
+    files = submission("mine", seconds=120.0, salt=90)
+    pull = competition.open(files)
+    assert "duplicate-run" in rules(competition.answer(pull.number))
+
+
+def test_nothing_of_a_pull_request_lands_on_our_disk(competition: Competition) -> None:
+    files = submission("fast", seconds=90.0)
+    files["submissions/mini/fast/conftest.py"] = "raise SystemExit(1)\n"
+    pull = competition.open(files)
+    competition.answer(pull.number)
+    names = {n for _, _, found in os.walk(competition.folder) for n in found}
+    assert "conftest.py" not in names
