@@ -275,6 +275,30 @@ def _submission(
     if not arms["candidate"]:
         skipped.append((record.folder, "it has no log of the record itself"))
         return None
+    files, runs = _logs(record, arms, skipped, doubts)
+    claims = _claims(record.facts)
+    stop = _early_stop(arms["candidate"]) if "steps" not in claims else None
+    if stop is not None and record.track == "nanogpt-optimization":
+        claims["steps"] = stop
+        doubts.append((record.key, f"all its runs stop early, at step {stop}: taken as its claim"))
+    files["submission.json"] = submission_json(
+        record.track,
+        _title(record),
+        hardware=_hardware(arms["candidate"]),
+        runs=runs,
+        claims=claims,
+        imported=_imported(record, origin),
+    )
+    return Imported(f"{record.track}/{slug(record.name)}", files)
+
+
+def _logs(
+    record: Record,
+    arms: Mapping[str, Sequence[LogFile]],
+    skipped: list[tuple[str, str]],
+    doubts: list[tuple[str, str]],
+) -> tuple[dict[str, bytes], list[dict[str, Any]]]:
+    """The trimmed logs by their new names, and the `runs` of the submission.json."""
     files: dict[str, bytes] = {}
     runs: list[dict[str, Any]] = []
     for arm, logs in arms.items():
@@ -291,20 +315,7 @@ def _submission(
                 name = f"logs/{slug(log.path)}.log"
             files[name] = trimmed
             runs.append({"source": "log", "path": name, "arm": arm})
-    claims = _claims(record.facts)
-    stop = _early_stop(arms["candidate"]) if "steps" not in claims else None
-    if stop is not None and record.track == "nanogpt-optimization":
-        claims["steps"] = stop
-        doubts.append((record.key, f"all its runs stop early, at step {stop}: taken as its claim"))
-    files["submission.json"] = submission_json(
-        record.track,
-        _title(record),
-        hardware=_hardware(arms["candidate"]),
-        runs=runs,
-        claims=claims,
-        imported=_imported(record, origin),
-    )
-    return Imported(f"{record.track}/{slug(record.name)}", files)
+    return files, runs
 
 
 def _title(record: Record) -> str:
