@@ -30,6 +30,8 @@ HERE = Path(__file__).parent
 SHELL_PAGE = "entries/entry/shell/index.html"
 INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 INLINE_STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)
+ALIGNED = re.compile(r'style="text-align: (left|right|center);"')
+BARE_TABLE = re.compile(r"<table>(.*?)</table>", re.DOTALL)
 POLICY_TOKEN = "SPEEDRUN-POLICY"
 
 
@@ -149,7 +151,17 @@ def _entries(bodies: Path, frame: Frame, url: str) -> Iterator[tuple[str, str]]:
 
 
 def with_policy(page: str) -> str:
-    """The page with its policy in place of the token that the theme prints."""
+    """The page with its policy in place of the token that the theme prints.
+
+    Markdown aligns table cells by style attributes, which the policy forbids: they become classes.
+    """
+    page = ALIGNED.sub(r'class="align-\1"', page)
+    # A wide table scrolls in a box of its own, which the keyboard must reach.
+    page = BARE_TABLE.sub(
+        r'<div class="sr scroll" tabindex="0" role="region" '
+        r'aria-label="Table"><table class="plain">\1</table></div>',
+        page,
+    )
     return page.replace(POLICY_TOKEN, policy_of(page), 1)
 
 

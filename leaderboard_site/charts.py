@@ -71,6 +71,8 @@ class Frame:
 WIDE = Frame("wide", 1040, 460, 64, 24, 28, 48, 7)
 NARROW = Frame("narrow", 360, 330, 50, 12, 26, 44, 3)
 
+MOST_NARROW_LINKS = 80
+
 Draw = Callable[[Frame], str]
 
 
@@ -203,17 +205,19 @@ def _frontier(
         parts.append(f'<path class="frontier" d="{path}"/>')
     parts += [_whisker(d, x, y) for d in best if d.interval]
     radius = 4.5 if len(best) < 60 else 3.2
-    for dot in best:
-        parts.append(_link(dot, x, y, radius))
+    if frame.name == "narrow" and len(best) > MOST_NARROW_LINKS:
+        # So many points are too close for a finger; the table below has them.
+        parts.append(dotted_path(((x(d.x), y(d.y)) for d in best), "best"))
+    else:
+        parts += [_link(dot, x, y, radius) for dot in best]
     parts += _labels(best, frame, x, y, lower)
     return "".join(parts)
 
 
 def _link(dot: Dot, x: Scale, y: Scale, radius: float) -> str:
-    text = esc(clean(dot.label, 240))
     return (
-        f'<a href="{esc(dot.href)}" aria-label="{text}"><circle class="{dot.kind}" '
-        f'cx="{x(dot.x)}" cy="{y(dot.y)}" r="{radius}"><title>{text}</title></circle></a>'
+        f'<a href="{esc(dot.href)}"><title>{esc(clean(dot.label, 240))}</title>'
+        f'<circle class="{dot.kind}" cx="{x(dot.x)}" cy="{y(dot.y)}" r="{radius}"/></a>'
     )
 
 
@@ -228,7 +232,7 @@ def _labels(best: Sequence[Dot], frame: Frame, x: Scale, y: Scale, lower: bool) 
     for dot in _spread(best, most * 3, lower):
         if not dot.short or len(parts) >= most:
             continue
-        text = clean(dot.short, 24)
+        text = clean(dot.short, 30)
         width = size * len(text)
         px, py = x(dot.x), y(dot.y)
         for left, base, anchor in (

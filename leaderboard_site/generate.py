@@ -10,7 +10,7 @@ writes `out/docs` (for mkdocs), `out/bodies` (contents of the entry pages, put i
 from __future__ import annotations
 
 import json
-import shutil
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,49 +34,53 @@ class Writer:
     """Writes files below a folder, only where their bytes change; `close` removes the rest."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root
+        self.root = str(root)
         self.written = 0
-        self._old = {p for p in root.rglob("*") if p.is_file()} if root.exists() else set()
-        self._folders: set[Path] = set()
+        self._old = {
+            os.path.join(folder, name) for folder, _, names in os.walk(self.root) for name in names
+        }
+        self._folders: set[str] = set()
 
     def put(self, name: str, data: str | bytes) -> None:
         """Write one file."""
-        path = self.root / name
+        path = os.path.join(self.root, name)
         blob = data.encode() if isinstance(data, str) else data
         if path in self._old:
             self._old.discard(path)
-            if path.read_bytes() == blob:
-                return
-        if path.parent not in self._folders:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._folders.add(path.parent)
-        path.write_bytes(blob)
+            with open(path, "rb") as file:
+                if file.read() == blob:
+                    return
+        folder = os.path.dirname(path)
+        if folder not in self._folders:
+            os.makedirs(folder, exist_ok=True)
+            self._folders.add(folder)
+        with open(path, "wb") as file:
+            file.write(blob)
         self.written += 1
 
     def close(self) -> None:
         """Remove the files of an earlier time that were not written again, and empty folders."""
         for path in self._old:
-            path.unlink()
-        for folder in sorted({p.parent for p in self._old}, reverse=True):
-            while folder != self.root and not any(folder.iterdir()):
-                folder.rmdir()
-                folder = folder.parent
+            os.unlink(path)
+        for folder in sorted({os.path.dirname(p) for p in self._old}, reverse=True):
+            while folder != self.root and not os.listdir(folder):
+                os.rmdir(folder)
+                folder = os.path.dirname(folder)
 
 
 def generate(site: Site, out: Path) -> int:
     """Write everything below `out`; the number of files whose bytes changed."""
-    changed = 0
-    for folder, files in (
-        ("docs", _docs(site)),
-        ("bodies", _bodies(site)),
-        ("static", _static(site)),
-    ):
-        writer = Writer(out / folder)
-        for name, data in files:
-            writer.put(name, data)
+    docs, bodies, static = (Writer(out / name) for name in ("docs", "bodies", "static"))
+    for name, data in _docs(site):
+        docs.put(name, data)
+    for name, data in _static(site):
+        static.put(name, data)
+    for name, body, data in _entries(site):
+        bodies.put(f"{name}.html", body)
+        static.put(f"api/v1/entries/{name}.json", data)
+    for writer in (docs, bodies, static):
         writer.close()
-        changed += writer.written
-    return changed
+    return docs.written + bodies.written + static.written
 
 
 def _docs(site: Site) -> Iterator[tuple[str, str | bytes]]:
@@ -108,20 +112,23 @@ def _shell() -> str:
     return "\n".join(head) + "\n<div>SPEEDRUN-BODY<h1>SPEEDRUN</h1></div>\n"
 
 
-def _bodies(site: Site) -> Iterator[tuple[str, str]]:
-    """The first line is JSON {title, description, image}; the rest is HTML."""
+def _entries(site: Site) -> Iterator[tuple[str, str, str]]:
+    """Each entry as (name, body, JSON). The first line of a body is JSON {title, description,
+    image}; the rest is HTML."""
     lineage = Lineage(site)
     for board in site.tracks.values():
         pictured = {i.path for i in cards.card_holders(board)}
         for item in board.items.values():
             head: dict[str, Any] = {
-                "title": clean(item.name, 100),
+                "title": clean(item.label, 100),
                 "description": clean(f"{heading(item)} {board.track.title}", 200),
             }
             if item.path in pictured:
                 head["image"] = f"cards/{board.track.id}/{item.slug}.png"
-            body = entry_page(site, board, item, lineage)
-            yield f"{board.track.id}/{item.slug}.html", f"{json.dumps(head)}\n{body}"
+            packed, digest = tables.entry_data(item)
+            body = entry_page(site, board, item, lineage, digest, head.get("image"))
+            data = tables.entry_json(site, board, item, packed, digest)
+            yield f"{board.track.id}/{item.slug}", f"{json.dumps(head)}\n{body}", data
 
 
 def _static(site: Site) -> Iterator[tuple[str, str | bytes]]:
@@ -130,12 +137,3 @@ def _static(site: Site) -> Iterator[tuple[str, str | bytes]]:
     for board in site.tracks.values():
         for item in cards.card_holders(board):
             yield f"cards/{board.track.id}/{item.slug}.png", cards.draw_card(board, item)
-        for item in board.items.values():
-            name = f"api/v1/entries/{board.track.id}/{item.slug}.json"
-            yield name, tables.entry_json(site, board, item)
-
-
-def clear(out: Path) -> None:
-    """Remove what `generate` wrote."""
-    for folder in ("docs", "bodies", "static"):
-        shutil.rmtree(out / folder, ignore_errors=True)

@@ -110,7 +110,7 @@ class Item:
         return any(p.entry.on_frontier for p in self.places)
 
 
-@dc.dataclass(frozen=True, slots=True)
+@dc.dataclass(frozen=True)
 class TrackBoard:
     """One track with its board and its items by path."""
 
@@ -118,7 +118,7 @@ class TrackBoard:
     board: ranking.Board
     items: Mapping[str, Item]
 
-    @property
+    @ft.cached_property
     def places(self) -> list[tuple[Item, Place]]:
         """Every ranked point in the board's order."""
         by_key = {
@@ -126,13 +126,13 @@ class TrackBoard:
         }
         return [by_key[e.submission, e.point.name] for e in self.board.entries]
 
-    @property
+    @ft.cached_property
     def newest(self) -> list[Item]:
         """Items by date, newest first; those without a date are left out."""
         dated = [i for i in self.items.values() if i.verdict.date]
         return sorted(dated, key=lambda i: (i.verdict.date or "", i.path), reverse=True)
 
-    @property
+    @ft.cached_property
     def record(self) -> tuple[Item, Place] | None:
         """Who holds the record of a target or baseline track."""
         entry = self.board.record
@@ -141,7 +141,12 @@ class TrackBoard:
         item = self.items[entry.submission]
         return item, next(p for p in item.places if p.point == entry.point.name)
 
-    @property
+    @ft.cached_property
+    def steps(self) -> Mapping[str, ranking.RecordStep]:
+        """The step of the record that each submission made, the last of several."""
+        return {r.submission: r for r in self.board.records}
+
+    @ft.cached_property
     def holders(self) -> frozenset[str]:
         """The submissions that are on the frontier, or hold or once held the record."""
         front = {e.submission for e in self.board.frontier}
@@ -198,6 +203,7 @@ def name_of(path: str, track: str) -> str:
     return path[len(prefix) :] if path.startswith(prefix) else path
 
 
+@ft.lru_cache(maxsize=20_000)
 def slug_of(name: str) -> str:
     """`/` becomes `.`, which no component may hold; other foreign characters cost a digest."""
     slug = re.sub(r"[^a-z0-9_.-]", "-", name.replace("/", ".").lower())[:180]

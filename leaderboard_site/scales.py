@@ -6,7 +6,6 @@ gets round values with enough digits to tell them apart.
 
 from __future__ import annotations
 
-import dataclasses as dc
 import datetime as dt
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -14,21 +13,23 @@ from collections.abc import Callable, Iterable, Sequence
 from leaderboard_site.text import MINUS, duration, magnitude, superscript
 
 
-@dc.dataclass(frozen=True, slots=True)
 class Scale:
     """Maps [low, high] onto [start, end] pixels. Values must be positive where `log`."""
 
-    low: float
-    high: float
-    start: float
-    end: float
-    log: bool = False
+    __slots__ = ("low", "high", "start", "end", "log", "_origin", "_factor")
+
+    def __init__(
+        self, low: float, high: float, start: float, end: float, log: bool = False
+    ) -> None:
+        self.low, self.high, self.start, self.end, self.log = low, high, start, end, log
+        self._origin = math.log(low) if log else low
+        top = math.log(high) if log else high
+        self._factor = (end - start) / (top - self._origin)
 
     def __call__(self, value: float) -> float:
         """The pixel of a value, to one decimal; values outside are not clipped."""
-        low, high = (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
         at = math.log(value) if self.log else value
-        return round(self.start + (at - low) / (high - low) * (self.end - self.start), 1)
+        return round(self.start + (at - self._origin) * self._factor, 1)
 
 
 def fit(
@@ -117,7 +118,7 @@ def time_ticks(scale: Scale, want: int = 5) -> list[float]:
     """Ticks of a time axis in seconds, round in the unit that suits the range."""
     for unit in (86400, 3600, 60, 1):
         if scale.low >= unit or unit == 1:
-            inner = dc.replace(scale, low=scale.low / unit, high=scale.high / unit)
+            inner = Scale(scale.low / unit, scale.high / unit, scale.start, scale.end, scale.log)
             return [v * unit for v in ticks(inner, want)]
     return ticks(scale, want)
 

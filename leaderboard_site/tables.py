@@ -6,6 +6,7 @@ Rows hold what `bot.ranking` and the verdicts say. The shapes are versioned by t
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 from collections.abc import Iterator, Mapping
@@ -16,7 +17,6 @@ import pandas as pd
 from bot.verdict import finding_to_json
 from leaderboard_site import text
 from leaderboard_site.model import Item, Place, Site, TrackBoard, device_of
-from leaderboard_site.pages.entry import digest
 from leaderboard_site.pages.environment import number
 
 SCHEMA_VERSION = 1
@@ -236,17 +236,32 @@ def _index(site: Site) -> dict[str, Any]:
     }
 
 
-def entry_json(site: Site, board: TrackBoard, item: Item) -> str:
+def entry_data(item: Item) -> tuple[str, str]:
+    """The verdict as canonical JSON, and its SHA-256: what an entry's page and file state.
+
+    Numbers that are not finite are null, and characters that hide are replaced.
+    """
+    data = item.verdict.to_json()
+    try:
+        packed = dumps(data).rstrip("\n")
+        plain = packed.isascii() and packed.isprintable() and "\\u" not in packed
+    except ValueError:
+        plain = False
+    if not plain:
+        packed = dumps(_finite(data)).rstrip("\n")
+    return packed, hashlib.sha256(packed.encode()).hexdigest()
+
+
+def entry_json(site: Site, board: TrackBoard, item: Item, packed: str, digest: str) -> str:
     """One entry's file: the verdict, where it stands, and what the compare page draws."""
     steps = number(item.verdict.metrics.get("steps"))
     tokens = number(item.verdict.metrics.get("tokens"))
-    return dumps(
+    head = dumps(
         {
             "schema_version": SCHEMA_VERSION,
-            "name": item.label,
+            "name": text.clean(item.label),
             "url": site.url + item.url,
-            "verdict": _finite(item.verdict.to_json()),
-            "sha256": digest(item),
+            "sha256": digest,
             "places": [
                 {
                     "point": p.point,
@@ -265,6 +280,7 @@ def entry_json(site: Site, board: TrackBoard, item: Item) -> str:
             "people": text.clean(item.people, 120),
         }
     )
+    return f'{head.rstrip()[:-1]},"verdict":{packed}}}\n'
 
 
 def _finite(value: Any) -> Any:

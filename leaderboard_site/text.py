@@ -26,7 +26,10 @@ def clean(text: object, limit: int = 160) -> str:
     Control, format (which holds the bidirectional ones), private, surrogate and unassigned
     characters become U+FFFD; runs of white space become one space.
     """
-    shown = " ".join(str(text).split())
+    shown = str(text)
+    if len(shown) <= limit and shown.isascii() and shown.isprintable() and "  " not in shown:
+        return shown.strip()
+    shown = " ".join(shown[: 8 * limit].split())
     if len(shown) > limit:
         shown = shown[: limit - 1].rstrip() + "…"
     return "".join("\N{REPLACEMENT CHARACTER}" if _hides(c) else c for c in shown)

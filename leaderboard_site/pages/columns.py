@@ -101,7 +101,7 @@ def present_metrics(board: TrackBoard) -> list[str]:
 def label_of(item: Item, place: Place) -> str:
     """The entry's name, with the point where there are several."""
     several = len(item.verdict.points) > 1
-    return f"{item.label} · {place.point}" if several else item.name
+    return f"{item.label} · {place.point}" if several else item.label
 
 
 def probability_of(place: Place) -> float | None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import hashlib
-import json
 from typing import Any
 
 from bot.verdict import Finding, Level
@@ -24,7 +22,14 @@ BASE = "../../../"
 FINDINGS = 50
 
 
-def entry_page(site: Site, board: TrackBoard, item: Item, lineage: Lineage) -> str:
+def entry_page(
+    site: Site,
+    board: TrackBoard,
+    item: Item,
+    lineage: Lineage,
+    digest: str,
+    card: str | None = None,
+) -> str:
     """The HTML of the page's content, without the theme around it."""
     verdict, about = item.verdict, item.about
     parent = site.item(about.based_on) if about else None
@@ -54,12 +59,12 @@ def entry_page(site: Site, board: TrackBoard, item: Item, lineage: Lineage) -> s
         readme=readme_html(item.readme) if item.readme else None,
         links=_links(item),
         code=_code(item),
-        digest=digest(item),
+        digest=digest,
         command=command(site, item),
         diff=code_diff(item, parent),
         bibtex=bibtex(site, item),
         rival=f"{rival.verdict.track}/{rival.slug}" if rival else None,
-        card=f"cards/{item.verdict.track}/{item.slug}.png" if item.path in board.holders else None,
+        card=card,
     )
 
 
@@ -294,7 +299,8 @@ def _imported(item: Item) -> dict[str, Any] | None:
         return None
     url = str(imported.get("url", ""))
     short = text.clean(url.removeprefix("https://").removeprefix("github.com/"), 60)
-    return {"url": url, "short": short, "commit": imported.get("commit")}
+    people = item.people if item.people not in ("imported", "not stated") else ""
+    return {"url": url, "short": short, "commit": imported.get("commit"), "people": people}
 
 
 def _links(item: Item) -> list[dict[str, str]]:
@@ -307,12 +313,6 @@ def _code(item: Item) -> dict[str, Any] | None:
     if not about or not about.code_repository:
         return None
     return {"url": about.code_repository, "commit": about.code_commit}
-
-
-def digest(item: Item) -> str:
-    """SHA-256 of the verdict as canonical JSON; the same in the entry's JSON file."""
-    data = json.dumps(item.verdict.to_json(), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(data.encode()).hexdigest()
 
 
 def command(site: Site, item: Item) -> str:

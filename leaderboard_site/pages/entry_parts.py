@@ -21,7 +21,7 @@ DIFF_LINES = 1500
 def changed(board: TrackBoard, item: Item, parent: Item | None) -> list[str]:
     """What it changed against what it builds on, and the gain with its interval; as HTML."""
     lines = []
-    record = next((r for r in board.board.records if r.submission == item.path), None)
+    record = board.steps.get(item.path)
     metric = board.track.cost.metric
     if record and record.previous is not None and board.track.objective != "pareto":
         gain = record.cost - record.previous
@@ -191,7 +191,7 @@ def curves(board: TrackBoard, item: Item, rival: Item | None) -> dict[str, Any] 
         return None
     lines = [
         Line("baseline", v, "baseline")
-        for r in runs_of(item, "baseline")[:2]
+        for r in runs_of(item, "baseline")[:1]
         if len(v := validation_of(r)) > 1
     ]
     word = "record" if board.track.objective != "pareto" else "frontier"

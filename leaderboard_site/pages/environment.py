@@ -40,6 +40,7 @@ def environment() -> jinja2.Environment:
     env = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent.parent / "templates"),
         autoescape=True,
+        auto_reload=False,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -66,7 +67,12 @@ def half(width: float, metric: str) -> str:
 
 def render(template: str, /, **values: Any) -> str:
     """The template filled in. Raises jinja2.UndefinedError for a name that is not given."""
-    return environment().get_template(template).render(**values)
+    return _template(template).render(**values)
+
+
+@ft.cache
+def _template(name: str) -> jinja2.Template:
+    return environment().get_template(name)
 
 
 def page(title: str, description: str, body: str, *, hide: bool = True) -> str:

@@ -15,7 +15,7 @@ NEWEST = 10
 
 def home_page(site: Site) -> str:
     """The Markdown file of the home page."""
-    boards = list(site.tracks.values())
+    boards = sorted(site.tracks.values(), key=lambda b: not b.board.entries)
     chosen = next((b for b in boards if b.track.objective == "pareto" and b.board.entries), None)
     chart = None
     if chosen:

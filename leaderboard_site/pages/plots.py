@@ -115,8 +115,15 @@ def _dot(
         base + item.url,
         kind or ("weak" if weak else "entry"),
         interval if gap is None else None,
-        name.rsplit("/", 1)[-1] if len(name) > 24 else name,
+        _name_in_chart(board, item, name),
     )
+
+
+def _name_in_chart(board: TrackBoard, item: Item, name: str) -> str:
+    """What to print beside the point: on a crowded line of records only the present one."""
+    if board.record is not None and board.record[0].path != item.path:
+        return ""
+    return _short(name) if board.record else tail_of(name)
 
 
 def _gaps(pairs: Sequence[tuple[float, float]], front: frozenset[int], goal: str) -> list[float]:
@@ -136,7 +143,7 @@ def _marks(board: TrackBoard) -> list[Mark]:
     axis = board.track.quality
     if axis.target is not None and board.track.objective != "pareto":
         return [Mark(axis.target, f"target {axis.target:g}")]
-    return [Mark(b, f"{b:g}") for b in axis.bands]
+    return [Mark(b, f"{b:.4g}") for b in axis.bands]
 
 
 def progress_chart(board: TrackBoard, base: str) -> str | None:
@@ -166,6 +173,18 @@ def progress_chart(board: TrackBoard, base: str) -> str | None:
     return charts.record_steps(
         steps, Axis(metric, title), label=f"{title} of the record over time", others=others
     )
+
+
+def tail_of(name: str, limit: int = 26) -> str:
+    """The end of a long path, whole components where they fit."""
+    if len(name) <= limit:
+        return name
+    parts = name.split("/")
+    for start in range(1, len(parts)):
+        tail = "/".join(parts[start:])
+        if len(tail) < limit:
+            return "…/" + tail
+    return "…" + name[1 - limit :]
 
 
 def _short(name: str) -> str:

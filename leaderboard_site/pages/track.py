@@ -195,7 +195,7 @@ def bands(board: TrackBoard) -> list[dict[str, Any]]:
             }
             for e in inside[:5]
         ]
-        out.append({"title": f"{word} {band:g}", "count": len(inside), "rows": rows})
+        out.append({"title": f"{word} {band:.4g}", "count": len(inside), "rows": rows})
     return out
 
 

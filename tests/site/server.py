@@ -39,8 +39,15 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         pack = accepts and path.suffix in PACKED
         data = path.read_bytes()
         if pack:
-            data = self.packed.setdefault(str(path), gzip.compress(data, 9, mtime=0))
+            data = self.pack(path, data)
         self.answer(200, data, kind, pack)
+
+    def pack(self, path: Path, data: bytes) -> bytes:
+        """The file packed, kept until it changes."""
+        key = f"{path} {path.stat().st_mtime_ns}"
+        if key not in self.packed:
+            self.packed[key] = gzip.compress(data, 9, mtime=0)
+        return self.packed[key]
 
     def answer(self, status: int, data: bytes, kind: str, packed: bool) -> None:
         """One whole answer."""

@@ -128,8 +128,11 @@
     switch (key) {
       case "place": {
         const front = data.flag[i] === "f" && root.dataset.objective === "pareto";
-        const tied = data.flag[i] === "t" || tiedPlaces.has(data.place[i]);
+        const pareto = root.dataset.objective === "pareto";
+        const tied = !pareto && (data.flag[i] === "t" || tiedPlaces.has(data.place[i]));
+        const worse = data.place[i] - 1;
         const words = front ? "On the frontier: nothing is better on one axis and no worse on the other"
+          : pareto ? `${group(worse)} ${worse === 1 ? "entry is" : "entries are"} at least as good on both axes`
           : tied ? "Shares this place: the difference is not significant" : "";
         const mark = front ? "◆" : data.place[i] + (tied ? "=" : "");
         return [make("span", {class: front ? "place front" : "place", title: words}, mark)];

@@ -8,6 +8,7 @@
   const LABELS = {hardware_flops: "Hardware FLOPs", model_flops: "Model FLOPs", training_time_s: "Training time", steps: "Steps",
     tokens: "Tokens", parameters: "Parameters", mfu: "MFU", chip_hours: "Chip hours", cost_usd: "Cost at stated rates",
     bpb: "Bits per byte", loss: "Validation loss"};
+  const STATUS = {"rejected": "not met", "unverifiable": "unverifiable", "needs-runs": "needs runs", "needs-review": "to review", "verified": "verified"};
   const read = () => {
     const p = new URLSearchParams(location.search);
     return {e: (p.get("e") || "").split(",").filter((x) => /^[\w.-]+\/[\w.-]+$/.test(x)).slice(0, 6),
@@ -73,7 +74,7 @@
       if (values.every((v) => v === DASH)) return;
       rows.push(make("tr", {}, make("th", {scope: "row"}, label), ...values.map((v) => make("td", {class: cls}, v))));
     };
-    add("State", entries.map((d) => d.verdict.status), "");
+    add("State", entries.map((d) => STATUS[d.verdict.status] || d.verdict.status), "");
     add("Evidence", entries.map((d) => d.verdict.evidence), "");
     add("By", entries.map((d) => d.people), "");
     add("Date", entries.map((d) => (d.verdict.date || DASH).slice(0, 10)), "");
