@@ -18,8 +18,10 @@ from bot.track import Track, TrackError, load_tracks
 if TYPE_CHECKING:
     from bot.evidence.snapshot import Snapshots
 
+EVIDENCE_FOLDER = "evidence"
 EVIDENCE_REFS = ("evidence", "origin/evidence")
-"""Where snapshots lie when nothing else is said: the branch that the bot appends to."""
+"""Where snapshots lie when nothing else is said: a checkout of the branch that the bot appends to,
+below the root, or that branch itself."""
 
 ROOT = click.option(
     "--root", type=click.Path(path_type=Path, file_okay=False),
@@ -27,7 +29,7 @@ ROOT = click.option(
 )
 SNAPSHOTS = click.option(
     "--snapshots", metavar="DIR|REF",
-    help="Snapshots of linked runs: a folder or a git ref [default: the branch evidence, if any].",
+    help="Snapshots of linked runs: a folder or a git ref [default: evidence/ or that branch].",
 )
 
 
@@ -62,18 +64,19 @@ def snapshots_of(root: Path, where: str | None) -> Iterator[Snapshots | None]:
     """The snapshots of a folder or a ref; None where nothing is named and no branch has any."""
     from bot.evidence.snapshot import Snapshots
 
-    if where is not None and Path(where).is_dir():
-        yield Snapshots(Path(where))
+    folder = root / EVIDENCE_FOLDER if where is None else Path(where)
+    if folder.is_dir():
+        yield Snapshots(folder)
         return
-    with tempfile.TemporaryDirectory(prefix="speedrun-") as folder:
+    with tempfile.TemporaryDirectory(prefix="speedrun-") as out:
         for ref in (where,) if where is not None else EVIDENCE_REFS:
             try:
-                export(root, resolve(root, ref), ["."], Path(folder))
+                export(root, resolve(root, ref), ["."], Path(out))
             except GitError as error:
                 if where is not None:
                     raise click.UsageError(f"--snapshots: {error}") from error
                 continue
-            yield Snapshots(Path(folder))
+            yield Snapshots(Path(out))
             return
         yield None
 

@@ -13,6 +13,7 @@ from bot.commands.audit import audit
 from bot.evidence.snapshot import Snapshots
 from bot.evidence.wandb_online import WandbFetcher
 from bot.track import load_track
+from tests.bot.competition import commit, git
 from tests.bot.evidence.wandb.submissions import REFS, document, fill
 from tests.bot.evidence.wandb.training import history
 from tests.conftest import ROOT
@@ -89,3 +90,23 @@ def test_a_run_without_a_snapshot_is_named(root: Path) -> None:
     shutil.rmtree(root / "kept" / REFS[0].entity / REFS[0].project / REFS[0].id)
     answer = run(root, "--evidence")
     assert "1 no-snapshot, 1 same" in answer.output
+
+
+def test_snapshots_are_found_in_a_checkout_and_on_the_branch(root: Path) -> None:
+    """Without --snapshots: evidence/ below the root, else the branch of that name."""
+    (root / "kept").rename(root / "evidence")
+    shown = ["--root", str(root), "--format", "json"]
+
+    def grade() -> str:
+        answer = CliRunner().invoke(audit, shown)
+        return str(json.loads(answer.output)["verdicts"][0]["evidence"])
+
+    assert grade() == "wandb"
+    commit(root / "evidence")
+    branch = git(root / "evidence", "rev-parse", "HEAD")
+    commit(root)
+    git(root, "fetch", "-q", str(root / "evidence"), f"{branch}:refs/heads/evidence")
+    shutil.rmtree(root / "evidence")
+    assert grade() == "wandb"
+    git(root, "branch", "-q", "-D", "evidence")
+    assert grade() == "self-reported"
