@@ -55,8 +55,10 @@ def run_keys(
             continue
         if spec.source == "wandb":
             keys.append(link_key(spec.target))
-        elif spec.source == "log" and spec.target in folder.files:
-            keys.append(log_key(folder.files[spec.target]))
+        elif spec.source == "log":
+            below = f"{spec.target.rstrip('/')}/"
+            keys += [log_key(data) for name, data in folder.files.items()
+                     if name == spec.target or name.startswith(below)]
     keys += [link_key(run.text("link")) for run in results]
     return frozenset(key for key in keys if key is not None)
 

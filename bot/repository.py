@@ -59,7 +59,8 @@ def folders_below(base: Path) -> Iterator[Path]:
         if folder != base and (SUBMISSION in files or any("results" in f for f in files)):
             yield folder
             continue
-        stack.extend(Path(e.path) for e in entries if e.is_dir(follow_symlinks=False))
+        inside = [Path(e.path) for e in entries if e.is_dir(follow_symlinks=False)]
+        stack.extend(reversed(inside))
 
 
 def neighbours_of(root: Path, tracks: Mapping[str, Track]) -> tuple[Neighbour, ...]:

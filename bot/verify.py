@@ -168,7 +168,8 @@ def judge(case: Case) -> Verdict:
             for item in case.evidence for run in item.runs
         ),
         statistics=points[0].statistics if points else None, note=note,
-        title=_title(case.submission), date=date_of(case), based_on=case.submission.based_on,
+        title=_short(case.submission.title, 120), date=date_of(case),
+        based_on=_short(case.submission.based_on, 300),
     )
 
 
@@ -281,8 +282,8 @@ def grade_of(case: Case) -> Grade:
     return max(found, key=grades.index, default=Grade.SELF_REPORTED)
 
 
-def _title(submission: Submission) -> str | None:
-    return None if submission.title is None else plain(submission.title, 120)
+def _short(text: str | None, limit: int) -> str | None:
+    return None if text is None else plain(text, limit)
 
 
 def date_of(case: Case) -> str | None:
@@ -290,7 +291,7 @@ def date_of(case: Case) -> str | None:
     ended, else when the pull request was opened."""
     stated = (case.submission.imported or {}).get("date")
     if isinstance(stated, str) and stated:
-        return stated[:40]
+        return plain(stated, 40)
     ends = [run.finished_at or run.created_at for run in case.runs()]
     known = [end for end in ends if end]
     if known:
@@ -302,7 +303,7 @@ def date_of(case: Case) -> str | None:
 def _without_track(parsed: Parsed, folder: Folder) -> Verdict:
     """The verdict on a folder whose track is not known: only that, and what cannot be read."""
     return Verdict(
-        submission=folder.path, track=parsed.submission.track, status=Status.REJECTED,
+        submission=folder.path, track=plain(parsed.submission.track, 64), status=Status.REJECTED,
         evidence=Grade.SELF_REPORTED, findings=_distinct(parsed.problems), points=(),
-        title=_title(parsed.submission),
+        title=_short(parsed.submission.title, 120),
     )

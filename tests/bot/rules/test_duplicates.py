@@ -1,0 +1,140 @@
+"""Across submissions: one run once, and numbers of one's own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.identity import as_neighbour, claims_key, link_key, log_key
+from bot.reading import parse_submission
+from bot.repository import same_file
+from bot.submission import Folder
+from bot.track import load_tracks
+from bot.verdict import Level, Status, Verdict
+from bot.verify import verify
+from tests.conftest import ROOT
+from tests.corpus.variants import Change, both, changed, put, scaled
+
+TRACKS = load_tracks(ROOT)
+LOGS = ROOT / "tests" / "bot" / "data" / "logs"
+OTHER_RUN = put(wandb_run_link="https://wandb.ai/example-user/marin/runs/other")
+OTHER_AUTHOR = put(author__name="Somebody Else")
+OTHER_TIME = both(scaled("training_time", 1.01), scaled("training_hardware_flops", 1.01))
+
+
+def nothing(info: dict[str, Any]) -> None:
+    """Leaves the file as it is."""
+
+
+def judged(change: Change, neighbour: Change, merged: bool = False) -> Verdict:
+    """The verdict on one file beside another."""
+    folders = [Folder(path, {"r.json": changed("v4", c)}, bare=True)
+               for path, c in (("mine.json", change), ("theirs.json", neighbour))]
+    parsed = parse_submission(folders[1], TRACKS, "fineweb-edu")
+    beside = as_neighbour(parsed.submission, "fineweb-edu", parsed.results, folders[1])
+    return verify(folders[0], TRACKS, track_id="fineweb-edu", neighbours=[beside], merged=merged)
+
+
+def rules(verdict: Verdict) -> set[str]:
+    return {f.rule for f in verdict.findings}
+
+
+@pytest.mark.parametrize(("change", "expected"), [
+    (nothing, {"duplicate-run"}),
+    (put(wandb_run_link="https://wandb.ai/example-user/marin/runs/v4-run?nw=x"), {"duplicate-run"}),
+    (OTHER_AUTHOR, {"duplicate-run", "copied-result"}),
+    (OTHER_RUN, {"copied-result"}),
+    (both(OTHER_RUN, OTHER_AUTHOR), {"copied-result"}),
+    (both(OTHER_RUN, OTHER_TIME), set()),
+    (OTHER_TIME, {"duplicate-run"}),
+    (both(OTHER_RUN, put(bpb=1.1761)), set()),
+])
+def test_duplicates_and_copies(change: Change, expected: set[str]) -> None:
+    verdict = judged(change, nothing)
+    assert rules(verdict) == expected, [f.message for f in verdict.findings]
+    assert verdict.status is (Status.REJECTED if expected else Status.VERIFIED)
+    for finding in verdict.findings:
+        assert "theirs.json" in finding.message and finding.line
+
+
+def test_a_pair_that_is_merged_already_warns() -> None:
+    verdict = judged(nothing, nothing, merged=True)
+    assert verdict.status is Status.NEEDS_REVIEW
+    assert {f.level for f in verdict.findings} == {Level.WARNING}
+
+
+def test_a_submission_is_no_neighbour_of_itself() -> None:
+    folder = Folder("mine.json", {"r.json": changed("v4", nothing)}, bare=True)
+    parsed = parse_submission(folder, TRACKS, "fineweb-edu")
+    self_ = as_neighbour(parsed.submission, "fineweb-edu", parsed.results, folder)
+    assert verify(folder, TRACKS, track_id="fineweb-edu", neighbours=[self_]).findings == ()
+
+
+def test_one_link_in_a_results_file_and_in_the_list_is_one_run() -> None:
+    link = "https://wandb.ai/example-user/marin/runs/v4-run"
+    listed = {"schema_version": 1, "track": "fineweb-edu", "title": "x",
+              "contributors": [{"github": "example-user"}],
+              "runs": [{"source": "wandb", "link": link}, {"source": "results", "path": "r.json"}]}
+    folder = Folder("submissions/fineweb-edu/x", {
+        "submission.json": json.dumps(listed).encode(), "r.json": changed("v4", nothing)})
+    assert "duplicate-run" not in rules(verify(folder, TRACKS))
+
+
+def log_folder(name: str, *logs: bytes, arm: str = "candidate") -> Folder:
+    files = {f"{i}.log": data for i, data in enumerate(logs)}
+    listed = {"schema_version": 1, "track": "nanogpt-small", "title": "x",
+              "contributors": [{"github": "example-user"}],
+              "runs": [{"source": "log", "path": path, "arm": arm} for path in files]}
+    return Folder(f"submissions/nanogpt-small/{name}",
+                  {"submission.json": json.dumps(listed).encode(), **files})
+
+
+def test_a_copied_log_is_found_also_with_another_clock() -> None:
+    log = (LOGS / "plain.log").read_bytes()
+    assert log.count(b"val_loss:") >= 3, "the log must have a series"
+    other = log.replace(b"train_time:", b"train_time:1")
+    assert log_key(log) == log_key(other) != None  # noqa: E711
+    theirs = log_folder("theirs", log)
+    parsed = parse_submission(theirs, TRACKS)
+    beside = as_neighbour(parsed.submission, "nanogpt-small", parsed.results, theirs)
+    assert "duplicate-run" in rules(verify(log_folder("mine", other), TRACKS, neighbours=[beside]))
+    shared = log_folder("mine", log, arm="baseline")
+    assert "duplicate-run" not in rules(verify(shared, TRACKS, neighbours=[beside]))
+
+
+def test_one_log_twice_in_a_submission() -> None:
+    log = (LOGS / "plain.log").read_bytes()
+    assert "duplicate-run" in rules(verify(log_folder("mine", log, log), TRACKS))
+
+
+def test_keys() -> None:
+    assert link_key("https://wandb.ai/e/p/runs/r?nw=x") == link_key("wandb.ai/e/p/runs/r")
+    assert link_key("https://example.org/e/p/runs/r") is None and link_key(None) is None
+    assert log_key(b"no losses here") is None
+    assert claims_key(()) is None
+
+
+def test_versions_of_one_file() -> None:
+    assert same_file("a/results.json@0123abcd.json", "a/results.json@89abcdef.json")
+    assert not same_file("a/results.json@0123abcd.json", "b/results.json@0123abcd.json")
+    assert not same_file("a/results.json", "a/results2.json") and same_file("a", "a")
+
+
+def test_the_pairs_among_the_real_files(shared_data: Path) -> None:
+    import subprocess
+    import sys
+
+    folder = shared_data / "marin"
+    rows = json.loads((folder / "truth.json").read_text(encoding="utf-8"))["files"]
+    paths = [str(folder / "results" / row["file"]) for row in rows]
+    done = subprocess.run(
+        [sys.executable, "-c", "from bot.cli import main; main()", "check", *paths, "--track",
+         "fineweb-edu", "--format", "json"], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    for row, verdict in zip(rows, json.loads(done.stdout)["verdicts"], strict=True):
+        across = {f["rule"] for f in verdict["findings"]} & {"duplicate-run", "copied-result"}
+        assert across == set(row["expected_across_files"]), row["file"]
+        errors = {f["rule"] for f in verdict["findings"] if f["level"] == "error"}
+        assert errors - across == set(row["errors"]), row["file"]

@@ -1,0 +1,162 @@
+"""Each rule on text and accounting: a golden case that triggers it, a near miss that does not."""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import datetime as dt
+import json
+from typing import Any
+
+import pytest
+
+from bot.rules import catalogue, load_rules
+from bot.submission import Folder
+from bot.track import Track, load_tracks
+from bot.verdict import Finding, Level, Status
+from bot.verify import verify
+from tests.conftest import ROOT
+from tests.corpus.variants import Change, both, changed, drop, put, rename, scaled
+
+TRACKS = load_tracks(ROOT)
+TODAY = dt.date(2026, 11, 1)
+
+
+def findings(
+    name: str, change: Change, track: Track = TRACKS["fineweb-edu"]
+) -> tuple[Finding, ...]:
+    folder = Folder("r.json", {"r.json": changed(name, change)}, bare=True)
+    return verify(folder, {track.id: track}, track_id=track.id, today=TODAY).findings
+
+
+def nothing(info: dict[str, Any]) -> None:
+    """Leaves the file as it is."""
+
+
+JWT_LIKE = "hf" + "_" + "a" * 12
+CASES: dict[str, tuple[tuple[str, Change], tuple[str, Change]]] = {
+    "json-invalid": (("v4", put(bpb=float("nan"))), ("v4", put(remark="NaN"))),
+    "schema": (("v4", put(model_size="154147328")), ("v4", put(model_size=154147328.0))),
+    "schema-version-unknown": (
+        ("v4", put(speedrun={"schema_version": 2})), ("v4", put(speedrun={"schema_version": 1}))),
+    "unsafe-text": (("v4", put(description="a\u202eb")), ("v4", put(description="a \u2013 b"))),
+    "secret-in-text": (("v4", put(description="hf" + "_" + "Ab1" * 11)),
+                       ("v4", put(description=JWT_LIKE))),
+    "local-path-in-text": (("v4", put(tokenized_dataset="/home/example/tokens")),
+                           ("v4", put(tokenized_dataset="gs://home/example/tokens"))),
+    "hardware-flops-mismatch": (("v4", scaled("training_hardware_flops", 1.0021)),
+                                ("v4", scaled("training_hardware_flops", 1.0019))),
+    "model-flops-mismatch": (("v4", scaled("model_flops", 0.9979)),
+                             ("v4", scaled("model_flops", 0.9981))),
+    "device-peak-mismatch": (("v4", scaled("device_flops", 1.0021)),
+                             ("v4", scaled("device_flops", 1.0019))),
+    "chip-count-mismatch": (("v3", put(num_chips=32)), ("v3", put(num_devices=64))),
+    "token-count-mismatch": (("v4", put(model_config__seq_len=2048)),
+                             ("v4", put(model_config__seq_len=4096))),
+    "mfu-impossible": (("v4_gdn", scaled("model_flops", 67.0)),
+                       ("v4_gdn", scaled("model_flops", 66.0))),
+    "mfu-unusual": (("v4_gdn", scaled("model_flops", 50.0)),
+                    ("v4_gdn", scaled("model_flops", 49.0))),
+    "parameter-count-mismatch": (("v4", scaled("model_size", 1.01)),
+                                 ("v4", scaled("model_size", 1.001))),
+    "model-flops-unchecked": (
+        ("v4", both(put(model_config__experts=8), scaled("model_flops", 2.0))),
+        ("v4", put(model_config__experts=8))),
+    "metric-missing": (("v4", drop("bpb")), ("v4", drop("num_devices"))),
+    "metric-not-finite": (("v4", put(bpb="NaN")), ("v4", put(remark="NaN"))),
+    "metric-implausible": (("v4", put(bpb=0.29)), ("v4", put(bpb=0.31))),
+    "timestamp-invalid": (("v4", put(run_completion_timestamp="2026-02-30 00:00:00 UTC")),
+                          ("v4", put(run_completion_timestamp="2026-02-28T00:00:00+05:30"))),
+    "device-unknown": (("v4", put(resources__device__variant="v5q-8")),
+                       ("v4", put(resources__device__variant="TPU v5p-8"))),
+}
+ELSEWHERE = {"unsafe-name"}
+"""Tested on folders, in tests/corpus."""
+
+
+def test_every_rule_of_these_families_has_a_case() -> None:
+    names = {n for n, entry in catalogue().items() if entry["family"] in ("text", "accounting")}
+    assert set(CASES) | ELSEWHERE == names
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_trigger(rule: str) -> None:
+    found = [f for f in findings(*CASES[rule][0]) if f.rule == rule]
+    assert found, "the golden case must trigger the rule"
+    for finding in found:
+        assert finding.level == catalogue()[rule]["level"]
+        assert finding.file == "r.json" and finding.message
+        assert finding.line is not None and finding.line > 0
+        assert finding.fix or finding.level is Level.NOTE
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_near_miss(rule: str) -> None:
+    assert [f.message for f in findings(*CASES[rule][1]) if f.rule == rule] == []
+
+
+def test_lines_lead_to_the_value() -> None:
+    (finding,) = findings("v2_cores", nothing)
+    lines = changed("v2_cores", nothing).decode().splitlines()
+    assert '"training_hardware_flops"' in lines[(finding.line or 0) - 1]
+    assert finding.pointer == "/runs/0/run_info/training_hardware_flops"
+    assert finding.ratio == pytest.approx(2.0)
+    assert finding.expected == 3.996630718533731e20
+    assert "TPU cores were counted as chips (v5p-32 has 16 chips)" in finding.message
+
+
+def test_a_typo_is_named_once_and_its_consequences_are_not() -> None:
+    found = findings("v4", rename("training_time", "trainning_time"))
+    errors = [f for f in found if f.level is Level.ERROR]
+    assert [f.rule for f in errors] == ["schema"]
+    assert "`trainning_time`" in errors[0].message and "`training_time`" in (errors[0].fix or "")
+
+
+def test_a_total_that_follows_from_neither_length_blocks() -> None:
+    found = findings("v4_gate", scaled("total_tokens", 3))
+    levels = {f.level for f in found if f.rule == "token-count-mismatch"}
+    assert levels == {Level.ERROR, Level.WARNING}
+
+
+def test_an_unknown_device_never_blocks_and_its_peak_is_marked() -> None:
+    found = findings("v4_auto", nothing)
+    device = next(f for f in found if f.rule == "device-unknown")
+    assert device.level is Level.WARNING and "self-declared" in device.message
+    assert not [f for f in found if f.level is Level.ERROR]
+
+
+def test_a_misspelt_device_is_guessed_at() -> None:
+    device = {"count": 1, "type": "NVIDIA H10O 80GB HBM3"}
+    found = findings("v4_h100", put(resources__device=device))
+    assert "perhaps" in next(f.fix or "" for f in found if f.rule == "device-unknown")
+
+
+def test_a_track_may_change_or_switch_off_a_rule() -> None:
+    base = TRACKS["fineweb-edu"]
+    soft = dc.replace(base, levels={"hardware-flops-mismatch": "warning"})
+    off = dc.replace(base, levels={"hardware-flops-mismatch": "off"})
+    change = scaled("training_hardware_flops", 2.0)
+    assert {f.level for f in findings("v4", change, soft)} == {Level.WARNING}
+    assert findings("v4", change, off) == ()
+
+
+def test_what_an_imported_entry_claimed_warns_and_never_rejects() -> None:
+    listed = {
+        "schema_version": 1, "track": "fineweb-edu", "title": "Old entry",
+        "imported": {"url": "https://example.org/board"},
+        "runs": [{"source": "results", "path": "speedrun_results.json"}],
+    }
+    for change, status in (
+        (scaled("training_hardware_flops", 2.0), Status.NEEDS_REVIEW),
+        (put(description="a\u202eb"), Status.REJECTED),
+    ):
+        folder = Folder("submissions/fineweb-edu/old", {
+            "submission.json": json.dumps(listed).encode(),
+            "speedrun_results.json": changed("v4", change)})
+        assert verify(folder, TRACKS).status is status
+
+
+def test_every_rule_has_a_page() -> None:
+    for name, check in load_rules().items():
+        page = (check.__doc__ or "").strip()
+        assert len(page.split()) >= 15, name
+        assert "issue #" not in page

@@ -1,0 +1,92 @@
+"""All submissions of a repository: found by layout and glob, compared, judged, in order."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from bot.repository import neighbours_of, submission_folders, verify_repository
+from bot.track import load_tracks
+from bot.verdict import Status
+from tests.conftest import ROOT
+from tests.corpus.variants import changed, put
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "tracks").mkdir()
+    shutil.copy(ROOT / "tracks" / "fineweb-edu.toml", tmp_path / "tracks")
+    return tmp_path
+
+
+def add(root: Path, path: str, link: str, bpb: float, listed: bool = True) -> None:
+    folder = root / path
+    folder.mkdir(parents=True)
+    results = changed("v4", put(
+        wandb_run_link=f"https://wandb.ai/example-user/p/runs/{link}", bpb=bpb))
+    (folder / "speedrun_results.json").write_bytes(results)
+    if listed:
+        (folder / "submission.json").write_text(json.dumps({
+            "schema_version": 1, "track": "fineweb-edu", "title": path,
+            "contributors": [{"github": "example-user"}],
+            "runs": [{"source": "results", "path": "speedrun_results.json"}]}))
+
+
+def test_layouts_nested_names_and_globs(root: Path) -> None:
+    add(root, "submissions/fineweb-edu/b", "b", 1.2)
+    add(root, "submissions/fineweb-edu/suite/130m", "s", 1.3)
+    add(root, "experiments/speedrun/old/130m", "o", 1.4, listed=False)
+    (root / "submissions/fineweb-edu/loop").symlink_to(root / "submissions/fineweb-edu")
+    places = submission_folders(root, load_tracks(root))
+    assert [p.relative_to(root).as_posix() for p, _ in places] == [
+        "experiments/speedrun/old/130m/speedrun_results.json", "submissions/fineweb-edu/b",
+        "submissions/fineweb-edu/suite/130m"]
+    verdicts = verify_repository(root, jobs=1)
+    assert [v.submission for v in verdicts] == [
+        p.relative_to(root).as_posix() for p, _ in places]
+    assert all(v.status in (Status.VERIFIED, Status.NEEDS_REVIEW) for v in verdicts)
+    assert [v.points[0].quality for v in verdicts] == [1.4, 1.2, 1.3]
+
+
+def test_pairs_warn_on_both_sides(root: Path) -> None:
+    add(root, "submissions/fineweb-edu/a", "same", 1.2)
+    add(root, "submissions/fineweb-edu/b", "same", 1.25)
+    add(root, "submissions/fineweb-edu/c", "other", 1.3)
+    found = {v.submission[-1]: {f.rule for f in v.findings if f.rule == "duplicate-run"}
+             for v in verify_repository(root, jobs=1)}
+    assert found == {"a": {"duplicate-run"}, "b": {"duplicate-run"}, "c": set()}
+
+
+def test_jobs_do_not_change_the_answer(root: Path) -> None:
+    for index in range(130):
+        add(root, f"submissions/fineweb-edu/e{index}", f"r{index}", 1 + index / 1000)
+    one, two = verify_repository(root, jobs=1), verify_repository(root, jobs=2)
+    assert one == two and len(one) == 130
+
+
+def test_a_broken_entry_does_not_stop_the_others(root: Path) -> None:
+    add(root, "submissions/fineweb-edu/a", "a", 1.2)
+    add(root, "submissions/fineweb-edu/b", "b", 1.2)
+    (root / "submissions/fineweb-edu/a/submission.json").write_bytes(b"\xff")
+    statuses = [v.status for v in verify_repository(root, jobs=1)]
+    assert statuses[0] is Status.REJECTED and statuses[1] is not Status.REJECTED
+
+
+def test_neighbours_are_read_from_files_alone(root: Path) -> None:
+    add(root, "submissions/fineweb-edu/a", "a", 1.2)
+    (neighbour,) = neighbours_of(root, load_tracks(root))
+    assert neighbour.path == "submissions/fineweb-edu/a" and neighbour.author == "example-user"
+    assert neighbour.run_keys == {"wandb:example-user/p/a"} and neighbour.claims_key
+
+
+def test_an_empty_repository_has_no_verdicts(root: Path) -> None:
+    assert verify_repository(root) == ()
+
+
+def test_the_content_of_this_repository_is_judged_without_rejections() -> None:
+    verdicts = verify_repository(ROOT)
+    assert len(verdicts) > 100
+    assert [v.submission for v in verdicts if v.status is Status.REJECTED] == []
