@@ -312,6 +312,8 @@ def _scan(text: str) -> Iterator[tuple[str, int, str | None]]:
             pointer, offset = f"{frame.pointer}/{frame.index}", start
             yield pointer, start, None
         if token in "{[":
+            if len(frames) > MAX_DEPTH:
+                return  # such a document is refused; its pointers would fill the memory
             frames.append(_Frame(pointer, set() if token == "{" else None, token == "{"))
         elif _is_strange(token):
             yield pointer, offset if offset is not None else start, token
