@@ -88,6 +88,9 @@ class GitHubDouble(World):
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            # headers and body leave in one packet: the client's delayed ACK costs 40 ms otherwise
+            disable_nagle_algorithm = True
+            wbufsize = 1 << 16
 
             def log_message(self, *arguments: Any) -> None:
                 """Keep the test output quiet."""
