@@ -134,7 +134,9 @@ def render(name: str, settings: Settings, **values: Any) -> str:
     """One template with values. Raises TemplateProblem for a template that does not work."""
     try:
         template = environment(settings.templates).get_template(name)
-        return template.render(site=Safe(settings.site), settings=settings, **values).strip() + "\n"
+        # templates get values, never objects that can do something
+        common = {"site": Safe(settings.site), "review_days": settings.review_days}
+        return template.render(**common, **values).strip() + "\n"
     except TemplateError as error:
         raise TemplateProblem(f"the template {name} does not work: {error}") from error
 

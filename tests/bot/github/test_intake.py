@@ -26,8 +26,13 @@ from tests.doubles.github import git
 from tests.doubles.wandb import WandbDouble
 
 
-def form(links: str, track: str = "mini", title: str = "Fused kernels", words: str = "It is faster.",
-         contributors: str = "_No response_") -> str:
+def form(
+    links: str,
+    track: str = "mini",
+    title: str = "Fused kernels",
+    words: str = "It is faster.",
+    contributors: str = "_No response_",
+) -> str:
     """A form as GitHub renders it into the issue's body."""
     answers = {
         "Track": track,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from bot.github.comment import WORDS
 from bot.verdict import Status
 from tests.bot.github.competition import (
     AUTHOR,
@@ -31,7 +32,7 @@ def test_good_submission(competition: Competition) -> None:
     report = competition.answer(pull.number)
     assert report.status is Status.VERIFIED
     body = competition.sticky(pull.number)
-    assert "### Verified · evidence: training logs" in body
+    assert f"### {WORDS[Status.VERIFIED]} · evidence: training logs" in body
     assert "would be place 1 of 2 on `mini`, 30.0 s better than the record" in body
     assert "A new record" in body
     assert pull.head_sha[:7] in body
@@ -74,7 +75,7 @@ def test_fixed_after_rejection(competition: Competition) -> None:
     told = [b for b in competition.comments(pull.number) if "passes now" in b]
     assert len(told) == 1
     assert len(competition.comments(pull.number)) == 2
-    assert "### Verified" in competition.sticky(pull.number)
+    assert f"### {WORDS[Status.VERIFIED]}" in competition.sticky(pull.number)
 
     competition.answer(pull.number)
     assert len(competition.comments(pull.number)) == 2
@@ -85,7 +86,7 @@ def test_needs_runs_then_more_runs_pushed(competition: Competition) -> None:
     report = competition.answer(pull.number)
     assert report.status is Status.NEEDS_RUNS
     body = competition.sticky(pull.number)
-    assert "### Needs more runs" in body
+    assert f"### {WORDS[Status.NEEDS_RUNS]}" in body
     assert "more run" in body and "/runs add LINK" in body
     assert competition.checks(pull.head_sha) == [("speedrun", "failure")]
 
