@@ -53,8 +53,8 @@ def serve(
             raise ValueError("the worker serves one repository: give --repo, or --no-worker")
         worker = Worker(queue, tasks(repo, root, queue))
         worker.start()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(name, lambda *_: server.close())
+    # the server's loop ends in order on KeyboardInterrupt
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     _LOG.info("listening", extra={"fields": {"host": host, "port": server.effective_port}})
     try:
         server.run()
