@@ -129,7 +129,8 @@ def _parse(text: str, file: str) -> Document:
     except RecursionError:
         problems = (_too_deep(file, None),)
     except _Strange:
-        problems = tuple(_strange(text, file))
+        value, problems = None, tuple(_strange(text, file)) or (
+            _invalid(file, "this is not strict JSON", "write it with a JSON library"),)
     return Document(file, None if problems else value, problems, text)
 
 
@@ -281,7 +282,8 @@ def _line_column(text: str, offset: int) -> tuple[int, int]:
 def _scan(text: str) -> Iterator[tuple[str, int, str | None]]:
     """(pointer, offset, what is strange or None) of each value, at its key where it has one.
 
-    Follows JSON that Python's reader accepted; a stack of frames, so depth costs no recursion.
+    Follows JSON that Python's reader accepted, at least up to the first strange thing, and stops
+    where it is none; a stack of frames, so depth costs no recursion.
     """
     frames: list[_Frame] = []
     pointer, offset = "", None
@@ -290,6 +292,8 @@ def _scan(text: str) -> Iterator[tuple[str, int, str | None]]:
         token, start = match.group(), match.start()
         frame = frames[-1] if frames else None
         if token in "}]":
+            if not frames:
+                return
             frames.pop()
             continue
         if token in ":,":
@@ -298,7 +302,12 @@ def _scan(text: str) -> Iterator[tuple[str, int, str | None]]:
                 frame.index += 1
             continue
         if frame is not None and frame.wants_key:
-            key = json.loads(token)
+            try:
+                key = json.loads(token)
+            except ValueError:
+                return
+            if not isinstance(key, str):
+                return
             pointer, offset = f"{frame.pointer}/{escape(key)}", start
             twice = frame.keys is not None and key in frame.keys
             if frame.keys is not None:
@@ -334,4 +343,7 @@ def _is_strange(token: str) -> bool:
         return False
     if re.fullmatch(r"-?\d+", token):
         return len(token) > MAX_INT_DIGITS
-    return not math.isfinite(float(token))
+    try:
+        return not math.isfinite(float(token))
+    except ValueError:  # what follows the first strange thing may be no number
+        return False

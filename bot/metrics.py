@@ -27,6 +27,9 @@ NAMES = (
     "model_flops", "mfu", "parameters",
 )
 
+_MOST_TOKENS = 10**50
+"""Beyond it products would leave the range of a double; real runs have at most 1e14."""
+
 Metrics = Mapping[str, float | int | None]
 
 # Settings that do not change FLOPs or that the formula takes in; any other that is switched on
@@ -197,10 +200,10 @@ def model_flops_of(run: ResultsRun, vocab: int | None, tokens: float | None) -> 
 
     The two oldest shapes state an estimate by another convention, 6 x parameters x tokens.
     """
-    if tokens is None:
+    if tokens is None or not 0 < tokens <= _MOST_TOKENS:
         return None
     if run.shape in ("V0", "V1"):
-        parameters = run.number("parameters")
+        parameters = positive(run.number("parameters"))
         return None if parameters is None else float(6 * parameters * tokens)
     shape = transformer_of(run, vocab)
     return None if shape is None else accounting.model_flops(shape, int(tokens))
@@ -227,9 +230,14 @@ def of_results(run: ResultsRun, vocab: int | None = None) -> dict[str, float | i
         "peak_flops": devices.peak,
         "tokens": tokens,
         "model_flops": model,
-        "mfu": None if model is None or hardware is None else accounting.mfu(model, hardware),
+        "mfu": _mfu(model, hardware),
         "parameters": _parameters(run, vocab),
     }
+
+
+def _mfu(model: float | None, hardware: float | None) -> float | None:
+    value = None if model is None or hardware is None else accounting.mfu(model, hardware)
+    return None if value is None else finite(value)
 
 
 def _model_flops(run: ResultsRun, vocab: int | None, tokens: int | None) -> float | None:
@@ -271,7 +279,7 @@ def of_run(run: Run, track: Track) -> dict[str, float | int | None]:
         )
     model, hardware = found["model_flops"], found["hardware_flops"]
     if model is not None and hardware is not None and found["mfu"] is None:
-        found["mfu"] = accounting.mfu(model, hardware)
+        found["mfu"] = _mfu(model, hardware)
     return found
 
 

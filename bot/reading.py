@@ -190,8 +190,9 @@ def _json_names(folder: Folder) -> list[str]:
     if SUBMISSION in wanted:
         value = read_json(folder.files[SUBMISSION], SUBMISSION).value
         runs = value.get("runs") if isinstance(value, dict) else None
-        listed = {run.get("path") for run in runs if isinstance(run, dict)} if isinstance(
-            runs, list) else set()
+        paths = [run.get("path") for run in runs if isinstance(run, dict)] if isinstance(
+            runs, list) else []
+        listed = {path for path in paths if isinstance(path, str)}
         wanted += [n for n in names if n in listed and n not in wanted]
         wanted = [n for n in wanted if n == SUBMISSION or n in listed]
     return wanted

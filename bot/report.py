@@ -6,6 +6,7 @@ Every text of a stranger in a verdict is shown through `bot.safetext` or `bot.ma
 from __future__ import annotations
 
 import json
+import math
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -57,9 +58,20 @@ METRICS: Mapping[str, tuple[str, str]] = {
 
 
 def to_json(verdicts: Iterable[Verdict]) -> str:
-    """The answer of `check --format json`, in the shape of `schemas/report.schema.json`."""
+    """The answer of `check --format json`, in the shape of `schemas/report.schema.json`.
+
+    Strict JSON: a number that is not finite becomes null.
+    """
     report = {"schema_version": SCHEMA_VERSION, "verdicts": [v.to_json() for v in verdicts]}
-    return json.dumps(report, indent=1, allow_nan=False, default=str)
+    return json.dumps(_finite(report), indent=1, allow_nan=False, default=str)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(inner) for key, inner in value.items()}
+    return [_finite(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
 # ---- Terminal ---------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses as dc
 import datetime as dt
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
@@ -212,13 +213,18 @@ def _causes(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def _clean(item: Finding) -> Finding:
-    """A finding whose texts are safe to show, whichever rule wrote them."""
-    texts = {
+    """A finding whose texts are safe to show, and whose numbers are finite, whichever rule wrote
+    them."""
+    texts: dict[str, Any] = {
         name: plain(value, 1000)
         for name in ("message", "fix", "claimed", "expected", "run", "pointer", "file", "point")
         if isinstance(value := getattr(item, name), str)
     }
-    return dc.replace(item, **texts)
+    endless: dict[str, Any] = {
+        name: None for name in ("claimed", "expected", "ratio")
+        if isinstance(value := getattr(item, name), float) and not math.isfinite(value)
+    }
+    return dc.replace(item, **texts, **endless)
 
 
 def _located(case: Case, item: Finding) -> Finding:

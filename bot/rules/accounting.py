@@ -50,7 +50,10 @@ def hardware_flops_mismatch(case: Case) -> Iterator[Finding]:
 
 
 def _times(ratio: float) -> str:
-    return f"{ratio:.2f} times too high" if ratio > 1 else f"{1 / ratio:.4g} times too low"
+    if ratio > 1:
+        return f"{ratio:.2f} times too high" if ratio < 1e6 else f"{ratio:.3g} times too high"
+    # Dividing a tiny figure by a huge one can leave the range of a double.
+    return f"{1 / ratio:.4g} times too low" if ratio > 1e-300 else "far too low"
 
 
 @rule("model-flops-mismatch")
