@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Mapping
 
-from github import GithubException, InputGitTreeElement, UnknownObjectException
+from github import GithubException, InputGitTreeElement
 from github.GitCommit import GitCommit
 from github.GitRef import GitRef
 from github.PullRequest import PullRequest
@@ -29,7 +29,9 @@ def _ref(repo: Repository, branch: str) -> GitRef | None:
     """A branch as read, whose address is then the one that takes an update."""
     try:
         return repo.get_git_ref(f"heads/{branch}").complete()
-    except UnknownObjectException:
+    except GithubException as error:
+        if error.status != 404:
+            raise
         return None
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses as dc
 from typing import Any
 
-from github import UnknownObjectException
+from github import GithubException
 from github.CheckRun import CheckRun
 from github.IssueComment import IssueComment
 from github.PullRequest import PullRequest as ApiPull
@@ -101,8 +101,9 @@ def _upsert_sticky(
 def _delete(extra: IssueComment) -> None:
     try:
         extra.delete()
-    except UnknownObjectException:
-        return  # the other worker removed it first; that is what we wanted
+    except GithubException as error:
+        if error.status != 404:  # gone already: the other worker did what we wanted
+            raise
 
 
 def _tell_change(
@@ -227,8 +228,9 @@ def _label(pull: ApiPull, report: Report, present: tuple[str, ...]) -> None:
 def _forget(pull: ApiPull, name: str) -> None:
     try:
         pull.remove_from_labels(name)
-    except UnknownObjectException:
-        return  # another worker removed it first; that is what we wanted
+    except GithubException as error:
+        if error.status != 404:  # gone already: an earlier try or another worker removed it
+            raise
 
 
 def _ask_reviewer(

@@ -88,6 +88,13 @@ def patch_comment(request: Request, identity: str) -> Answer:
     return 200, request.shapes.comment(request.repo, comment)
 
 
+def delete_comment(request: Request, identity: str) -> Answer:
+    comment = request.repo.comments[int(identity)]
+    request.need(_resource(request, comment["number"]), "write")
+    del request.repo.comments[int(identity)]
+    return 204, None
+
+
 def _react(request: Request, kind: str, identity: int) -> Answer:
     reaction = (kind, identity, request.token.login, request.body["content"])
     known = reaction in request.repo.reactions
@@ -177,6 +184,7 @@ ROUTES = (
     _route("POST", r"/issues/(\d+)/comments", post_comment),
     _route("GET", r"/issues/comments/(\d+)", get_comment),
     _route("PATCH", r"/issues/comments/(\d+)", patch_comment),
+    _route("DELETE", r"/issues/comments/(\d+)", delete_comment),
     _route("POST", r"/issues/comments/(\d+)/reactions", react_to_comment),
     _route("POST", r"/issues/(\d+)/reactions", react_to_issue),
     _route("GET", r"/issues/(\d+)/labels", list_issue_labels),
