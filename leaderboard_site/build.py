@@ -158,8 +158,8 @@ def with_policy(page: str) -> str:
     page = ALIGNED.sub(r'class="align-\1"', page)
     # A wide table scrolls in a box of its own, which the keyboard must reach.
     page = BARE_TABLE.sub(
-        r'<div class="sr scroll" tabindex="0" role="region" '
-        r'aria-label="Table"><table class="plain">\1</table></div>',
+        r'<section class="sr scroll" tabindex="0" '
+        r'aria-label="Table"><table class="plain">\1</table></section>',
         page,
     )
     return page.replace(POLICY_TOKEN, policy_of(page), 1)

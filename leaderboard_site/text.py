@@ -167,6 +167,12 @@ def label(metric: str) -> str:
     return LABELS.get(metric, metric.replace("_", " ").capitalize())
 
 
+def in_sentence(metric: str) -> str:
+    """The metric's name inside a sentence: a plain first word loses its capital."""
+    name = label(metric)
+    return name[0].lower() + name[1:] if name[1:2].islower() else name
+
+
 def day(stamp: str | None) -> str:
     """The date of an ISO 8601 stamp, `2025-06-28`; a dash where there is none."""
     return stamp[:10] if stamp else DASH

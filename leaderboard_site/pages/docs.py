@@ -56,7 +56,7 @@ def navigation(site: Site) -> list[Any]:
             ]
         },
         {
-            "More": [
+            "Project": [
                 {"Experiments": "experiments.md"},
                 {"Models": "models.md"},
                 *({TITLES[n]: f"{n}.md"} for n in ("host", "architecture", "api", "boards")),

@@ -48,7 +48,7 @@ def _against(board: TrackBoard, place: Place, parent: Item) -> str:
     ):
         if theirs:
             change = text.signed(100 * (mine - theirs) / abs(theirs), 2)
-            parts.append(f"{text.label(axis.metric).lower()} {change} %")
+            parts.append(f"{text.in_sentence(axis.metric)} {change} %")
     interval = _difference(place, parent.best)
     return f"Against {link}, which it builds on: {', '.join(parts)}{interval}."
 

@@ -55,7 +55,7 @@ def _card(board: TrackBoard) -> dict[str, Any]:
         line += str(len(board.board.entries))
     elif track.objective == "baseline" and place.entry.progress:
         big, unit = f"{place.entry.progress.ratio:.4f}", "of the baseline’s time"
-        line = f"{count}; {text.label(track.quality.metric).lower()} {place.entry.quality:.4f}"
+        line = f"{count}; {text.in_sentence(track.quality.metric)} {place.entry.quality:.4f}"
     else:
         big, unit = text.quantity(track.cost.metric, place.entry.shown_cost), ""
         unit = "" if big[-1:].isalpha() else track.cost.unit

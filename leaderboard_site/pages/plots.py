@@ -75,7 +75,7 @@ def quality_chart(
         dots,
         Axis(x, text.label(x)),
         Axis(track.quality.metric, y_title, log=not relative and track.objective == "pareto"),
-        label=label or f"{quality} against {text.label(x).lower()}, {len(dots)} entries",
+        label=label or f"{quality} against {text.in_sentence(x)}, {len(dots)} entries",
         marks=marks,
         step_line=track.objective == "pareto",
         lower_is_better=track.quality.goal == "min",

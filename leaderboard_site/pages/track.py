@@ -62,7 +62,7 @@ def track_page(site: Site, board: TrackBoard, present: list[str], chart: str) ->
         chart=chart,
         chart_title=f"{quality} against cost"
         if track.objective == "pareto"
-        else f"{quality} and {cost.lower()}",
+        else f"{quality} and {text.in_sentence(track.cost.metric)}",
         axes=x_axes(board, present),
         relative=track.objective == "pareto",
         best_words="holds or held the record",

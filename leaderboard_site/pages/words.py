@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.track import Track
-from leaderboard_site.text import label
+from leaderboard_site.text import in_sentence
 
 
 def rules_in_words(track: Track) -> list[str]:
@@ -24,7 +24,7 @@ def rules_in_words(track: Track) -> list[str]:
 
 
 def _counts(track: Track) -> str:
-    cost, quality = label(track.cost.metric).lower(), label(track.quality.metric).lower()
+    cost, quality = in_sentence(track.cost.metric), in_sentence(track.quality.metric)
     if track.objective == "pareto":
         word = "Lower" if track.quality.goal == "min" else "Higher"
         return (

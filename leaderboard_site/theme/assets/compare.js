@@ -95,8 +95,7 @@
       test("Cost against the first, Welch, two-sided", (d) => stats(d) && stats(d).cost);
     }
     const table = make("table", {class: "plain"}, make("thead", {}, head), make("tbody", {}, ...rows));
-    const scroll = make("div", {class: "scroll", tabIndex: 0}, table);
-    scroll.setAttribute("role", "region");
+    const scroll = make("section", {class: "scroll", tabIndex: 0}, table);
     scroll.setAttribute("aria-label", "Numbers side by side");
     return [make("h2", {}, "Numbers"), scroll];
   }
