@@ -218,14 +218,17 @@ def _range(error: Any, path: list[str], closed: bool) -> Words:
 
 def _any_of(error: Any, path: list[str], closed: bool) -> Words:
     keys = [key for choice in error.validator_value for key in choice.get("required", ())]
-    near = {near_key(key, set(error.instance)): key for key in keys[:1]}
-    for other, key in near.items():
-        if other is not None:
-            yield key, f"the file has no {_quoted(key)}, but {_quoted(other)}", \
-                f"rename {_quoted(other)} to {_quoted(key)}", None
-            return
-    yield None, f"the file has no {_quoted(keys[0])}", \
-        f'add {_quoted(keys[0])}: [{{"github": "your-login", "roles": ["runs"]}}]', None
+    holder = _name(path) if path else "the file"
+    near = near_key(keys[0], set(error.instance) - set(error.schema.get("properties", ())))
+    if near is not None:
+        fix = f"rename {_quoted(near)} to {_quoted(keys[0])}"
+        yield keys[0], f"{holder} has no {_quoted(keys[0])}, but {_quoted(near)}", fix, None
+    elif keys[0] == "contributors":
+        fix = 'add `contributors`: [{"github": "your-login", "roles": ["runs"]}]'
+        yield None, f"{holder} has no `contributors`", fix, None
+    else:
+        either = " or ".join(map(_quoted, keys))
+        yield None, f"{holder} has no {either}", f"add {either}", None
 
 
 def _unique(error: Any, path: list[str], closed: bool) -> Words:

@@ -12,6 +12,7 @@ from bot.evidence.links import RunRef, parse_link
 from bot.evidence.results_file import ResultsRun
 from bot.run import Run
 from bot.submission import Folder, Submission
+from bot.submission_file import is_link
 
 _CLAIMED = ("bpb", "loss", "training_time_s", "hardware_flops", "tokens", "parameters")
 _MIN_POINTS = 3
@@ -53,7 +54,7 @@ def run_keys(
     for spec in submission.runs:
         if spec.arm != "candidate":
             continue
-        if spec.source == "wandb":
+        if is_link(spec):
             keys.append(link_key(spec.target))
         elif spec.source == "log":
             below = f"{spec.target.rstrip('/')}/"

@@ -28,7 +28,7 @@ from bot.submission import (
     RunSpec,
     Submission,
 )
-from bot.submission_file import LOG_ENDINGS, SUBMISSION, read_submission
+from bot.submission_file import LOG_ENDINGS, SUBMISSION, is_link, read_submission
 from bot.track import Track
 from bot.verdict import Finding, Level
 
@@ -310,7 +310,7 @@ def _specs(
 ) -> Iterator[Finding]:
     """Runs that name a file which the folder does not hold, or points that are not declared."""
     for spec in submission.runs:
-        if spec.source != "wandb" and not holds(folder, spec.target):
+        if not is_link(spec) and not holds(folder, spec.target):
             near = near_key(spec.target, set(folder.files))
             yield finding(
                 "schema", f"the folder holds no file {shown(spec.target)}",

@@ -20,6 +20,11 @@ SUBMISSION = "submission.json"
 LOG_ENDINGS = (".log", ".txt", ".wandb")
 
 
+def is_link(spec: RunSpec) -> bool:
+    """Whether an entry of `runs` names a run on W&B, and not a file of the folder."""
+    return spec.source == "wandb" and not spec.target.lower().endswith(".wandb")
+
+
 def read_submission(
     folder: Folder, raw: Mapping[str, Any], track: Track | None,
     documents: Mapping[str, Document], results: tuple[ResultsRun, ...],
@@ -61,7 +66,9 @@ def _run_specs(raw: Mapping[str, Any]) -> tuple[RunSpec, ...]:
         if not isinstance(run, dict):
             continue
         source = run.get("source")
-        target = run.get("link") if source == "wandb" else run.get("path")
+        target = run.get("path")
+        if source == "wandb" and run.get("link") is not None:
+            target = run["link"]
         if source in ("wandb", "log", "results") and isinstance(target, str):
             arm = run.get("arm", "candidate")
             pair = run.get("pair")

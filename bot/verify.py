@@ -21,6 +21,7 @@ from bot.run import Run
 from bot.safetext import plain
 from bot.statistics import Summary
 from bot.submission import Folder, RunSpec, Submission
+from bot.submission_file import is_link
 from bot.track import Track
 from bot.verdict import (
     OURS,
@@ -117,7 +118,7 @@ def _evidence(
     own: dict[int, RunEvidence] = {}
     others: list[tuple[int, RunSpec]] = []
     for index, spec in enumerate(specs):
-        if spec.source != "wandb" and not holds(folder, spec.target):
+        if not is_link(spec) and not holds(folder, spec.target):
             own[index] = RunEvidence(spec)  # its absence is among the problems of the reader
         elif spec.source == "results":
             own[index] = _results_evidence(parsed, folder, track, spec)
