@@ -1,4 +1,4 @@
-"""A claim of speed or quality in the description of a pull request that changes the baseline.
+"""What the description of a pull request says: its approach, and a claim about the baseline.
 
 The template asks one question; only a ticked box makes a claim, so a change for convenience needs
 no runs. The runs may come from anybody.
@@ -41,3 +41,13 @@ def read_claim(body: str, author: str, tracks: Mapping[str, Track]) -> Intake | 
 def folder_of(claim: Intake) -> Folder:
     """The claim as a submission that the engine can judge."""
     return Folder(PATH, {"submission.json": to_text(submission_of(claim)).encode()})
+
+
+def approach_of(body: str) -> str:
+    """What the author wrote under "Approach", or the whole text where there is no such heading.
+
+    The template's own comments say nothing about the submission.
+    """
+    text = re.sub(r"<!--.*?(?:-->|\Z)", "", body[:100_000].replace("\r\n", "\n"), flags=re.DOTALL)
+    _, found, rest = text.partition("## Approach\n")
+    return (rest.partition("\n## ")[0] if found else text).strip()

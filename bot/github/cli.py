@@ -226,7 +226,9 @@ def submit(
 
     with plainly():
         try:
-            submit_folder(Path(path), the_root(root), repo, fork_owner, dry_run, click.echo)
+            above = root or find_root(Path(path))
+            place = the_root(str(above) if above else None)
+            submit_folder(Path(path), place, repo, fork_owner, dry_run, click.echo)
         except SubmitError as error:
             click.echo(f"Error: {error}", err=True)
             sys.exit(error.code)

@@ -161,7 +161,7 @@ def _one(
     request = PullRequest(
         number=reading.pull.number,
         author=reading.author,
-        body=reading.pull.body,
+        body=claims.approach_of(reading.pull.body),
         changed_paths=(*sorted(set(paths)), *plan.outside),
         opened_at=reading.pull.opened_at,
         head_sha=reading.commit,

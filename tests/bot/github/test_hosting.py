@@ -1,0 +1,271 @@
+"""`speedrun init` and `speedrun doctor`: a competition in one's own repository, and its watch."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from bot.cli import main
+from bot.github.doctor import AUDIT_LABEL, examine, keep_issue, unanswered
+from bot.github.settings import Settings, SettingsError, load_settings
+from bot.track import load_tracks
+from tests.bot.github.competition import BOT, REPO, Competition, submission
+from tests.doubles.wandb import WandbDouble
+
+REFERENCE = "0123456789" * 4
+
+
+def init(folder: Path, *more: str) -> str:
+    result = CliRunner().invoke(
+        main, ["init", str(folder), "--repo", "example-org/race", "--bot-ref", REFERENCE, *more]
+    )
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def files(folder: Path) -> dict[str, str]:
+    return {
+        p.relative_to(folder).as_posix(): p.read_text() for p in folder.rglob("*") if p.is_file()
+    }
+
+
+def test_new_repository(tmp_path: Path) -> None:
+    output = init(tmp_path)
+    made = files(tmp_path)
+    assert {f".github/workflows/{n}.yml" for n in ("verify", "record", "command", "pages", "audit")
+            } <= set(made)
+    assert list(load_tracks(tmp_path)) == ["my-track"]
+    assert load_settings(tmp_path).reviewers == ("example-org",)
+    for name, text in made.items():
+        if name.startswith(".github/workflows"):
+            data = yaml.safe_load(text)
+            assert "speedrun-bot/speedrun'" not in text
+            assert "'example-org/race'" in text
+            assert "uses: $/" not in text
+            assert data["jobs"]
+    assert f"speedrun-bot/speedrun/.github/actions/setup@{REFERENCE}" in made[
+        ".github/workflows/verify.yml"
+    ]
+    assert "WANDB_API_KEY" in output and "five" not in output
+
+
+def test_again_keeps_what_people_changed(tmp_path: Path) -> None:
+    init(tmp_path)
+    (tmp_path / "tracks/my-track.toml").write_text("# mine\n")
+    before = files(tmp_path)
+    output = init(tmp_path)
+    assert files(tmp_path) == before
+    assert "written" not in output
+
+
+def test_layout_that_is_there_is_adopted_in_place(competition: Competition, tmp_path: Path) -> None:
+    """No file moves; a pull request to the old place is a submission."""
+    folder = tmp_path / "existing"
+    old = folder / "experiments/speedrun/first/speedrun_results.json"
+    old.parent.mkdir(parents=True)
+    old.write_text("{}")
+    output = init(folder, "--adopt", "experiments/speedrun/**/speedrun_results*.json",
+                  "--track", "mini")
+    assert "adopted 1 files in place" in output
+    assert not (folder / "submissions").exists()
+    track = load_tracks(folder)["mini"]
+    assert track.globs == ("experiments/speedrun/**/speedrun_results*.json",)
+
+    text = (folder / "tracks/mini.toml").read_text()
+    competition.github.commit(REPO, "main", {"tracks/mini.toml": text})
+    path = "experiments/speedrun/second/speedrun_results.json"
+    pull = competition.open({path: json.dumps({"runs": []})})
+    report = competition.answer(pull.number)
+    assert [v.submission for v in report.verdicts] == ["experiments/speedrun/second"]
+    assert report.verdicts[0].track == "mini"
+
+
+def test_folders_of_records_are_adopted_in_place(competition: Competition) -> None:
+    from tests.bot.github.competition import TRACK
+
+    text = TRACK + '\n[submissions]\nglobs = ["records/short/*/"]\n'
+    competition.github.commit(REPO, "main", {"tracks/mini.toml": text})
+    made = {
+        p.replace("submissions/mini/fast", "records/short/fast"): t
+        for p, t in submission("fast", seconds=90.0).items()
+    }
+    pull = competition.open(made)
+    report = competition.answer(pull.number)
+    assert [v.submission for v in report.verdicts] == ["records/short/fast"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--repo", "../x"], ["--repo", "example-org/race", "--adopt", "/etc/*"],
+     ["--repo", "example-org/race", "--adopt", "../*"],
+     ["--repo", "example-org/race", "--track", "A B"],
+     ["--repo", "example-org/race", "--bot-ref", "main"]],
+)
+def test_init_refuses(tmp_path: Path, arguments: list[str]) -> None:
+    result = CliRunner().invoke(main, ["init", str(tmp_path), *arguments])
+    assert result.exit_code == 2, result.output
+    assert files(tmp_path) == {}
+
+
+def test_what_init_writes_passes_the_linters(tmp_path: Path) -> None:
+    found = shutil.which("zizmor") or shutil.which("zizmor", path=str(Path(sys.executable).parent))
+    if found is None:
+        pytest.skip("needs zizmor (make test-full installs it)")
+    init(tmp_path)
+    done = subprocess.run(
+        [found, "--offline", "--persona", "pedantic", ".github"], cwd=tmp_path,
+        capture_output=True, text=True, timeout=120,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[bot]\nlogin = 'a b'", "[bot]\nunknown = 1", "not toml [", "[bot]\nsite = 'http://x'",
+     "[bot]\nreviewers = ['-x']"],
+)
+def test_settings_that_are_wrong(tmp_path: Path, text: str) -> None:
+    (tmp_path / ".github").mkdir()
+    (tmp_path / ".github/speedrun.toml").write_text(text)
+    with pytest.raises(SettingsError):
+        load_settings(tmp_path)
+
+
+# ---- doctor -------------------------------------------------------------------------------------
+
+
+def well_set_up(competition: Competition) -> Path:
+    root = competition.checkout()
+    init(root)
+    rule = {"type": "required_status_checks", "parameters": {
+        "required_status_checks": [{"context": "speedrun", "integration_id": 4242}],
+        "strict_required_status_checks_policy": False}}
+    ruleset = {"id": 7, "name": "main", "enforcement": "active", "rules": [rule],
+               "source": REPO, "source_type": "Repository", "target": "branch"}
+    secret = {"name": "WANDB_API_KEY", "created_at": "2026-01-01T00:00:00Z",
+              "updated_at": "2026-01-01T00:00:00Z"}
+    competition.repo.settings |= {
+        "rulesets": [ruleset],
+        "environment_secrets": {"total_count": 1, "secrets": [secret]},
+        "workflow_permissions": {"default_workflow_permissions": "read",
+                                 "can_approve_pull_request_reviews": True},
+        "pages": {"build_type": "workflow", "cname": None, "custom_404": False, "public": True,
+                  "status": "built", "url": "https://api.github.com/x"},
+        "fork_approval": {"approval_policy": "first_time_contributors"},
+    }
+    competition.github.add_token("token-of-admin", "example-org")
+    return root
+
+
+def bad(competition: Competition, root: Path) -> list[str]:
+    from bot.github.client import connect, open_door
+
+    door = open_door(connect("token-of-admin", url=competition.github.url), REPO, BOT)
+    return [line.text for line in examine(root, door, load_settings(root)) if line.bad]
+
+
+def test_all_is_well(competition: Competition, wandb: WandbDouble) -> None:
+    root = well_set_up(competition)
+    assert bad(competition, root) == []
+
+
+def test_each_thing_that_is_missing_is_named(competition: Competition, wandb: WandbDouble) -> None:
+    root = well_set_up(competition)
+    settings = competition.repo.settings
+    for key, words in (("environment_secrets", "WANDB_API_KEY"), ("pages", "Pages"),
+                       ("workflow_permissions", "write by default"), ("rulesets", "required")):
+        kept = settings.pop(key)
+        assert any(words in line or "requires the check" in line
+                   for line in bad(competition, root)), key
+        settings[key] = kept
+    (root / ".github/workflows/record.yml").unlink()
+    (root / ".github/workflows/audit.yml").write_text("jobs:\n  a:\n    uses: a/b@main\n")
+    (root / ".github/CODEOWNERS").unlink()
+    found = "\n".join(bad(competition, root))
+    assert "record.yml is missing" in found and "a/b@main" in found and "nobody owns" in found
+
+
+def test_a_check_that_can_be_forged(competition: Competition, wandb: WandbDouble) -> None:
+    """With Actions alone a pull request's own workflow may write a check of the same name."""
+    root = well_set_up(competition)
+    checks = competition.repo.settings["rulesets"][0]["rules"][0]["parameters"]
+    for app in (None, 15368):
+        entry = {"context": "speedrun"} | ({"integration_id": app} if app else {})
+        checks["required_status_checks"] = [entry]
+        assert any("forge" in line for line in bad(competition, root))
+    competition.repo.settings["fork_approval"] = {"approval_policy": "all_external_contributors"}
+    assert bad(competition, root) == []
+
+
+def test_key_that_expired(
+    competition: Competition, wandb: WandbDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = well_set_up(competition)
+    monkeypatch.setenv("WANDB_API_KEY", "x" * 40)
+    found = "\n".join(bad(competition, root))
+    assert "key does not work" in found and "x" * 40 not in found
+
+
+def test_doctor_without_a_repository(tmp_path: Path) -> None:
+    init(tmp_path)
+    result = CliRunner().invoke(main, ["doctor", "--root", str(tmp_path)])
+    assert result.exit_code == 1
+    assert "no W&B key" in result.output and "--repo" in result.output
+
+
+# ---- the nightly watch --------------------------------------------------------------------------
+
+LATER = dt.datetime.now(dt.UTC) + dt.timedelta(hours=2)
+
+
+def test_unanswered_pull_requests_are_found(competition: Competition, wandb: WandbDouble) -> None:
+    answered = competition.open(submission("one", seconds=90.0), branch="one")
+    competition.answer(answered.number)
+    silent = competition.open(submission("two", salt=2), branch="two")
+    merged = competition.open(submission("three", seconds=95.0, salt=3), branch="three")
+    competition.answer(merged.number)
+    competition.github.merge(REPO, merged.number)
+    look = unanswered(competition.door("watch"), Settings(), LATER)
+    text = "\n".join(line.text for line in look)
+    assert f"pull request {silent.number} has no answer" in text
+    assert f"redo verify {silent.number} main" in text
+    assert f"the merge of {merged.number} was not recorded" in text
+    assert f"redo record {merged.number} main" in text
+    assert f"pull request {answered.number} has" not in text
+
+    competition.answer(silent.number)
+    competition.record(merged.number)
+    look = unanswered(competition.door("watch"), Settings(), LATER)
+    assert not any(line.bad for line in look)
+
+
+def test_one_issue_for_all_nights(competition: Competition, tmp_path: Path) -> None:
+    competition.repo.settings["workflows"] = ["verify.yml", "record.yml"]
+    folder = tmp_path / "audit"
+    folder.mkdir()
+    door = competition.door("issue")
+    for night in range(3):
+        (folder / "watch.txt").write_text(
+            f"wrong pull request {night} has no answer @example-user\nredo verify 5 main\nexit 1\n"
+        )
+        keep_issue(door, Settings(), folder)
+    issues = [i for i in competition.repo.issues.values() if AUDIT_LABEL in i.labels]
+    assert len(issues) == 1 and issues[0].state == "open"
+    assert "pull request 2" in issues[0].body
+    assert "`wrong pull request 2 has no answer @example-user`" in issues[0].body
+    assert len(competition.repo.dispatches) == 3
+    (folder / "watch.txt").write_text("ok    every open pull request has an answer\n")
+    assert keep_issue(door, Settings(), folder) == "all is well"
+    assert issues[0].state == "closed"
+
+
+def test_audit_that_left_nothing_is_reported(competition: Competition, tmp_path: Path) -> None:
+    assert keep_issue(competition.door("issue"), Settings(), tmp_path).startswith("opened")

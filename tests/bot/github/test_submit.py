@@ -1,0 +1,135 @@
+"""`speedrun submit`: from a folder to a pull request, step by step, resumable."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bot.cli import main
+from bot.verdict import Status
+from tests.bot.github.competition import AUTHOR, REPO, Competition, submission
+from tests.doubles.github import Fault, git
+
+
+@pytest.fixture
+def folder(competition: Competition) -> Path:
+    root = competition.checkout()
+    for path, text in submission("fast", seconds=90.0).items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return root / "submissions/mini/fast"
+
+
+def submit(folder: Path, *more: str, token: str | None = f"token-of-{AUTHOR}") -> Result:
+    environment = {"GITHUB_TOKEN": token, "PATH": "/nowhere" if token is None else None}
+    return CliRunner().invoke(
+        main, ["submit", str(folder), "--repo", REPO, *more],
+        env={k: v for k, v in environment.items() if v is not None or k == "GITHUB_TOKEN"},
+    )
+
+
+def test_dry_run_writes_nothing_and_needs_no_token(competition: Competition, folder: Path) -> None:
+    result = submit(folder, "--dry-run", token=None)
+    assert result.exit_code == 0, result.output
+    assert "## Approach" in result.output and "larger learning rate" in result.output
+    assert competition.github.calls == []
+
+
+def test_pull_request_with_approach_and_results(competition: Competition, folder: Path) -> None:
+    result = submit(folder)
+    assert result.exit_code == 0, result.output
+    for step in ("1/5 checked", "2/5 fork", "3/5 pushed", "4/5 opened", "5/5 done"):
+        assert step in result.output
+    pull = competition.repo.pulls[1]
+    assert (pull.user, pull.head_repo, pull.head_branch) == (
+        AUTHOR, f"{AUTHOR}/speedrun", "speedrun/mini-fast"
+    )
+    body = competition.repo.issues[1].body
+    assert "larger learning rate" in body and "## Results" in body and "3.277" in body
+    report = competition.answer(1)
+    assert report.status is Status.VERIFIED, report.verdicts[0].findings
+
+
+def test_again_goes_on_where_it_stopped(competition: Competition, folder: Path) -> None:
+    competition.github.faults = [Fault("POST", "/pulls$", 500, times=9)]
+    result = submit(folder)
+    assert result.exit_code == 3 and "try again later" in result.output
+    assert "3/5 pushed" in result.output
+    competition.github.faults = []
+    result = submit(folder)
+    assert result.exit_code == 0 and "3/5 pushed before" in result.output
+    result = submit(folder)
+    assert "4/5 open since before" in result.output
+    assert list(competition.repo.pulls) == [1]
+    fork = competition.github.repos[f"{AUTHOR}/speedrun"].directory
+    commits = git.text(fork, "rev-list", "--count", "main..speedrun/mini-fast")
+    assert commits == "1"
+
+
+def test_a_change_is_pushed_to_the_same_pull_request(
+    competition: Competition, folder: Path
+) -> None:
+    submit(folder)
+    first = competition.repo.pulls[1].head_sha
+    (folder / "notes.txt").write_text("later\n")
+    assert submit(folder).exit_code == 0
+    assert competition.repo.pulls[1].head_sha != first
+    assert list(competition.repo.pulls) == [1]
+
+
+def test_a_rejected_submission_is_not_submitted(competition: Competition, folder: Path) -> None:
+    (folder / "submission.json").write_text("{,}")
+    result = submit(folder)
+    assert result.exit_code == 1
+    assert "Mend this first" in result.output and "json-invalid" in result.output
+    assert competition.github.calls == []
+
+
+def test_fork_of_an_organisation_gets_advice(competition: Competition, folder: Path) -> None:
+    competition.github.add_user("example-lab", "Organization")
+    competition.github.add_repo("example-lab/speedrun", REPO).collaborators[AUTHOR] = "write"
+    result = submit(folder, "--fork-owner", "example-lab")
+    assert result.exit_code == 0, result.output
+    assert "--fork-owner YOUR-LOGIN" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [(["submit", "README.md"], "submissions/TRACK/NAME"), (["submit", "tracks"], "submissions/"),
+     (["submit", "absent"], "does not exist")],
+)
+def test_what_cannot_be_submitted(
+    competition: Competition, arguments: list[str], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(competition.checkout())
+    result = CliRunner().invoke(main, [*arguments, "--repo", REPO])
+    assert result.exit_code == 2 and words in result.output, result.output
+
+
+def test_no_token(folder: Path) -> None:
+    result = submit(folder, token=None)
+    assert result.exit_code == 2 and "no token" in result.output
+
+
+def test_advice_on_a_branch_that_nobody_can_help_with(competition: Competition) -> None:
+    pull = competition.open(submission("fast", seconds=90.0))
+    pull.maintainer_can_modify = False
+    competition.answer(pull.number)
+    assert "Allow edits by maintainers" in competition.sticky(pull.number)
+
+
+def test_empty_approach_is_asked_for(competition: Competition) -> None:
+    from tests.conftest import ROOT
+
+    template = (ROOT / ".github/pull_request_template.md").read_text()
+    pull = competition.open(submission("fast", seconds=90.0, summary=""), body=template)
+    report = competition.verify(pull.number)
+    assert "explanation-missing" in {f.rule for f in report.verdicts[0].findings}
+    filled = template.replace("A few sentences. -->", "-->\n\nWe warm the embedding up slowly.")
+    competition.repo.issues[pull.number].body = filled
+    report = competition.verify(pull.number)
+    found = {f.rule for f in report.verdicts[0].findings}
+    assert "explanation-missing" not in found, json.dumps(filled)
