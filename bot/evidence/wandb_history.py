@@ -131,13 +131,17 @@ def read_columns(rows: Iterable[Row], keys: Keys, present: frozenset[str] | None
     seconds = pick(keys.time_s)
     wanted.append((columns.clock, seconds or pick(keys.time_ms), 1.0 if seconds else 1000.0))
     total = pick(keys.total_steps)
+    used_keys = [(column, key, divisor) for column, key, divisor in wanted if key is not None]
+    steps = tuple(name for name in keys.step if name in present and name != "_step")
     for row in rows:
-        step = _step(row, keys)
+        step = _step(row, steps)
         if step is None:
             continue
         used = False
-        for column, key, divisor in wanted:
-            value = None if key is None else number(row.get(key))
+        for column, key, divisor in used_keys:
+            value = row.get(key)
+            if type(value) is not float:  # the common case, and there are millions of them
+                value = number(value)
             if value is not None:
                 column.append((step, value / divisor))
                 used = True
@@ -148,9 +152,13 @@ def read_columns(rows: Iterable[Row], keys: Keys, present: frozenset[str] | None
     return columns
 
 
-def _step(row: Row, keys: Keys) -> int | None:
-    for name in (*keys.step, "_step"):
-        value = number(row.get(name))
+def _step(row: Row, names: Sequence[str]) -> int | None:
+    """The step of a row by the track's keys, else W&B's own."""
+    for name in (*names, "_step"):
+        value = row.get(name)
+        if type(value) is int:
+            return value
+        value = number(value)
         if value is not None and math.isfinite(value):
             return int(value)
     return None

@@ -6,7 +6,6 @@ page or hands out a sample is found out, and that is no fault of the submitter.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -32,19 +31,23 @@ class Rows(NamedTuple):
 class Scanner(Protocol):
     """What reads rows: the client."""
 
-    def scan(self, run: Any, keys: Sequence[str] | None) -> Iterable[Mapping[str, Any]]:
-        """The rows of a run."""
+    def scan(
+        self, run: Any, keys: Sequence[str] | None, wanted: frozenset[str]
+    ) -> Iterable[Mapping[str, Any]]:
+        """The rows of a run, with at least the values of `wanted`."""
 
 
 def read_rows(client: Scanner, run: Any, keys: Keys, present: frozenset[str]) -> Rows:
     """The rows of `run` with the track's keys. Raises NotComplete, and what the client raises."""
-    names = frozenset(all_names(keys)) | {"_step"}
+    names = (frozenset(all_names(keys)) | {"_step"}) & (present | {"_step"})
+    # An object in a row lies under the first part of its keys.
+    wanted = names | {name.partition(".")[0] for name in names}
     stated = int(run.historyLineCount or 0)
     if not present:
         return Rows([], [])
     if stated <= MAX_ROWS and len(present) <= MAX_KEYS:
         last = int(run.historyKeys.get("lastStep", -1))
-        return _whole(client.scan(run, None), names, stated, last)
+        return _whole(client.scan(run, None, wanted), names, stated, last)
     counts = {key: _count(run.historyKeys["keys"][key]) for key in present & names}
     rows: list[Row] = []
     problems = []
@@ -53,7 +56,7 @@ def read_rows(client: Scanner, run: Any, keys: Keys, present: frozenset[str]) ->
             text = f"{group[0]} has {counts[group[0]]} points, only {MAX_ROWS} are read"
             problems.append(("metric-implausible", text))
             continue
-        rows += [_reduced(row, names) for row in client.scan(run, group)]
+        rows += [_reduced(row, names, True) for row in client.scan(run, group, wanted)]
     return Rows(_in_order(rows), problems)
 
 
@@ -62,16 +65,16 @@ def _whole(
 ) -> Rows:
     """Every row once; identical repetitions are dropped, and the number must be right."""
     rows: list[Row] = []
-    seen: set[int] = set()
-    read = 0
-    for row in scanned:
-        read += 1
+    place: dict[Any, int] = {}
+    nested = any("." in name for name in names)
+    for read, row in enumerate(scanned):
         if read > 2 * MAX_ROWS:
             raise NotComplete("W&B sends more rows than it says it has")
-        mark = hash(json.dumps(row, sort_keys=True))
-        if mark not in seen:
-            seen.add(mark)
-            rows.append(_reduced(row, names))
+        kept = _reduced(row, names, nested)
+        step = row.get("_step")
+        before = place.setdefault(step, len(rows))
+        if before == len(rows) or rows[before] != kept:
+            rows.append(kept)
     if stated > last + 1:
         text = f"the history has {stated} rows for {last + 1} steps: the run was rewound"
         return Rows(rows, [("clock-not-monotonic", f"{text}, or two runs share it")])
@@ -81,9 +84,9 @@ def _whole(
     return Rows(rows, [])
 
 
-def _reduced(row: Mapping[str, Any], names: frozenset[str]) -> Row:
-    flat = row if not any(isinstance(v, dict) for v in row.values()) else flatten(row)
-    return {key: value for key, value in flat.items() if key in names}
+def _reduced(row: Mapping[str, Any], names: frozenset[str], nested: bool) -> Row:
+    flat = flatten(row) if nested else row
+    return {name: flat[name] for name in names if name in flat}
 
 
 def _groups(keys: Keys, present: frozenset[str]) -> list[list[str]]:

@@ -205,8 +205,9 @@ def parquet_history(world: World, asked: Asked, variables: Variables) -> Any:
         return _in_project(world, asked, variables, None)
     path = "/".join((found.entity, found.project, found.id))
     urls = [f"{asked.base}/_parquet/{path}/{n}" for n in range(len(found.exports))]
-    live = [wire(row) for row in found.rows if row["_step"] >= found.live_from]
-    history = {"parquetUrls": urls, "liveData": live if urls else []}
+    rows = found.rows if urls else []
+    live = [wire(row) for row in rows if row["_step"] >= found.live_from]
+    history = {"parquetUrls": urls, "liveData": live}
     return _in_project(world, asked, variables, {"parquetHistory": history})
 
 
