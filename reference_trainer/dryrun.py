@@ -35,7 +35,7 @@ def report(config: Config, device_name: str | None, wandb: str) -> str:
         ("log", "log.txt in the output folder, a line every "
             f"{config.train.log_every} steps, validation {_every(config.train.eval_every)}"),
         ("results", "speedrun_results.json in the output folder"),
-        ("checkpoints", f"{_every(config.train.checkpoint_every)}, and when stopped, "
+        ("checkpoints", f"{_checkpoints(config.train.checkpoint_every)} when stopped, "
             f"{'under ' + str(prefix()) if prefix() else 'in the output folder'}"),
     ]
     width = max(len(name) for name, _ in lines)
@@ -44,6 +44,10 @@ def report(config: Config, device_name: str | None, wandb: str) -> str:
 
 def _every(steps: int) -> str:
     return f"every {steps:,} steps and at both ends" if steps else "at both ends"
+
+
+def _checkpoints(steps: int) -> str:
+    return f"every {steps:,} steps and" if steps else "only"
 
 
 def _corpus(config: Config) -> str:

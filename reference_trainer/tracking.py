@@ -92,7 +92,7 @@ class Wandb:
             resume="allow" if mode == "online" else None,
             config=dict(settings["config"]),
             tags=list(settings["tags"]),
-            settings=wandb.Settings(silent=True, console="off", disable_git=True),
+            settings=_private(wandb),
         )
 
     def log(self, values: Mapping[str, float | None], step: int) -> None:
@@ -118,6 +118,25 @@ class Wandb:
     def offline_files(self) -> list[pathlib.Path]:
         """The `.wandb` files of this run's folder."""
         return sorted(self.folder.glob("wandb/offline-run-*/*.wandb"))
+
+
+def _private(wandb: Any) -> Any:
+    """Settings that keep host, user, paths and command line out of a run that will be public. What
+    the run is on stands in its configuration."""
+    return wandb.Settings(
+        silent=True,
+        console="off",
+        disable_git=True,
+        disable_code=True,
+        x_disable_meta=True,
+        x_disable_machine_info=True,
+        x_disable_stats=True,
+        host="",
+        username="",
+        program="main.py",
+        program_relpath="main.py",
+        program_abspath="",
+    )
 
 
 class Progress:
