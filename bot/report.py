@@ -77,15 +77,23 @@ def _finite(value: Any) -> Any:
 # ---- Terminal ---------------------------------------------------------------------------------
 
 
-def to_text(verdict: Verdict, *, colour: bool = False, width: int = 100) -> str:
-    """A verdict for the terminal: the answer, what blocks, what else, the numbers, what next."""
+def to_text(
+    verdict: Verdict, *, place: str | None = None, colour: bool = False, width: int = 100
+) -> str:
+    """A verdict for the terminal: the answer, what blocks, what else, the numbers, what next.
+
+    `place` is a sentence on where the entry would stand.
+    """
     paint = _paint if colour else _unpainted
-    lines = [*_head(verdict, paint), ""]
+    lines = [*_head(verdict, paint), *_wrap(_sentence(place), width, "  "), ""] if place else [
+        *_head(verdict, paint), ""]
     for finding in verdict.findings:
         lines += [*_finding_lines(finding, verdict, paint, width), ""]
     table = list(_number_rows(verdict))
     if table:
         lines += [paint("Numbers", "bold"), *_columns(table, paint), ""]
+    for sentence in _statistics(verdict):
+        lines += [*_wrap(sentence, width, ""), ""]
     lines += _wrap(NEXT[verdict.status], width, "")
     rules = list(dict.fromkeys(f.rule for f in verdict.findings))
     if rules:
@@ -130,30 +138,49 @@ def _sentence(text: str, capital: bool = True) -> str:
     return text[:1].upper() + text[1:] if capital else text
 
 
+def _statistics(verdict: Verdict) -> Iterator[str]:
+    """A sentence on the statistics of each point that has some."""
+    for point in verdict.points:
+        s = point.statistics
+        if not s or not s.get("n"):
+            continue
+        name = f"{plain(point.name, 40)}: " if len(verdict.points) > 1 else ""
+        sd = f", sd {number(s['sd'])}" if s.get("sd") is not None else ""
+        test = s.get("test")
+        tested = "" if test in (None, "none") or s.get("p") is None else (
+            f"; target {number(s.get('target'))} {'reached' if s.get('passes') else 'not proved'}, "
+            f"p = {s['p']:.2g} ({test}, alpha {number(s.get('alpha'))})")
+        runs = "1 run" if s["n"] == 1 else f"{s['n']} runs"
+        yield f"{name}{runs}: {plain(str(s['metric']), 40)} mean {number(s['mean'])}{sd}{tested}."
+
+
 def _number_rows(verdict: Verdict) -> Iterator[tuple[str, ...]]:
-    """(metric, claimed, recomputed, claimed / recomputed), a head row first; none for no metric."""
+    """(metric, claimed, recomputed, claimed / recomputed), a head row first; none for no metric.
+
+    Without claims a row is (metric, recomputed).
+    """
     claimed = _claimed(verdict)
     several = len(verdict.points) > 1
     rows = []
     for point in verdict.points:
         for name, (title, unit) in METRICS.items():
-            value = point.metrics.get(name)
-            if value is None and name not in claimed:
+            value, stated = point.metrics.get(name), claimed.get(name)
+            if value is None and stated is None:
                 continue
-            stated = claimed.get(name) if not several else None
-            ratio = f"{stated / value:.4g}" if stated is not None and value else ""
             prefix = f"{plain(point.name, 40)}: " if several else ""
-            rows.append((
-                f"  {prefix}{title}{f' ({unit})' if unit else ''}", number(stated) or "-",
-                number(value) or "cannot be computed", ratio))
+            label = f"  {prefix}{title}{f' ({unit})' if unit else ''}"
+            ratio = f"{stated / value:.4g}" if stated is not None and value else ""
+            recomputed = number(value) or "cannot be computed"
+            rows.append((label, number(stated) or "-", recomputed, ratio) if claimed
+                        else (label, recomputed))
     if rows:
-        yield "  ", "claimed", "recomputed", "ratio"
+        yield ("  ", "claimed", "recomputed", "ratio") if claimed else ("  ", "recomputed")
         yield from rows
 
 
 def _claimed(verdict: Verdict) -> Mapping[str, float]:
-    """What the first run's file states, where the submission is one results file."""
-    if len(verdict.runs) != 1:
+    """What the file of the run states, where the submission is one results file."""
+    if len(verdict.runs) != 1 or len(verdict.points) != 1:
         return {}
     claimed = verdict.runs[0].get("claimed")
     if not isinstance(claimed, Mapping):
@@ -178,7 +205,8 @@ def _columns(rows: Sequence[tuple[str, ...]], paint: Any) -> list[str]:
         line = "  ".join(
             cell.ljust(widths[i]) if i == 0 else cell.rjust(widths[i]) for i, cell in enumerate(row)
         )
-        off = row is not rows[0] and row[3] and abs(float(row[3]) - 1) > 0.002
+        ratio = row[3] if len(row) > 3 and row is not rows[0] else ""
+        off = ratio and abs(float(ratio) - 1) > 0.002
         lines.append(paint(f"{line}  <", "red") if off else line)
     return lines
 
@@ -210,10 +238,14 @@ def summary_line(verdicts: Sequence[Verdict]) -> str:
 # ---- Markdown ---------------------------------------------------------------------------------
 
 
-def to_markdown(verdict: Verdict, *, rules_url: str | None = None, limit: int = 60_000) -> str:
+def to_markdown(
+    verdict: Verdict, *, place: str | None = None, rules_url: str | None = None,
+    limit: int = 60_000,
+) -> str:
     """A verdict as the comment that it would get on a pull request; at most `limit` characters.
 
-    `rules_url` is the address under which each rule has its page, ending in "/".
+    `place` is a sentence on where the entry would stand, `rules_url` the address under which each
+    rule has its page, ending in "/".
     """
     note = f" ({markdown.prose(verdict.note)})" if verdict.note else ""
     lines = [
@@ -221,6 +253,8 @@ def to_markdown(verdict: Verdict, *, rules_url: str | None = None, limit: int = 
         f"{GRADES[verdict.evidence]} \u00b7 track {markdown.code(verdict.track or 'unknown')}", "",
         markdown.code(verdict.submission, 200), "",
     ]
+    if place:
+        lines += [markdown.prose(_sentence(place)), ""]
     for level, title in ((Level.ERROR, "What blocks"), (Level.WARNING, "Warnings"),
                          (Level.NOTE, "Notes")):
         found = [f for f in verdict.findings if f.level is level]
@@ -232,7 +266,8 @@ def to_markdown(verdict: Verdict, *, rules_url: str | None = None, limit: int = 
         cells = [[c.strip() if i else markdown.prose(c.strip()) for i, c in enumerate(row)]
                  for row in rows[1:]]
         lines += ["### Numbers", "", *markdown.table(
-            ("metric", "claimed", "recomputed", "ratio"), cells), ""]
+            ("metric", *(cell.strip() for cell in rows[0][1:])), cells), ""]
+    lines += [line for s in _statistics(verdict) for line in (markdown.prose(s), "")]
     lines.append(NEXT[verdict.status])
     return _shorten(lines, limit)
 

@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,6 +21,9 @@ from bot.submission import Folder
 from bot.submission_file import LOG_ENDINGS, SUBMISSION
 from bot.track import Track, TrackError, load_tracks
 from bot.verdict import Verdict, exit_code
+
+if TYPE_CHECKING:
+    from bot.board import Board
 
 
 class Unusable(click.ClickException):
@@ -53,12 +57,12 @@ def check(
     except (ReadError, TrackError) as error:
         raise Unusable(str(error)) from error
     read, problems = _read([Path(p) for p in paths], tracks, root, track_id)
-    verdicts = _verdicts(read, root, tracks, offline)
-    if verdicts:
-        _print(verdicts, form)
+    judged = _verdicts(read, root, tracks, offline)
+    if judged:
+        _print(judged, form)
     for problem in problems:
         click.echo(f"Error: {problem}", err=True)
-    sys.exit(2 if problems else exit_code(verdicts))
+    sys.exit(2 if problems else exit_code(verdict for verdict, _ in judged))
 
 
 def _tracks(root: Path | None, paths: Sequence[Path]) -> tuple[dict[str, Track], Path]:
@@ -113,26 +117,53 @@ def _inside(path: Path) -> list[Path]:
 
 def _verdicts(
     read: Sequence[tuple[Folder, Parsed]], root: Path, tracks: dict[str, Track], offline: bool
-) -> list[Verdict]:
+) -> list[tuple[Verdict, str | None]]:
+    """The verdict on each, and for a folder where it would stand."""
     neighbours = _neighbours(read, root, tracks)
+    boards = _Boards(root)
     return [
-        _verdict(folder, parsed, offline, neighbours[i]) for i, (folder, parsed) in enumerate(read)
+        _verdict(folder, parsed, offline, neighbours[i], boards)
+        for i, (folder, parsed) in enumerate(read)
     ]
 
 
+class _Boards:
+    """The board of each track, made when a folder asks for it; linked runs are not asked for."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._made: dict[str, Board] = {}
+
+    def of(self, track: Track) -> Board:
+        """The board of a track as the files of the root have it."""
+        from bot.ranking import rank
+        from bot.repository import verify_repository
+
+        if track.id not in self._made:
+            self._made[track.id] = rank(verify_repository(self._root, only=track.id), track)
+        return self._made[track.id]
+
+
 def _verdict(
-    folder: Folder, parsed: Parsed, offline: bool, neighbours: tuple[Neighbour, ...]
-) -> Verdict:
+    folder: Folder, parsed: Parsed, offline: bool, neighbours: tuple[Neighbour, ...],
+    boards: _Boards,
+) -> tuple[Verdict, str | None]:
     from bot.verify import verify_parsed
 
-    gather = None
-    if not offline and not folder.bare:
-        from bot.evidence import ENVIRONMENT
-        from bot.evidence import gather as gather_all
+    today = dt.datetime.now(dt.UTC).date()
+    if folder.bare or parsed.track is None:
+        return verify_parsed(parsed, folder, neighbours=neighbours, today=today), None
+    from bot.evidence import ENVIRONMENT, gather
+    from bot.ranking import place_of, standing
 
-        gather = ft.partial(gather_all, online=ENVIRONMENT)
-    return verify_parsed(parsed, folder, gather=gather, neighbours=neighbours,
-                         today=dt.datetime.now(dt.UTC).date())
+    board = boards.of(parsed.track)
+    verdict = verify_parsed(
+        parsed, folder, neighbours=neighbours, today=today,
+        gather=ft.partial(gather, online=None if offline else ENVIRONMENT),
+        standing=standing(board, folder.path),
+    )
+    place = place_of(board, verdict)
+    return verdict, None if place is None else place.text
 
 
 def _neighbours(
@@ -158,21 +189,22 @@ def _neighbours(
     ]
 
 
-def _print(verdicts: Sequence[Verdict], form: str) -> None:
+def _print(judged: Sequence[tuple[Verdict, str | None]], form: str) -> None:
     from bot import report
 
+    verdicts = [verdict for verdict, _ in judged]
     if form == "json":
         click.echo(report.to_json(verdicts))
     elif form == "markdown":
-        click.echo("\n---\n\n".join(report.to_markdown(v) for v in verdicts))
+        click.echo("\n---\n\n".join(report.to_markdown(v, place=place) for v, place in judged))
     elif form == "github":
         for verdict in verdicts:
             click.echo("\n".join(report.to_annotations(verdict)))
     else:
         colour = sys.stdout.isatty()
         width = min(100, shutil.get_terminal_size().columns)
-        shown = (report.to_text(v, colour=colour, width=width) for v in verdicts)
-        click.echo("\n\n".join(shown))
+        click.echo("\n\n".join(
+            report.to_text(v, place=place, colour=colour, width=width) for v, place in judged))
         if len(verdicts) > 1:
             click.echo(f"\n{report.summary_line(verdicts)}")
 

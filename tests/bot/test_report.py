@@ -112,3 +112,13 @@ def test_numbers(value: float | None, shown: str) -> None:
 def test_a_line_for_several() -> None:
     assert summary_line([judged("v4"), judged("v3"), judged("v0")]) == (
         "3 checked: 2 verified, 1 rejected")
+
+
+def test_where_it_would_stand_and_what_the_runs_prove() -> None:
+    log = (ROOT / "tests" / "bot" / "data" / "logs" / "plain.log").read_bytes()
+    verdict = verify(Folder("a.log", {"a.log": log}, bare=True), TRACKS, track_id="nanogpt-small")
+    for show in (to_text, to_markdown):
+        text = show(verdict, place="would be place 3 of 41")
+        assert "Would be place 3 of 41" in text
+        assert re.search(r"1 run: loss mean \d", text)
+    assert "claimed" not in to_text(verdict)

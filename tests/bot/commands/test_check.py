@@ -78,6 +78,17 @@ def test_a_folder_is_compared_with_the_repository(tmp_path: Path) -> None:
     assert "submissions/fineweb-edu/old" in duplicate["message"]
 
 
+def test_a_folder_hears_where_it_would_stand(tmp_path: Path) -> None:
+    root = competition(tmp_path)
+    done = run("check", str(root / "submissions/fineweb-edu/new"), "--offline")
+    assert "track fineweb-edu" in done.stdout and "2 of 2" not in done.stdout
+    (root / "submissions/fineweb-edu/old/speedrun_results.json").write_bytes(changed("v4", put(
+        bpb=1.3, wandb_run_link="https://wandb.ai/example-user/p/runs/old")))
+    done = run("check", str(root / "submissions/fineweb-edu/new"), "--offline")
+    assert done.exit_code == 0 and "on the frontier, among 2 entries" in done.stdout.replace(
+        "\n  ", " ")
+
+
 def test_a_folder_of_submissions_stands_for_them_all(tmp_path: Path) -> None:
     root = competition(tmp_path)
     done = run("check", str(root / "submissions"), "--offline", "--format", "json")
