@@ -42,7 +42,10 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(
         (
             click.option(
-                "--set", "overrides", multiple=True, metavar="SECTION.KEY=VALUE",
+                "--set",
+                "overrides",
+                multiple=True,
+                metavar="SECTION.KEY=VALUE",
                 help="Change one setting of the configuration.",
             ),
             click.option("--out", type=folder, help="Output folder; default: runs/NAME-TIME."),

@@ -170,9 +170,7 @@ class _SplitWriter:
         tokens = np.concatenate(self.parts)
         path = self.folder / f"{self.name}_{len(self.shards):06d}.bin"
         write_shard(path, tokens)
-        self.shards.append(
-            {"file": path.name, "tokens": len(tokens), "sha256": file_sha256(path)}
-        )
+        self.shards.append({"file": path.name, "tokens": len(tokens), "sha256": file_sha256(path)})
         self.parts, self.pending = [], 0
 
 

@@ -1,1 +1,1 @@
-DATASETS={}
+DATASETS = {}

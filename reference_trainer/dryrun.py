@@ -32,11 +32,17 @@ def report(config: Config, device_name: str | None, wandb: str) -> str:
     lines.append(("memory", f"about {need.total / 2**30:.1f} GiB a device: {need.words()}"))
     lines += [
         ("W&B", "off" if wandb == "off" else f"{wandb}: {LOGGED}"),
-        ("log", "log.txt in the output folder, a line every "
-            f"{config.train.log_every} steps, validation {_every(config.train.eval_every)}"),
+        (
+            "log",
+            "log.txt in the output folder, a line every "
+            f"{config.train.log_every} steps, validation {_every(config.train.eval_every)}",
+        ),
         ("results", "speedrun_results.json in the output folder"),
-        ("checkpoints", f"{_checkpoints(config.train.checkpoint_every)} when stopped, "
-            f"{'under ' + str(prefix()) if prefix() else 'in the output folder'}"),
+        (
+            "checkpoints",
+            f"{_checkpoints(config.train.checkpoint_every)} when stopped, "
+            f"{'under ' + str(prefix()) if prefix() else 'in the output folder'}",
+        ),
     ]
     width = max(len(name) for name, _ in lines)
     return "\n".join(f"{name:{width}}  {text}" for name, text in lines)
@@ -76,8 +82,9 @@ def _device(config: Config, name: str | None, flops: float) -> list[tuple[str, s
 def _times(config: Config, device: Device, flops: float) -> list[tuple[str, str]]:
     chip, chips = device.accelerator, device.chips or 1
     wanted = config.train.precision
-    precision = wanted if wanted != "auto" else next(p for p in ("bf16", "fp16", "fp32") if p in
-                                                     chip.peaks)
+    precision = (
+        wanted if wanted != "auto" else next(p for p in ("bf16", "fp16", "fp32") if p in chip.peaks)
+    )
     peak = peak_flops(chip, precision)
     if peak is None:
         raise TrainerError(f"{chip.name} has no {precision}; set train.precision = auto")
@@ -93,7 +100,10 @@ def _times(config: Config, device: Device, flops: float) -> list[tuple[str, str]
         fits = memory.largest_micro_batch(config, chip.memory_bytes)
         hint = f"set train.micro_batch = {fits}" if fits else "set train.sharding = fsdp"
         lines.append(
-            ("warning", f"{need / 2**30:.1f} GiB is more than {chip.name} has "
-                f"({chip.memory_bytes / 2**30:.0f} GiB); {hint}")
+            (
+                "warning",
+                f"{need / 2**30:.1f} GiB is more than {chip.name} has "
+                f"({chip.memory_bytes / 2**30:.0f} GiB); {hint}",
+            )
         )
     return lines

@@ -27,6 +27,8 @@ from reference_trainer.storage import Folder, LocalFolder, Lock, open_folder
 from reference_trainer.tracking import Progress, step_line
 
 MakeBackend = Callable[[Config, int], Backend]
+
+
 def train(job: Job, make_backend: MakeBackend) -> dict[str, Any]:
     """Do one run; returns the results document (on every process).
 
@@ -55,8 +57,11 @@ class Run:
         self.first = backend.rank == 0
         self.rows = _rows_of_process(job.config, backend)
         self.batches = TrainingBatches(
-            job.corpus.train, job.config.model.seq_len, job.config.train.batch,
-            job.config.data.order, job.seed,
+            job.corpus.train,
+            job.config.model.seq_len,
+            job.config.train.batch,
+            job.config.data.order,
+            job.seed,
         )
         _check_corpus(job.config, job.corpus)
         self.store: Folder = open_folder(job.store) if job.store else LocalFolder(job.out)
@@ -136,8 +141,11 @@ class Run:
             self.outputs.write(line)
             self.outputs.log(
                 {
-                    "train/loss": loss, "time/train_s": elapsed, "time/step_s": seconds,
-                    "throughput/tokens_per_s": tokens / seconds, "throughput/mfu": mfu,
+                    "train/loss": loss,
+                    "time/train_s": elapsed,
+                    "time/step_s": seconds,
+                    "throughput/tokens_per_s": tokens / seconds,
+                    "throughput/mfu": mfu,
                     "optimizer/multiplier": multiplier(self.config.schedule, step - 1, train.steps),
                     "total_steps": train.steps,
                 },
@@ -204,7 +212,9 @@ class Run:
         loss, bits = self._score(self.job.corpus)
         self.last_bpb = bits
         values: dict[str, float | None] = {
-            "eval/loss": loss, "eval/bpb": bits, "time/train_s": elapsed,
+            "eval/loss": loss,
+            "eval/bpb": bits,
+            "time/train_s": elapsed,
             "total_steps": self.config.train.steps,
         }
         for key, corpus in self.job.also_validate.items():
@@ -328,8 +338,13 @@ class Run:
             parameters=self.backend.parameter_count(),
         )
         document = results.results(
-            self.config, self.backend.device, self.job.corpus, outcome, self.identity,
-            self.job.author, link,
+            self.config,
+            self.backend.device,
+            self.job.corpus,
+            outcome,
+            self.identity,
+            self.job.author,
+            link,
         )
         if self.first:
             LocalFolder(self.job.out).write(RESULTS, results.to_json(document))

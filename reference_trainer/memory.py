@@ -26,7 +26,9 @@ class Memory:
         return ", ".join(
             f"{name} {value / 2**30:.1f}"
             for name, value in (
-                ("state", self.state), ("activations", self.activations), ("logits", self.logits)
+                ("state", self.state),
+                ("activations", self.activations),
+                ("logits", self.logits),
             )
         )
 

@@ -45,7 +45,11 @@ class Outputs:
     """Log and W&B of one run; on processes other than the first every call does nothing."""
 
     def __init__(
-        self, job: Job, device: Device, identity: dict[str, Any], backend: Backend,
+        self,
+        job: Job,
+        device: Device,
+        identity: dict[str, Any],
+        backend: Backend,
         progress: Progress,
     ) -> None:
         self.job, self.device, self.identity = job, device, identity

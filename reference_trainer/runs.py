@@ -79,7 +79,11 @@ def _corpus(config: Config, quiet: bool) -> Corpus:
 
 
 def _job(
-    arm: Arm, corpus: Corpus, folder: pathlib.Path, seed: int, paired: bool,
+    arm: Arm,
+    corpus: Corpus,
+    folder: pathlib.Path,
+    seed: int,
+    paired: bool,
     options: dict[str, Any],
 ) -> Job:
     prefix = storage.prefix()
@@ -118,9 +122,7 @@ def _new_folder(name: str) -> pathlib.Path:
     return base / "runs" / f"{name}-{dt.datetime.now():%Y%m%d-%H%M%S}"
 
 
-def _folder_of_run(
-    out: pathlib.Path, arm: str, seed: int, arms: int, seeds: int
-) -> pathlib.Path:
+def _folder_of_run(out: pathlib.Path, arm: str, seed: int, arms: int, seeds: int) -> pathlib.Path:
     if arms == 1 and seeds == 1:
         return out
     return out / (f"{arm}-seed{seed}" if arms > 1 else f"seed{seed}")

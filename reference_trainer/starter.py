@@ -22,8 +22,14 @@ class Optimizer(NamedTuple):
 
 
 def run_torch(
-    file: str, config: str, settings: Mapping[str, object], build_model: Any,
-    build_optimizers: Any, track: str, description: str, author: Mapping[str, str],
+    file: str,
+    config: str,
+    settings: Mapping[str, object],
+    build_model: Any,
+    build_optimizers: Any,
+    track: str,
+    description: str,
+    author: Mapping[str, str],
 ) -> None:
     """Run a torch starter from the command line; the model sets its own first values."""
 
@@ -36,8 +42,15 @@ def run_torch(
 
 
 def run_jax(
-    file: str, config: str, settings: Mapping[str, object], make_losses: Any, make_optimizer: Any,
-    values: Any, track: str, description: str, author: Mapping[str, str],
+    file: str,
+    config: str,
+    settings: Mapping[str, object],
+    make_losses: Any,
+    make_optimizer: Any,
+    values: Any,
+    track: str,
+    description: str,
+    author: Mapping[str, str],
 ) -> None:
     """Run a JAX starter from the command line."""
 
@@ -70,8 +83,12 @@ def _configure(
 
 
 def _run(
-    file: str, backend: str, configure: Callable[[Mapping[str, str]], Config], make: MakeBackend,
-    track: str, author: Mapping[str, str],
+    file: str,
+    backend: str,
+    configure: Callable[[Mapping[str, str]], Config],
+    make: MakeBackend,
+    track: str,
+    author: Mapping[str, str],
 ) -> None:
     main = pathlib.Path(file).resolve()
 

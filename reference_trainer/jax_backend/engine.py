@@ -88,8 +88,14 @@ class JaxBackend:
     def warm_up(self, rows: np.ndarray, weights: np.ndarray) -> None:
         if self._step is None:
             self._step = step.compile_step(
-                self.config, self.mesh, self.platform, self.dtype, self.losses, self.optimizer,
-                self._state, self.micro_batches,
+                self.config,
+                self.mesh,
+                self.platform,
+                self.dtype,
+                self.losses,
+                self.optimizer,
+                self._state,
+                self.micro_batches,
             )
             self._check_memory()
         self.evaluate(rows[: len(weights)], weights)()
@@ -159,9 +165,7 @@ class JaxBackend:
             if state[name].shape != leaf.shape:
                 raise ValueError(f"has shape {state[name].shape}, expected {leaf.shape}")
             array = np.asarray(state[name], leaf.dtype)
-            leaves.append(
-                jax.make_array_from_callback(array.shape, where, lambda i, a=array: a[i])
-            )
+            leaves.append(jax.make_array_from_callback(array.shape, where, lambda i, a=array: a[i]))
         self._state = jax.tree.unflatten(jax.tree.structure(self._state), leaves)
 
 

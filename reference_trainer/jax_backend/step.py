@@ -120,6 +120,4 @@ def compile_step(
 def choose_attention(
     config: Config, platform: str, dtype: Any, mesh: Mesh
 ) -> tuple[model.Attention, str]:
-    return attention.choose(
-        platform, dtype, config.model.width_of_head, config.model.seq_len, mesh
-    )
+    return attention.choose(platform, dtype, config.model.width_of_head, config.model.seq_len, mesh)

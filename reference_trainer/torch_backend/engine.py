@@ -95,9 +95,7 @@ class TorchBackend:
         else:
             self.target, name, memory = torch.device("cpu"), "cpu", None
             has_bf16, has_fp16 = False, False
-        precision, why = choose_precision(
-            self.config.train.precision, has_bf16, has_fp16, name
-        )
+        precision, why = choose_precision(self.config.train.precision, has_bf16, has_fp16, name)
         self.notes.append(f"precision: {why}")
         self.device = describe(name, self.processes, precision, memory, software)
         if self.processes > 1 and not dist.is_initialized():

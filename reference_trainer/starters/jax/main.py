@@ -165,6 +165,13 @@ def make_optimizer(config, dtype):
 
 if __name__ == "__main__":
     starter.run_jax(
-        __file__, CONFIG, SETTINGS, make_losses, make_optimizer, initial_values, TRACK,
-        DESCRIPTION, AUTHOR,
+        __file__,
+        CONFIG,
+        SETTINGS,
+        make_losses,
+        make_optimizer,
+        initial_values,
+        TRACK,
+        DESCRIPTION,
+        AUTHOR,
     )

@@ -168,14 +168,10 @@ def optimizers(named, config, dtype, fused):
     matrices = [p for name, p in named.items() if name.startswith("layers.")]
     tables = [p for name, p in named.items() if not name.startswith("layers.")]
     return [
-        torch.optim.AdamW(
-            tables, o.lr, (o.beta1, o.beta2), o.eps, o.weight_decay, fused=fused
-        ),
+        torch.optim.AdamW(tables, o.lr, (o.beta1, o.beta2), o.eps, o.weight_decay, fused=fused),
         Muon(matrices, o.muon_lr, o.muon_momentum, o.newton_schulz_steps, dtype),
     ]
 
 
 if __name__ == "__main__":
-    starter.run_torch(
-        __file__, CONFIG, SETTINGS, Model, optimizers, TRACK, DESCRIPTION, AUTHOR
-    )
+    starter.run_torch(__file__, CONFIG, SETTINGS, Model, optimizers, TRACK, DESCRIPTION, AUTHOR)
