@@ -1,0 +1,102 @@
+"""Every guard of the bot removed once: (what it guards, file, text, text without it, test).
+
+`test_guards.py` makes a copy without the guard and demands that the named test fails there.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Guard(NamedTuple):
+    """One guard and the test that must notice its absence."""
+
+    group: int
+    file: str
+    text: str
+    without: str
+    test: str
+
+
+IN = "tests/bot/github/test_attacks_input.py::"
+OUT = "tests/bot/github/test_attacks_output.py::"
+HOOK = "tests/bot/github/test_webhook.py::"
+SAID = "tests/bot/github/test_commands.py::"
+FAULT = "tests/bot/github/test_faults.py::"
+STATIC = "tests/workflows/test_static.py::"
+RUN = '"$SPEEDRUN" verify --repo "$GITHUB_REPOSITORY" --pr "$PR"'
+
+GUARDS = (
+    Guard(1, ".github/workflows/verify.yml", RUN,
+          RUN.replace('"$PR"', "${{ github.event.pull_request.title }}"),
+          STATIC + "test_no_expression_in_a_script"),
+    Guard(2, "bot/github/report_file.py", "        if found != meant:", "        if False:",
+          IN + "test_forged_report_is_refused"),
+    Guard(2, "bot/github/report_file.py", "    if unknown:", "    if False:",
+          IN + "test_forged_report_is_refused"),
+    Guard(3, "bot/jsonfile.py", "parse_constant=_constant,", "",
+          IN + "test_hostile_json_is_a_finding"),
+    Guard(4, "bot/github/report_file.py", "pattern.fullmatch(value)", "pattern.match(value)",
+          IN + "test_forged_report_is_refused"),
+    Guard(5, "bot/github/pull_request.py", "if entry.mode in _MODES:", "if False:",
+          IN + "test_link_or_submodule_is_named_and_never_read"),
+    Guard(5, "bot/github/pull_request.py", "if entry.path.casefold() in seen:", "if False:",
+          IN + "test_names_that_differ_in_case_only"),
+    Guard(5, "bot/github/evaluate.py", "if known is not None and author not in known",
+          "if False and author not in known", IN + "test_rename_out_of_another_folder"),
+    Guard(6, "bot/github/pull_request.py", "if expected > FILES_LIMIT:", "if False:",
+          IN + "test_more_files_than_github_lists"),
+    Guard(6, "bot/github/pull_request.py", 'tree.raw_data.get("truncated")', "False",
+          IN + "test_truncated_tree"),
+    Guard(6, "bot/github/pull_request.py", "if entry.size > limit:", "if False:",
+          IN + "test_large_file_is_named_and_not_read"),
+    Guard(6, "bot/github/comment.py", "if len(head) + len(body) <= ROOM:", "if True:",
+          OUT + "test_many_findings_stay_below_the_limit"),
+    Guard(7, "bot/github/evaluate.py",
+          'if path.startswith("submissions/") and not names_are_safe(path):', "if False:",
+          IN + "test_unsafe_name_reaches_no_address"),
+    Guard(8, "bot/rules/text.py", "unsafe_in(", "(lambda text: None)(",
+          IN + "test_hidden_characters_are_found_and_not_shown"),
+    Guard(9, "bot/github/comment.py", "return markdown.prose(value, MOST_PROSE)",
+          "return str(value)", OUT + "test_nothing_escapes"),
+    Guard(9, "bot/markdown.py", '.replace("|", "\\u00a6")', "", OUT + "test_nothing_escapes"),
+    Guard(11, "bot/github/publish.py", "if _sticky(known) is None:", "if True:",
+          OUT + "test_many_pushes_make_one_comment"),
+    Guard(12, "bot/evidence/links.py", "if host not in HOSTS", "if False",
+          IN + "test_hostile_links_cause_no_connection"),
+    Guard(13, "bot/github/publish.py", "if seen.head_sha != report.head_sha:", "if False:",
+          IN + "test_nothing_is_said_about_a_commit_that_is_not_the_head"),
+    Guard(14, "bot/github/webhook.py",
+          'if not hmac.compare_digest(given.encode("utf-8", "replace"), wanted.encode()):',
+          "if False:", HOOK + "test_headers_that_are_refused"),
+    Guard(14, "bot/github/webhook.py", 'if request.mimetype != "application/json":', "if False:",
+          HOOK + "test_headers_that_are_refused"),
+    Guard(14, "bot/github/queue.py", ', f"body:{hashlib.sha256(body).hexdigest()}")',
+          ', f"id:{identity}.")', HOOK + "test_replays_are_acknowledged_and_not_kept"),
+    Guard(14, "bot/github/webhook.py", "if len(secret) < MIN_SECRET:", "if False:",
+          HOOK + "test_no_door_without_a_secret"),
+    Guard(15, "bot/github/actions.py", 'if not may and command.name != "runs":', "if False:",
+          SAID + "test_accept_by_others_is_refused"),
+    Guard(15, "bot/github/actions.py", "state.sha != pull.head_sha or not seen", "False",
+          SAID + "test_accept_for_a_commit_pushed_meanwhile_is_refused"),
+    Guard(15, "bot/github/waivers.py", "if waiver.sha == sha and", "if",
+          SAID + "test_accept_is_bound_to_the_commit"),
+    Guard(15, "bot/github/threads.py", ">= MOST_REPLIES:\n                return \"\"",
+          ">= 10**9:\n                return \"\"",
+          SAID + "test_a_thousand_commands_get_twenty_answers"),
+    Guard(16, "bot/github/publish.py", "if c.user.login == door.login]", "]",
+          OUT + "test_a_planted_marker_is_ignored"),
+    Guard(16, "bot/github/publish.py", "if run.app.slug == app and", "if",
+          OUT + "test_a_check_of_another_app_is_not_ours"),
+    Guard(17, "bot/github/classify.py", "(Kind.RULES, _RULES),", "",
+          IN + "test_deciding_files_are_never_green"),
+    Guard(18, "bot/github/engine.py", "neighbours=self.neighbours,", "",
+          IN + "test_log_of_another_entry"),
+    Guard(19, "bot/github/client.py", '    except requests.exceptions.RequestException as error:\n'
+          "        kind", "    except ZeroDivisionError as error:\n        kind",
+          OUT + "test_secrets_are_in_no_output"),
+    Guard(20, "bot/github/client.py", 'allowed_methods={"GET"},', 'allowed_methods={"GET", "POST"},',
+          FAULT + "test_fault_at_each_write"),
+    Guard(20, "bot/github/client.py", "max_rate_limit_wait=_LONGEST_WAIT_S,", "",
+          FAULT + "test_limit_that_lasts_an_hour_is_not_slept_through"),
+)
