@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import dataclasses as dc
 import hashlib
+import itertools
 import json
 import logging
 import os
@@ -157,9 +158,12 @@ def with_policy(page: str) -> str:
     """
     page = ALIGNED.sub(r'class="align-\1"', page)
     # A wide table scrolls in a box of its own, which the keyboard must reach.
+    count = itertools.count(1)
     page = BARE_TABLE.sub(
-        r'<section class="sr scroll" tabindex="0" '
-        r'aria-label="Table"><table class="plain">\1</table></section>',
+        lambda found: (
+            f'<section class="sr scroll" tabindex="0" aria-label="Table {next(count)}">'
+            f'<table class="plain">{found[1]}</table></section>'
+        ),
         page,
     )
     return page.replace(POLICY_TOKEN, policy_of(page), 1)

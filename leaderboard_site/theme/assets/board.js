@@ -4,7 +4,7 @@
 (function () {
   const {quantity, probability, day, make, DASH, home, group} = window.speedrun;
   const root = document.querySelector(".sr.track");
-  const form = root.querySelector("form.tools");
+  const form = root.querySelector(".tools");
   const table = root.querySelector("table.board");
   const body = table.tBodies[0];
   const count = root.querySelector(".count");
@@ -293,9 +293,7 @@
     else state[key] = v;
     change(type !== "search" && type !== "text");
   });
-  form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("reset", (event) => {
-    event.preventDefault();
+  form.querySelector("button.reset").addEventListener("click", () => {
     Object.assign(state, {q: "", status: "", evidence: "", band: "", max: "", front: false, sort: "place", desc: false, cols: null});
     fill();
     change(true);

@@ -12,7 +12,7 @@
   });
   window.speedrun = {home, here, load};
 
-  if (document.querySelector(".sr.track form.tools")) load("format.js").then(() => load("board.js"));
+  if (document.querySelector(".sr.track .tools")) load("format.js").then(() => load("board.js"));
   if (document.querySelector(".sr.compare"))
     load("format.js").then(() => load("curves.js")).then(() => load("compare.js"));
   const curves = document.querySelector(".sr .curves[data-curves]");
