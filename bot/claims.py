@@ -151,7 +151,7 @@ def _wrong_p(claim: Claim, s: Summary) -> Iterator[Wrong]:
         return
     pointer = f"{claim.pointer}/p"
     if not known:
-        yield Wrong(f"the p is reported as {p:.3g}, one run gives none", p, None, pointer)
+        yield Wrong(f"the p is reported as {p:.3g}, these runs give none", p, None, pointer)
         return
     cause = next((f" (it is {name})" for name, v in _other_ps(s) if _same_p(p, v, 0.0)), "")
     message = f"the p is reported as {p:.3g}, the runs give {known[0]:.6g}{cause}"

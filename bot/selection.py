@@ -6,11 +6,11 @@ Nothing is left out silently: every run that does not count is an `Excluded` wit
 from __future__ import annotations
 
 import dataclasses as dc
-import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
+from bot.likeness import repeats
 from bot.run import Run, Validation
 from bot.track import Track
 
@@ -124,7 +124,12 @@ def _once(runs: Sequence[Run], excluded: list[Excluded]) -> list[Run]:
             parts.add(id(run))
             why = f"repeats the end of {_name(whole)}"
             excluded.append(Excluded(run.file, run.index, why))
-    return [run for run in unique if id(run) not in parts]
+    rest = [run for run in unique if id(run) not in parts]
+    copies = dict(repeats(rest))
+    for i, earlier in copies.items():
+        why = f"its losses are those of {_name(rest[earlier])}"
+        excluded.append(Excluded(rest[i].file, rest[i].index, why))
+    return [run for i, run in enumerate(rest) if i not in copies]
 
 
 def _identities(run: Run) -> list[Hashable]:
@@ -164,6 +169,8 @@ def _unusable(
         return "it has no finite validation loss"
     if by_loss and not all(_sane(v.loss) for v in run.validation):
         return "a validation loss of it is not a finite number"
+    if by_loss and any(v.loss <= 0 for v in run.validation):
+        return "a validation loss of it is not above 0"
     if step is not None and by_loss:
         return None if run.at_step(step) else f"no validation at step {step}"
     if original.state in _ENDED_BADLY and run.finished is not True:
@@ -201,8 +208,10 @@ def _values(run: Run, track: Track, step: int | None, by_loss: bool) -> Kept | N
     quality = point.loss if by_loss and point is not None else _metric(run, metric, track, step)
     if quality is None or not _sane(quality):
         return None
-    time = point.time_s if point is not None and _sane(point.time_s) else None
+    time = point.time_s if point is not None else None
     time = _metric(run, "training_time_s", track) if time is None else time
+    if not _sane(time) or time is None or time < 0 or (time == 0 and step != 0):
+        time = None
     return Kept(run, quality, _cost(run, point, track, time), time)
 
 

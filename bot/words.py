@@ -56,7 +56,8 @@ def _verdict(s: Summary) -> str:
     if not met:
         return f": not {side} {s.target:g}. {word}"
     if d.p is None:
-        return f": {side} {s.target:g}, but one run proves nothing. {word}"
+        why = "one run proves nothing" if s.n == 1 else "runs that are all equal show no spread"
+        return f": {side} {s.target:g}, but {why}. {word}"
     known = " (known sigma)" if d.test == "z" else ""
     anytime = " (anytime-valid)" if d.test == "anytime" else ""
     return f": {side} {s.target:g} with p = {_p(d.p)}{known}{anytime}. {word}"

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from bot.run import Hardware
+from bot.safetext import plain
 
 _GPU_ROW = re.compile(
     r"\|\s+(\d{1,4})\s+(\S.*?)\s+(?:On|Off|N/A)\s*\|"
@@ -81,7 +82,7 @@ class Header:
     def hardware(self) -> Hardware:
         """Device, count and driver; a machine with several kinds names them all."""
         names = list(dict.fromkeys(self.rows.values()))
-        device = " + ".join(names) if names else self.device
+        device = plain(" + ".join(names) if names else self.device or "", 200) or None
         return Hardware(device, len(self.rows) or self.world_size, self.driver)
 
     def _table(self, line: str) -> None:

@@ -27,13 +27,14 @@ _MAX_LINE = 4000
 _PREFIX = re.compile(
     r"(?P<rank>\[?(?:rank|default)? ?\d{1,5}\]?:)?\s*"
     r"(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[^\s\]]*\]?:?\s+)?"
-    r"(?:\[?(?:DEBUG|INFO|WARNING)\]?:?\s+)?(?:-\s+)?(?=step:|s:)"
+    r"(?:\[?(?:DEBUG|INFO|WARNING)\]?:?\s+)?(?:-\s+)?(?=step:|s:)",
+    re.ASCII,
 )
-_STEP = re.compile(r"step:(\d{1,15})/(\d{1,15})\s+(\S.*)")
-_LLMC = re.compile(r"s:(\d{1,15})\s+(tel|trl):(\S+)(.*)")
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?")
+_STEP = re.compile(r"step:(\d{1,15})/(\d{1,15})\s+(\S.*)", re.ASCII)
+_LLMC = re.compile(r"s:(\d{1,15})\s+(tel|trl):(\S+)(.*)", re.ASCII)
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?", re.ASCII)
 _NOT_FINITE = re.compile(r"[-+]?(?:nan|inf|infinity)", re.IGNORECASE)
-_CLOCK = re.compile(r"([-+]?\d+(?:\.\d+)?)(ms|s)")
+_CLOCK = re.compile(r"([-+]?\d+(?:\.\d+)?)(ms|s)", re.ASCII)
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
@@ -147,7 +148,9 @@ def _modern(step: int, total: int, rest: str) -> LogStep | None:
     if "val_loss" not in values and "train_loss" not in values and clock is None:
         return None
     text = tokens.get("val_loss", "")
-    return LogStep(step, total, clock, values, text, step_avg.startswith("nan"))
+    return LogStep(
+        step, total, clock, values, text, step_avg.startswith("nan"), _clock(step_avg)
+    )
 
 
 def _llmc(step: int, kind: str, text: str, rest: str) -> LogStep | None:
@@ -235,7 +238,7 @@ def _run(draft: _Draft, file: str, index: int, siblings: list[_Draft]) -> Run:
         data_fingerprint=header.data_fingerprint,
         created_at=header.created_at,
         metrics=_metrics(validation, history),
-        problems=problems_of(draft.steps, resumed=resumed, cut=draft.cut),
+        problems=problems_of(draft.steps, resumed=resumed, cut=draft.cut, whole=True),
     )
 
 

@@ -278,7 +278,8 @@ def _evidence(case: Case, s: Summary) -> str:
     threshold = case.track.significance.threshold
     if d.test == "z" and threshold is not None and d.statistic is not None:
         return f"(target - mean) sqrt(n) is {d.statistic:.6g}, {threshold:g} is asked for"
-    return f"p = {d.p:.3g}" if d.p is not None else "p cannot be computed"
+    none = "they are all equal, and without a spread there is no p"
+    return f"p = {d.p:.3g}" if d.p is not None else none
 
 
 def _gpu_hours(s: Summary, runs: int | None = None) -> str:

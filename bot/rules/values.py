@@ -25,6 +25,7 @@ from bot.verdict import Finding, Level
 
 EARLIEST = dt.datetime(2015, 1, 1, tzinfo=dt.UTC)
 DAY = dt.timedelta(days=1)
+_FAR = 0.75
 
 # Quantity -> (lowest possible, highest possible, what it is). C4 text holds about 0.6 bits a byte
 # for the best models known; 8 bits a byte is no prediction at all, and so is a loss of 20 nats.
@@ -40,6 +41,15 @@ _RANGES = {
     "devices": (0.0, 1e7, "number of devices"),
     "peak_flops": (0.0, 1e18, "peak FLOP/s of one chip"),
 }
+
+_COUNTS = (
+    ("resources", "slice_count"), ("resources", "gpu_count"), ("resources", "chip_count"),
+    ("resources/device", "count"), ("train_config", "train_batch_size"),
+    ("train_config", "num_train_steps"), ("model_config", "num_layers"),
+    ("model_config", "hidden_dim"), ("model_config", "intermediate_dim"),
+    ("model_config", "num_heads"), ("model_config", "num_kv_heads"), ("model_config", "head_dim"),
+    ("model_config", "max_seq_len"), ("model_config", "seq_len"),
+)
 
 _INPUTS = {
     "hardware_flops": ("training_time_s", "chips", "peak_flops"),
@@ -114,8 +124,10 @@ def _without_runs(case: Case) -> Iterator[Finding]:
     for point in points_of(case):
         summary = of_case(case, point)
         if summary is not None and summary.n:
-            if case.track.cost.metric != case.track.quality.metric and not summary.cost.values:
-                yield _no_metric(case, point, f"the runs have no {case.track.cost.metric}")
+            without = summary.n - len(summary.cost.values)
+            if case.track.cost.metric != case.track.quality.metric and without:
+                which = "the runs have" if without == summary.n else f"{without} of the runs have"
+                yield _no_metric(case, point, f"{which} no {case.track.cost.metric}")
         elif summary is None:
             yield _no_metric(case, point, "no run could be read")
         elif case.track.objective == "baseline":
@@ -154,19 +166,63 @@ def metric_implausible(case: Case) -> Iterator[Finding]:
     """Metrics lie in the range of the possible.
 
     Times, counts and FLOPs are above 0. Bits per byte lie between 0.3 and 8: English text is not
-    known to be predictable below about 0.6, and 8 is no prediction at all.
+    known to be predictable below about 0.6 (a warning), and 8 is no prediction at all. A run that
+    ends far beyond the target of a race to it is a warning too: why would it have gone on?
     """
     yield from case.problems_of("metric-implausible")
+    yield from _beyond_target(case)
     for run in case.results:
         for name, (low, high, what) in _RANGES.items():
             value = run.number(name)
-            if value is None or (low < value <= high):
+            if value is None or (low < value <= high and not (name == "bpb" and value < 0.6)):
+                continue
+            if low < value <= high:
+                yield finding(
+                    "metric-implausible", f"{key_of(run, name)}, the {what}, is {value:g}; no "
+                    "model is known to reach 0.6 on English text", Level.WARNING, claimed=value,
+                    fix="check that no validation text was trained on", **place(run, name),
+                )
                 continue
             bound = f"above {low:g}" if value <= low else f"at most {high:g}"
             yield finding(
                 "metric-implausible", f"{key_of(run, name)}, the {what}, is {value:g}, expected "
                 f"{bound}",
                 claimed=value, fix="write the value that was measured", **place(run, name),
+            )
+        yield from _odd_counts(run)
+
+
+def _odd_counts(run: ResultsRun) -> Iterator[Finding]:
+    """Counts of the hardware and the training that are no whole numbers above 0."""
+    for part, key in _COUNTS:
+        section = run.section(part.partition("/")[0])
+        inner = section.get("device") if part == "resources/device" else section
+        value = inner.get(key) if isinstance(inner, dict) else None
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            continue
+        if metrics.positive(value) is None:
+            pointer = f"{run.info_pointer}/{part}/{key}"
+            yield finding(
+                "metric-implausible", f"`{key}` is {shown(value)}, expected a whole number above 0",
+                file=run.file, line=run.document.line(pointer), pointer=pointer, claimed=value,
+                fix="write the number that was used",
+            )
+
+
+def _beyond_target(case: Case) -> Iterator[Finding]:
+    """Runs of a race to a target that end where nobody would have run to."""
+    target = case.track.quality.target
+    if target is None or case.track.quality.goal != "min" or target <= 0:
+        return
+    for point in points_of(case):
+        summary = of_case(case, point)
+        values = () if summary is None else summary.quality.values
+        if values and min(values) < _FAR * target:
+            yield finding(
+                "metric-implausible", f"a run ends at {case.track.quality.metric} "
+                f"{min(values):.6g}, far below the target {target:g}", Level.WARNING,
+                file=plain(case.folder.path, 200), point=point, claimed=min(values),
+                expected=target, fix="check the validation, or stop where the target is reached",
             )
 
 

@@ -212,11 +212,12 @@ def test_one_run_has_no_p_and_no_interval() -> None:
     assert (one.sd, sig.t_p(one), sig.interval(one), sig.anytime_p(one)) == (None,) * 4
 
 
-def test_equal_values_prove_by_their_side() -> None:
+def test_equal_values_prove_nothing() -> None:
     same = Moments.of([3.27, 3.27, 3.27])
     assert same.sd == 0.0
-    assert sig.t_p(same.gain(3.28, "min")) == 0.0
-    assert sig.t_p(same.gain(3.27, "min")) == sig.t_p(same.gain(3.26, "min")) == 1.0
+    assert sig.t_p(same.gain(3.28, "min")) is sig.t_p(same.gain(3.26, "min")) is None
+    need = sig.needed_runs(same.gain(3.28, "min"), passes, 0.0013)
+    assert need is not None and passes(Moments(3 + need, 0.01, 0.0013))
 
 
 @pytest.mark.parametrize("bad", [[], [math.nan], [3.2, math.inf]])

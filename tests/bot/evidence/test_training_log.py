@@ -262,7 +262,7 @@ def test_a_loss_that_is_not_finite_is_no_number_and_the_run_did_not_finish() -> 
 
 def test_a_loss_too_large_for_a_number_is_not_finite() -> None:
     (run,) = read(steps((300, "1e999", "9s")))
-    assert run.loss is None and problems(run) == ["metric-not-finite"]
+    assert run.loss is None and problems(run) == ["metric-not-finite", "history-gap"]
 
 
 def test_a_clock_that_falls_is_found() -> None:

@@ -215,7 +215,7 @@ def test_statistics_of_one_run_do_not_exist() -> None:
     messages = wrong(loss_claim(value=3.277, sd=0.001, p=0.001), evidence([3.277]))
     assert messages == [
         "an sd of loss is reported, one run has none",
-        "the p is reported as 0.001, one run gives none",
+        "the p is reported as 0.001, these runs give none",
     ]
 
 

@@ -63,7 +63,7 @@ CASES: dict[str, tuple[tuple[str, Change], tuple[str, Change]]] = {
         ("v4", put(model_config__experts=8))),
     "metric-missing": (("v4", drop("bpb")), ("v4", drop("num_devices"))),
     "metric-not-finite": (("v4", put(bpb="NaN")), ("v4", put(remark="NaN"))),
-    "metric-implausible": (("v4", put(bpb=0.29)), ("v4", put(bpb=0.31))),
+    "metric-implausible": (("v4", put(bpb=0.29)), ("v4", put(bpb=0.61))),
     "timestamp-invalid": (("v4", put(run_completion_timestamp="2026-02-30 00:00:00 UTC")),
                           ("v4", put(run_completion_timestamp="2026-02-28T00:00:00+05:30"))),
     "device-unknown": (("v4", put(resources__device__variant="v5q-8")),
