@@ -126,6 +126,7 @@ def environment(custom: Path | None) -> ImmutableSandboxedEnvironment:
     env.filters["number"] = number
     env.filters["rule_page"] = lambda rule: Safe(re.sub(r"[^a-z0-9-]", "", str(rule)))
     env.filters["placed"] = placed
+    env.filters["ratio"] = lambda value: Safe(f"{float(value):.3g}")
     env.filters["short"] = lambda sha: Safe(markdown.code(str(sha)[:7]))
     return env
 
@@ -206,6 +207,7 @@ def _view(verdict: Any, report: Report, most: int, rows: int) -> Mapping[str, An
         "metrics": metrics[:rows],
         "points": verdict.points[:rows] if len(verdict.points) > 1 else (),
         "statistics": statistics_rows(verdict.statistics or {}),
+        "excluded": list((verdict.statistics or {}).get("excluded") or ())[:rows],
         "needed": (verdict.statistics or {}).get("needed_runs"),
         "runs": verdict.runs[:rows],
         "more_runs": max(len(verdict.runs) - rows, 0),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import random
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -109,10 +110,11 @@ STEPS, POINTS = 1000, 9
 def log(loss: float, seconds: float, salt: int = 0) -> str:
     """A training log that ends at `loss` after `seconds`; `salt` makes its series its own."""
     lines = []
+    noise = random.Random(salt)
     for point in range(POINTS):
         step = STEPS * point // (POINTS - 1)
         fall = (1 - point / (POINTS - 1)) ** 2
-        value = loss + 4.0 * fall + 1e-4 * ((salt * 7919 + point * 31) % 97) * (point < POINTS - 1)
+        value = loss + 4.0 * fall + noise.uniform(-0.05, 0.05) * (point < POINTS - 1)
         elapsed = 1000.0 * seconds * point / (POINTS - 1)
         lines.append(
             f"step:{step}/{STEPS} val_loss:{value:.4f} train_time:{elapsed:.0f}ms "
