@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses as dc
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bot.evidence.log_header import source_sha256
@@ -37,17 +37,24 @@ class Attached:
 
 
 def read_attached(client: Client, item: Any, raw: Raw, columns: Columns, wants: Attached) -> None:
-    """Add what the files of a run say to `raw` and `columns`. Raises FetchError."""
+    """Add what the files of a run say to `raw` and `columns`. Raises FetchError.
+
+    Artifacts are looked into where something wanted is not among the files saved with the run.
+    """
     files = {file.name: file for file in client.files(item)}
+    code = wants.code is not None and not any("code_sha256" in key for key in raw.config)
+    lacks_log = wants.log and not _logs(files)
+    lacks_code = code and not any(name.endswith(".py") for name in files)
+    if lacks_log or lacks_code:
+        files = {file.name: file for file in client.artifact_files(item)} | files
     if wants.log:
         run = _log(client, files, raw)
         if run is not None:
             _merge(run, raw, columns)
     if METADATA in files and raw.hardware.device is None:
         _metadata(client.read_file(files[METADATA], MAX_METADATA), raw)
-    known = raw.code_sha256 or any("code_sha256" in key for key in raw.config)
-    if wants.code is not None and not known:
-        _code(client, files, raw, wants.code)
+    if code and not raw.code_sha256:
+        _code(client, files, raw, wants.code or "")
 
 
 def _metadata(data: bytes | None, raw: Raw) -> None:
@@ -69,11 +76,15 @@ def _metadata(data: bytes | None, raw: Raw) -> None:
     raw.software = {name: text for name, text in versions.items() if isinstance(text, str)}
 
 
+def _logs(files: Iterable[str]) -> list[str]:
+    """The names of logs, the console last."""
+    names = [n for n in files if n.endswith((".log", ".txt")) and n != "requirements.txt"]
+    return sorted(names, key=lambda name: (name.endswith(_CONSOLE), name))
+
+
 def _log(client: Client, files: Mapping[str, Any], raw: Raw) -> Run | None:
     """The run of the first attached log that holds exactly one."""
-    names = [n for n in files if n.endswith((".log", ".txt")) and n != "requirements.txt"]
-    names.sort(key=lambda name: (name.endswith(_CONSOLE), name))
-    for name in names[:MAX_LOGS]:
+    for name in _logs(files)[:MAX_LOGS]:
         data = client.read_file(files[name], MAX_LOG_BYTES)
         if data is None:
             text = f"the attached {name} has more than {MAX_LOG_BYTES} bytes and was not read"

@@ -53,14 +53,16 @@ def subject(variables: Variables) -> tuple[str | None, str | None, str | None]:
     )
 
 
-def _of_run(world: World, asked: Asked, variables: Variables) -> StoredRun | None:
+def of_run(world: World, asked: Asked, variables: Variables) -> StoredRun | None:
+    """The run that a request is about, None where it is not there or may not be read."""
     entity, project, run = subject(variables)
     if not world.may_read(entity or "", project or "", asked.anonymous):
         return None
     return world.runs.get((entity or "", project or "", run or ""))
 
 
-def _in_project(world: World, asked: Asked, variables: Variables, run: Any) -> dict[str, Any]:
+def in_project(world: World, asked: Asked, variables: Variables, run: Any) -> dict[str, Any]:
+    """An answer about a run, inside its project; null where that may not be read."""
     entity, project, _ = subject(variables)
     if not world.may_read(entity or "", project or "", asked.anonymous):
         return {"project": None}
@@ -133,15 +135,15 @@ def features(world: World, asked: Asked, variables: Variables) -> Any:
 @operation("Run")
 def run(world: World, asked: Asked, variables: Variables) -> Any:
     """One run, or null where it does not exist or may not be read."""
-    found = _of_run(world, asked, variables)
-    return _in_project(world, asked, variables, found and run_node(found))
+    found = of_run(world, asked, variables)
+    return in_project(world, asked, variables, found and run_node(found))
 
 
 @operation("RunHistoryKeys")
 def run_history_keys(world: World, asked: Asked, variables: Variables) -> Any:
     """The keys of the history and its last step."""
-    found = _of_run(world, asked, variables)
-    return _in_project(
+    found = of_run(world, asked, variables)
+    return in_project(
         world, asked, variables, found and {"historyKeys": found.history_keys()}
     )
 
@@ -177,9 +179,9 @@ def runs(world: World, asked: Asked, variables: Variables) -> Any:
 @operation("HistoryPage")
 def history_page(world: World, asked: Asked, variables: Variables) -> Any:
     """Rows of steps [minStep, maxStep) as JSON texts, at most `pageSize` of them."""
-    found = _of_run(world, asked, variables)
+    found = of_run(world, asked, variables)
     rows = found.texts(variables["minStep"], variables["maxStep"]) if found else []
-    return _in_project(
+    return in_project(
         world, asked, variables, found and {"history": rows[: variables["pageSize"]]}
     )
 
@@ -187,28 +189,28 @@ def history_page(world: World, asked: Asked, variables: Variables) -> Any:
 @operation("SampledHistoryPage", "RunSampledHistory")
 def sampled_history(world: World, asked: Asked, variables: Variables) -> Any:
     """Rows that have all of the wanted keys; steps [minStep, maxStep], both included."""
-    found = _of_run(world, asked, variables)
+    found = of_run(world, asked, variables)
     spec = json.loads(variables.get("spec") or variables["specs"][0])
     low, high = spec.get("minStep", 0), spec.get("maxStep", 1 << 60)
     texts = found.texts(low, high + 1) if found else []
     rows = [row for row in map(json.loads, texts) if all(key in row for key in spec["keys"])]
     stride = max(1, -(-len(rows) // spec.get("samples", 500)))
     kept = [{key: row[key] for key in spec["keys"]} for row in rows[::stride]]
-    return _in_project(world, asked, variables, found and {"sampledHistory": [kept]})
+    return in_project(world, asked, variables, found and {"sampledHistory": [kept]})
 
 
 @operation("RunParquetHistory")
 def parquet_history(world: World, asked: Asked, variables: Variables) -> Any:
     """Where the exported parts of the history lie, and the rows not exported yet."""
-    found = _of_run(world, asked, variables)
+    found = of_run(world, asked, variables)
     if found is None:
-        return _in_project(world, asked, variables, None)
+        return in_project(world, asked, variables, None)
     path = "/".join((found.entity, found.project, found.id))
     urls = [f"{asked.base}/_parquet/{path}/{n}" for n in range(len(found.exports))]
     rows = found.rows if urls else []
     live = [wire(row) for row in rows if row["_step"] >= found.live_from]
     history = {"parquetUrls": urls, "liveData": live}
-    return _in_project(world, asked, variables, {"parquetHistory": history})
+    return in_project(world, asked, variables, {"parquetHistory": history})
 
 
 def file_node(asked: Asked, found: StoredRun, name: str) -> dict[str, Any]:
@@ -231,9 +233,9 @@ def file_node(asked: Asked, found: StoredRun, name: str) -> dict[str, Any]:
 @operation("RunFiles")
 def run_files(world: World, asked: Asked, variables: Variables) -> Any:
     """A page of the files of a run."""
-    found = _of_run(world, asked, variables)
+    found = of_run(world, asked, variables)
     if found is None:
-        return _in_project(world, asked, variables, None)
+        return in_project(world, asked, variables, None)
     wanted = variables.get("fileNames") or []
     names = [name for name in sorted(found.files) if not wanted or name in wanted]
     start = int(variables.get("fileCursor") or -1) + 1
@@ -245,7 +247,7 @@ def run_files(world: World, asked: Asked, variables: Variables) -> Any:
     ]
     info = {"endCursor": str(end - 1), "hasNextPage": end < len(names)}
     answer = {"fileCount": len(names), "files": {"edges": edges, "pageInfo": info}}
-    return _in_project(world, asked, variables, answer)
+    return in_project(world, asked, variables, answer)
 
 
 @operation("UpsertBucket")

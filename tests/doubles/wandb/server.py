@@ -16,6 +16,7 @@ import urllib.parse
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from tests.doubles.wandb import artifacts as _artifacts  # noqa: F401  (registers operations)
 from tests.doubles.wandb.completeness import missing_fields
 from tests.doubles.wandb.faults import Fault, Faults
 from tests.doubles.wandb.operations import OPERATIONS, Asked, subject
@@ -144,7 +145,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Files and parquet exports, with ranges."""
         parts = urllib.parse.urlsplit(self.path).path.strip("/").split("/")
-        kinds = {"_file": "GET file", "_parquet": "GET parquet"}
+        kinds = {"_file": "GET file", "_parquet": "GET parquet", "_artifact": "GET artifact"}
         if len(parts) != 5 or parts[0] not in kinds:
             return self._send(404, {"error": "not found"})
         kind, path = kinds[parts[0]], (parts[1], parts[2], parts[3])
@@ -152,8 +153,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         run = self.server.double.world.runs.get(path)
         if run is None:
             return self._send(404, {"error": "not found"})
+        name = urllib.parse.unquote(parts[4])
         if kind == "GET file":
-            content = run.files.get(urllib.parse.unquote(parts[4]))
+            content = run.files.get(name)
+        elif kind == "GET artifact":
+            type_, collection, file = name.split("/", 2)
+            content = run.artifacts.get(f"{type_}/{collection}", {}).get(file)
         else:
             content = dict(enumerate(run.exports)).get(int(parts[4]))
         if content is None:

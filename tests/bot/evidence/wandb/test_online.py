@@ -143,3 +143,45 @@ def test_the_drawer_is_opened(server: WandbDouble, fetcher: WandbFetcher) -> Non
     assert [(item.project, [run.loss for run in item.runs]) for item in found] == [
         ("example-team/nanogpt", [3.31])
     ]
+
+
+def test_log_and_code_are_found_in_artifacts_too(
+    server: WandbDouble, fetcher: WandbFetcher
+) -> None:
+    log = "".join(
+        f"step:{n}/1000 val_loss:{4 - n / 1000:.4f} train_time:{60 * n}ms step_avg:60.00ms\n"
+        for n in range(0, 1001, 100)
+    )
+    artifacts = {
+        "log/run-log": {"train.log": log.encode()},
+        "code/source": {"train.py": b"print(1)\n", "other.py": b""},
+        "model/weights": {"weights.txt": b"never read"},
+    }
+    server.add_run(*REF, history=[{"_step": n, "x": 1.0} for n in range(3)], artifacts=artifacts)
+    run = read(fetcher, code="train.py")
+    assert (run.loss, run.time_s, run.finished) == (3.0, 60.0, True)
+    assert list(run.code_sha256) == ["train.py"]
+    assert server.count("GET artifact") == 2
+
+
+def test_an_attached_log_that_is_too_large_is_not_downloaded(
+    server: WandbDouble, fetcher: WandbFetcher
+) -> None:
+    files = {"train.log": b"step:1/1 val_loss:3.0 train_time:1ms step_avg:1ms"}
+    sizes = {"train.log": 5_000_000_000}
+    rows = [{"_step": n, "x": 1.0} for n in range(3)]
+    server.add_run(*REF, history=rows, files=files, file_sizes=sizes)
+    run = read(fetcher)
+    assert run.validation == ()
+    assert "was not read" in dict(run.problems)["history-gap"]
+    assert server.count("GET file") == 0
+
+
+def test_a_history_of_five_gigabytes_is_read_by_its_validations(
+    server: WandbDouble, fetcher: WandbFetcher
+) -> None:
+    stored = server.add_run(*REF, history=history(), config=CONFIG)
+    stored.line_count = 5_000_000
+    run = read(fetcher)
+    assert (run.loss, run.time_s, len(run.validation)) == (3.2771, 60.25, 11)
+    assert server.count("HistoryPage") == 0
