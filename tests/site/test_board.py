@@ -1,0 +1,116 @@
+"""The site shows what `bot.ranking` says, on any axis, and nothing else."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import jsonschema
+import pandas as pd
+import pytest
+
+from bot import ranking
+from leaderboard_site import tables
+from leaderboard_site.model import slug_of
+from leaderboard_site.pages import track as track_pages
+from leaderboard_site.pages.columns import main_data
+from leaderboard_site.pages.plots import quality_chart
+from tests.site import synthetic
+
+SITE = synthetic.site(400)
+
+
+def dominated(points: list[tuple[float, float]], i: int) -> int:
+    """How many points are no worse on both and better on one: by brute force."""
+    x, y = points[i]
+    return sum(1 for a, b in points if a <= x and b <= y and (a < x or b < y))
+
+
+def test_places_and_frontier_are_the_brute_force_ones() -> None:
+    board = SITE.tracks["pareto"]
+    points = [(p.entry.cost, p.entry.quality) for _, p in board.places]
+    data = main_data(board)
+    for i in range(len(points)):
+        assert data["place"][i] == dominated(points, i) + 1
+        assert (data["flag"][i] == "f") == (dominated(points, i) == 0)
+
+
+def test_the_rows_are_the_ranking_in_its_order() -> None:
+    for board in SITE.tracks.values():
+        mine = [i.verdict for i in board.items.values()]
+        again = ranking.rank(mine, board.track)
+        assert [slug_of(e.submission.split("/", 2)[2]) for e in again.entries] == main_data(board)[
+            "slug"
+        ]
+
+
+@pytest.mark.parametrize("axis", ["hardware_flops", "model_flops", "training_time_s", "chip_hours"])
+def test_the_frontier_of_every_axis_is_the_brute_force_one(axis: str) -> None:
+    board = SITE.tracks["pareto"]
+    rows = [(p.values[axis], p.entry.quality, i.slug) for i, p in board.places]
+    points = [(x, y) for x, y, _ in rows]
+    best = {slug for i, (_, _, slug) in enumerate(rows) if not dominated(points, i)}
+    wide = quality_chart(board, axis, "").split("</svg>")[0]
+    linked = set(re.findall(r'<a href="entries/pareto/([^"/]+)/"', wide))
+    assert linked == best
+
+
+def test_bands_come_from_the_ranking() -> None:
+    board = SITE.tracks["pareto"]
+    shown = track_pages.bands(board)
+    for part, band in zip(shown, board.track.quality.bands, strict=True):
+        inside = ranking.in_band(board.board, band)
+        assert part["count"] == len(inside)
+        assert [r["name"] for r in part["rows"]] == [
+            board.items[e.submission].name for e in inside[:5]
+        ]
+
+
+def test_names_have_different_addresses() -> None:
+    names = ["a/b", "a.b", "a_b", "A/b", "a/b/c", "experiments/X y", "experiments/x-y"]
+    assert len({slug_of(n) for n in names}) == len(names)
+
+
+def test_files_agree_with_each_other_and_with_their_schema() -> None:
+    files = dict(tables.api_files(SITE))
+    schema = json.loads(files["api/v1/schema/board.schema.json"])
+    for board in SITE.tracks.values():
+        data = json.loads(files[f"api/v1/{board.track.id}.json"])
+        jsonschema.validate(data, schema)
+        rows = list(csv.DictReader(io.StringIO(files[f"api/v1/{board.track.id}.csv"])))
+        assert len(rows) == len(data["entries"]) == len(board.board.entries)
+        packed = pd.read_parquet(io.BytesIO(files[f"api/v1/{board.track.id}.parquet"]))
+        assert packed["submission"].tolist() == [r["submission"] for r in data["entries"]]
+        assert [float(r["quality"]) for r in rows] == pytest.approx(
+            [e["quality"] for e in data["entries"]]
+        )
+    runs = list(csv.DictReader(io.StringIO(files["api/v1/runs.csv"])))
+    listed = Counter(r["submission"] for r in runs)
+    assert listed == Counter({i.path: len(i.verdict.runs) for i in SITE.items})
+
+
+def test_a_spreadsheet_runs_no_formula() -> None:
+    out = tables.csv_text([{"a": "=HYPERLINK(1)", "b": 1}, {"a": "@x", "b": 2}])
+    assert "\n=" not in out and "'=HYPERLINK(1)" in out and "'@x" in out
+
+
+def test_scaling_groups_need_four_sizes() -> None:
+    assert track_pages.scaling(SITE.tracks["pareto"]) is None
+
+
+def test_the_marin_frontier_is_the_known_one() -> None:
+    source = Path(__file__).parents[3] / "shared" / "data" / "marin" / "board"
+    if not source.is_dir():
+        pytest.skip("the shared Marin board is not beside this checkout")
+    from bot.pareto import frontier
+
+    runs = json.loads((source / "runs.json").read_text(encoding="utf-8"))
+    truth = json.loads((source / "frontier.json").read_text(encoding="utf-8"))["axes"]
+    for axis, known in truth.items():
+        pairs = [(r[known["x"]], r["eval_paloma_c4_en_bpb"]) for r in runs]
+        found = {runs[i]["run_name"] for i in frontier(pairs)}
+        assert found == {name for p in known["points"] for name in p["runs"]}, axis
