@@ -16,14 +16,18 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bot.evidence.results_file import is_not_finite, is_results
-from bot.jsonfile import Document, escape
+from bot.evidence.results_file import MAX_RUNS, is_not_finite, is_results
+from bot.jsonfile import Document
+from bot.jsonscan import escape
 from bot.paths import schema_path
 from bot.rules import finding
 from bot.safetext import plain, shown
 from bot.verdict import Finding, Level
 
 MAX_FINDINGS = 25
+MAX_ERRORS = 200
+MAX_UNKNOWN = 200
+"""Of that many unknown keys of one object a misspelling is looked for."""
 KNOWN_VERSIONS = "1"
 
 # Quantities of a results file that rules of their own speak of: when absent, and the first ones
@@ -54,11 +58,27 @@ def advise_file(document: Document) -> Iterator[Finding]:
 
 def _all(document: Document, schema: str) -> Iterator[Finding]:
     closed = schema == "submission"
-    errors = sorted(_validator(schema).iter_errors(document.value), key=_order)
+    many = _too_many_runs(document)
+    if many is not None:
+        yield many
+        return
+    found = it.islice(_validator(schema).iter_errors(document.value), MAX_ERRORS)
+    errors = sorted(found, key=_order)
     for error in errors:
         yield from _advice(error, document, closed)
     if not closed:
         yield from typos(document)
+
+
+def _too_many_runs(document: Document) -> Finding | None:
+    runs = document.value.get("runs") if isinstance(document.value, dict) else None
+    if not isinstance(runs, list) or len(runs) <= MAX_RUNS:
+        return None
+    return finding(
+        "schema", f"`runs` has {len(runs):,} entries, at most {MAX_RUNS} are read",
+        file=document.file, line=document.line("/runs"), pointer="/runs", claimed=len(runs),
+        expected=MAX_RUNS, fix="put one point of a suite in a file",
+    )
 
 
 def _order(error: Any) -> list[str]:
@@ -87,7 +107,7 @@ def version_problem(document: Document) -> Finding | None:
         return None
     places = [("", value), ("/speedrun", value.get("speedrun"))]
     runs = value.get("runs")
-    for index, run in enumerate(runs if isinstance(runs, list) else ()):
+    for index, run in enumerate(runs[:MAX_RUNS] if isinstance(runs, list) else ()):
         info = run.get("run_info") if isinstance(run, dict) else None
         ours = info.get("speedrun") if isinstance(info, dict) else None
         places.append((f"/runs/{index}/run_info/speedrun", ours))
@@ -166,8 +186,9 @@ def _required(error: Any, path: list[str], closed: bool) -> Words:
 def _unknown(error: Any, path: list[str], closed: bool) -> Words:
     known = set(error.schema.get("properties", ())) | _ALWAYS
     holder = f" in {_name(path)}" if path else ""
+    absent = known - set(error.instance)
     for key in sorted(set(error.instance) - known):
-        near = near_key(key, known - set(error.instance))
+        near = near_key(key, absent)
         if near is not None:
             yield key, f"there is no key {_quoted(key)}{holder}", f"write {_quoted(near)}", None
         elif not key.startswith("x-"):
@@ -267,8 +288,8 @@ def misspelt(place: Mapping[str, Any], known: frozenset[str]) -> list[tuple[str,
     found: list[tuple[str, str]] = []
     if not absent:
         return found
-    for key in place:
-        meant = near_key(key, absent) if key not in known else None
+    for key in it.islice((key for key in place if key not in known), MAX_UNKNOWN):
+        meant = near_key(key, absent)
         if meant is not None:
             found.append((key, meant))
             absent.discard(meant)
@@ -297,7 +318,9 @@ def near_key(key: str, choices: set[str]) -> str | None:
     """The choice that `key` is probably a misspelling of, or None."""
     if len(key) > 64 or not choices:
         return None
-    lowered = {choice.lower().replace("-", "_"): choice for choice in sorted(choices)}
+    likely = (choice for choice in sorted(choices) if abs(len(choice) - len(key)) <= 4)
+    lowered = {
+        choice.lower().replace("-", "_"): choice for choice in it.islice(likely, MAX_UNKNOWN)}
     near = difflib.get_close_matches(key.lower().replace("-", "_"), lowered, 1, 0.82)
     return lowered[near[0]] if near else None
 

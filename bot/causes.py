@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools as it
 import math
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -143,3 +144,10 @@ def chip_cause(claimed: float, devices: Devices) -> str:
         if claimed == devices.chips * accelerator.cores_per_chip:
             return f": TPU cores counted as chips, {accelerator.cores_per_chip} to a chip"
     return ""
+
+
+def is_no_slice(devices: Devices) -> bool:
+    """Whether hardware is named like a TPU slice, with a number of cores that no slice has."""
+    accelerator = devices.accelerator
+    named = accelerator is not None and accelerator.kind == "tpu" and devices.named is None
+    return named and re.search(r"-[0-9]+$", (devices.name or "").strip()) is not None

@@ -13,20 +13,26 @@ import functools as ft
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from bot.jsonscan import (
+    MAX_INT_DIGITS,
+    Index,
+    Scan,
+    escape,
+    first_deeper,
+    line_column,
+    unescape,
+)
 from bot.rules import finding
+from bot.safetext import shown
 from bot.submission import MAX_JSON_BYTES
 from bot.verdict import Finding
 
 MAX_DEPTH = 40
-MAX_INT_DIGITS = 60
 MAX_PROBLEMS = 20
 
-_TOKEN = re.compile(
-    r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|-?Infinity|NaN|-?\d[\d.eE+-]*|true|false|null', re.DOTALL
-)
 _HALF_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _BOMS = {
     b"\xef\xbb\xbf": "a byte order mark",
@@ -56,24 +62,17 @@ class Document:
         """Line and column, both from 1, of a JSON pointer or its nearest parent; None outside."""
         if pointer is None or not self.text:
             return None
-        while pointer and pointer not in self._offsets:
-            pointer = pointer.rpartition("/")[0]
-        return _line_column(self.text, self._offsets.get(pointer, 0))
+        return line_column(self.text, self._index.find(pointer))
 
     @ft.cached_property
-    def _offsets(self) -> dict[str, int]:
-        return {pointer: offset for pointer, offset, _ in _scan(self.text)}
-
-
-def escape(key: str) -> str:
-    """One token of a JSON pointer (RFC 6901)."""
-    return key.replace("~", "~0").replace("/", "~1")
+    def _index(self) -> Index:
+        return Index(self.text)
 
 
 def at(value: Any, pointer: str) -> Any:
     """The value at a JSON pointer. Raises KeyError where there is none."""
     for token in pointer.split("/")[1:]:
-        key = token.replace("~1", "/").replace("~0", "~")
+        key = unescape(token)
         try:
             value = value[int(key)] if isinstance(value, list) else value[key]
         except (IndexError, KeyError, TypeError, ValueError):
@@ -81,20 +80,41 @@ def at(value: Any, pointer: str) -> Any:
     return value
 
 
-def strings(value: Any, pointer: str = "") -> Iterator[tuple[str, str]]:
-    """Every text in a JSON value with its pointer, keys included (under their own pointer)."""
-    stack = [(pointer, value)]
+class Place:
+    """Where a value lies, spelled out as a pointer only when somebody asks."""
+
+    __slots__ = ("key", "_parent")
+
+    def __init__(self, key: str | int, parent: Place | None) -> None:
+        self.key, self._parent = key, parent
+
+    @property
+    def pointer(self) -> str:
+        """The JSON pointer."""
+        keys, place = [], self
+        while place._parent is not None:
+            keys.append(escape(str(place.key)))
+            place = place._parent
+        return "".join(f"/{key}" for key in reversed(keys))
+
+
+def strings(value: Any) -> Iterator[tuple[Place, str]]:
+    """Every text in a JSON value with its place, keys included (at their own place)."""
+    root = Place("", None)
+    if isinstance(value, str):
+        yield root, value
+    stack = [(root, value)] if isinstance(value, (dict, list)) else []
     while stack:
-        where, item = stack.pop()
-        if isinstance(item, str):
-            yield where, item
-        elif isinstance(item, dict):
-            for key, inner in item.items():
-                below = f"{where}/{escape(key)}"
-                yield below, key
-                stack.append((below, inner))
-        elif isinstance(item, list):
-            stack.extend((f"{where}/{i}", inner) for i, inner in enumerate(item))
+        place, item = stack.pop()
+        inside: Iterable[tuple[Any, Any]] = (
+            item.items() if isinstance(item, dict) else enumerate(item))
+        for key, inner in inside:
+            if isinstance(key, str):
+                yield Place(key, place), key
+            if isinstance(inner, str):
+                yield Place(key, place), inner
+            elif inner and isinstance(inner, (dict, list)):
+                stack.append((Place(key, place), inner))
 
 
 def read_json(data: bytes, file: str) -> Document:
@@ -127,7 +147,7 @@ def _parse(text: str, file: str) -> Document:
     except json.JSONDecodeError as error:
         problems = (_syntax(error, text, file),)
     except RecursionError:
-        problems = (_too_deep(file, None),)
+        problems = (_too_deep(file),)
     except _Strange:
         value, problems = None, tuple(_strange(text, file)) or (
             _invalid(file, "this is not strict JSON", "write it with a JSON library"),)
@@ -179,59 +199,62 @@ def _int(digits: str) -> int:
 
 def _strange(text: str, file: str) -> Iterator[Finding]:
     """Findings with lines for duplicate keys, constants and numbers out of range."""
-    for count, (pointer, offset, what) in enumerate(t for t in _scan(text) if t[2]):
-        if count == MAX_PROBLEMS:
+    scan, count = Scan(text), 0
+    for event in scan.events():
+        if event.odd is None:
+            continue
+        count += 1
+        if count > MAX_PROBLEMS:
             return
-        line = _line_column(text, offset)[0]
-        key = json.dumps(pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~"))
-        if what == "duplicate":
-            message = f"the key {key} stands twice in one object"
+        if event.odd == "duplicate":
+            message = f"the key {shown(event.key)} stands twice in one object"
             fix = "keep one of the two"
-        elif what in ("NaN", "Infinity", "-Infinity"):
-            message = f"{what} is not a number in JSON"
+        elif event.odd.lstrip("-") in ("NaN", "Infinity"):
+            message = f"{event.odd} is not a number in JSON"
             fix = "write the number, or null where there is none"
         else:
-            digits = str(what)
-            shown = digits if len(digits) <= 30 else f"{digits[:20]}... ({len(digits)} digits)"
-            message = f"the number {shown} is out of range"
+            message = f"the number {_digits(event.odd)} is out of range"
             fix = "write a number that a double can hold"
-        yield _invalid(file, message, fix, line=line, pointer=pointer)
+        line = line_column(text, event.offset)[0]
+        yield _invalid(file, message, fix, line=line, pointer=scan.pointer)
+
+
+def _digits(number: str) -> str:
+    return number if len(number) <= 30 else f"{number[:20]}... ({len(number)} digits)"
 
 
 def _value_problems(value: Any, text: str, file: str) -> tuple[Finding, ...]:
-    deep = _deepest(value) if isinstance(value, (dict, list)) else None
-    if deep is not None:
-        return (_too_deep(file, deep, Document(file, value, (), text).line(deep)),)
+    if _is_too_deep(value):
+        line = line_column(text, first_deeper(text, MAX_DEPTH))[0]
+        return (_too_deep(file, line),)
     if not _HALF_SURROGATE.search(text):
         return ()
-    for pointer, string in strings(value):
+    for place, string in strings(value):
         if any("\ud800" <= c <= "\udfff" for c in string):
-            line = Document(file, value, (), text).line(pointer)
+            pointer = place.pointer
+            line = line_column(text, Index(text).find(pointer))[0]
             return (_invalid(
                 file, "the text holds half of a surrogate pair (\\ud800 to \\udfff)",
                 "write the character itself in UTF-8", line=line, pointer=pointer),)
     return ()
 
 
-def _deepest(value: Any) -> str | None:
-    """The pointer of a value nested more than MAX_DEPTH deep, or None."""
-    stack = [("", value, 1)]
-    while stack:
-        where, item, depth = stack.pop()
-        if depth > MAX_DEPTH:
-            return where
-        inside = item.items() if isinstance(item, dict) else enumerate(item)
-        stack.extend(
-            (f"{where}/{escape(str(key))}", inner, depth + 1)
-            for key, inner in inside
+def _is_too_deep(value: Any) -> bool:
+    """Whether lists and objects are nested more than MAX_DEPTH deep."""
+    level = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(MAX_DEPTH):
+        level = [
+            inner
+            for item in level
+            for inner in (item.values() if isinstance(item, dict) else item)
             if isinstance(inner, (dict, list))
-        )
-    return None
+        ]
+    return bool(level)
 
 
-def _too_deep(file: str, pointer: str | None, line: int | None = None) -> Finding:
+def _too_deep(file: str, line: int | None = None) -> Finding:
     return _invalid(file, f"values are nested more than {MAX_DEPTH} deep",
-                    "flatten the configuration", pointer=pointer, line=line, expected=MAX_DEPTH)
+                    "flatten the configuration", line=line, expected=MAX_DEPTH)
 
 
 def _syntax(error: json.JSONDecodeError, text: str, file: str) -> Finding:
@@ -272,78 +295,3 @@ def _cause(message: str, before: str, rest: str) -> tuple[str, str]:
 
 def _invalid(file: str, message: str, fix: str, **fields: Any) -> Finding:
     return finding("json-invalid", message, file=file, fix=fix, **fields)
-
-
-def _line_column(text: str, offset: int) -> tuple[int, int]:
-    line = text.count("\n", 0, offset) + 1
-    return line, offset - text.rfind("\n", 0, offset)
-
-
-def _scan(text: str) -> Iterator[tuple[str, int, str | None]]:
-    """(pointer, offset, what is strange or None) of each value, at its key where it has one.
-
-    Follows JSON that Python's reader accepted, at least up to the first strange thing, and stops
-    where it is none; a stack of frames, so depth costs no recursion.
-    """
-    frames: list[_Frame] = []
-    pointer, offset = "", None
-    yield "", 0, None
-    for match in _TOKEN.finditer(text):
-        token, start = match.group(), match.start()
-        frame = frames[-1] if frames else None
-        if token in "}]":
-            if not frames:
-                return
-            frames.pop()
-            continue
-        if token in ":,":
-            if frame is not None and token == ",":
-                frame.wants_key = frame.keys is not None
-                frame.index += 1
-            continue
-        if frame is not None and frame.wants_key:
-            try:
-                key = json.loads(token)
-            except ValueError:
-                return
-            if not isinstance(key, str):
-                return
-            pointer, offset = f"{frame.pointer}/{escape(key)}", start
-            twice = frame.keys is not None and key in frame.keys
-            if frame.keys is not None:
-                frame.keys.add(key)
-            frame.wants_key = False
-            yield pointer, start, "duplicate" if twice else None
-            continue
-        if frame is None:
-            pointer, offset = "", start
-        elif frame.keys is None:
-            pointer, offset = f"{frame.pointer}/{frame.index}", start
-            yield pointer, start, None
-        if token in "{[":
-            if len(frames) > MAX_DEPTH:
-                return  # such a document is refused; its pointers would fill the memory
-            frames.append(_Frame(pointer, set() if token == "{" else None, token == "{"))
-        elif _is_strange(token):
-            yield pointer, offset if offset is not None else start, token
-
-
-@dc.dataclass
-class _Frame:
-    pointer: str
-    keys: set[str] | None
-    wants_key: bool
-    index: int = 0
-
-
-def _is_strange(token: str) -> bool:
-    if token in ("NaN", "Infinity", "-Infinity"):
-        return True
-    if not (token[0].isdigit() or token[0] == "-"):
-        return False
-    if re.fullmatch(r"-?\d+", token):
-        return len(token) > MAX_INT_DIGITS
-    try:
-        return not math.isfinite(float(token))
-    except ValueError:  # what follows the first strange thing may be no number
-        return False

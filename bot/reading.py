@@ -17,7 +17,8 @@ from typing import Any
 from bot.advice import near_key
 from bot.evidence.links import LinkProblem, parse_link
 from bot.evidence.results_file import ResultsRun, read_results
-from bot.jsonfile import Document, escape, read_json
+from bot.jsonfile import Document, read_json
+from bot.jsonscan import escape
 from bot.rules import finding
 from bot.safetext import plain, shown
 from bot.submission import (

@@ -11,7 +11,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from bot.evidence.results_file import ResultsRun, is_results
-from bot.jsonfile import Document, escape
+from bot.jsonfile import Document
+from bot.jsonscan import escape
 from bot.safetext import plain
 from bot.submission import ROLES, Claim, Contributor, Folder, RunSpec, Submission
 from bot.track import Track

@@ -16,7 +16,7 @@ from bot import metrics
 from bot.case import Case, Neighbour, PullRequest, RunEvidence, Standing, Unlisted
 from bot.case_statistics import of_case, points_of
 from bot.reading import Parsed, holds, parse_submission
-from bot.rules import catalogue, run_rules
+from bot.rules import catalogue, finding, run_rules
 from bot.run import Run
 from bot.safetext import plain
 from bot.statistics import Summary
@@ -155,6 +155,8 @@ def judge(case: Case) -> Verdict:
     findings = _distinct(_located(case, item) for item in levelled)
     withdrawn = case.submission.withdrawn
     points = () if withdrawn else tuple(_point(case, name) for name in points_of(case))
+    if not withdrawn:
+        findings = (*findings, *_unranked(case, points, findings))
     status = status_of(findings)
     note = None
     if case.track.objective == "baseline" and status in (Status.VERIFIED, Status.NEEDS_REVIEW):
@@ -173,6 +175,24 @@ def judge(case: Case) -> Verdict:
         title=_short(case.submission.title, 120), date=date_of(case),
         based_on=_short(case.submission.based_on, 300),
     )
+
+
+def _unranked(
+    case: Case, points: tuple[Point, ...], findings: tuple[Finding, ...]
+) -> Iterator[Finding]:
+    """A point without the metrics that rank, where no rule has said so: it is never verified."""
+    if any(f.level is Level.ERROR or f.rule == "metric-missing" for f in findings):
+        return
+    level = Level.WARNING if case.submission.imported else Level.ERROR
+    for point in points:
+        lacks = [axis.metric for axis, value in (
+            (case.track.quality, point.quality), (case.track.cost, point.cost)) if value is None]
+        if lacks and case.track.levels.get("metric-missing") != "off":
+            yield finding(
+                "metric-missing", f"{' and '.join(lacks)} cannot be computed from the evidence",
+                level, file=plain(case.folder.path, 200), point=point.name,
+                fix="bring runs that state it, or what it is computed from",
+            )
 
 
 def _claimed(case: Case, run: Run) -> dict[str, float | int] | None:

@@ -18,9 +18,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from bot.jsonfile import Document, at, escape
+from bot.jsonfile import Document, at
+from bot.jsonscan import escape
 from bot.run import Hardware, Run, Validation
+from bot.safetext import plain
 
+MAX_RUNS = 500
+"""A results file with more runs is refused by the rule `schema`."""
 BPB_KEY = "eval/paloma/c4_en/bpb"
 
 NEW_KEYS: Mapping[str, tuple[str, ...]] = {
@@ -142,7 +146,7 @@ class ResultsRun:
         return Run(
             source="results", file=self.file, index=self.index, validation=curve,
             run_id=self._word("run_id"), total_steps=steps, last_step=steps, finished=True,
-            hardware=Hardware(device_name(self), whole(metrics.get("chips"))),
+            hardware=Hardware(_shown(device_name(self)), whole(metrics.get("chips"))),
             seed=whole(self.ours.get("seed")), nonce=self._word("nonce"),
             data_fingerprint=self._word("data_fingerprint"),
             code_sha256=_hashes(self.ours.get("code_sha256")),
@@ -158,7 +162,7 @@ def read_results(document: Document) -> tuple[ResultsRun, ...]:
     """Every run that can be made out in a document; () where there is none."""
     value = document.value
     runs = value.get("runs") if isinstance(value, dict) else None
-    if not isinstance(runs, list):
+    if not isinstance(runs, list) or len(runs) > MAX_RUNS:
         return ()
     read = (_read_run(run, i, document) for i, run in enumerate(runs))
     return tuple(run for run in read if run is not None)
@@ -287,6 +291,10 @@ def has_zone(text: str) -> bool:
     """Whether a timestamp that `parse_timestamp` reads names its time zone."""
     match = _TIMESTAMP.fullmatch(text.strip())
     return match is not None and match.group(3) is not None
+
+
+def _shown(name: str | None) -> str | None:
+    return None if name is None else plain(name, 100)
 
 
 def _hashes(value: Any) -> dict[str, str]:

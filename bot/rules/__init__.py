@@ -17,6 +17,7 @@ from __future__ import annotations
 import dataclasses as dc
 import functools as ft
 import importlib
+import itertools as it
 import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -26,6 +27,9 @@ from bot.paths import schema_path
 from bot.verdict import Finding, Level
 
 MODULES = ("text", "accounting", "evidence", "provenance", "statistics")
+
+MAX_PER_RULE = 25
+"""So many findings of one rule are told; who has more has one cause to mend."""
 
 Check = Callable[[Case], Iterator[Finding]]
 _checks: dict[str, Check] = {}
@@ -77,7 +81,7 @@ def run_rules(case: Case) -> tuple[Finding, ...]:
         level = case.track.levels.get(name)
         if level == "off":
             continue
-        for item in check(case):
+        for item in it.islice(check(case), MAX_PER_RULE):
             found.append(item if level is None else dc.replace(item, level=Level(level)))
     order = list(Level)
     return tuple(sorted(found, key=lambda f: order.index(f.level)))

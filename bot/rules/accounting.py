@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bot import metrics
 from bot.case import Case
-from bot.causes import chip_cause, flops_causes, peak_cause
+from bot.causes import chip_cause, flops_causes, is_no_slice, peak_cause
 from bot.evidence.results_file import ResultsRun
 from bot.metrics import TOLERANCE, same, vocab_of
 from bot.rules import finding, rule
@@ -134,6 +134,9 @@ def chip_count_mismatch(case: Case) -> Iterator[Finding]:
         devices = metrics.devices_of(run)
         field = "devices" if run.shape in ("V0", "V1") else "chips"
         claimed = run.number(field)
+        if is_no_slice(devices):
+            yield _no_slice(run, devices)
+            continue
         if claimed is None or devices.named is None or claimed <= 0 or claimed == devices.chips:
             continue
         yield finding(
@@ -143,6 +146,16 @@ def chip_count_mismatch(case: Case) -> Iterator[Finding]:
             claimed=claimed, expected=devices.chips, ratio=claimed / (devices.chips or 1),
             fix=f"write {devices.chips}", **place(run, field),
         )
+
+
+def _no_slice(run: ResultsRun, devices: metrics.Devices) -> Finding:
+    pointer = f"{run.info_pointer}/resources"
+    return finding(
+        "chip-count-mismatch",
+        f"there is no slice {shown(devices.name)}: the number counts cores, two to a chip",
+        file=run.file, line=run.document.line(pointer), pointer=pointer,
+        claimed=plain(devices.name or ""), fix="write the name of the slice that was used",
+    )
 
 
 @rule("token-count-mismatch")

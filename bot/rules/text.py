@@ -117,15 +117,11 @@ def unsafe_text(case: Case) -> Iterator[Finding]:
     script and emoji are fine, joiners where they join.
     """
     for document in case.documents.values():
-        count = 0
-        for pointer, text in strings(document.value):
-            found = unsafe_in(text)
-            if found is not None and count < MAX_PER_FILE:
-                count += 1
-                yield finding(
-                    "unsafe-text", f"the text holds {found}", file=document.file,
-                    line=document.line(pointer), pointer=plain(pointer, 200), fix="remove it",
-                )
+        for pointer, found in _texts(document, lambda text, key: unsafe_in(text)):
+            yield finding(
+                "unsafe-text", f"the text holds {found}", file=document.file,
+                line=document.line(pointer), pointer=plain(pointer, 200), fix="remove it",
+            )
     for name, number, found in it.islice(_hits(case, (".md",), unsafe_in), MAX_PER_FILE):
         yield finding("unsafe-text", f"the text holds {found}", file=case.folder.full(name),
                       line=number, fix="remove it")
@@ -140,10 +136,8 @@ def secret_in_text(case: Case) -> Iterator[Finding]:
     to a W&B report with `accessToken=` counts too: link the run's page.
     """
     for document in case.documents.values():
-        for pointer, text in strings(document.value):
-            what = secrets_in(text, pointer.rpartition("/")[2])
-            if what is not None:
-                yield _secret(what, document.file, document.line(pointer), pointer)
+        for pointer, what in _texts(document, secrets_in):
+            yield _secret(what, document.file, document.line(pointer), pointer)
     for name, number, what in it.islice(_hits(case, _TEXT_FILES, secrets_in), MAX_PER_FILE):
         yield _secret(what, case.folder.full(name), number, None)
 
@@ -168,12 +162,13 @@ def local_path_in_text(case: Case) -> Iterator[Finding]:
         if dataset is not None and _LOCAL.search(dataset) is None and _is_local(dataset):
             yield _local(dataset, run.document, run.where("dataset"))
     for document in case.documents.values():
-        count = 0
-        for pointer, text in strings(document.value):
-            found = _LOCAL.search(text) if len(text) < 10_000 else None
-            if found is not None and count < MAX_PER_FILE:
-                count += 1
-                yield _local(found.group(1), document, pointer)
+        for pointer, path in _texts(document, _local_path):
+            yield _local(path, document, pointer)
+
+
+def _local_path(text: str, key: str) -> str | None:
+    found = _LOCAL.search(text) if len(text) < 10_000 else None
+    return None if found is None else found.group(1)
 
 
 def _is_local(dataset: str) -> bool:
@@ -190,6 +185,17 @@ def _local(path: str, document: Document, pointer: str) -> Finding:
     )
 
 
+def _texts(
+    document: Document, look: Callable[[str, str], str | None]
+) -> Iterator[tuple[str, str]]:
+    """(pointer, what was found) over the texts of a document, the first MAX_PER_FILE."""
+    hits = (
+        (place, found) for place, text in strings(document.value)
+        if (found := look(text, str(place.key))) is not None
+    )
+    return ((place.pointer, found) for place, found in it.islice(hits, MAX_PER_FILE))
+
+
 def _hits(
     case: Case, endings: tuple[str, ...], look: Callable[[str], str | None]
 ) -> Iterator[tuple[str, int, str]]:
@@ -197,7 +203,7 @@ def _hits(
     for name, data in case.folder.files.items():
         if name in case.documents or not name.lower().endswith(endings):
             continue
-        for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), 1):
+        for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
             found = look(line[:20_000])
             if found is not None:
                 yield name, number, found

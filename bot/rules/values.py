@@ -268,11 +268,21 @@ def device_unknown(case: Case) -> Iterator[Finding]:
     """The accelerator is in the table of known ones, so that its peak can be checked.
 
     Where it is not, a peak that the file states is used and marked as such, and a maintainer looks
-    at it. Name the chip as the vendor or the cloud does, or send us its datasheet.
+    at it. Name the chip as the vendor or the cloud does, or send us its datasheet. The same holds
+    for a stated precision whose peak is lower than that of bf16, since it makes a run cheaper.
     """
     for run in case.results:
         devices = metrics.devices_of(run)
         if devices.accelerator is not None:
+            usual = devices.accelerator.peaks.get("bf16")
+            if usual and devices.table and devices.table < usual and run.ours.get("precision"):
+                pointer = f"{run.info_pointer}/speedrun/precision"
+                yield finding(
+                    "device-unknown", f"the precision {shown(devices.precision)} is self-declared, "
+                    f"and its peak is {usual / devices.table:.3g} times lower than that of bf16",
+                    file=run.file, line=run.document.line(pointer), pointer=pointer,
+                    claimed=devices.precision, fix="say in the description what ran in it",
+                )
             continue
         name = "no accelerator is named" if devices.name is None else (
             f"the accelerator {shown(devices.name)} is not known here")

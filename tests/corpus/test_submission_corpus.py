@@ -1,4 +1,4 @@
-"""Broken submission.json files and folders: each gets its finding, in words, without a traceback."""
+"""Broken submission.json files and folders: each gets its finding, in words."""
 
 from __future__ import annotations
 
@@ -164,7 +164,8 @@ def test_other_faults(name: str) -> None:
     "submissions/fineweb-edu/Example", "submissions/fineweb-edu/a b", "submissions/fineweb-edu/..",
     "submissions/fineweb-edu/con", "submissions/fineweb-edu/caf\u00e9",
     "submissions/fineweb-edu/a/b/c/d/e", "submissions/fineweb-edu/" + "x" * 65,
-    "submissions/fineweb-edu/-x", "submissions/fineweb-edu/x\u202ey", "submissions/fineweb-edu/.git",
+    "submissions/fineweb-edu/-x", "submissions/fineweb-edu/x\u202ey",
+    "submissions/fineweb-edu/.git",
 ])
 def test_unsafe_folder_names(path: str) -> None:
     assert "unsafe-name" in errors(judge(good(), path))

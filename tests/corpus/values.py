@@ -16,6 +16,7 @@ def rows() -> Iterator[Row]:
     yield from _links()
     yield from _times()
     yield from _missing()
+    yield from _counts()
 
 
 def _flops() -> Iterator[Row]:
@@ -158,3 +159,17 @@ def _missing() -> Iterator[Row]:
     yield "misspelt-flops", "v4", rename("training_hardware_flops", "training_hardware_flop"), {
         "schema"}, set()
     yield "misspelt-case", "v4", rename("total_tokens", "Total-Tokens"), {"schema"}, set()
+
+
+def _counts() -> Iterator[Row]:
+    mismatch, implausible = {"chip-count-mismatch"}, {"metric-implausible"}
+    yield "no-slice", "v3", put(resources__tpu_type="v5p-33"), mismatch, set()
+    yield "no-slice-zero", "v3", put(resources__tpu_type="v5p-0"), mismatch, set()
+    yield "slices-zero", "v3", put(resources__slice_count=0), implausible, set()
+    yield "slices-half", "v3", put(resources__slice_count=0.5), implausible, set()
+    yield "gpus-negative", "v2_h200", put(resources__gpu_count=-1), implausible | {
+        "metric-missing"}, set()
+    yield "steps-zero", "v4", put(train_config__num_train_steps=0), implausible, set()
+    yield "layers-fraction", "v4", put(model_config__num_layers=6.5), implausible, set()
+    yield "chips-fraction-only", "v4_auto", both(
+        put(num_chips=1.5), drop("resources__device__count")), {"metric-missing"}, set()

@@ -160,3 +160,14 @@ def test_every_rule_has_a_page() -> None:
         page = (check.__doc__ or "").strip()
         assert len(page.split()) >= 15, name
         assert "issue #" not in page
+
+
+def test_a_precision_does_not_make_a_run_cheaper_unseen() -> None:
+    """One that the chip does not have leaves the table's peak in force; a lower peak is shown."""
+    for precision, rule in (("fp3", "device-peak-mismatch"), ("fp32", "device-unknown")):
+        def change(info: dict[str, Any], precision: str = precision) -> None:
+            info["speedrun"] = {"schema_version": 1, "precision": precision}
+            info["device_flops"] = 1e12 if precision == "fp3" else info["device_flops"]
+
+        found = {f.rule for f in findings("v4", change)}
+        assert rule in found
