@@ -132,6 +132,14 @@ def test_hostile_json_is_a_finding(competition: Competition, name: str) -> None:
     assert rules(found) & {"json-invalid", "schema", "unsafe-text"}
 
 
+def test_a_key_that_stands_twice(competition: Competition) -> None:
+    """Readers differ in which of the two they take; everything else in the file is good."""
+    files = submission("fast", seconds=90.0)
+    twice = files[FILE].replace('"title":', '"title": "Another",\n  "title":', 1)
+    pull = competition.open(files | {FILE: twice})
+    assert rules(competition.answer(pull.number)) == {"json-invalid"}
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [("track", "mini\n"), ("schema_version", 1.5), ("schema_version", "\u0661"),
@@ -233,6 +241,7 @@ def test_more_files_than_github_lists(competition: Competition) -> None:
     report = competition.answer(pull.number)
     assert rules(report) == {"out-of-scope-change"}
     assert "3001 files" in competition.sticky(pull.number)
+    assert not any(call.path.endswith("/files") for call in competition.github.calls)
 
 
 def test_truncated_tree(competition: Competition) -> None:
@@ -290,6 +299,7 @@ def test_unsafe_name_reaches_no_address(competition: Competition, name: str) -> 
     assert rules(report) == {"unsafe-name"}
     for call in competition.github.calls:
         assert name not in call.path and ".." not in call.path
+        assert "/git/blobs/" not in call.path, "nothing of it is read"
 
 
 def test_dots_in_a_tree(competition: Competition) -> None:

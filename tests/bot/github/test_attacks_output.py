@@ -104,8 +104,9 @@ def test_nothing_escapes(text: str, kind: Kind) -> None:
     assert not re.search(r"(https?://|www\.)(?!example\.org)", re.sub(r"<a [^>]*>", "", shown))
     rows = [r for r in html.split("<tr>")[1:] if "<td" in r]
     assert {r.count("</td>") for r in rows} <= {2, 3, 4, 5}
-    table = html.count("<tr>")
-    assert table == render_html(clean.split("\n", 2)[2]).count("<tr>"), "a row was split"
+    wanted = render_html(clean.split("\n", 2)[2])
+    for tag in ("<tr>", "<td", "<code>"):
+        assert html.count(tag) == wanted.count(tag), f"{tag}: a row or a code span was split"
     assert "49" not in body.replace("1" * 40, "")
 
 
@@ -165,6 +166,8 @@ def test_many_pushes_make_one_comment(competition: Competition) -> None:
         competition.push({"submissions/mini/fast/note.txt": f"@{AUTHOR} {n}\n"})
         competition.answer(pull.number)
     assert len(competition.comments(pull.number)) == 1
+    posted = [c for c in competition.github.calls if c.method == "POST" and "comments" in c.path]
+    assert len(posted) == 1, "each post notifies everybody who watches"
     assert f"@{AUTHOR}" not in competition.sticky(pull.number)
 
 
