@@ -117,7 +117,11 @@ def _table_peak(run: ResultsRun, accelerator: Accelerator | None) -> tuple[str, 
     if accelerator is None:
         return precision, None
     peak = accelerators.peak_flops(accelerator, precision)
-    if peak is None and precision == "bf16":
+    if peak is None and precision != "bf16":
+        # A precision that the chip does not have must not put a declared peak in the table's place.
+        precision = "bf16"
+        peak = accelerators.peak_flops(accelerator, precision)
+    if peak is None:
         # Chips before Ampere have no bf16; what trains on them trains in fp16, or in fp32.
         precision = "fp16" if "fp16" in accelerator.peaks else "fp32"
         peak = accelerators.peak_flops(accelerator, precision)
