@@ -40,6 +40,7 @@ from bot.submission import MAX_FILES
 from bot.track import Track, TrackError, parse_track
 from bot.verdict import Finding, Level, Verdict, status_of
 
+LISTED = "submission.json"
 EDITS = "speedrun/edit-"
 """Branches on which we propose what somebody with the right to do so asked for."""
 
@@ -178,7 +179,9 @@ def _with_scope(
     present = {f.rule for f in verdict.findings}
     added = [f for f in _scope(reading, plan, path, files) if f.rule not in present]
     findings = (*added, *verdict.findings)
-    if _ours_to_propose(reading):
+    unreadable = any(f.rule == "json-invalid" and f.file == f"{path}/{LISTED}" for f in findings)
+    if unreadable or _ours_to_propose(reading):
+        # whose it is cannot be told from a file that cannot be read; that file is the finding
         findings = tuple(f for f in findings if f.rule != "author-not-contributor")
     order = list(Level)
     findings = tuple(sorted(findings, key=lambda f: order.index(f.level)))

@@ -95,7 +95,8 @@ GUARDS = (
     Guard(19, "bot/github/client.py", '    except requests.exceptions.RequestException as error:\n'
           "        kind", "    except ZeroDivisionError as error:\n        kind",
           OUT + "test_secrets_are_in_no_output"),
-    Guard(20, "bot/github/client.py", 'allowed_methods={"GET"},', 'allowed_methods={"GET", "POST"},',
+    Guard(20, "bot/github/client.py", 'allowed_methods={"GET"},',
+          'allowed_methods={"GET", "POST"},',
           FAULT + "test_fault_at_each_write"),
     Guard(20, "bot/github/client.py", "max_rate_limit_wait=_LONGEST_WAIT_S,", "",
           FAULT + "test_limit_that_lasts_an_hour_is_not_slept_through"),
