@@ -18,6 +18,7 @@ TITLES = {
     "bits-per-byte": "Bits per byte",
     "statistics": "Statistics",
     "host": "Host your own",
+    "bot": "The bot on GitHub",
     "architecture": "Architecture",
     "api": "Data and API",
     "boards": "Next to other boards",
@@ -59,7 +60,7 @@ def navigation(site: Site) -> list[Any]:
             "Project": [
                 {"Experiments": "experiments.md"},
                 {"Models": "models.md"},
-                *({TITLES[n]: f"{n}.md"} for n in ("host", "architecture", "api", "boards")),
+                *({TITLES[n]: f"{n}.md"} for n in ("host", "bot", "architecture", "api", "boards")),
             ]
         },
     ]
