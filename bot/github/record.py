@@ -148,11 +148,13 @@ def tell(door: Door, report: Report, settings: Settings) -> str:
 
 
 def _entry(verdict: Any, report: Report, settings: Settings) -> Mapping[str, Any]:
-    path = verdict.submission.removeprefix("submissions/")
+    _, _, name = verdict.submission.partition(f"submissions/{verdict.track}/")
+    # the site's address of an entry: names hold no dot, so this is one to one
+    slug = (name or verdict.submission).replace("/", ".")
     return {
         "submission": verdict.submission,
         "track": verdict.track,
         "place": report.places.get(verdict.submission),
         "ranks": verdict.status in PASSING,
-        "link": Safe(f"{settings.site}/entries/{path}/") if settings.site else "",
+        "link": Safe(f"{settings.site}/entries/{verdict.track}/{slug}/") if settings.site else "",
     }

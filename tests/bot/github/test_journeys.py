@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pytest
+from click.testing import CliRunner
+
+from bot.cli import main
 from bot.github.comment import WORDS
 from bot.verdict import Status
 from tests.bot.github.competition import (
@@ -220,6 +224,29 @@ def test_merge_is_recorded_once_and_told(competition: Competition, wandb: WandbD
     assert competition.record(pull.number)[0] == "recorded before"
     assert competition.branches() == branches
     assert len([b for b in competition.comments(pull.number) if "On the board" in b]) == 1
+
+
+def test_merged_entry_is_on_the_site(competition: Competition, wandb: WandbDouble) -> None:
+    """From the merge over the evidence branch to the page that the closing comment links."""
+    pytest.importorskip("mkdocs", reason="needs mkdocs (extra `site`)")
+    pull = competition.open(wandb_submission(wandb, "linked"))
+    competition.answer(pull.number)
+    competition.github.merge(REPO, pull.number)
+    competition.record(pull.number)
+    root = competition.checkout()
+    out = competition.folder / "site"
+    asked = len(wandb.requests)
+    result = CliRunner().invoke(
+        main,
+        ["site", "build", "--root", str(root), "--out", str(out), "--evidence",
+         str(root / "evidence")],
+    )
+    assert result.exit_code == 0, result.output
+    assert len(wandb.requests) == asked, "the site is built from the evidence alone"
+    closing = next(b for b in competition.comments(pull.number) if "On the board" in b)
+    address = closing.split("(https://example.org/board/")[1].split(")")[0]
+    page = (out / address / "index.html").read_text()
+    assert "Entry linked" in page and "3.277" in page
 
 
 def test_several_submissions_in_one_pull_request(competition: Competition) -> None:
