@@ -24,7 +24,8 @@
   });
   const needsExtra = (key) => !["place", "name", "who", "date", "evidence", "status", "p", "ratio", "n",
     root.dataset.cost, root.dataset.quality].includes(key);
-  async function withExtra() { if (!extra) extra = await file("more.json"); }
+  let asked = null;
+  async function withExtra() { extra = await (asked || (asked = file("more.json"))); }
   function value(key, i) {
     switch (key) {
       case "place": return i;
@@ -335,6 +336,9 @@
     link.click();
     URL.revokeObjectURL(link.href);
   });
+  // Whoever comes near the table will filter or sort: have its hidden columns by then.
+  for (const kind of ["pointerenter", "focusin"])
+    root.querySelector("#board").addEventListener(kind, () => data && withExtra(), {once: true});
   window.addEventListener("popstate", () => { state = read(); fill(); change(false); draw(); });
 
   for (const head of heads) {
