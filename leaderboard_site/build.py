@@ -19,12 +19,12 @@ import logging
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from leaderboard_site.feeds import sitemap
-from leaderboard_site.generate import Writer
+from leaderboard_site.generate import KEYS, Writer, read_keys
 from leaderboard_site.text import esc
 
 HERE = Path(__file__).parent
@@ -47,6 +47,10 @@ def build(generated: Path, out: Path, url: str, nav: Sequence[Any]) -> int:
         pages = Path(folder) / "site"
         _mkdocs(generated / "docs", pages, url, nav)
         return _assemble(pages, generated, out, url)
+
+
+BUILT = "built.json"
+"""In the generated folder: the frame and the entries that the last build put into `out`."""
 
 
 def _mkdocs(docs: Path, pages: Path, url: str, nav: Sequence[Any]) -> None:
@@ -83,17 +87,28 @@ def _assemble(pages: Path, generated: Path, out: Path, url: str) -> int:
                 paths.append(name.removesuffix("index.html"))
         else:
             writer.put(name, path.read_bytes())
-    for name, text in _entries(generated / "bodies", frame, url):
-        writer.put(name, text)
-        paths.append(name.removesuffix("index.html"))
+    keys = read_keys(generated / KEYS)
+    stamp = hashlib.sha256(f"{out} {frame}".encode()).hexdigest()
+    before = read_keys(generated / BUILT)
+    same = before.pop("", None) == stamp
+    for entry in sorted(keys):
+        page, file = f"entries/{entry}/index.html", f"api/v1/entries/{entry}.json"
+        paths.append(page.removesuffix("index.html"))
+        unchanged = same and before.get(entry) == keys[entry]
+        if unchanged and writer.keep(page) and writer.keep(file):
+            continue
+        writer.put(page, _entry(generated / "bodies" / f"{entry}.html", entry, frame, url))
+        writer.put(file, (generated / "static" / file).read_bytes())
     static = generated / "static"
     for path in static.rglob("*"):
-        if path.is_file():
-            writer.put(path.relative_to(static).as_posix(), path.read_bytes())
+        name = path.relative_to(static).as_posix()
+        if path.is_file() and not name.startswith("api/v1/entries/"):
+            writer.put(name, path.read_bytes())
     writer.put("sitemap.xml", sitemap(url, sorted(paths)))
     writer.put("robots.txt", f"User-agent: *\nAllow: /\nSitemap: {url}sitemap.xml\n")
     writer.put(".nojekyll", "")
     writer.close()
+    (generated / BUILT).write_text(json.dumps(keys | {"": stamp}), encoding="utf-8")
     return len(paths)
 
 
@@ -128,24 +143,20 @@ def frame_of(shell: str) -> Frame:
     return Frame(tuple(zip(pieces[::2], pieces[1::2], strict=True)))
 
 
-def _entries(bodies: Path, frame: Frame, url: str) -> Iterator[tuple[str, str]]:
-    for path in sorted(bodies.rglob("*.html")):
-        head, _, body = path.read_text(encoding="utf-8").partition("\n")
-        meta = json.loads(head)
-        place = f"entries/{path.parent.name}/{path.stem}/"
-        image = url + (meta.get("image") or "assets/site/card.png")
-        yield (
-            place + "index.html",
-            frame.fill(
-                {
-                    "title": esc(meta["title"]),
-                    "description": esc(meta["description"]),
-                    "body": body,
-                    "path": esc(place),
-                    "image": esc(image),
-                }
-            ),
-        )
+def _entry(path: Path, entry: str, frame: Frame, url: str) -> str:
+    """One entry's page: its body in the frame."""
+    head, _, body = path.read_text(encoding="utf-8").partition("\n")
+    meta = json.loads(head)
+    image = url + (meta.get("image") or "assets/site/card.png")
+    return frame.fill(
+        {
+            "title": esc(meta["title"]),
+            "description": esc(meta["description"]),
+            "body": body,
+            "path": esc(f"entries/{entry}/"),
+            "image": esc(image),
+        }
+    )
 
 
 # ---- Content security policy ---------------------------------------------------------------------

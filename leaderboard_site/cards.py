@@ -38,11 +38,7 @@ def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 
 def draw_card(board: TrackBoard, item: Item) -> bytes:
     """The card as PNG."""
-    image = Image.new("P", SIZE, PAPER)
-    image.putpalette(PALETTE + (0,) * (768 - len(PALETTE)))
-    pen = ImageDraw.Draw(image)
-    pen.fontmode = "1"
-    pen.rectangle((0, 0, 1200, 14), fill=BLUE)
+    image, pen = _blank()
     pen.text((70, 66), f"{SITE_NAME} · {text.clean(board.track.title, 60)}", GREY, _font(34))
     y = 140
     for line in wrap(text.clean(item.label, 90), 30)[:2]:
@@ -55,6 +51,28 @@ def draw_card(board: TrackBoard, item: Item) -> bytes:
     who = text.clean(item.people, 60)
     date = text.day(item.verdict.date)
     pen.text((70, 530), f"{who} · {date}", GREY, _font(34))
+    return _packed(image)
+
+
+def site_card() -> bytes:
+    """The card of every page that has none of its own, as PNG."""
+    image, pen = _blank()
+    pen.text((70, 180), SITE_NAME, INK, _font(110))
+    pen.text((70, 340), "Training language models with less:", GREY, _font(44))
+    pen.text((70, 400), "every number recomputed from evidence", GREY, _font(44))
+    return _packed(image)
+
+
+def _blank() -> tuple[Image.Image, ImageDraw.ImageDraw]:
+    image = Image.new("P", SIZE, PAPER)
+    image.putpalette(PALETTE + (0,) * (768 - len(PALETTE)))
+    pen = ImageDraw.Draw(image)
+    pen.fontmode = "1"
+    pen.rectangle((0, 0, 1200, 14), fill=BLUE)
+    return image, pen
+
+
+def _packed(image: Image.Image) -> bytes:
     out = io.BytesIO()
     image.save(out, "PNG", bits=2, compress_level=6)
     return out.getvalue()

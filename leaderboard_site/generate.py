@@ -9,16 +9,25 @@ writes `out/docs` (for mkdocs), `out/bodies` (contents of the entry pages, put i
 
 from __future__ import annotations
 
+import functools as ft
+import hashlib
 import json
 import os
-from collections.abc import Iterator
+import pickle
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from leaderboard_site import cards, feeds, tables
-from leaderboard_site.model import Site
+from leaderboard_site.model import Item, Site, TrackBoard
 from leaderboard_site.pages.docs import doc_files
-from leaderboard_site.pages.entry import Lineage, entry_page, heading
+from leaderboard_site.pages.entry import (
+    Lineage,
+    entry_context,
+    entry_page,
+    heading,
+    surroundings,
+)
 from leaderboard_site.pages.home import home_page
 from leaderboard_site.pages.others import other_files
 from leaderboard_site.pages.rules import rule_files
@@ -26,6 +35,7 @@ from leaderboard_site.pages.track import track_files
 from leaderboard_site.text import clean
 
 HERE = Path(__file__).parent
+KEYS = "keys.json"
 SHELL = "entries/entry/shell.md"
 """A page as deep as an entry's, whose built form is the frame of all of them."""
 
@@ -58,6 +68,14 @@ class Writer:
             file.write(blob)
         self.written += 1
 
+    def keep(self, name: str) -> bool:
+        """Leave a file of an earlier time as it is; whether it is there."""
+        path = os.path.join(self.root, name)
+        if path not in self._old:
+            return False
+        self._old.discard(path)
+        return True
+
     def close(self) -> None:
         """Remove the files of an earlier time that were not written again, and empty folders."""
         for path in self._old:
@@ -75,12 +93,38 @@ def generate(site: Site, out: Path) -> int:
         docs.put(name, data)
     for name, data in _static(site):
         static.put(name, data)
-    for name, body, data in _entries(site):
-        bodies.put(f"{name}.html", body)
-        static.put(f"api/v1/entries/{name}.json", data)
+    known = read_keys(out / KEYS)
+    keys: dict[str, str] = {}
+    for name, key, make in _entries(site):
+        keys[name] = key
+        page, file = f"{name}.html", f"api/v1/entries/{name}.json"
+        if known.get(name) == key and bodies.keep(page) and static.keep(file):
+            continue
+        body, data = make()
+        bodies.put(page, body)
+        static.put(file, data)
     for writer in (docs, bodies, static):
         writer.close()
+    (out / KEYS).write_text(tables.dumps(keys), encoding="utf-8")
     return docs.written + bodies.written + static.written
+
+
+def read_keys(path: Path) -> dict[str, str]:
+    """Entry -> digest of all that its files were made of; empty where there is no such file."""
+    if not path.is_file():
+        return {}
+    found: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+@ft.cache
+def _code_digest() -> bytes:
+    """A digest of this package: other code makes other pages."""
+    total = hashlib.sha256()
+    for path in sorted(HERE.rglob("*")):
+        if path.suffix in (".py", ".html", ".toml"):
+            total.update(path.read_bytes())
+    return total.digest()
 
 
 def _docs(site: Site) -> Iterator[tuple[str, str | bytes]]:
@@ -92,6 +136,7 @@ def _docs(site: Site) -> Iterator[tuple[str, str | bytes]]:
     yield from doc_files(site)
     yield from other_files(site)
     yield SHELL, _shell()
+    yield "assets/site/card.png", cards.site_card()
     for path in sorted((HERE / "theme" / "assets").rglob("*")):
         if path.is_file():
             yield f"assets/site/{path.relative_to(HERE / 'theme' / 'assets')}", path.read_bytes()
@@ -112,23 +157,41 @@ def _shell() -> str:
     return "\n".join(head) + "\n<div>SPEEDRUN-BODY<h1>SPEEDRUN</h1></div>\n"
 
 
-def _entries(site: Site) -> Iterator[tuple[str, str, str]]:
-    """Each entry as (name, body, JSON). The first line of a body is JSON {title, description,
-    image}; the rest is HTML."""
+def _entries(site: Site) -> Iterator[tuple[str, str, Callable[[], tuple[str, str]]]]:
+    """Each entry as (name, key, what makes its body and its JSON).
+
+    The key is a digest of all that the two depend on, so that an entry that is as it was costs
+    nothing: pickling gives the same bytes for data made the same way, and where it does not the
+    entry is made again, no harm done.
+    """
     lineage = Lineage(site)
+    common = pickle.dumps((_code_digest(), site.url, site.repository))
     for board in site.tracks.values():
         pictured = {i.path for i in cards.card_holders(board)}
+        shared = hashlib.sha256(common + pickle.dumps((board.track, entry_context(board))))
         for item in board.items.values():
-            head: dict[str, Any] = {
-                "title": clean(item.label, 100),
-                "description": clean(f"{heading(item)} {board.track.title}", 200),
-            }
-            if item.path in pictured:
-                head["image"] = f"cards/{board.track.id}/{item.slug}.png"
-            packed, digest = tables.entry_data(item)
-            body = entry_page(site, board, item, lineage, digest, head.get("image"))
-            data = tables.entry_json(site, board, item, packed, digest)
-            yield f"{board.track.id}/{item.slug}", f"{json.dumps(head)}\n{body}", data
+            card = f"cards/{board.track.id}/{item.slug}.png" if item.path in pictured else None
+            near = surroundings(site, board, item, lineage)
+            total = shared.copy()
+            total.update(pickle.dumps((item, card, near)))
+            make = ft.partial(_make_entry, site, board, item, lineage, card)
+            yield f"{board.track.id}/{item.slug}", total.hexdigest(), make
+
+
+def _make_entry(
+    site: Site, board: TrackBoard, item: Item, lineage: Lineage, card: str | None
+) -> tuple[str, str]:
+    """Body and JSON. The first line of a body is JSON {title, description, image}, the rest is
+    HTML."""
+    head: dict[str, Any] = {
+        "title": clean(item.label, 100),
+        "description": clean(f"{heading(item)} {board.track.title}", 200),
+    }
+    if card:
+        head["image"] = card
+    packed, digest = tables.entry_data(item)
+    body = entry_page(site, board, item, lineage, digest, card)
+    return f"{json.dumps(head)}\n{body}", tables.entry_json(site, board, item, packed, digest)
 
 
 def _static(site: Site) -> Iterator[tuple[str, str | bytes]]:

@@ -68,6 +68,26 @@ def entry_page(
     )
 
 
+def entry_context(board: TrackBoard) -> tuple[Any, ...]:
+    """What every entry's page of a track shows of the board beside the entry itself."""
+    if board.track.objective == "pareto":
+        return ()
+    return len(board.board.entries), board.record[0].path if board.record else None
+
+
+def surroundings(site: Site, board: TrackBoard, item: Item, lineage: Lineage) -> tuple[Any, ...]:
+    """What an entry's page shows of other entries: any change of these makes it again."""
+    parent = site.item(item.about.based_on) if item.about else None
+    rival = rival_of(board, item)
+    children = [(c.path, c.label, lineage.words_key(c)) for c in lineage.children(item)]
+    return (
+        board.steps.get(item.path),
+        parent,
+        children,
+        (rival.path, rival.label, rival.verdict.runs[:1]) if rival else None,
+    )
+
+
 class Lineage:
     """Who builds on whom, over all tracks, and who ran an entry again as a baseline."""
 
@@ -81,6 +101,10 @@ class Lineage:
     def children(self, item: Item) -> list[Item]:
         """The entries that name this one as what they build on."""
         return self._children.get(item.path, [])
+
+    def words_key(self, child: Item) -> tuple[Any, ...]:
+        """What `words` says of a child."""
+        return _baseline_runs(child), [p.values.get("parameters") for p in child.places]
 
     def words(self, board: TrackBoard, item: Item) -> list[str]:
         """Whether it was run again by others, and at which sizes it was measured."""
@@ -144,7 +168,7 @@ def standing(board: TrackBoard, item: Item) -> str:
             "On the frontier"
             if entry.on_frontier
             else (
-                f"Place {entry.place} of {total}: {entry.place - 1} "
+                f"Place {entry.place}: {entry.place - 1} "
                 f"{'entry is' if entry.place == 2 else 'entries are'} at least as good on both axes"
             )
         )

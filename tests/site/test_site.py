@@ -70,6 +70,17 @@ def test_what_no_longer_belongs_is_removed(tmp_path: Path) -> None:
     assert digest(tmp_path).keys() == {"two.txt"} and not (tmp_path / "a").exists()
 
 
+def test_one_more_entry_gives_what_a_fresh_build_gives(tmp_path: Path) -> None:
+    grown, fresh = tmp_path / "grown" / "site", tmp_path / "fresh" / "site"
+    build_site(synthetic.site(60), grown)
+    build_site(synthetic.site(70), grown)
+    build_site(synthetic.site(70), fresh)
+    assert digest(grown) == digest(fresh)
+    build_site(synthetic.site(60), grown)
+    build_site(synthetic.site(60), tmp_path / "again" / "site")
+    assert digest(grown) == digest(tmp_path / "again" / "site")
+
+
 # ---- Links ---------------------------------------------------------------------------------------
 
 
