@@ -103,7 +103,13 @@ def evaluate(
         fix = f"a submission has at most {MAX_FILES} files; open a pull request with those alone"
         verdict = refused(f"pull request {number}", "", "out-of-scope-change", str(error), fix)
         return dc.replace(blank, kind=Kind.SUBMISSION, verdicts=(verdict,)), ()
-    blank = dc.replace(blank, kind=plan.kind, outside=plan.outside[:100])
+    return _by_kind(reading, dc.replace(blank, kind=plan.kind), plan, files)
+
+
+def _by_kind(
+    reading: _Reading, blank: Report, plan: Plan, files: tuple[ChangedFile, ...]
+) -> tuple[Report, tuple[Run, ...]]:
+    blank = dc.replace(blank, outside=plan.outside[:100])
     if plan.kind is Kind.SUBMISSION:
         return _submissions(reading, blank, plan, files)
     if plan.kind is Kind.RULES:

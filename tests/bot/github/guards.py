@@ -19,6 +19,7 @@ class Guard(NamedTuple):
 
 
 IN = "tests/bot/github/test_attacks_input.py::"
+TRUST = "tests/bot/github/test_attacks_trust.py::"
 OUT = "tests/bot/github/test_attacks_output.py::"
 HOOK = "tests/bot/github/test_webhook.py::"
 SAID = "tests/bot/github/test_commands.py::"
@@ -63,9 +64,9 @@ GUARDS = (
     Guard(11, "bot/github/publish.py", "if _sticky(known) is None:", "if True:",
           OUT + "test_many_pushes_make_one_comment"),
     Guard(12, "bot/evidence/links.py", "if host not in HOSTS", "if False",
-          IN + "test_hostile_links_cause_no_connection"),
+          TRUST + "test_hostile_links_cause_no_connection"),
     Guard(13, "bot/github/publish.py", "if seen.head_sha != report.head_sha:", "if False:",
-          IN + "test_nothing_is_said_about_a_commit_that_is_not_the_head"),
+          TRUST + "test_nothing_is_said_about_a_commit_that_is_not_the_head"),
     Guard(14, "bot/github/webhook.py",
           'if not hmac.compare_digest(given.encode("utf-8", "replace"), wanted.encode()):',
           "if False:", HOOK + "test_headers_that_are_refused"),
@@ -89,9 +90,9 @@ GUARDS = (
     Guard(16, "bot/github/publish.py", "if run.app.slug == app and", "if",
           OUT + "test_a_check_of_another_app_is_not_ours"),
     Guard(17, "bot/github/classify.py", "(Kind.RULES, _RULES),", "",
-          IN + "test_deciding_files_are_never_green"),
+          TRUST + "test_deciding_files_are_never_green"),
     Guard(18, "bot/github/engine.py", "neighbours=self.neighbours,", "",
-          IN + "test_log_of_another_entry"),
+          TRUST + "test_log_of_another_entry"),
     Guard(19, "bot/github/client.py", '    except requests.exceptions.RequestException as error:\n'
           "        kind", "    except ZeroDivisionError as error:\n        kind",
           OUT + "test_secrets_are_in_no_output"),

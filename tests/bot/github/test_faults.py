@@ -6,6 +6,7 @@ one notice of the change, one append, and no lost verdict.
 
 from __future__ import annotations
 
+import dataclasses as dc
 import os
 import signal
 import subprocess
@@ -19,8 +20,10 @@ import pytest
 
 from bot.github.client import GitHubTrouble
 from bot.github.comment import WORDS
+from bot.github.publish import publish
 from bot.github.record import append, read_snapshots
-from bot.verdict import Status
+from bot.github.settings import Settings
+from bot.verdict import Finding, Level, Status
 from tests.bot.github.competition import (
     AUTHOR,
     MAINTAINER,
@@ -146,19 +149,19 @@ def test_limit_that_lasts_an_hour_is_not_slept_through(competition: Competition)
 
 
 def test_many_annotations_survive_a_cut_in_the_middle(competition: Competition) -> None:
-    files = submission("fast", seconds=90.0)
-    folder = "submissions/mini/fast"
-    files |= {f"{folder}/{n:03d}/UPPER.txt": "x\n" for n in range(85)}
-    data = files[FILE].replace('"runs": [', '"runs": [' + '{"source": "wandb", "link": "x"},' * 70)
-    pull = competition.open(files | {FILE: data})
+    pull = competition.open(submission("fast", seconds=90.0))
     report = competition.verify(pull.number)
-    findings = [f for f in report.verdicts[0].findings if f.file]
-    assert len(findings) > 50
-    competition.github.faults = [Fault("PATCH", "/check-runs/", 502, stored=True)]
-    competition.publish(pull.number)
+    findings = tuple(
+        Finding("schema", Level.ERROR, f"finding {n}", file=FILE, line=n + 1) for n in range(120)
+    )
+    verdict = dc.replace(report.verdicts[0], findings=findings, status=Status.REJECTED)
+    report = dc.replace(report, verdicts=(verdict,))
+    for skip in range(2):
+        competition.github.faults = [Fault("PATCH", "/check-runs/", 502, stored=True, skip=skip)]
+        publish(competition.door("publish"), report, Settings())
     (check,) = competition.repo.checks.values()
     assert check["conclusion"] == "failure"
-    assert len(check["annotations"]) == len(findings)
+    assert [a["start_line"] for a in check["annotations"]] == list(range(1, 121))
 
 
 # ---- several at once ----------------------------------------------------------------------------
