@@ -72,6 +72,7 @@ def track_page(site: Site, board: TrackBoard, present: list[str], chart: str) ->
         count_words=f"The best {min(ROWS, total)} of {text.plural(total, 'entry', 'entries')}."
         if total > ROWS
         else text.plural(total, "entry", "entries") + ".",
+        cost_hint=cost_hint(board),
         cost_label=cost,
         quality_label=quality,
         progress=progress(board),
@@ -83,6 +84,13 @@ def track_page(site: Site, board: TrackBoard, present: list[str], chart: str) ->
     )
     description = f"{track.title}: {text.plural(total, 'verified entry', 'verified entries')}, "
     return page(text.clean(track.title, 80), description + f"{SITE_NAME} leaderboard", body)
+
+
+def cost_hint(board: TrackBoard) -> str:
+    """A number that the field for the greatest cost takes, near the best there is."""
+    if not board.board.entries:
+        return ""
+    return f"{board.board.entries[0].shown_cost:.2g}".replace("e+", "e")
 
 
 def lead(board: TrackBoard) -> str:
@@ -120,7 +128,7 @@ def result_of(board: TrackBoard, place: Place) -> str:
     """What a track counts, as text: a cost, a ratio, or quality at a cost."""
     track, entry = board.track, place.entry
     if track.objective == "baseline" and entry.progress:
-        return f"{entry.progress.ratio:.4f} of the baseline’s {track.cost.unit or 'cost'}"
+        return f"{entry.progress.ratio:.4f} of the baseline’s {text.in_sentence(track.cost.metric)}"
     cost = text.quantity(track.cost.metric, entry.shown_cost)
     if track.objective == "target":
         return cost if cost[-1:].isalpha() else f"{cost} {track.cost.unit}".rstrip()
