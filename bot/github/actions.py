@@ -202,9 +202,7 @@ def _withdraw(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
     return "withdrawn"
 
 
-def _edit(
-    talk: Talk, pull: Pull, may: bool, change: edits.Change, message: str
-) -> str:
+def _edit(talk: Talk, pull: Pull, may: bool, change: edits.Change, message: str) -> str:
     outcome = edits.apply(talk.door, pull, talk.tracks, change, message, may)
     talk.reply("edited.md.j2", outcome=outcome, link=Safe(outcome.link), message=message)
     if outcome.verify:

@@ -257,7 +257,8 @@ def init(
 @click.option("--repo", metavar="OWNER/REPO", help="Also look at the repository on GitHub.")
 @click.option("--watch", is_flag=True, help="Look for unanswered pull requests and failing keys.")
 @click.option(
-    "--report", type=click.Path(exists=True, file_okay=False),
+    "--report",
+    type=click.Path(exists=True, file_okay=False),
     help="Keep the one audit issue up to date with the files in this folder.",
 )
 @_root

@@ -43,7 +43,8 @@ COMMANDS: Mapping[str, Usage] = {
         "/correct-author LOGIN", "name the right contributor", "the author and maintainers"
     ),
     "submit": Usage(
-        "/submit [TRACK] LINK...", "make a submission from W&B runs, in an issue or discussion",
+        "/submit [TRACK] LINK...",
+        "make a submission from W&B runs, in an issue or discussion",
         "everybody",
     ),
     "help": Usage("/help", "this list", "everybody"),

@@ -89,7 +89,8 @@ def _workflows(root: Path) -> Iterator[Line]:
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
         loose = [
-            use for use in _USES.findall(text)
+            use
+            for use in _USES.findall(text)
             if not use.startswith(("./", "$/")) and not _PINNED.fullmatch(use)
         ]
         if loose:
@@ -101,9 +102,7 @@ def _workflows(root: Path) -> Iterator[Line]:
 def _owners(root: Path) -> Line:
     if _has_owners(root):
         return good("CODEOWNERS covers .github")
-    return bad(
-        "nobody owns .github", "add a line `/.github/ @maintainers` to .github/CODEOWNERS"
-    )
+    return bad("nobody owns .github", "add a line `/.github/ @maintainers` to .github/CODEOWNERS")
 
 
 def _has_owners(root: Path) -> bool:
@@ -139,9 +138,7 @@ def _key() -> Line:
 # ---- the repository on GitHub -------------------------------------------------------------------
 
 
-def _ask(
-    name: str, look: Callable[[Door, Settings], Line], door: Door, settings: Settings
-) -> Line:
+def _ask(name: str, look: Callable[[Door, Settings], Line], door: Door, settings: Settings) -> Line:
     try:
         with told(name):
             return look(door, settings)
@@ -235,8 +232,7 @@ def _forgery(root: Path, door: Door, settings: Settings) -> Line:
 
     def look(door: Door, settings: Settings) -> Line:
         pinned = any(
-            r["context"] == settings.check
-            and r.get("integration_id") not in (None, ACTIONS_APP)
+            r["context"] == settings.check and r.get("integration_id") not in (None, ACTIONS_APP)
             for r in _required_checks(door)
         )
         if pinned:

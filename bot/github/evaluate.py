@@ -207,7 +207,9 @@ def _scope(
     outside = list(plan.outside) + [
         f.previous
         for f in files
-        if f.previous and f.path.startswith(f"{path}/") and not f.previous.startswith(f"{path}/")
+        if f.previous
+        and f.path.startswith(f"{path}/")
+        and not f.previous.startswith(f"{path}/")
         and f.previous not in plan.outside
     ]
     for other in outside[:20]:

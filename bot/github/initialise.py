@@ -75,12 +75,20 @@ def _check(repo: str, adopt: tuple[str, ...], track: str) -> None:
 
 
 def _origin(target: Path) -> str:
-    done = subprocess.run(
-        ["git", "-C", str(target), "remote", "get-url", "origin"], capture_output=True, text=True
-    ) if target.is_dir() else None
-    match = re.search(r"github\.com[:/]([^/]+/[^/]+?)(?:\.git)?/?$", done.stdout.strip()) if (
-        done and not done.returncode
-    ) else None
+    done = (
+        subprocess.run(
+            ["git", "-C", str(target), "remote", "get-url", "origin"],
+            capture_output=True,
+            text=True,
+        )
+        if target.is_dir()
+        else None
+    )
+    match = (
+        re.search(r"github\.com[:/]([^/]+/[^/]+?)(?:\.git)?/?$", done.stdout.strip())
+        if (done and not done.returncode)
+        else None
+    )
     if match is None:
         raise InitError("which repository will it be? Give --repo OWNER/REPO")
     return match[1]
@@ -111,12 +119,18 @@ def _files(
     for name in COPIED:
         yield f".github/{name}", (source / name).read_text(encoding="utf-8")
     owner = repo.split("/")[0]
-    yield ".github/CODEOWNERS", (
-        "# Workflows and rules decide what counts: name who reviews changes to them.\n"
-        f"/.github/ @{owner}\n/tracks/ @{owner}\n"
+    yield (
+        ".github/CODEOWNERS",
+        (
+            "# Workflows and rules decide what counts: name who reviews changes to them.\n"
+            f"/.github/ @{owner}\n/tracks/ @{owner}\n"
+        ),
     )
-    yield ".github/speedrun.toml", _SETTINGS.format(
-        owner=owner, page=f"https://{owner.lower()}.github.io/{repo.split('/')[1]}"
+    yield (
+        ".github/speedrun.toml",
+        _SETTINGS.format(
+            owner=owner, page=f"https://{owner.lower()}.github.io/{repo.split('/')[1]}"
+        ),
     )
     if not has_tracks:
         globs = ""
@@ -125,9 +139,12 @@ def _files(
             globs = f"\n# Results stay where they are.\n[submissions]\nglobs = [{listed}]\n"
         yield f"tracks/{track}.toml", _TRACK_FILE.format(track=track) + globs
     if not adopt:
-        yield f"submissions/{track}/README.md", (
-            "One folder an entry. `speedrun new` writes one, `speedrun check` checks it as the bot "
-            "does, `speedrun submit` opens the pull request.\n"
+        yield (
+            f"submissions/{track}/README.md",
+            (
+                "One folder an entry. `speedrun new` writes one, `speedrun check` checks it as the bot "
+                "does, `speedrun submit` opens the pull request.\n"
+            ),
         )
 
 

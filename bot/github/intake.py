@@ -149,9 +149,7 @@ def _links(text: str, missing: list[str]) -> tuple[RunRef, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _contributors(
-    text: str, author: str, missing: list[str]
-) -> tuple[Mapping[str, Any], ...]:
+def _contributors(text: str, author: str, missing: list[str]) -> tuple[Mapping[str, Any], ...]:
     """`login: role, role` a line. The author always comes first and cannot be left out."""
     people: dict[str, dict[str, Any]] = {author.lower(): {"github": author, "roles": ["runs"]}}
     for line in filter(None, (line.strip(" -*") for line in text.split("\n"))):

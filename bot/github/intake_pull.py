@@ -39,8 +39,11 @@ def open_submission(door: Door, form: Intake, thread: Thread, said: Said) -> Ope
         base = door.repo.default_branch
         start = branches.tip(door.repo, base)
         branches.commit(
-            door.repo, branch, lambda tip: _unless_same(door, tip, path, content),
-            f"Submission by {form.author}", start,
+            door.repo,
+            branch,
+            lambda tip: _unless_same(door, tip, path, content),
+            f"Submission by {form.author}",
+            start,
         )
         try:
             pull = branches.open_pull(door, branch, base, form.title, _body(form, thread))

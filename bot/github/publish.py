@@ -75,9 +75,7 @@ def _sticky(comments: list[IssueComment]) -> IssueComment | None:
     return next((c for c in comments if (c.body or "").startswith(STICKY)), None)
 
 
-def _upsert_sticky(
-    door: Door, issue: Any, first: list[list[IssueComment]], body: str
-) -> str:
+def _upsert_sticky(door: Door, issue: Any, first: list[list[IssueComment]], body: str) -> str:
     """Edit our comment, or write it. `first` holds what was listed; a second attempt looks again.
 
     Two workers may both find none and both write: whoever looks afterwards removes all but the

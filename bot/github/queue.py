@@ -159,11 +159,15 @@ class Queue:
 
     def newer(self, job: Job) -> bool:
         """Whether a later delivery of the same event and subject waits: this one is outdated."""
-        row = self._connection().execute(
-            "select 1 from job where subject = ? and event = ? and id > ? and state = 'waiting'"
-            " limit 1",
-            (job.subject, job.event, job.id),
-        ).fetchone()
+        row = (
+            self._connection()
+            .execute(
+                "select 1 from job where subject = ? and event = ? and id > ? and state = 'waiting'"
+                " limit 1",
+                (job.subject, job.event, job.id),
+            )
+            .fetchone()
+        )
         return row is not None
 
     def forget_old(self) -> None:
@@ -181,7 +185,9 @@ class Queue:
 
     def oldest_wait_s(self) -> float:
         """How long the oldest waiting job waits, 0 when none does."""
-        row = self._connection().execute(
-            "select min(received) from job where state = 'waiting'"
-        ).fetchone()
+        row = (
+            self._connection()
+            .execute("select min(received) from job where state = 'waiting'")
+            .fetchone()
+        )
         return max(self.clock() - row[0], 0.0) if row[0] is not None else 0.0

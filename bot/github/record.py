@@ -127,11 +127,15 @@ def _new_snapshots(trees: Trees | None, runs: list[Run]) -> dict[str, bytes]:
 
 def tell(door: Door, report: Report, settings: Settings) -> str:
     """The closing comment: place and permanent link, once. Its address."""
-    body = CLOSING + "\n" + render(
-        "closing.md.j2",
-        settings,
-        report=report,
-        entries=[_entry(verdict, report, settings) for verdict in report.verdicts],
+    body = (
+        CLOSING
+        + "\n"
+        + render(
+            "closing.md.j2",
+            settings,
+            report=report,
+            entries=[_entry(verdict, report, settings) for verdict in report.verdicts],
+        )
     )
 
     def upsert() -> str:

@@ -172,9 +172,7 @@ def answer_event(
     said = thread.read(comment) if comment else thread.post()
     today = dt.datetime.now(dt.UTC).date()
     tracks = load_tracks(root)
-    talk = Talk(
-        door, settings, tracks, thread, said, dispatch or dispatch_workflow(door), today
-    )
+    talk = Talk(door, settings, tracks, thread, said, dispatch or dispatch_workflow(door), today)
     if event != "issues":
         return answer(talk)
     assert isinstance(thread, IssueThread)

@@ -81,9 +81,7 @@ def door_of(repo: str, settings: Settings) -> Door:
     app_id, key = os.environ.get("SPEEDRUN_APP_ID"), os.environ.get("SPEEDRUN_APP_KEY")
     with told("signing in as the App"):
         if app_id and key:
-            return open_door(
-                connect_app(app_id, Path(key).read_text(), repo), repo, settings.login
-            )
+            return open_door(connect_app(app_id, Path(key).read_text(), repo), repo, settings.login)
     token = os.environ.get("GITHUB_TOKEN", "")
     if not token:
         raise GitHubTrouble("neither SPEEDRUN_APP_ID with SPEEDRUN_APP_KEY nor GITHUB_TOKEN is set")

@@ -56,9 +56,7 @@ def apply_waivers(verdict: Verdict, waivers: Mapping[str, Waiver]) -> Verdict:
     findings = tuple(
         dc.replace(f, level=Level.NOTE) if f.rule in rules else f for f in verdict.findings
     )
-    accepted = {
-        rule: f"{waivers[rule].reason} ({waivers[rule].by})" for rule in sorted(rules)
-    }
+    accepted = {rule: f"{waivers[rule].reason} ({waivers[rule].by})" for rule in sorted(rules)}
     return dc.replace(
         verdict,
         findings=findings,

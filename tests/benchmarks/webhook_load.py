@@ -36,8 +36,19 @@ SIZE = 20_000
 
 
 def start(folder: Path) -> tuple[subprocess.Popen[str], int]:
-    command = [sys.executable, "-c", "from bot.cli import main; main()", "webhook", "--port", "0",
-               "--queue", str(folder / "queue.sqlite"), "--threads", "8", "--no-worker"]
+    command = [
+        sys.executable,
+        "-c",
+        "from bot.cli import main; main()",
+        "webhook",
+        "--port",
+        "0",
+        "--queue",
+        str(folder / "queue.sqlite"),
+        "--threads",
+        "8",
+        "--no-worker",
+    ]
     log = (folder / "server.log").open("a")
     environment = {**os.environ, "SPEEDRUN_WEBHOOK_SECRET": SECRET}
     before = (folder / "server.log").stat().st_size
@@ -106,10 +117,17 @@ class Load:
     def send(self, connection: http.client.HTTPConnection, number: int) -> int:
         body = delivery_of(self, number)
         signature = "sha256=" + hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
-        connection.request("POST", "/webhook", body, {
-            "Content-Type": "application/json", "X-GitHub-Event": "pull_request",
-            "X-GitHub-Delivery": str(uuid.uuid4()), "X-Hub-Signature-256": signature,
-        })
+        connection.request(
+            "POST",
+            "/webhook",
+            body,
+            {
+                "Content-Type": "application/json",
+                "X-GitHub-Event": "pull_request",
+                "X-GitHub-Delivery": str(uuid.uuid4()),
+                "X-Hub-Signature-256": signature,
+            },
+        )
         answer = connection.getresponse()
         answer.read()
         return answer.status
@@ -137,10 +155,14 @@ def steady(rate: float, seconds: float) -> bool:
     kept = stored(folder)
     late = sorted(load.late)
     reached = load.total / took
-    print(f"offered {load.total} in {took:.1f} s = {reached:.0f}/s, accepted {len(load.accepted)}, "
-          f"errors {load.errors}, in the queue {len(kept)}")
-    print(f"answered after p50 {1e3 * late[len(late) // 2]:.0f} ms, "
-          f"p99 {1e3 * late[int(len(late) * 0.99)]:.0f} ms, max {1e3 * late[-1]:.0f} ms")
+    print(
+        f"offered {load.total} in {took:.1f} s = {reached:.0f}/s, accepted {len(load.accepted)}, "
+        f"errors {load.errors}, in the queue {len(kept)}"
+    )
+    print(
+        f"answered after p50 {1e3 * late[len(late) // 2]:.0f} ms, "
+        f"p99 {1e3 * late[int(len(late) * 0.99)]:.0f} ms, max {1e3 * late[-1]:.0f} ms"
+    )
     lost = set(load.accepted) - kept
     good = not lost and load.errors == 0 and reached >= 0.98 * rate
     print("no loss" if not lost else f"LOST {len(lost)}")
@@ -177,8 +199,10 @@ def killed(rate: float, seconds: float) -> bool:
         pass
     queue.close()
     lost, twice = accepted - set(handled), len(handled) - len(set(handled))
-    print(f"kill -9 in the middle: accepted {len(accepted)}, handled {len(handled)}, "
-          f"lost {len(lost)}, twice {twice}")
+    print(
+        f"kill -9 in the middle: accepted {len(accepted)}, handled {len(handled)}, "
+        f"lost {len(lost)}, twice {twice}"
+    )
     return not lost and twice == 0
 
 

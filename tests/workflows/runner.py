@@ -83,7 +83,7 @@ def command_file(folder: Path) -> Path:
     """A `speedrun` command that runs the code under test, and notes which secrets it saw."""
     path = folder / "speedrun"
     path.write_text(
-        f"#!/bin/bash\nseen=no; [ -n \"$WANDB_API_KEY\" ] && seen=yes\n"
+        f'#!/bin/bash\nseen=no; [ -n "$WANDB_API_KEY" ] && seen=yes\n'
         f'echo "$1 key=$seen" >> "{folder}/commands.txt"\n'
         f'exec "{sys.executable}" -c "from bot.cli import main; main()" "$@"\n'
     )
@@ -103,10 +103,20 @@ class Runner:
         setup = folder / "actions/home/.github/actions/setup"
         setup.mkdir(parents=True)
         (setup / "action.yml").write_text(SETUP)
-        for args in (["init", "-q", "-b", "main"], ["add", "-A"],
-                     ["-c", "user.name=example-user", "-c", "user.email=a@b.example", "commit",
-                      "-qm", "workflows"],
-                     ["remote", "add", "origin", f"https://github.com/{REPO}.git"]):
+        for args in (
+            ["init", "-q", "-b", "main"],
+            ["add", "-A"],
+            [
+                "-c",
+                "user.name=example-user",
+                "-c",
+                "user.email=a@b.example",
+                "commit",
+                "-qm",
+                "workflows",
+            ],
+            ["remote", "add", "origin", f"https://github.com/{REPO}.git"],
+        ):
             subprocess.run(["git", "-C", str(self.clone), *args], check=True)
         self.standins = [f"{HOME}@{'0' * 40}={folder / 'actions/home'}"]
         for name, text in STANDINS.items():
@@ -122,8 +132,13 @@ class Runner:
         folder = self.clone / ".github/workflows"
         return "\n".join(path.read_text() for path in folder.glob("*.yml"))
 
-    def run(self, event: str, payload: dict[str, Any], tokens: dict[str, str],
-            inputs: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    def run(
+        self,
+        event: str,
+        payload: dict[str, Any],
+        tokens: dict[str, str],
+        inputs: dict[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[str]:
         """Run what an event triggers. `tokens`: one run a job, because act has one token a run."""
         body = {
             "repository": {"default_branch": "main", "full_name": REPO, "fork": False},
@@ -148,12 +163,30 @@ class Runner:
             options = [x for k, v in environment.items() for x in ("--env", f"{k}={v}")]
             for standin in self.standins:
                 options += ["--local-repository", standin]
-            secrets = ["-s", f"GITHUB_TOKEN={token}",
-                       "-s", f"WANDB_API_KEY={os.environ.get('WANDB_API_KEY', 'none' * 10)}"]
+            secrets = [
+                "-s",
+                f"GITHUB_TOKEN={token}",
+                "-s",
+                f"WANDB_API_KEY={os.environ.get('WANDB_API_KEY', 'none' * 10)}",
+            ]
             done = subprocess.run(
-                [self.act, event, "-W", f".github/workflows/{workflow}.yml", "-e", str(path),
-                 "-P", "ubuntu-24.04=-self-hosted", "--no-cache-server", *options, *secrets],
-                cwd=self.clone, capture_output=True, text=True, timeout=300,
+                [
+                    self.act,
+                    event,
+                    "-W",
+                    f".github/workflows/{workflow}.yml",
+                    "-e",
+                    str(path),
+                    "-P",
+                    "ubuntu-24.04=-self-hosted",
+                    "--no-cache-server",
+                    *options,
+                    *secrets,
+                ],
+                cwd=self.clone,
+                capture_output=True,
+                text=True,
+                timeout=300,
                 env={**os.environ, "HOME": str(self.folder), "XDG_CACHE_HOME": str(self.folder)},
             )
         return done

@@ -31,8 +31,14 @@ def runner(competition: Competition, tmp_path: Path) -> Runner:
     act = shutil.which("act") or shutil.which("act", path=str(Path(sys.executable).parent))
     if act is None:
         pytest.skip("needs act (make test-full installs it)")
-    every = {"contents": "write", "checks": "write", "pull_requests": "write", "issues": "write",
-             "discussions": "write", "actions": "write"}
+    every = {
+        "contents": "write",
+        "checks": "write",
+        "pull_requests": "write",
+        "issues": "write",
+        "discussions": "write",
+        "actions": "write",
+    }
     competition.github.add_token("token-of-act", BOT, REPO, **every)
     competition.repo.settings["workflows"] = ["verify.yml", "pages.yml"]
     folder = tmp_path / "act"
@@ -42,8 +48,16 @@ def runner(competition: Competition, tmp_path: Path) -> Runner:
 
 def pull_event(competition: Competition, number: int, action: str, **more: Any) -> dict[str, Any]:
     pull = competition.repo.pulls[number]
-    shape = {"number": number, "draft": False, "merged": False, "title": HOSTILE, "body": HOSTILE,
-             "head": {"ref": HOSTILE, "sha": pull.head_sha}, "user": {"login": HOSTILE}, **more}
+    shape = {
+        "number": number,
+        "draft": False,
+        "merged": False,
+        "title": HOSTILE,
+        "body": HOSTILE,
+        "head": {"ref": HOSTILE, "sha": pull.head_sha},
+        "user": {"login": HOSTILE},
+        **more,
+    }
     return {"action": action, "number": number, "pull_request": shape}
 
 
@@ -52,9 +66,7 @@ TOKEN = {"verify": "token-of-act"}
 
 def test_verify(runner: Runner, competition: Competition) -> None:
     pull = competition.open(submission("fast", seconds=90.0), title=HOSTILE)
-    done = runner.run(
-        "pull_request_target", pull_event(competition, pull.number, "opened"), TOKEN
-    )
+    done = runner.run("pull_request_target", pull_event(competition, pull.number, "opened"), TOKEN)
     assert done.returncode == 0, done.stdout + done.stderr
     assert runner.commands() == ["verify key=yes", "publish key=no"]
     assert competition.labels(pull.number) == ["speedrun: verified"]
@@ -93,9 +105,7 @@ def test_drafts_and_forks_of_the_project_are_left_alone(
 def test_a_broken_evaluation_is_answered(runner: Runner, competition: Competition) -> None:
     pull = competition.open(submission("fast", seconds=90.0))
     competition.github.commit(REPO, "main", {"tracks/mini.toml": "not toml ["})
-    done = runner.run(
-        "pull_request_target", pull_event(competition, pull.number, "opened"), TOKEN
-    )
+    done = runner.run("pull_request_target", pull_event(competition, pull.number, "opened"), TOKEN)
     assert done.returncode != 0, "a maintainer sees the failed job"
     assert competition.labels(pull.number) == ["speedrun: unverifiable"]
 
@@ -123,8 +133,11 @@ def test_closed_without_a_merge_records_nothing(runner: Runner, competition: Com
 def test_command(runner: Runner, competition: Competition) -> None:
     pull = competition.open(submission("fast", seconds=90.0))
     comment = competition.say(pull.number, AUTHOR, f"/verify\n{HOSTILE}")
-    body = {"comment": {"id": comment, "node_id": "IC_1", "body": f"/verify\n{HOSTILE}"},
-            "issue": {"number": pull.number, "labels": []}, "action": "created"}
+    body = {
+        "comment": {"id": comment, "node_id": "IC_1", "body": f"/verify\n{HOSTILE}"},
+        "issue": {"number": pull.number, "labels": []},
+        "action": "created",
+    }
     done = runner.run("issue_comment", body, {"command": "token-of-act"})
     assert done.returncode == 0, done.stdout + done.stderr
     assert runner.commands() == ["command key=no"]
@@ -137,8 +150,10 @@ def test_command(runner: Runner, competition: Competition) -> None:
 
 def test_form(runner: Runner, competition: Competition, wandb: WandbDouble) -> None:
     number = open_form(competition, form(links_of(wandb, runs=1)))
-    body = {"action": "opened",
-            "issue": {"number": number, "labels": [{"name": "submission"}], "body": HOSTILE}}
+    body = {
+        "action": "opened",
+        "issue": {"number": number, "labels": [{"name": "submission"}], "body": HOSTILE},
+    }
     done = runner.run("issues", body, {"command": "token-of-act"})
     assert done.returncode == 0, done.stdout + done.stderr
     assert competition.repo.pulls[2].head_branch == "speedrun/intake-1"

@@ -211,7 +211,10 @@ def tool(name: str) -> str:
 def test_zizmor_reports_nothing() -> None:
     done = subprocess.run(
         [tool("zizmor"), "--offline", "--persona", "pedantic", ".github"],
-        cwd=ROOT, capture_output=True, text=True, timeout=120,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "WARN" not in done.stderr

@@ -344,7 +344,9 @@ class Competition:
         from tests.doubles.github import git
 
         lines = git.text(
-            self.repo.directory, "for-each-ref", "--format=%(refname:short) %(objectname)",
+            self.repo.directory,
+            "for-each-ref",
+            "--format=%(refname:short) %(objectname)",
             "refs/heads",
         )
         return dict(line.split() for line in lines.splitlines())

@@ -1,8 +1,8 @@
 """Make `payloads.json` from the npm package of GitHub's published webhook examples.
 
-    npm pack @octokit/webhooks-examples@7.6.1
-    tar xzf octokit-webhooks-examples-7.6.1.tgz package/api.github.com/index.json
-    python -m tests.bot.github.cut_payloads package/api.github.com/index.json
+npm pack @octokit/webhooks-examples@7.6.1
+tar xzf octokit-webhooks-examples-7.6.1.tgz package/api.github.com/index.json
+python -m tests.bot.github.cut_payloads package/api.github.com/index.json
 """
 
 from __future__ import annotations
@@ -14,16 +14,48 @@ from typing import Any
 
 from tests.bot.github.payloads import FILE
 
-EVENTS = ("ping", "pull_request", "issue_comment", "issues", "discussion", "discussion_comment",
-          "push", "star")
+EVENTS = (
+    "ping",
+    "pull_request",
+    "issue_comment",
+    "issues",
+    "discussion",
+    "discussion_comment",
+    "push",
+    "star",
+)
 DEPTH = 4
 PEOPLE_AND_PLACES = {
-    "repository", "organization", "sender", "user", "owner", "repo", "author", "assignee", "head",
-    "base", "installation", "head_repository", "creator", "actor",
+    "repository",
+    "organization",
+    "sender",
+    "user",
+    "owner",
+    "repo",
+    "author",
+    "assignee",
+    "head",
+    "base",
+    "installation",
+    "head_repository",
+    "creator",
+    "actor",
 }
 KEPT = {
-    "login", "id", "type", "full_name", "name", "ref", "sha", "label", "number", "repo", "user",
-    "owner", "fork", "private",
+    "login",
+    "id",
+    "type",
+    "full_name",
+    "name",
+    "ref",
+    "sha",
+    "label",
+    "number",
+    "repo",
+    "user",
+    "owner",
+    "fork",
+    "private",
 }
 
 

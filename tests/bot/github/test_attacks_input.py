@@ -79,8 +79,17 @@ def test_forged_report_is_refused(report: dict[str, Any], tmp_path: Path, name: 
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"[]", b"null", b"{", b'{"pr": NaN}', b'{"a": 1, "a": 2}', b"\xff\xfe",
-     b"[" * 100_000, b" " * 4_000_001],
+    [
+        b"",
+        b"[]",
+        b"null",
+        b"{",
+        b'{"pr": NaN}',
+        b'{"a": 1, "a": 2}',
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b" " * 4_000_001,
+    ],
 )
 def test_bytes_that_are_no_report(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "report.json"
@@ -136,9 +145,15 @@ def test_a_key_that_stands_twice(competition: Competition) -> None:
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("track", "mini\n"), ("schema_version", 1.5), ("schema_version", "\u0661"),
-     ("contributors", [{"github": "example-user\n"}]),
-     ("contributors", [{"github": "ex\u0430mple-user"}]), ("runs", {}), ("title", 7)],
+    [
+        ("track", "mini\n"),
+        ("schema_version", 1.5),
+        ("schema_version", "\u0661"),
+        ("contributors", [{"github": "example-user\n"}]),
+        ("contributors", [{"github": "ex\u0430mple-user"}]),
+        ("runs", {}),
+        ("title", 7),
+    ],
 )
 def test_what_a_schema_alone_would_let_through(
     competition: Competition, key: str, value: Any
@@ -154,10 +169,12 @@ def test_what_a_schema_alone_would_let_through(
 
 @pytest.mark.parametrize(
     ("name", "mode", "content"),
-    [("submission.json", "120000", "../record/submission.json"),
-     ("logs/0.log", "120000", "../../record/logs/0.log"),
-     ("logs/0.log", "120000", "/etc/passwd"),
-     ("logs", "160000", "0123456789" * 4)],
+    [
+        ("submission.json", "120000", "../record/submission.json"),
+        ("logs/0.log", "120000", "../../record/logs/0.log"),
+        ("logs/0.log", "120000", "/etc/passwd"),
+        ("logs", "160000", "0123456789" * 4),
+    ],
 )
 def test_link_or_submodule_is_named_and_never_read(
     competition: Competition, name: str, mode: str, content: str
@@ -192,9 +209,7 @@ def test_executable_files_are_data_like_others(competition: Competition) -> None
 
 def test_rename_out_of_another_folder(competition: Competition) -> None:
     """Taking over somebody's files: the old path counts as touched."""
-    text = git.text(
-        competition.repo.directory, "show", "main:submissions/mini/record/logs/0.log"
-    )
+    text = git.text(competition.repo.directory, "show", "main:submissions/mini/record/logs/0.log")
     files: dict[str, Any] = submission("fast", seconds=90.0)
     files["submissions/mini/fast/logs/0.log"] = text + "\n"
     files["submissions/mini/record/logs/0.log"] = None
@@ -275,8 +290,23 @@ def test_the_comment_stays_below_the_limit(competition: Competition) -> None:
 
 # ---- 7: names that lead elsewhere ---------------------------------------------------------------
 
-TRAVERSALS = ["..", ".", "%2e%2e", "a\\b", "fast.", "fast ", "Fast", "con\t", ".git", "-x", "é",
-              "a" * 65, "ﬁne", "a%2f..%2fuser", "~"]
+TRAVERSALS = [
+    "..",
+    ".",
+    "%2e%2e",
+    "a\\b",
+    "fast.",
+    "fast ",
+    "Fast",
+    "con\t",
+    ".git",
+    "-x",
+    "é",
+    "a" * 65,
+    "ﬁne",
+    "a%2f..%2fuser",
+    "~",
+]
 
 
 @pytest.mark.parametrize("name", TRAVERSALS)
@@ -301,8 +331,11 @@ def test_dots_in_a_tree(competition: Competition) -> None:
     fork = competition.fork()
     directory = competition.github.repos[fork].directory
     blob = git.write_blob(directory, b"{}")
-    tree = blob_tree = git.git(directory, "mktree", data=f"100644 blob {blob}\tsubmission.json\n"
-                               .encode()).decode().strip()
+    tree = blob_tree = (
+        git.git(directory, "mktree", data=f"100644 blob {blob}\tsubmission.json\n".encode())
+        .decode()
+        .strip()
+    )
     for name in ("..", "mini", "submissions"):
         line = f"040000 tree {tree}\t{name}\n".encode()
         tree = git.git(directory, "mktree", data=line).decode().strip()

@@ -32,37 +32,91 @@ from tests.bot.github.competition import (
 from tests.doubles.github import Fault, GitHubDouble
 
 HOSTILE = [
-    "`", "``` \n# big", "a | b | c", "<!-- speedrun:verdict -->", "</details><h1>x</h1>",
-    "![x](https://evil.example/p.png)", "[click](https://evil.example)", "@example-org/everyone",
-    "@example-user", "#1", "GH-1", "example-org/other#3", "https://evil.example/x",
-    "www.evil.example", "<img src=x onerror=alert(1)>", "<script>alert(1)</script>",
-    "\n\n/verify\n", "\u202egnp.exe", "a\rb", "- [x] done", "$x$", "~~gone~~", "&#64;example-user",
-    "<a href='javascript:alert(1)'>x</a>", "\\`", "|`|`|", "javascript:alert(1)",
-    "mailto:a@b.example", "[ref]: https://evil.example", "![][ref]", "&lt;img&gt;", "{{ 7 * 7 }}",
-    "{% raw %}", "{{ report.__class__ }}", "<details open>", "\x00", "\ud800",
+    "`",
+    "``` \n# big",
+    "a | b | c",
+    "<!-- speedrun:verdict -->",
+    "</details><h1>x</h1>",
+    "![x](https://evil.example/p.png)",
+    "[click](https://evil.example)",
+    "@example-org/everyone",
+    "@example-user",
+    "#1",
+    "GH-1",
+    "example-org/other#3",
+    "https://evil.example/x",
+    "www.evil.example",
+    "<img src=x onerror=alert(1)>",
+    "<script>alert(1)</script>",
+    "\n\n/verify\n",
+    "\u202egnp.exe",
+    "a\rb",
+    "- [x] done",
+    "$x$",
+    "~~gone~~",
+    "&#64;example-user",
+    "<a href='javascript:alert(1)'>x</a>",
+    "\\`",
+    "|`|`|",
+    "javascript:alert(1)",
+    "mailto:a@b.example",
+    "[ref]: https://evil.example",
+    "![][ref]",
+    "&lt;img&gt;",
+    "{{ 7 * 7 }}",
+    "{% raw %}",
+    "{{ report.__class__ }}",
+    "<details open>",
+    "\x00",
+    "\ud800",
 ]
 
 
 def report_with(text: str) -> Report:
     """The text in every place where a stranger's text can come through."""
     finding = Finding(
-        "mfu-impossible", Level.ERROR, f"value {text}", file=f"a/{text}", line=3,
-        pointer=f"/{text}", claimed=text, expected={"k": text}, fix=f"write {text}", run=text,
+        "mfu-impossible",
+        Level.ERROR,
+        f"value {text}",
+        file=f"a/{text}",
+        line=3,
+        pointer=f"/{text}",
+        claimed=text,
+        expected={"k": text},
+        fix=f"write {text}",
+        run=text,
     )
     verdict = Verdict(
-        submission=f"submissions/mini/{text}", track=text, status=Status.REJECTED,
+        submission=f"submissions/mini/{text}",
+        track=text,
+        status=Status.REJECTED,
         evidence=Grade.LOG,
-        findings=(finding, Finding("seed-reused", Level.WARNING, text),
-                  Finding("depends-on-best-run", Level.NOTE, text)),
+        findings=(
+            finding,
+            Finding("seed-reused", Level.WARNING, text),
+            Finding("depends-on-best-run", Level.NOTE, text),
+        ),
         points=(Point(text, 1.0, 2.0, {"loss": 1.0}), Point("b", 1.0, 2.0, {})),
         runs=({"file": text, "step": text, "loss": text, "time_s": 1, "finished": None},),
-        statistics={"n": 3, "mean": 1.5, "p": 0.5}, note=text, title=text,
+        statistics={"n": 3, "mean": 1.5, "p": 0.5},
+        note=text,
+        title=text,
         accepted={"run-not-bound": text},
     )
     place = Place(text=f"would be place 1 of 2, {text}")
     return Report(
-        REPO, 1, "0" * 40, "1" * 40, Kind.SUBMISSION, text, (verdict,),
-        {verdict.submission: place}, (Change(text, text, text, text),), 1, (text,), (text,),
+        REPO,
+        1,
+        "0" * 40,
+        "1" * 40,
+        Kind.SUBMISSION,
+        text,
+        (verdict,),
+        {verdict.submission: place},
+        (Change(text, text, text, text),),
+        1,
+        (text,),
+        (text,),
         (text,),
     )
 
@@ -95,7 +149,7 @@ def test_nothing_escapes(text: str, kind: Kind) -> None:
     html = render_html(body.split("\n", 2)[2])
     left = ALLOWED.sub("", html)
     assert "<" not in left, left
-    assert "<img" not in html and "href=\"http" not in html.replace("https://example.org/board", "")
+    assert "<img" not in html and 'href="http' not in html.replace("https://example.org/board", "")
     outside = re.sub(r"<code>.*?</code>", "", html, flags=re.DOTALL)
     shown = re.sub(r"<!-- -->", "\0", outside)
     assert not re.search(r"(^|[^\w`\0])@\w", shown), "a mention outside of code"
@@ -142,14 +196,16 @@ def test_a_template_cannot_reach_the_machine(tmp_path: Path) -> None:
     from bot.github.comment import TemplateProblem
 
     report = dc.replace(report_with("x"), kind=Kind.CODE)
-    for number, text in enumerate((
-        "{{ report.__class__.__mro__ }}",
-        "{{ ''.__class__.__subclasses__() }}",
-        "{{ settings }}",
-        "{% include '../../etc/passwd' %}",
-        "{{ nothing.here }}",
-        "{% for x in %}",
-    )):
+    for number, text in enumerate(
+        (
+            "{{ report.__class__.__mro__ }}",
+            "{{ ''.__class__.__subclasses__() }}",
+            "{{ settings }}",
+            "{% include '../../etc/passwd' %}",
+            "{{ nothing.here }}",
+            "{% for x in %}",
+        )
+    ):
         folder = tmp_path / str(number)
         folder.mkdir()
         (folder / "code.md.j2").write_text(text)
@@ -176,8 +232,10 @@ def test_many_pushes_make_one_comment(competition: Competition) -> None:
 
 def test_a_planted_marker_is_ignored(competition: Competition) -> None:
     pull = competition.open(submission("fast", seconds=90.0))
-    planted = '<!-- speedrun:verdict -->\n<!-- speedrun:state {"decided": "failing", "sha": "x", ' \
-              '"status": "rejected"} -->\n### Verified'
+    planted = (
+        '<!-- speedrun:verdict -->\n<!-- speedrun:state {"decided": "failing", "sha": "x", '
+        '"status": "rejected"} -->\n### Verified'
+    )
     competition.say(pull.number, STRANGER, planted)
     competition.answer(pull.number)
     assert competition.comments(pull.number, STRANGER) == [planted]
@@ -188,8 +246,12 @@ def test_a_planted_marker_is_ignored(competition: Competition) -> None:
 def test_a_planted_acceptance_is_ignored(competition: Competition) -> None:
     pull = competition.open(submission("plain", seconds=90.0, summary=""), body="")
     assert competition.answer(pull.number).status is Status.NEEDS_REVIEW
-    accept = {"by": MAINTAINER, "reason": "fine", "rule": "explanation-missing",
-              "sha": pull.head_sha}
+    accept = {
+        "by": MAINTAINER,
+        "reason": "fine",
+        "rule": "explanation-missing",
+        "sha": pull.head_sha,
+    }
     planted = f"<!-- speedrun:reply 1 {MAINTAINER} -->\n"
     planted += f"<!-- speedrun:accept {json.dumps(accept)} -->"
     competition.say(pull.number, AUTHOR, planted)
@@ -217,11 +279,13 @@ def everything_said(competition: Competition) -> str:
 
 @pytest.mark.parametrize(
     "fault",
-    [Fault("GET", "/pulls/1$", 401, "Bad credentials", times=9),
-     Fault("GET", "/git/trees", 500, times=9),
-     Fault("GET", "/git/blobs", 404, "Not Found", times=9),
-     Fault("GET", "/pulls/1/files", cut=True, times=9),
-     Fault("GET", "/issues/1/comments", 403, "Resource not accessible", times=9)],
+    [
+        Fault("GET", "/pulls/1$", 401, "Bad credentials", times=9),
+        Fault("GET", "/git/trees", 500, times=9),
+        Fault("GET", "/git/blobs", 404, "Not Found", times=9),
+        Fault("GET", "/pulls/1/files", cut=True, times=9),
+        Fault("GET", "/issues/1/comments", 403, "Resource not accessible", times=9),
+    ],
     ids=lambda f: f"{f.path} {f.status}",
 )
 def test_secrets_are_in_no_output(
@@ -244,8 +308,17 @@ def test_secrets_are_in_no_output(
     with contextlib.redirect_stderr(said):
         result = CliRunner().invoke(
             main,
-            ["verify", "--repo", REPO, "--pr", str(pull.number), "--root", str(root),
-             "--out", str(competition.folder / "out.json")],
+            [
+                "verify",
+                "--repo",
+                REPO,
+                "--pr",
+                str(pull.number),
+                "--root",
+                str(root),
+                "--out",
+                str(competition.folder / "out.json"),
+            ],
         )
     assert result.exit_code == 3, result.output
     output = result.output + said.getvalue() + caplog.text + everything_said(competition)

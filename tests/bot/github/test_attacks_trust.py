@@ -55,9 +55,7 @@ def links_to(port: int) -> list[str]:
     ]
 
 
-def test_hostile_links_cause_no_connection(
-    competition: Competition, wandb: WandbDouble
-) -> None:
+def test_hostile_links_cause_no_connection(competition: Competition, wandb: WandbDouble) -> None:
     asked: list[str] = []
     with socket.create_server(("127.0.0.1", 0)) as trap:
         trap.settimeout(0.2)
@@ -117,9 +115,14 @@ def test_merged_commit_is_judged_not_the_branch(competition: Competition) -> Non
 
 @pytest.mark.parametrize(
     ("path", "kind"),
-    [(".github/workflows/verify.yml", Kind.CODE), ("bot/verify.py", Kind.CODE),
-     ("schemas/rules.json", Kind.RULES), ("tracks/mini.toml", Kind.RULES),
-     ("bot/rules/text.py", Kind.RULES), (".github/speedrun.toml", Kind.CODE)],
+    [
+        (".github/workflows/verify.yml", Kind.CODE),
+        ("bot/verify.py", Kind.CODE),
+        ("schemas/rules.json", Kind.RULES),
+        ("tracks/mini.toml", Kind.RULES),
+        ("bot/rules/text.py", Kind.RULES),
+        (".github/speedrun.toml", Kind.CODE),
+    ],
 )
 def test_deciding_files_are_never_green(competition: Competition, path: str, kind: Kind) -> None:
     pull = competition.open({path: "x = 1\n"})

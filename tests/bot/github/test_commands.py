@@ -29,8 +29,21 @@ LINK = "https://wandb.ai/example-team/speedrun/runs/r9"
 
 @pytest.mark.parametrize(
     "body",
-    ["", "looks good", "> /verify", "```\n/verify\n```", " /verify", "please /verify",
-     "/verified", "/unknown", "//verify", "text\n/verify", "/Verify", "\\/verify", "`/verify`"],
+    [
+        "",
+        "looks good",
+        "> /verify",
+        "```\n/verify\n```",
+        " /verify",
+        "please /verify",
+        "/verified",
+        "/unknown",
+        "//verify",
+        "text\n/verify",
+        "/Verify",
+        "\\/verify",
+        "`/verify`",
+    ],
 )
 def test_no_command(body: str) -> None:
     assert parse(body) is None
@@ -38,11 +51,19 @@ def test_no_command(body: str) -> None:
 
 @pytest.mark.parametrize(
     ("body", "name"),
-    [("/verify", "verify"), ("/verify  ", "verify"), ("/help\r\nthanks", "help"),
-     ("/explain mfu-impossible", "explain"), (f"/runs add {LINK}", "runs"),
-     (f"/runs add\n{LINK}", "runs"), (f"/submit {LINK}", "submit"),
-     ("/accept run-not-bound because seen", "accept"), ("/withdraw", "withdraw"),
-     ("/withdraw a mistake", "withdraw"), ("/correct-author @example-user", "correct-author")],
+    [
+        ("/verify", "verify"),
+        ("/verify  ", "verify"),
+        ("/help\r\nthanks", "help"),
+        ("/explain mfu-impossible", "explain"),
+        (f"/runs add {LINK}", "runs"),
+        (f"/runs add\n{LINK}", "runs"),
+        (f"/submit {LINK}", "submit"),
+        ("/accept run-not-bound because seen", "accept"),
+        ("/withdraw", "withdraw"),
+        ("/withdraw a mistake", "withdraw"),
+        ("/correct-author @example-user", "correct-author"),
+    ],
 )
 def test_command(body: str, name: str) -> None:
     found = parse(body)
@@ -51,10 +72,21 @@ def test_command(body: str, name: str) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    ["/explain", "/explain no-such-rule", "/accept run-not-bound", "/accept x because y",
-     "/runs", "/runs remove x", "/runs add", "/runs add https://evil.example/x/y/runs/z",
-     "/submit", "/correct-author", "/correct-author a b", "/correct-author -x",
-     f"/runs add {' '.join([LINK] * 101)}"],
+    [
+        "/explain",
+        "/explain no-such-rule",
+        "/accept run-not-bound",
+        "/accept x because y",
+        "/runs",
+        "/runs remove x",
+        "/runs add",
+        "/runs add https://evil.example/x/y/runs/z",
+        "/submit",
+        "/correct-author",
+        "/correct-author a b",
+        "/correct-author -x",
+        f"/runs add {' '.join([LINK] * 101)}",
+    ],
 )
 def test_mistake(body: str) -> None:
     assert isinstance(parse(body), Mistake)
@@ -92,9 +124,10 @@ def test_verify_is_dispatched_for_author_and_maintainer_only(competition: Compet
         assert competition.command(pull.number, comment) == "dispatched"
     comment = competition.say(pull.number, STRANGER, "/verify")
     assert competition.command(pull.number, comment) == "not permitted"
-    assert competition.repo.dispatches == [
-        {"workflow": "verify.yml", "ref": "main", "inputs": {"pr": str(pull.number)}}
-    ] * 3
+    assert (
+        competition.repo.dispatches
+        == [{"workflow": "verify.yml", "ref": "main", "inputs": {"pr": str(pull.number)}}] * 3
+    )
     assert ("comment", comment, "github-actions[bot]", "-1") in competition.repo.reactions
 
 
@@ -153,7 +186,10 @@ def test_runs_are_committed_where_we_may_write(
         competition.repo.directory, "show", "entry:submissions/mini/linked/submission.json"
     )
     assert [run["link"][-5:] for run in json.loads(text)["runs"]] == [
-        "nked0", "nked1", "more0", "more1"
+        "nked0",
+        "nked1",
+        "more0",
+        "more1",
     ]
     assert competition.repo.dispatches[-1]["inputs"] == {"pr": str(pull.number)}
     comment = competition.say(pull.number, AUTHOR, f"/runs add {links}")

@@ -19,8 +19,11 @@ def test_every_command_is_described_as_it_is_written() -> None:
 
 def test_every_workflow_and_job_is_in_the_table() -> None:
     for workflow, job in PERMISSIONS:
-        row = next(line for line in PAGE.splitlines() if line.startswith(f"| `{workflow}`")
-                   and (job in line or workflow in ("ci", "command")))
+        row = next(
+            line
+            for line in PAGE.splitlines()
+            if line.startswith(f"| `{workflow}`") and (job in line or workflow in ("ci", "command"))
+        )
         assert ("W&B key" in row) == ((workflow, job) in HOLDS_THE_KEY or workflow == "audit")
 
 

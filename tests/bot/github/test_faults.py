@@ -224,9 +224,7 @@ def recorded(competition: Competition) -> list[str]:
     return git.text(directory, "ls-tree", "-r", "--name-only", "evidence").splitlines()
 
 
-def test_two_merges_at_once_are_both_recorded(
-    competition: Competition, wandb: WandbDouble
-) -> None:
+def test_two_merges_at_once_are_both_recorded(competition: Competition, wandb: WandbDouble) -> None:
     first = competition.open(wandb_submission(wandb, "one"), branch="one")
     second = competition.open(
         wandb_submission(wandb, "two", STRANGER, salt=2), STRANGER, branch="two"
@@ -253,7 +251,8 @@ def test_two_merges_at_once_are_both_recorded(
     assert append(competition.door("append"), mine[0], read_snapshots(mine[1]), NOW)
     files = recorded(competition)
     assert [f for f in files if f.startswith(".speedrun")] == [
-        ".speedrun/verdicts/000001.json", ".speedrun/verdicts/000002.json"
+        ".speedrun/verdicts/000001.json",
+        ".speedrun/verdicts/000002.json",
     ]
     assert sum("/one" in f for f in files) == sum("/two" in f for f in files) == 8
 
@@ -292,8 +291,16 @@ def run_and_kill(competition: Competition, what: str, number: int, at: int, phas
             state["process"].wait()
 
     competition.github.on_request = None
-    command = [sys.executable, "-c", RUN, what, str(root), str(competition.report),
-               str(competition.snapshots), str(number)]
+    command = [
+        sys.executable,
+        "-c",
+        RUN,
+        what,
+        str(root),
+        str(competition.report),
+        str(competition.snapshots),
+        str(number),
+    ]
     with competition.github.lock:
         state["process"] = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         competition.github.on_request = kill
@@ -335,7 +342,11 @@ def test_evaluation_that_broke_is_not_silence(competition: Competition) -> None:
     pull = competition.open(submission("fast", seconds=90.0))
     root = competition.checkout()
     said = publish_file(
-        competition.door("publish"), settings_of(root), root / "absent.json", pull.number, None,
+        competition.door("publish"),
+        settings_of(root),
+        root / "absent.json",
+        pull.number,
+        None,
         False,
     )
     assert said.startswith("published")

@@ -49,8 +49,11 @@ def test_without_the_guard_its_test_fails(copy: Path, number: int) -> None:
     try:
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", guard.test],
-            cwd=copy, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-            capture_output=True, text=True, timeout=120,
+            cwd=copy,
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            timeout=120,
         )
     except subprocess.TimeoutExpired:
         return  # without this guard the bot waits for ever, which is what the test is about

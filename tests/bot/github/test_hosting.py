@@ -40,8 +40,9 @@ def files(folder: Path) -> dict[str, str]:
 def test_new_repository(tmp_path: Path) -> None:
     output = init(tmp_path)
     made = files(tmp_path)
-    assert {f".github/workflows/{n}.yml" for n in ("verify", "record", "command", "pages", "audit")
-            } <= set(made)
+    assert {
+        f".github/workflows/{n}.yml" for n in ("verify", "record", "command", "pages", "audit")
+    } <= set(made)
     assert list(load_tracks(tmp_path)) == ["my-track"]
     assert load_settings(tmp_path).reviewers == ("example-org",)
     for name, text in made.items():
@@ -51,9 +52,10 @@ def test_new_repository(tmp_path: Path) -> None:
             assert "'example-org/race'" in text
             assert "uses: $/" not in text
             assert data["jobs"]
-    assert f"speedrun-bot/speedrun/.github/actions/setup@{REFERENCE}" in made[
-        ".github/workflows/verify.yml"
-    ]
+    assert (
+        f"speedrun-bot/speedrun/.github/actions/setup@{REFERENCE}"
+        in made[".github/workflows/verify.yml"]
+    )
     assert "WANDB_API_KEY" in output and "five" not in output
 
 
@@ -72,8 +74,9 @@ def test_layout_that_is_there_is_adopted_in_place(competition: Competition, tmp_
     old = folder / "experiments/speedrun/first/speedrun_results.json"
     old.parent.mkdir(parents=True)
     old.write_text("{}")
-    output = init(folder, "--adopt", "experiments/speedrun/**/speedrun_results*.json",
-                  "--track", "mini")
+    output = init(
+        folder, "--adopt", "experiments/speedrun/**/speedrun_results*.json", "--track", "mini"
+    )
     assert "adopted 1 files in place" in output
     assert not (folder / "submissions").exists()
     track = load_tracks(folder)["mini"]
@@ -104,10 +107,13 @@ def test_folders_of_records_are_adopted_in_place(competition: Competition) -> No
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--repo", "../x"], ["--repo", "example-org/race", "--adopt", "/etc/*"],
-     ["--repo", "example-org/race", "--adopt", "../*"],
-     ["--repo", "example-org/race", "--track", "A B"],
-     ["--repo", "example-org/race", "--bot-ref", "main"]],
+    [
+        ["--repo", "../x"],
+        ["--repo", "example-org/race", "--adopt", "/etc/*"],
+        ["--repo", "example-org/race", "--adopt", "../*"],
+        ["--repo", "example-org/race", "--track", "A B"],
+        ["--repo", "example-org/race", "--bot-ref", "main"],
+    ],
 )
 def test_init_refuses(tmp_path: Path, arguments: list[str]) -> None:
     result = CliRunner().invoke(main, ["init", str(tmp_path), *arguments])
@@ -121,16 +127,24 @@ def test_what_init_writes_passes_the_linters(tmp_path: Path) -> None:
         pytest.skip("needs zizmor (make test-full installs it)")
     init(tmp_path)
     done = subprocess.run(
-        [found, "--offline", "--persona", "pedantic", ".github"], cwd=tmp_path,
-        capture_output=True, text=True, timeout=120,
+        [found, "--offline", "--persona", "pedantic", ".github"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize(
     "text",
-    ["[bot]\nlogin = 'a b'", "[bot]\nunknown = 1", "not toml [", "[bot]\nsite = 'http://x'",
-     "[bot]\nreviewers = ['-x']"],
+    [
+        "[bot]\nlogin = 'a b'",
+        "[bot]\nunknown = 1",
+        "not toml [",
+        "[bot]\nsite = 'http://x'",
+        "[bot]\nreviewers = ['-x']",
+    ],
 )
 def test_settings_that_are_wrong(tmp_path: Path, text: str) -> None:
     (tmp_path / ".github").mkdir()
@@ -145,20 +159,42 @@ def test_settings_that_are_wrong(tmp_path: Path, text: str) -> None:
 def well_set_up(competition: Competition) -> Path:
     root = competition.checkout()
     init(root)
-    rule = {"type": "required_status_checks", "parameters": {
-        "required_status_checks": [{"context": "speedrun", "integration_id": 4242}],
-        "strict_required_status_checks_policy": False}}
-    ruleset = {"id": 7, "name": "main", "enforcement": "active", "rules": [rule],
-               "source": REPO, "source_type": "Repository", "target": "branch"}
-    secret = {"name": "WANDB_API_KEY", "created_at": "2026-01-01T00:00:00Z",
-              "updated_at": "2026-01-01T00:00:00Z"}
+    rule = {
+        "type": "required_status_checks",
+        "parameters": {
+            "required_status_checks": [{"context": "speedrun", "integration_id": 4242}],
+            "strict_required_status_checks_policy": False,
+        },
+    }
+    ruleset = {
+        "id": 7,
+        "name": "main",
+        "enforcement": "active",
+        "rules": [rule],
+        "source": REPO,
+        "source_type": "Repository",
+        "target": "branch",
+    }
+    secret = {
+        "name": "WANDB_API_KEY",
+        "created_at": "2026-01-01T00:00:00Z",
+        "updated_at": "2026-01-01T00:00:00Z",
+    }
     competition.repo.settings |= {
         "rulesets": [ruleset],
         "environment_secrets": {"total_count": 1, "secrets": [secret]},
-        "workflow_permissions": {"default_workflow_permissions": "read",
-                                 "can_approve_pull_request_reviews": True},
-        "pages": {"build_type": "workflow", "cname": None, "custom_404": False, "public": True,
-                  "status": "built", "url": "https://api.github.com/x"},
+        "workflow_permissions": {
+            "default_workflow_permissions": "read",
+            "can_approve_pull_request_reviews": True,
+        },
+        "pages": {
+            "build_type": "workflow",
+            "cname": None,
+            "custom_404": False,
+            "public": True,
+            "status": "built",
+            "url": "https://api.github.com/x",
+        },
         "fork_approval": {"approval_policy": "first_time_contributors"},
     }
     competition.github.add_token("token-of-admin", "example-org")
@@ -180,11 +216,16 @@ def test_all_is_well(competition: Competition, wandb: WandbDouble) -> None:
 def test_each_thing_that_is_missing_is_named(competition: Competition, wandb: WandbDouble) -> None:
     root = well_set_up(competition)
     settings = competition.repo.settings
-    for key, words in (("environment_secrets", "WANDB_API_KEY"), ("pages", "Pages"),
-                       ("workflow_permissions", "write by default"), ("rulesets", "required")):
+    for key, words in (
+        ("environment_secrets", "WANDB_API_KEY"),
+        ("pages", "Pages"),
+        ("workflow_permissions", "write by default"),
+        ("rulesets", "required"),
+    ):
         kept = settings.pop(key)
-        assert any(words in line or "requires the check" in line
-                   for line in bad(competition, root)), key
+        assert any(
+            words in line or "requires the check" in line for line in bad(competition, root)
+        ), key
         settings[key] = kept
     (root / ".github/workflows/record.yml").unlink()
     (root / ".github/workflows/audit.yml").write_text("jobs:\n  a:\n    uses: a/b@main\n")

@@ -129,8 +129,14 @@ def test_submit_without_a_track_names_the_choices(
 
 def test_submit_in_a_discussion(competition: Competition, wandb: WandbDouble) -> None:
     comment = {"id": "DC_1", "body": f"/submit mini {links_of(wandb, runs=1)}", "user": AUTHOR}
-    discussion = {"id": "D_1", "number": 5, "body": "Runs", "user": STRANGER, "title": "Runs",
-                  "comments": [{**comment, "discussion": {"number": 5}}]}
+    discussion = {
+        "id": "D_1",
+        "number": 5,
+        "body": "Runs",
+        "user": STRANGER,
+        "title": "Runs",
+        "comments": [{**comment, "discussion": {"number": 5}}],
+    }
     competition.repo.discussions["D_1"] = discussion
     said = competition.command(5, "DC_1", "change", "discussion_comment")
     assert said == "opened"
@@ -162,9 +168,19 @@ def test_a_copied_marker_binds_nobody(competition: Competition) -> None:
     assert "author-not-contributor" in {f.rule for f in report.verdicts[0].findings}
 
 
-TRACKS = {"mini": parse_track(
-    {"schema_version": 1, "id": "mini", "title": "Mini", "objective": "target",
-     "quality": {"metric": "loss"}, "cost": {"metric": "training_time_s"}}, "tracks/mini.toml")}
+TRACKS = {
+    "mini": parse_track(
+        {
+            "schema_version": 1,
+            "id": "mini",
+            "title": "Mini",
+            "objective": "target",
+            "quality": {"metric": "loss"},
+            "cost": {"metric": "training_time_s"},
+        },
+        "tracks/mini.toml",
+    )
+}
 LINK = "https://wandb.ai/example-team/speedrun/runs/r9"
 
 

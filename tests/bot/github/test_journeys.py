@@ -238,8 +238,16 @@ def test_merged_entry_is_on_the_site(competition: Competition, wandb: WandbDoubl
     asked = len(wandb.requests)
     result = CliRunner().invoke(
         main,
-        ["site", "build", "--root", str(root), "--out", str(out), "--evidence",
-         str(root / "evidence")],
+        [
+            "site",
+            "build",
+            "--root",
+            str(root),
+            "--out",
+            str(out),
+            "--evidence",
+            str(root / "evidence"),
+        ],
     )
     assert result.exit_code == 0, result.output
     assert len(wandb.requests) == asked, "the site is built from the evidence alone"

@@ -24,8 +24,17 @@ from tests.bot.github.test_webhook import SECRET, Done, sign
 
 
 def start_server(folder: Path, environment: dict[str, str], *more: str) -> tuple[Any, int]:
-    command = [sys.executable, "-c", "from bot.cli import main; main()", "webhook", "--port",
-               "0", "--queue", str(folder / "queue.sqlite"), *more]
+    command = [
+        sys.executable,
+        "-c",
+        "from bot.cli import main; main()",
+        "webhook",
+        "--port",
+        "0",
+        "--queue",
+        str(folder / "queue.sqlite"),
+        *more,
+    ]
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     assert process.stderr
     line = process.stderr.readline()
@@ -37,9 +46,14 @@ def start_server(folder: Path, environment: dict[str, str], *more: str) -> tuple
 
 def post(port: int, body: bytes, event: str = "pull_request") -> int:
     request = urllib.request.Request(
-        f"http://127.0.0.1:{port}/webhook", body,
-        {"Content-Type": "application/json", "X-GitHub-Event": event,
-         "X-GitHub-Delivery": str(uuid.uuid4()), "X-Hub-Signature-256": sign(body)},
+        f"http://127.0.0.1:{port}/webhook",
+        body,
+        {
+            "Content-Type": "application/json",
+            "X-GitHub-Event": event,
+            "X-GitHub-Delivery": str(uuid.uuid4()),
+            "X-Hub-Signature-256": sign(body),
+        },
     )
     with urllib.request.urlopen(request, timeout=20) as answer:
         return int(answer.status)
@@ -49,12 +63,21 @@ def test_server_answers_a_pull_request_and_a_command(
     competition: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     competition.github.add_token(
-        "token-of-server", "github-actions[bot]", REPO, contents="write", checks="write",
-        pull_requests="write", issues="write",
+        "token-of-server",
+        "github-actions[bot]",
+        REPO,
+        contents="write",
+        checks="write",
+        pull_requests="write",
+        issues="write",
     )
     pull = competition.open(submission("fast", seconds=90.0))
-    environment = {**os.environ, "SPEEDRUN_WEBHOOK_SECRET": SECRET,
-                   "GITHUB_TOKEN": "token-of-server", "GITHUB_API_URL": competition.github.url}
+    environment = {
+        **os.environ,
+        "SPEEDRUN_WEBHOOK_SECRET": SECRET,
+        "GITHUB_TOKEN": "token-of-server",
+        "GITHUB_API_URL": competition.github.url,
+    }
     root = competition.checkout()
     process, port = start_server(tmp_path, environment, "--repo", REPO, "--root", str(root))
     try:

@@ -26,7 +26,8 @@ def folder(competition: Competition) -> Path:
 def submit(folder: Path, *more: str, token: str | None = f"token-of-{AUTHOR}") -> Result:
     environment = {"GITHUB_TOKEN": token, "PATH": "/nowhere" if token is None else None}
     return CliRunner().invoke(
-        main, ["submit", str(folder), "--repo", REPO, *more],
+        main,
+        ["submit", str(folder), "--repo", REPO, *more],
         env={k: v for k, v in environment.items() if v is not None or k == "GITHUB_TOKEN"},
     )
 
@@ -45,7 +46,9 @@ def test_pull_request_with_approach_and_results(competition: Competition, folder
         assert step in result.output
     pull = competition.repo.pulls[1]
     assert (pull.user, pull.head_repo, pull.head_branch) == (
-        AUTHOR, f"{AUTHOR}/speedrun", "speedrun/mini-fast"
+        AUTHOR,
+        f"{AUTHOR}/speedrun",
+        "speedrun/mini-fast",
     )
     body = competition.repo.issues[1].body
     assert "larger learning rate" in body and "## Results" in body and "3.277" in body
@@ -98,8 +101,11 @@ def test_fork_of_an_organisation_gets_advice(competition: Competition, folder: P
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [(["submit", "README.md"], "submissions/TRACK/NAME"), (["submit", "tracks"], "submissions/"),
-     (["submit", "absent"], "does not exist")],
+    [
+        (["submit", "README.md"], "submissions/TRACK/NAME"),
+        (["submit", "tracks"], "submissions/"),
+        (["submit", "absent"], "does not exist"),
+    ],
 )
 def test_what_cannot_be_submitted(
     competition: Competition, arguments: list[str], words: str, monkeypatch: pytest.MonkeyPatch

@@ -89,18 +89,24 @@ def test_fork_that_was_deleted(client: FlaskClient) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value", "status"),
-    [("X-Hub-Signature-256", "", 401), ("X-Hub-Signature-256", "sha256=" + "0" * 64, 401),
-     ("X-Hub-Signature-256", "sha256=", 401), ("X-Hub-Signature-256", "sha1=" + "0" * 40, 401),
-     ("X-Hub-Signature-256", "sha256=\u00e9", 401), ("X-GitHub-Event", "", 400),
-     ("X-GitHub-Event", "Pull Request", 400), ("X-GitHub-Event", "a" * 65, 400),
-     ("X-GitHub-Delivery", "", 400), ("X-GitHub-Delivery", "../../x", 400),
-     ("X-GitHub-Delivery", "a\tb", 400),
-     ("Content-Type", "application/x-www-form-urlencoded", 415), ("Content-Type", "", 415),
-     ("Content-Type", "text/plain", 415)],
+    [
+        ("X-Hub-Signature-256", "", 401),
+        ("X-Hub-Signature-256", "sha256=" + "0" * 64, 401),
+        ("X-Hub-Signature-256", "sha256=", 401),
+        ("X-Hub-Signature-256", "sha1=" + "0" * 40, 401),
+        ("X-Hub-Signature-256", "sha256=\u00e9", 401),
+        ("X-GitHub-Event", "", 400),
+        ("X-GitHub-Event", "Pull Request", 400),
+        ("X-GitHub-Event", "a" * 65, 400),
+        ("X-GitHub-Delivery", "", 400),
+        ("X-GitHub-Delivery", "../../x", 400),
+        ("X-GitHub-Delivery", "a\tb", 400),
+        ("Content-Type", "application/x-www-form-urlencoded", 415),
+        ("Content-Type", "", 415),
+        ("Content-Type", "text/plain", 415),
+    ],
 )
-def test_headers_that_are_refused(
-    client: FlaskClient, name: str, value: str, status: int
-) -> None:
+def test_headers_that_are_refused(client: FlaskClient, name: str, value: str, status: int) -> None:
     assert send(client, body_of(), **{name: value}) == status
     assert waiting(client) == 0
 
@@ -114,20 +120,31 @@ def test_sha1_alone_is_refused(client: FlaskClient) -> None:
 def test_form_with_the_signature_of_nothing(client: FlaskClient) -> None:
     """The library signs b"" for forms: one constant would authenticate any form."""
     body = b"payload=" + body_of()
-    headers = {"Content-Type": "application/x-www-form-urlencoded",
-               "X-Hub-Signature-256": sign(b"")}
+    headers = {
+        "Content-Type": "application/x-www-form-urlencoded",
+        "X-Hub-Signature-256": sign(b""),
+    }
     assert send(client, body, **headers) == 415
 
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"null", b"[]", b"[1]", b"{", b'"x"', b"[" * 100_000, b"{}",
-     b'{"repository": {"full_name": "../x"}, "pull_request": {"number": 1}}',
-     b'{"repository": {"full_name": "a/b"}, "pull_request": {"number": "1"}}',
-     b'{"repository": {"full_name": "a/b"}, "pull_request": {"number": true}}',
-     b'{"repository": {"full_name": "a/b"}, "pull_request": {"number": 1}, "sender": "x"}',
-     b'{"repository": {"full_name": "a/b\\n"}, "pull_request": {"number": 1}}',
-     b'{"repository": {"full_name": "a/b"}, "pull_request": 7, "sender": {"login": "x"}}'],
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"[1]",
+        b"{",
+        b'"x"',
+        b"[" * 100_000,
+        b"{}",
+        b'{"repository": {"full_name": "../x"}, "pull_request": {"number": 1}}',
+        b'{"repository": {"full_name": "a/b"}, "pull_request": {"number": "1"}}',
+        b'{"repository": {"full_name": "a/b"}, "pull_request": {"number": true}}',
+        b'{"repository": {"full_name": "a/b"}, "pull_request": {"number": 1}, "sender": "x"}',
+        b'{"repository": {"full_name": "a/b\\n"}, "pull_request": {"number": 1}}',
+        b'{"repository": {"full_name": "a/b"}, "pull_request": 7, "sender": {"login": "x"}}',
+    ],
 )
 def test_bodies_that_are_refused(client: FlaskClient, body: bytes) -> None:
     assert send(client, body) == 400
@@ -282,7 +299,8 @@ class Done:
             return "noted"
 
         return Tasks(
-            lambda *a: note("verify", *a), lambda *a: note("record", *a),
+            lambda *a: note("verify", *a),
+            lambda *a: note("record", *a),
             lambda *a: note("command", *a),
         )
 
@@ -293,18 +311,22 @@ def job_of(event: str, payload: dict[str, Any], subject: str) -> Job:
 
 @pytest.mark.parametrize(
     ("event", "payload", "wanted"),
-    [("pull_request", payloads.pull_request(REPO, 7, "opened"), [("verify", REPO, 7)]),
-     ("pull_request", payloads.pull_request(REPO, 7, "synchronize"), [("verify", REPO, 7)]),
-     ("pull_request", payloads.pull_request(REPO, 7, "closed", True), [("record", REPO, 7)]),
-     ("pull_request", payloads.pull_request(REPO, 7, "closed"), []),
-     ("pull_request", payloads.pull_request(REPO, 7, "labeled"), []),
-     ("issue_comment", payloads.comment(REPO, 7, 5), [("command", REPO, "issue_comment", 7, "5")]),
-     ("issue_comment", payloads.comment(REPO, 7, 5, "edited"), []),
-     ("issue_comment", payloads.comment(REPO, 7, 5, "deleted"), [])],
+    [
+        ("pull_request", payloads.pull_request(REPO, 7, "opened"), [("verify", REPO, 7)]),
+        ("pull_request", payloads.pull_request(REPO, 7, "synchronize"), [("verify", REPO, 7)]),
+        ("pull_request", payloads.pull_request(REPO, 7, "closed", True), [("record", REPO, 7)]),
+        ("pull_request", payloads.pull_request(REPO, 7, "closed"), []),
+        ("pull_request", payloads.pull_request(REPO, 7, "labeled"), []),
+        (
+            "issue_comment",
+            payloads.comment(REPO, 7, 5),
+            [("command", REPO, "issue_comment", 7, "5")],
+        ),
+        ("issue_comment", payloads.comment(REPO, 7, 5, "edited"), []),
+        ("issue_comment", payloads.comment(REPO, 7, 5, "deleted"), []),
+    ],
 )
-def test_what_a_delivery_leads_to(
-    event: str, payload: dict[str, Any], wanted: list[Any]
-) -> None:
+def test_what_a_delivery_leads_to(event: str, payload: dict[str, Any], wanted: list[Any]) -> None:
     done = Done()
     handle(job_of(event, payload, f"{REPO}#7"), done.tasks(), lambda job: False)
     assert done.asked == wanted
@@ -331,9 +353,7 @@ def test_a_failing_job_does_not_stop_the_worker(queue: Queue) -> None:
     queue.put("a", "pull_request", f"{REPO}#1", payload)
     queue.put("b", "pull_request", f"{REPO}#2", payload + b" ")
     good = done.tasks()
-    tasks = Tasks(
-        lambda repo, n: broken() if n == 1 else good.verify(repo, n), broken, broken
-    )
+    tasks = Tasks(lambda repo, n: broken() if n == 1 else good.verify(repo, n), broken, broken)
     worker = Worker(queue, tasks)
     assert worker.step() and worker.step() and not worker.step()
     assert queue.counts() == {"waiting": 1, "running": 0, "done": 1, "dead": 0}
