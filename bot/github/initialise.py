@@ -142,8 +142,8 @@ def _files(
         yield (
             f"submissions/{track}/README.md",
             (
-                "One folder an entry. `speedrun new` writes one, `speedrun check` checks it as the bot "
-                "does, `speedrun submit` opens the pull request.\n"
+                "One folder an entry. `speedrun new` writes one, `speedrun check` checks it as the "
+                "bot does, `speedrun submit` opens the pull request.\n"
             ),
         )
 
