@@ -91,7 +91,8 @@ def real_checks(root: Path, folder: Path) -> Iterator[tuple[str, bool, str]]:
         build_site(site, folder)
         pages = pages_of(site)
         yield "pages", *node("check.mjs", url, *pages)
-        boards = [b for b in site.tracks.values() if b.board.entries]
+        # A journey sorts, filters and compares: it needs some rows.
+        boards = [b for b in site.tracks.values() if len(b.board.entries) > 4]
         for board in boards:
             yield f"journeys {board.track.id}", *node("journeys.mjs", url, board.track.id)
         measured = [

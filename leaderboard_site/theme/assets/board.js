@@ -2,63 +2,110 @@
 // It places nothing: places, ties and the frontier come with the data.
 "use strict";
 (function () {
-  const {quantity, probability, day, make, DASH, home, group} = window.speedrun;
+  const { quantity, probability, day, make, DASH, home, group } = window.speedrun;
   const root = document.querySelector(".sr.track");
   const form = root.querySelector(".tools");
   const table = root.querySelector("table.board");
   const body = table.tBodies[0];
   const count = root.querySelector(".count");
   const more = root.querySelector(".more");
-  const canvas = root.querySelector("#chart .canvas");
   const heads = [...table.tHead.rows[0].cells];
   const track = root.dataset.track;
-  const STATUS = {"rejected": "not met", "unverifiable": "unverifiable", "needs-runs": "needs runs",
-    "needs-review": "to review", "verified": "verified"};
-  const defaults = new Map([...form.elements].filter((e) => e.name === "col").map((e) => [e.value, e.checked]));
-  let data = null, extra = null, rows = [], shown = 50, charts = new Map();
+  const STATUS = {
+    rejected: "not met",
+    unverifiable: "unverifiable",
+    "needs-runs": "needs runs",
+    "needs-review": "to review",
+    verified: "verified",
+  };
+  const defaults = new Map(
+    [...form.elements].filter((e) => e.name === "col").map((e) => [e.value, e.checked]),
+  );
+  let data = null,
+    extra = null,
+    rows = [],
+    shown = 50;
 
   // ---- Data -----------------------------------------------------------------------------------
-  const file = (name) => fetch(`${home}tracks/${track}/${name}`).then((r) => {
-    if (!r.ok) throw new Error(name);
-    return r.json();
-  });
-  const needsExtra = (key) => !["place", "name", "who", "date", "evidence", "status", "p", "ratio", "n",
-    root.dataset.cost, root.dataset.quality].includes(key);
+  const file = (name) =>
+    fetch(`${home}tracks/${track}/${name}`).then((r) => {
+      if (!r.ok) throw new Error(name);
+      return r.json();
+    });
+  const needsExtra = (key) =>
+    ![
+      "place",
+      "name",
+      "who",
+      "date",
+      "evidence",
+      "status",
+      "p",
+      "ratio",
+      "n",
+      root.dataset.cost,
+      root.dataset.quality,
+    ].includes(key);
   let asked = null;
-  async function withExtra() { extra = await (asked || (asked = file("more.json"))); }
+  async function withExtra() {
+    extra = await (asked || (asked = file("more.json")));
+  }
   function value(key, i) {
     switch (key) {
-      case "place": return i;
-      case "name": return name(i);
-      case "who": return data.words.who[data.who[i]];
-      case "date": return data.day[i];
-      case "evidence": return data.words.evidence[data.evidence[i]];
-      case "status": return data.words.status[data.status[i]];
-      case "p": return data.p ? data.p[i] : null;
-      case "ratio": return data.ratio ? data.ratio[i] : null;
-      case "device": return extra ? extra.devices[extra.device[i]] : null;
-      case data.quality: return data.q[i];
-      case data.cost: return data.c[i];
-      default: return extra && extra.values[key] ? extra.values[key][i] : null;
+      case "place":
+        return i;
+      case "name":
+        return name(i);
+      case "who":
+        return data.words.who[data.who[i]];
+      case "date":
+        return data.day[i];
+      case "evidence":
+        return data.words.evidence[data.evidence[i]];
+      case "status":
+        return data.words.status[data.status[i]];
+      case "p":
+        return data.p ? data.p[i] : null;
+      case "ratio":
+        return data.ratio ? data.ratio[i] : null;
+      case "device":
+        return extra ? extra.devices[extra.device[i]] : null;
+      case data.quality:
+        return data.q[i];
+      case data.cost:
+        return data.c[i];
+      default:
+        return extra && extra.values[key] ? extra.values[key][i] : null;
     }
   }
-  const name = (i) => (data.label[i] || data.slug[i].replaceAll(".", "/")) + (data.point[i] ? " · " + data.point[i] : "");
+  const name = (i) =>
+    (data.label[i] || data.slug[i].replaceAll(".", "/")) +
+    (data.point[i] ? " · " + data.point[i] : "");
 
   // ---- State ----------------------------------------------------------------------------------
   function read() {
     const p = new URLSearchParams(location.search);
     const cols = p.get("cols");
     return {
-      q: p.get("q") || "", status: p.get("status") || "", evidence: p.get("evidence") || "",
-      band: p.get("band") || "", max: p.get("max") || "", front: p.get("front") === "1",
-      sort: p.get("sort") || "place", desc: p.get("desc") === "1", cols: cols === null ? null : cols.split(","),
-      x: p.get("x") || root.dataset.cost, y: p.get("y") || "abs", pick: (p.get("pick") || "").split(",").filter(Boolean),
+      q: p.get("q") || "",
+      status: p.get("status") || "",
+      evidence: p.get("evidence") || "",
+      band: p.get("band") || "",
+      max: p.get("max") || "",
+      front: p.get("front") === "1",
+      sort: p.get("sort") || "place",
+      desc: p.get("desc") === "1",
+      cols: cols === null ? null : cols.split(","),
+      x: p.get("x") || root.dataset.cost,
+      y: p.get("y") || "abs",
+      pick: (p.get("pick") || "").split(",").filter(Boolean),
     };
   }
   let state = read();
   function write(push) {
     const p = new URLSearchParams();
-    for (const key of ["q", "status", "evidence", "band", "max"]) if (state[key]) p.set(key, state[key]);
+    for (const key of ["q", "status", "evidence", "band", "max"])
+      if (state[key]) p.set(key, state[key]);
     if (state.front) p.set("front", "1");
     if (state.sort !== "place") p.set("sort", state.sort);
     if (state.desc) p.set("desc", "1");
@@ -110,7 +157,8 @@
       const order = out.map((_, n) => n);
       const sign = state.desc ? -1 : 1;
       order.sort((a, b) => {
-        const u = values[a], v = values[b];
+        const u = values[a],
+          v = values[b];
         if (u === v) return out[a] - out[b];
         if (u === null || u === undefined) return 1;
         if (v === null || v === undefined) return -1;
@@ -121,8 +169,10 @@
     return out;
   }
   const texts = [];
-  const haystack = (i) => texts[i] || (texts[i] =
-    `${name(i)} ${value("who", i)} ${day(data.day[i] === null ? null : data.day0 + data.day[i])}`.toLowerCase());
+  const haystack = (i) =>
+    texts[i] ||
+    (texts[i] =
+      `${name(i)} ${value("who", i)} ${day(data.day[i] === null ? null : data.day0 + data.day[i])}`.toLowerCase());
 
   // ---- Rows -----------------------------------------------------------------------------------
   function cell(key, i) {
@@ -132,43 +182,67 @@
         const pareto = root.dataset.objective === "pareto";
         const tied = !pareto && (data.flag[i] === "t" || tiedPlaces.has(data.place[i]));
         const worse = data.place[i] - 1;
-        const words = front ? "On the frontier: nothing is better on one axis and no worse on the other"
-          : pareto ? `${group(worse)} ${worse === 1 ? "entry is" : "entries are"} at least as good on both axes`
-          : tied ? "Shares this place: the difference is not significant" : "";
+        const words = front
+          ? "On the frontier: nothing is better on one axis and no worse on the other"
+          : pareto
+            ? `${group(worse)} ${worse === 1 ? "entry is" : "entries are"} at least as good on both axes`
+            : tied
+              ? "Shares this place: the difference is not significant"
+              : "";
         const mark = front ? "◆" : data.place[i] + (tied ? "=" : "");
-        return [make("span", {class: front ? "place front" : "place", title: words}, mark)];
+        return [make("span", { class: front ? "place front" : "place", title: words }, mark)];
       }
       case "name": {
         const id = `${track}/${data.slug[i]}`;
-        const box = make("input", {type: "checkbox", class: "pick", value: id, checked: state.pick.includes(id)});
+        const box = make("input", {
+          type: "checkbox",
+          class: "pick",
+          value: id,
+          checked: state.pick.includes(id),
+        });
         box.setAttribute("aria-label", "Compare " + name(i));
-        return [box, make("a", {href: `${home}entries/${id}/`}, name(i))];
+        return [box, make("a", { href: `${home}entries/${id}/` }, name(i))];
       }
-      case "who": return [value("who", i)];
-      case "date": return [day(data.day[i] === null ? null : data.day0 + data.day[i])];
-      case "evidence": { const w = value("evidence", i); return [make("span", {class: "grade " + w}, w)]; }
-      case "status": { const w = value("status", i); return [make("span", {class: "status " + w}, STATUS[w])]; }
-      case "p": return [probability(data.p[i])];
-      case "ratio": return [quantity("ratio", data.ratio[i])];
-      case "device": return [value("device", i) || DASH];
+      case "who":
+        return [value("who", i)];
+      case "date":
+        return [day(data.day[i] === null ? null : data.day0 + data.day[i])];
+      case "evidence": {
+        const w = value("evidence", i);
+        return [make("span", { class: "grade " + w }, w)];
+      }
+      case "status": {
+        const w = value("status", i);
+        return [make("span", { class: "status " + w }, STATUS[w])];
+      }
+      case "p":
+        return [probability(data.p[i])];
+      case "ratio":
+        return [quantity("ratio", data.ratio[i])];
+      case "device":
+        return [value("device", i) || DASH];
     }
     const out = [quantity(key, value(key, i))];
     if (key === data.quality && data.n && data.n[i]) {
       const half = data.h[i] === null ? "" : `± ${half2(data.h[i])} · `;
-      out.push(make("small", {class: "ci"}, `${half}n = ${data.n[i]}`));
+      out.push(make("small", { class: "ci" }, `${half}n = ${data.n[i]}`));
     }
     return out;
   }
   const half2 = (v) => String(Number(v.toPrecision(2)));
   const tiedPlaces = new Set();
   function rowOf(i) {
-    return make("tr", {}, ...heads.map((head) => {
-      const key = head.dataset.key;
-      const td = make("td", {class: head.className.replace(" off", "")});
-      if (!visible(key)) td.classList.add("off");
-      else td.append(...cell(key, i));
-      return td;
-    }));
+    return make(
+      "tr",
+      {},
+      ...heads.map((head) => {
+        const key = head.dataset.key;
+        const td = make("td", { class: head.className.replace(" off", "") });
+        if (!visible(key)) td.classList.add("off");
+        else td.append(...cell(key, i));
+        return td;
+      }),
+    );
   }
   function paint() {
     rows = select();
@@ -180,8 +254,12 @@
     }
     body.replaceChildren(...rows.slice(0, shown).map(rowOf));
     const total = data.q.length;
-    const some = rows.length === total ? `${group(total)} entries` : `${group(rows.length)} of ${group(total)} entries`;
-    count.textContent = rows.length ? some + (rows.length > shown ? `, the first ${shown} shown.` : ".")
+    const some =
+      rows.length === total
+        ? `${group(total)} entries`
+        : `${group(rows.length)} of ${group(total)} entries`;
+    count.textContent = rows.length
+      ? some + (rows.length > shown ? `, the first ${shown} shown.` : ".")
       : "No entry meets these conditions. Reset shows all of them again.";
     more.hidden = rows.length <= shown;
     overlay();
@@ -191,119 +269,71 @@
     const link = root.querySelector("a.compare");
     link.hidden = state.pick.length < 1;
     link.href = `${home}compare/?e=${state.pick.join(",")}`;
-    link.textContent = state.pick.length === 1 ? "Compare the ticked one" : `Compare the ${state.pick.length} ticked ones`;
+    link.textContent =
+      state.pick.length === 1
+        ? "Compare the ticked one"
+        : `Compare the ${state.pick.length} ticked ones`;
   }
 
   // ---- The chart ------------------------------------------------------------------------------
-  const figure = root.querySelector("#chart");
-  charts.set(`${root.dataset.cost}.abs`, [...canvas.querySelectorAll("svg.chart")]);
-  async function draw() {
-    const key = `${state.x}.${state.y}`;
-    if (!charts.has(key)) {
-      const part = state.y === "rel" ? `${state.x}.rel` : state.x;
-      const loaded = await Promise.all(["wide", "narrow"].map(async (size) => {
-        const text = await (await fetch(`${home}tracks/${track}/charts/${part}.${size}.svg`)).text();
-        const node = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
-        node.querySelector("style")?.remove();
-        return document.importNode(node, true);
-      })).catch(() => null);
-      if (!loaded) return;
-      charts.set(key, loaded);
-    }
-    if (state.x !== root.dataset.cost) await withExtra();
-    canvas.replaceChildren(...charts.get(key));
-    for (const link of figure.querySelectorAll(".axes a")) {
-      const on = link.dataset.x ? link.dataset.x === state.x : link.dataset.y === state.y;
-      if (on) link.setAttribute("aria-current", "true"); else link.removeAttribute("aria-current");
-    }
-    overlay();
-  }
-  const NS = "http://www.w3.org/2000/svg";
-  function scaleOf(svg) {
-    const layer = svg.querySelector(".overlay");
-    if (!layer) return null;
-    const pack = JSON.parse(layer.dataset.scale);
-    const map = ([low, high, start, end, log]) => log
-      ? (v) => start + Math.log(v / low) / Math.log(high / low) * (end - start)
-      : (v) => start + (v - low) / (high - low) * (end - start);
-    return {layer, x: map(pack.x), y: map(pack.y)};
-  }
-  const xOf = (i) => state.x === data.cost ? data.c[i] : value(state.x, i);
-  function overlay() {
-    if (!data || state.y === "rel") return;
-    const filtered = rows.length < data.q.length && rows.length <= 1500;
-    for (const svg of canvas.querySelectorAll("svg.chart")) {
-      const at = scaleOf(svg);
-      if (!at) continue;
-      at.layer.replaceChildren(...(filtered ? rows : []).filter((i) => xOf(i) > 0).map((i) => {
-        const dot = document.createElementNS(NS, "circle");
-        dot.setAttribute("cx", at.x(xOf(i)).toFixed(1));
-        dot.setAttribute("cy", at.y(data.q[i]).toFixed(1));
-        dot.setAttribute("r", "3");
-        return dot;
-      }));
-    }
-  }
-  let tip = null;
-  function hover(event) {
-    if (!data || state.y === "rel") return;
-    const svg = event.target.closest && event.target.closest("svg.chart");
-    const at = svg && scaleOf(svg);
-    if (!at) return leave();
-    const box = svg.getBoundingClientRect();
-    const ratio = svg.viewBox.baseVal.width / box.width;
-    const px = (event.clientX - box.left) * ratio, py = (event.clientY - box.top) * ratio;
-    let best = null, reach = 18 * 18;
-    for (let i = 0; i < data.q.length; i++) {
-      const x = xOf(i);
-      if (!(x > 0)) continue;
-      const dx = at.x(x) - px;
-      if (dx > 18 || dx < -18) continue;
-      const dy = at.y(data.q[i]) - py;
-      const far = dx * dx + dy * dy;
-      if (far < reach) { reach = far; best = i; }
-    }
-    if (best === null) return leave();
-    if (!tip) { tip = make("div", {class: "tip"}); canvas.append(tip); }
-    tip.textContent = `${name(best)}: ${quantity(data.quality, data.q[best])} at ${quantity(state.x, xOf(best))}, ${value("who", best)}`;
-    tip.hidden = false;
-    const left = at.x(xOf(best)) / ratio;
-    tip.style.left = Math.max(0, Math.min(left + 12, box.width - 200)) + "px";
-    tip.style.top = at.y(data.q[best]) / ratio + 12 + "px";
-    tip.dataset.row = best;
-  }
-  function leave() { if (tip) tip.hidden = true; }
-  canvas.addEventListener("pointermove", hover);
-  canvas.addEventListener("pointerleave", leave);
-  canvas.addEventListener("click", (event) => {
-    if (event.target.closest("a") || !tip || tip.hidden) return;
-    location.href = `${home}entries/${track}/${data.slug[Number(tip.dataset.row)]}/`;
+  const chart = window.speedrun.chart({
+    root,
+    track,
+    value,
+    name,
+    withExtra,
+    get data() {
+      return data;
+    },
+    get rows() {
+      return rows;
+    },
+    get state() {
+      return state;
+    },
   });
+  const { draw, overlay } = chart;
 
   // ---- Events ---------------------------------------------------------------------------------
   async function change(push) {
     shown = 50;
     write(push);
-    if (needsExtra(state.sort) || heads.some((h) => visible(h.dataset.key) && needsExtra(h.dataset.key))) await withExtra();
+    if (
+      needsExtra(state.sort) ||
+      heads.some((h) => visible(h.dataset.key) && needsExtra(h.dataset.key))
+    )
+      await withExtra();
     paint();
   }
   form.addEventListener("input", (event) => {
-    const {name: key, value: v, checked, type} = event.target;
-    if (key === "col") state.cols = [...form.querySelectorAll("[name=col]:checked")].map((e) => e.value);
+    const { name: key, value: v, checked, type } = event.target;
+    if (key === "col")
+      state.cols = [...form.querySelectorAll("[name=col]:checked")].map((e) => e.value);
     else if (key === "front") state.front = checked;
     else state[key] = v;
     change(type !== "search" && type !== "text");
   });
   form.querySelector("button.reset").addEventListener("click", () => {
-    Object.assign(state, {q: "", status: "", evidence: "", band: "", max: "", front: false, sort: "place", desc: false, cols: null});
+    Object.assign(state, {
+      q: "",
+      status: "",
+      evidence: "",
+      band: "",
+      max: "",
+      front: false,
+      sort: "place",
+      desc: false,
+      cols: null,
+    });
     fill();
     change(true);
   });
-  figure.querySelector(".axes").addEventListener("click", (event) => {
+  root.querySelector("#chart .axes").addEventListener("click", (event) => {
     const link = event.target.closest("a");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    if (link.dataset.x) state.x = link.dataset.x; else state.y = link.dataset.y;
+    if (link.dataset.x) state.x = link.dataset.x;
+    else state.y = link.dataset.y;
     write(true);
     draw();
   });
@@ -317,13 +347,19 @@
     for (const box of body.querySelectorAll(".pick")) box.checked = state.pick.includes(box.value);
     picks();
   });
-  more.querySelector(".next").addEventListener("click", () => { shown += 200; paint(); });
-  more.querySelector(".all").addEventListener("click", () => { shown = rows.length; paint(); });
+  more.querySelector(".next").addEventListener("click", () => {
+    shown += 200;
+    paint();
+  });
+  more.querySelector(".all").addEventListener("click", () => {
+    shown = rows.length;
+    paint();
+  });
   const save = root.querySelector("button.csv");
   save.addEventListener("click", async () => {
     await withExtra();
     const keys = heads.map((h) => h.dataset.key).filter(visible);
-    const inert = (t) => /^[=+\-@\t]/.test(t) && Number.isNaN(Number(t)) ? "'" + t : t;
+    const inert = (t) => (/^[=+\-@\t]/.test(t) && Number.isNaN(Number(t)) ? "'" + t : t);
     const text = (key, i) => {
       if (key === "place") return data.place[i];
       if (key === "date") return day(data.day[i] === null ? null : data.day0 + data.day[i]);
@@ -331,19 +367,30 @@
       return v === null || v === undefined ? "" : v;
     };
     const quote = (v) => `"${inert(String(v)).replaceAll('"', '""')}"`;
-    const lines = [keys.map(quote).join(","), ...rows.map((i) => keys.map((k) => quote(text(k, i))).join(","))];
-    const link = make("a", {href: URL.createObjectURL(new Blob([lines.join("\n") + "\n"], {type: "text/csv"})), download: `${track}.csv`});
+    const lines = [
+      keys.map(quote).join(","),
+      ...rows.map((i) => keys.map((k) => quote(text(k, i))).join(",")),
+    ];
+    const link = make("a", {
+      href: URL.createObjectURL(new Blob([lines.join("\n") + "\n"], { type: "text/csv" })),
+      download: `${track}.csv`,
+    });
     link.click();
     URL.revokeObjectURL(link.href);
   });
   // Whoever comes near the table will filter or sort: have its hidden columns by then.
   for (const kind of ["pointerenter", "focusin"])
-    root.querySelector("#board").addEventListener(kind, () => data && withExtra(), {once: true});
-  window.addEventListener("popstate", () => { state = read(); fill(); change(false); draw(); });
+    root.querySelector("#board").addEventListener(kind, () => data && withExtra(), { once: true });
+  window.addEventListener("popstate", () => {
+    state = read();
+    fill();
+    change(false);
+    draw();
+  });
 
   for (const head of heads) {
     const words = [...head.childNodes];
-    const button = make("button", {type: "button"}, ...words);
+    const button = make("button", { type: "button" }, ...words);
     head.append(button);
     button.addEventListener("click", () => {
       const key = head.dataset.key;
@@ -354,23 +401,37 @@
     });
   }
 
-  file("board.json").then(async (loaded) => {
-    data = loaded;
-    data.slug.forEach((_, i) => { if (data.flag[i] === "t") tiedPlaces.add(data.place[i]); });
-    for (const [key, words] of [["status", data.words.status], ["evidence", data.words.evidence]])
-      form.elements[key].append(...words.map((w) => make("option", {value: w}, STATUS[w] || w)));
-    form.hidden = false;
-    save.hidden = false;
-    fill();
-    for (const box of body.querySelectorAll(".pick")) { box.hidden = false; box.checked = state.pick.includes(box.value); }
-    const plain = !location.search;
-    if (plain) {
-      // The page holds these rows already: leave them, so that nothing moves under the reader.
-      rows = select();
-      more.hidden = rows.length <= shown;
-      picks();
-    } else await change(false);
-    if (state.x !== root.dataset.cost || state.y !== "abs") draw();
-    root.dataset.ready = "1";
-  }).catch(() => { count.textContent += " (The other rows could not be loaded; the files below hold them.)"; });
+  file("board.json")
+    .then(async (loaded) => {
+      data = loaded;
+      data.slug.forEach((_, i) => {
+        if (data.flag[i] === "t") tiedPlaces.add(data.place[i]);
+      });
+      for (const [key, words] of [
+        ["status", data.words.status],
+        ["evidence", data.words.evidence],
+      ])
+        form.elements[key].append(
+          ...words.map((w) => make("option", { value: w }, STATUS[w] || w)),
+        );
+      form.hidden = false;
+      save.hidden = false;
+      fill();
+      for (const box of body.querySelectorAll(".pick")) {
+        box.hidden = false;
+        box.checked = state.pick.includes(box.value);
+      }
+      const plain = !location.search;
+      if (plain) {
+        // The page holds these rows already: leave them, so that nothing moves under the reader.
+        rows = select();
+        more.hidden = rows.length <= shown;
+        picks();
+      } else await change(false);
+      if (state.x !== root.dataset.cost || state.y !== "abs") draw();
+      root.dataset.ready = "1";
+    })
+    .catch(() => {
+      count.textContent += " (The other rows could not be loaded; the files below hold them.)";
+    });
 })();

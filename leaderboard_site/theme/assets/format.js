@@ -1,7 +1,8 @@
 // Numbers as the pages print them; the same rules as leaderboard_site/text.py.
 "use strict";
 (function () {
-  const DASH = "–", THIN = "\u202f";
+  const DASH = "–",
+    THIN = "\u202f";
   const group = (n) => String(n).replace(/\B(?=(\d{3})+(?!\d))/g, THIN);
   const power = (v, digits = 3) => v.toExponential(digits - 1).replace("e+", "e");
   function duration(s) {
@@ -11,7 +12,12 @@
     return (s / 86400).toFixed(1) + " d";
   }
   function magnitude(v) {
-    for (const [bound, letter] of [[1e12, "T"], [1e9, "B"], [1e6, "M"], [1e3, "k"]])
+    for (const [bound, letter] of [
+      [1e12, "T"],
+      [1e9, "B"],
+      [1e6, "M"],
+      [1e3, "k"],
+    ])
       if (Math.abs(v) >= bound) return short(v / bound) + " " + letter;
     return short(v);
   }
@@ -19,7 +25,9 @@
     // Python's :.3g for numbers of this size.
     return String(Number(v.toPrecision(digits)));
   }
-  function money(v) { return v < 10 ? "$" + v.toFixed(2) : "$" + group(Math.round(v)); }
+  function money(v) {
+    return v < 10 ? "$" + v.toFixed(2) : "$" + group(Math.round(v));
+  }
   function quantity(metric, v) {
     if (v === null || v === undefined || !Number.isFinite(v)) return DASH;
     if (metric === "tokens" || metric === "parameters") return magnitude(v);
@@ -51,5 +59,5 @@
     node.append(...children);
     return node;
   }
-  Object.assign(window.speedrun, {quantity, probability, day, make, magnitude, DASH, group});
+  Object.assign(window.speedrun, { quantity, probability, day, make, magnitude, DASH, group });
 })();

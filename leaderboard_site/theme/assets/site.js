@@ -3,26 +3,34 @@
 (function () {
   const here = document.currentScript.src.replace(/[^/]*$/, "");
   const home = new URL("../../", here).href;
-  const load = (name) => new Promise((done, fail) => {
-    const script = document.createElement("script");
-    script.src = here + name;
-    script.onload = done;
-    script.onerror = () => fail(new Error(name));
-    document.head.append(script);
-  });
-  window.speedrun = {home, here, load};
+  const load = (name) =>
+    new Promise((done, fail) => {
+      const script = document.createElement("script");
+      script.src = here + name;
+      script.onload = done;
+      script.onerror = () => fail(new Error(name));
+      document.head.append(script);
+    });
+  window.speedrun = { home, here, load };
 
-  if (document.querySelector(".sr.track .tools")) load("format.js").then(() => load("board.js"));
+  if (document.querySelector(".sr.track .tools"))
+    load("format.js")
+      .then(() => load("chart.js"))
+      .then(() => load("board.js"));
   if (document.querySelector(".sr.compare"))
-    load("format.js").then(() => load("curves.js")).then(() => load("compare.js"));
+    load("format.js")
+      .then(() => load("curves.js"))
+      .then(() => load("compare.js"));
   const curves = document.querySelector(".sr .curves[data-curves]");
   if (curves) {
     const nav = curves.querySelector(".axes");
     nav.hidden = false;
     nav.addEventListener("click", (event) => {
       const button = event.target.closest("button");
-      if (button) load("format.js").then(() => load("curves.js"))
-        .then(() => window.speedrun.entryCurves(curves, button));
+      if (button)
+        load("format.js")
+          .then(() => load("curves.js"))
+          .then(() => window.speedrun.entryCurves(curves, button));
     });
   }
 
@@ -42,14 +50,22 @@
   box.append(field, list);
   bar.append(box);
   let data = null;
-  const fetchData = () => data || (data = fetch(here + "search.json").then((r) => r.json()).then(flat));
+  const fetchData = () =>
+    data ||
+    (data = fetch(here + "search.json")
+      .then((r) => r.json())
+      .then(flat));
   function flat(raw) {
     const rows = raw.pages.map(([title, url]) => [title.toLowerCase(), title, url, ""]);
     for (const [track, entries] of Object.entries(raw.entries))
       for (const [slug, title] of entries) {
         const name = slug.replaceAll(".", "/");
-        rows.push([(name + " " + title).toLowerCase(), name, `entries/${track}/${slug}/`,
-          title ? `${track}: ${title}` : track]);
+        rows.push([
+          (name + " " + title).toLowerCase(),
+          name,
+          `entries/${track}/${slug}/`,
+          title ? `${track}: ${title}` : track,
+        ]);
       }
     return rows;
   }
@@ -62,19 +78,21 @@
       if (words.every((w) => row[0].includes(w))) hits.push(row);
       if (hits.length >= 40) break;
     }
-    list.replaceChildren(...hits.map(([, title, url, where]) => {
-      const item = document.createElement("li");
-      const link = document.createElement("a");
-      link.href = home + url;
-      link.textContent = title;
-      if (where) {
-        const small = document.createElement("small");
-        small.textContent = where;
-        link.append(small);
-      }
-      item.append(link);
-      return item;
-    }));
+    list.replaceChildren(
+      ...hits.map(([, title, url, where]) => {
+        const item = document.createElement("li");
+        const link = document.createElement("a");
+        link.href = home + url;
+        link.textContent = title;
+        if (where) {
+          const small = document.createElement("small");
+          small.textContent = where;
+          link.append(small);
+        }
+        item.append(link);
+        return item;
+      }),
+    );
     if (words.length && !hits.length) {
       const none = document.createElement("li");
       none.textContent = "Nothing found";
@@ -88,11 +106,19 @@
     if (first) location.href = first.href;
   });
   box.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") { list.hidden = true; field.focus(); }
+    if (event.key === "Escape") {
+      list.hidden = true;
+      field.focus();
+    }
     if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
     const stops = [field, ...list.querySelectorAll("a")];
     const next = stops.indexOf(document.activeElement) + (event.key === "ArrowDown" ? 1 : -1);
-    if (stops[next]) { event.preventDefault(); stops[next].focus(); }
+    if (stops[next]) {
+      event.preventDefault();
+      stops[next].focus();
+    }
   });
-  document.addEventListener("click", (event) => { if (!box.contains(event.target)) list.hidden = true; });
+  document.addEventListener("click", (event) => {
+    if (!box.contains(event.target)) list.hidden = true;
+  });
 })();
