@@ -70,12 +70,14 @@ def loss_key_of(case: Case) -> str | None:
     """The metric that stands in for the loss, where the submission names one: `val_ema_loss`.
 
     An imported entry names it in `imported.metric`, others by claiming it; it counts only where
-    every candidate run has it in its history.
+    every candidate run has it in its history. Of a claim only a validation loss is taken, such as
+    that of averaged weights, and `claim-differs-from-run` shows it to a maintainer: its name alone
+    does not say what was measured.
     """
     if case.track.quality.metric != "loss":
         return None
     names = [(case.submission.imported or {}).get("metric")]
-    names += [c.metric for c in case.submission.claims]
+    names += [c.metric for c in case.submission.claims if c.metric.startswith(("val_", "val/"))]
     runs = case.runs("candidate")
     for name in names:
         if isinstance(name, str) and _OTHER_LOSS.fullmatch(name) and name not in _USUAL_LOSS:

@@ -19,7 +19,7 @@ from bot.rules import finding, rule
 from bot.rules.about import about, per_message, ratio, read_problems, runs_of, text_of
 from bot.run import Run
 from bot.safetext import plain
-from bot.verdict import Finding
+from bot.verdict import Finding, Level
 
 LOSS_TOLERANCE = 6e-5
 TIME_TOLERANCE_S = 0.06
@@ -38,6 +38,15 @@ def claim_differs_from_run(case: Case) -> Iterator[Finding]:
     Write what the history shows at the last step, not the best value on the way.
     """
     yield from read_problems(case, "claim-differs-from-run")
+    key = loss_key_of(case)
+    if key is not None and case.submission.imported is None:
+        yield finding(
+            "claim-differs-from-run",
+            f"the loss is taken from the runs' {plain(key, 60)}, which the submission claims, and "
+            "not from their validation loss", Level.WARNING,
+            file=case.folder.full("submission.json"), pointer="/claims",
+            fix="say in the README what it measures, or claim `loss`",
+        )
     for point in points_of(case):
         yield from _wrong_scalars(case, point)
     for results in case.results:
@@ -57,6 +66,7 @@ def hardware_differs_from_run(case: Case) -> Iterator[Finding]:
 
 def _hardware_differs_from_run(case: Case) -> Iterator[Finding]:
     submission, track = case.submission, case.track
+    yield from _hardware_not_told(case)
     for item, run in runs_of(case):
         device = _device(run.hardware.device)
         if item.spec.arm == "candidate" or track.objective == "baseline":
@@ -234,6 +244,25 @@ def _wrong_data(case: Case, results: ResultsRun) -> Iterator[Finding]:
 def _device(name: str | None) -> str | None:
     found = accelerators.find(name) if name else None
     return None if found is None else found.accelerator.id
+
+
+def _hardware_not_told(case: Case) -> Iterator[Finding]:
+    """Runs that do not say what they ran on, or name what nobody here knows, where a track asks
+    for one kind of machine: nothing was checked, and a maintainer looks."""
+    track = case.track
+    for item, run in runs_of(case):
+        name, count = run.hardware.device, run.hardware.count
+        lacks = []
+        if track.accelerators and _device(name) is None:
+            known = "names no accelerator" if name is None else f"names {plain(name, 80)}"
+            lacks.append(f"{known}, and the track asks for {' or '.join(track.accelerators)}")
+        if track.accelerator_count and count is None:
+            lacks.append(f"does not say how many, and the track asks for {track.accelerator_count}")
+        if lacks:
+            yield about(
+                case, item, run, "hardware-differs-from-run", f"the run {'; it '.join(lacks)}",
+                level=Level.WARNING, claimed=name, fix="print the devices at the top of the log",
+            )
 
 
 def _hardware(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bot.case import Case
+from bot.case_statistics import of_case, points_of
 from bot.evidence.links import LinkProblem, parse_link
 from bot.rules import agreement as _agreement  # noqa: F401  (registers its rules)
 from bot.rules import finding, rule
@@ -88,24 +89,32 @@ def run_unfinished(case: Case) -> Iterator[Finding]:
     """Each run reached its stated end.
 
     A run that is still going, or that stopped before the number of steps it set out for, does not
-    count in the statistics. Wait for it, or run it again.
+    count in the statistics. Wait for it, or run it again. Where a track takes all runs at one step,
+    a run that got there counts.
     """
     yield from case.problems_of("run-unfinished")
     yield from per_message(_run_unfinished(case))
 
 
 def _run_unfinished(case: Case) -> Iterator[Finding]:
+    summaries = (of_case(case, point) for point in points_of(case))
+    counted = {key for s in summaries if s is not None and s.step is not None for key in s.kept}
     for item, run in runs_of(case):
+        if run.state not in _UNDONE and (run.file, run.index) in counted:
+            continue
         if run.finished is False or run.state in _UNDONE:
             last = run.step if run.last_step is None else run.last_step
             where = "no step" if last is None else f"step {last}"
             total = "" if run.total_steps is None else f" of {run.total_steps}"
             going = " and is still running" if run.state in _UNDONE else ""
+            if not going and run.total_steps is not None and (last or 0) >= run.total_steps:
+                going = ", where its loss is not a finite number"
             yield about(
                 case, item, run, "run-unfinished",
                 f"the run reached {where}{total}{going}; it does not count",
                 claimed=run.total_steps, expected=last,
-                fix="wait until it is done" if going else "leave it out, or run it to its end",
+                fix="wait until it is done" if run.state in _UNDONE
+                else "leave it out, or run it to its end",
             )
 
 

@@ -150,3 +150,37 @@ def test_no_control_characters_come_out_of_a_log() -> None:
     text = BASE.replace("NVIDIA H100", "NVIDIA \x1b[31mH100")
     (run,) = read_log(text.encode(), "run.log")
     assert run.hardware.device is not None and run.hardware.device.isprintable()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda t: t[t.index("step:") :],
+        lambda t: t.replace("H100 80GB HBM3", "X900 Ultra"),
+    ],
+)
+def test_hardware_that_cannot_be_checked_is_looked_at(change: Callable[[str], str]) -> None:
+    verdict = judged(each(change))
+    assert rules(verdict) == {"hardware-differs-from-run"}
+    assert verdict.status is Status.NEEDS_REVIEW
+
+
+def other_loss(name: str) -> Callable[[str], str]:
+    """Runs that miss the target and print a better number under another name."""
+    return lambda text: re.sub(
+        r"val_loss:([\d.]+)", lambda m: f"val_loss:{float(m[1]) + 0.1:.4f} {name}:{m[1]}", text
+    )
+
+
+def test_a_loss_of_the_submissions_own_naming_is_not_taken_unseen() -> None:
+    own = judged(each(other_loss("fake_loss")), claims={"fake_loss": 3.277})
+    assert (own.status, rules(own)) == (Status.REJECTED, {"target-missed"})
+    ema = judged(each(other_loss("val_ema_loss")), claims={"val_ema_loss": 3.27706})
+    assert (ema.status, rules(ema)) == (Status.NEEDS_REVIEW, {"claim-differs-from-run"})
+
+
+def test_runs_without_a_clock_do_not_hide_behind_those_that_have_one() -> None:
+    files = logs()
+    files["logs/0.log"] = re.sub(r" train_time:\d+ms step_avg:\d+ms", "", files["logs/0.log"])
+    verdict = judged(files)
+    assert (verdict.status, rules(verdict)) == (Status.REJECTED, {"metric-missing"})

@@ -77,6 +77,8 @@ TRIGGERS: dict[str, list[Callable[[], Case]]] = {
     ],
     "hardware-differs-from-run": [
         lambda: with_run(hardware=A100),
+        lambda: with_run(hardware=Hardware()),
+        lambda: with_run(hardware=Hardware("A device nobody knows", 8)),
         lambda: with_run(hardware=Hardware("NVIDIA H100 80GB HBM3", 4)),
         lambda: a_case(submission={"accelerator": "a100"}),
         lambda: a_case(submission={"accelerator_count": 4}),
@@ -150,8 +152,6 @@ NEAR_MISSES: dict[str, list[Callable[[], Case]]] = {
         lambda: a_case(results=results_file({"wandb_run_link": LINK.format(7), "bpb": 9.0})),
     ],
     "hardware-differs-from-run": [
-        lambda: with_run(hardware=Hardware()),
-        lambda: with_run(hardware=Hardware("A device nobody knows", 8)),
         lambda: a_case(submission={"accelerator": "H100", "accelerator_count": 8}),
         lambda: a_case(
             [a_run(0, hardware=H100), a_run(1, hardware=H100)],

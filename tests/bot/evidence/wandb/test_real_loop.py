@@ -87,7 +87,9 @@ def online(trained: Trained, index: int) -> Run:
 def test_the_three_give_the_same_verdict(trained: Trained) -> None:
     by_source = {name: verdict(trained, name) for name in ("online", "offline", "log")}
     first = by_source["online"]
-    assert first.status is Status.VERIFIED, first
+    # The loop runs where the tests run, on no accelerator: a maintainer would have to look.
+    assert first.status is Status.NEEDS_REVIEW, first
+    assert set(rules(first)) == {"hardware-differs-from-run"}
     for name, other in by_source.items():
         assert other.status is first.status, (name, [f.message for f in other.findings])
         assert rules(other) == rules(first), name
