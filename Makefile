@@ -46,7 +46,6 @@ test-full: $(VENV)/full.stamp  ## every test; a skip is a failure
 
 lint: $(VENV)/test.stamp  ## ruff and mypy --strict
 	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 bench: $(VENV)/test.stamp  ## benchmarks against named peers, ratios printed
@@ -54,6 +53,9 @@ bench: $(VENV)/test.stamp  ## benchmarks against named peers, ratios printed
 
 site: $(VENV)/demo.stamp  ## build the board into build/site
 	$(BIN)/speedrun site build --out build/site
+
+site-check: $(VENV)/full.stamp  ## the site in Chromium: Lighthouse, axe, HTML, links, journeys
+	$(BIN)/python -m tests.site.site_check
 
 clean:  ## remove what make made
 	rm -rf $(VENV) build .cache
