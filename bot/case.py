@@ -110,6 +110,13 @@ class Case:
             for run in item.runs
         )
 
+    @property
+    def brought_over(self) -> bool:
+        """Whether this is an entry that the importer brought over, as a maintainer does. In a pull
+        request `imported` is a participant's word, and softens nothing."""
+        on_board = self.pull_request is None or bool(self.facts.get("merged"))
+        return self.submission.imported is not None and on_board
+
     def problems_of(self, rule: str) -> tuple[Finding, ...]:
         """What the readers found under `rule`: a reader names the rule, the rule reports it."""
         read = tuple(f for item in self.evidence for f in item.problems)

@@ -76,7 +76,8 @@ def loss_key_of(case: Case) -> str | None:
     """
     if case.track.quality.metric != "loss":
         return None
-    names = [(case.submission.imported or {}).get("metric")]
+    imported = case.submission.imported if case.brought_over else None
+    names = [(imported or {}).get("metric")]
     names += [c.metric for c in case.submission.claims if c.metric.startswith(("val_", "val/"))]
     runs = case.runs("candidate")
     for name in names:

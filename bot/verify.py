@@ -96,6 +96,8 @@ def verify_parsed(
         return _without_track(parsed, folder)
     opened = None if pull_request is None or pull_request.opened_at is None else (
         pull_request.opened_at.date())
+    if pull_request is None:
+        opened = _imported_on(parsed.submission)
     track = parsed.track.on(opened)
     evidence, unlisted = _evidence(parsed, folder, track, gather)
     facts: dict[str, Any] = {"merged": merged}
@@ -108,6 +110,15 @@ def verify_parsed(
         standing=standing or Standing(), pull_request=pull_request, judged_on=opened,
         problems=parsed.problems, facts=facts,
     ))
+
+
+def _imported_on(submission: Submission) -> dt.date | None:
+    """The day of an imported result, whose track's rules it was judged by."""
+    stated = (submission.imported or {}).get("date")
+    try:
+        return dt.date.fromisoformat(stated[:10]) if isinstance(stated, str) else None
+    except ValueError:
+        return None
 
 
 def _evidence(
@@ -183,7 +194,7 @@ def _unranked(
     """A point without the metrics that rank, where no rule has said so: it is never verified."""
     if any(f.level is Level.ERROR or f.rule == "metric-missing" for f in findings):
         return
-    level = Level.WARNING if case.submission.imported else Level.ERROR
+    level = Level.WARNING if case.brought_over else Level.ERROR
     for point in points:
         lacks = [axis.metric for axis, value in (
             (case.track.quality, point.quality), (case.track.cost, point.cost)) if value is None]
@@ -217,7 +228,7 @@ def _levelled(case: Case, findings: Iterable[Finding]) -> list[Finding]:
         if case.track.objective == "baseline" and not own and item.rule not in _NOT_ABOUT_LUCK:
             if family in ("statistics", "provenance"):
                 item = dc.replace(item, level=Level.NOTE)
-        if case.submission.imported and family != "text" and item.rule not in OURS:
+        if case.brought_over and family != "text" and item.rule not in OURS:
             if item.level is Level.ERROR:
                 item = dc.replace(item, level=Level.WARNING)
         levelled.append(item)
@@ -316,7 +327,7 @@ def _short(text: str | None, limit: int) -> str | None:
 def date_of(case: Case) -> str | None:
     """When the result was obtained, ISO 8601: as its source states it, else when the last run
     ended, else when the pull request was opened."""
-    stated = (case.submission.imported or {}).get("date")
+    stated = (case.submission.imported or {}).get("date") if case.brought_over else None
     if isinstance(stated, str) and stated:
         return plain(stated, 40)
     ends = [run.finished_at or run.created_at for run in case.runs()]

@@ -17,8 +17,8 @@ from __future__ import annotations
 import dataclasses as dc
 import functools as ft
 import importlib
-import itertools as it
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -29,7 +29,7 @@ from bot.verdict import Finding, Level
 MODULES = ("text", "accounting", "evidence", "provenance", "statistics")
 
 MAX_PER_RULE = 25
-"""So many findings of one rule are told; who has more has one cause to mend."""
+"""So many findings of one rule and level are told; who has more has one cause to mend."""
 
 Check = Callable[[Case], Iterator[Finding]]
 _checks: dict[str, Check] = {}
@@ -81,7 +81,13 @@ def run_rules(case: Case) -> tuple[Finding, ...]:
         level = case.track.levels.get(name)
         if level == "off":
             continue
-        for item in it.islice(check(case), MAX_PER_RULE):
-            found.append(item if level is None else dc.replace(item, level=Level(level)))
+        told: Counter[Level] = Counter()
+        for item in check(case):
+            # Apart by level: a flood of warnings must not keep an error from being told.
+            told[item.level] += 1
+            if told[item.level] <= MAX_PER_RULE:
+                found.append(item if level is None else dc.replace(item, level=Level(level)))
+            elif item.level is Level.ERROR:
+                break
     order = list(Level)
     return tuple(sorted(found, key=lambda f: order.index(f.level)))

@@ -39,7 +39,7 @@ def claim_differs_from_run(case: Case) -> Iterator[Finding]:
     """
     yield from read_problems(case, "claim-differs-from-run")
     key = loss_key_of(case)
-    if key is not None and case.submission.imported is None:
+    if key is not None and not case.brought_over:
         yield finding(
             "claim-differs-from-run",
             f"the loss is taken from the runs' {plain(key, 60)}, which the submission claims, and "

@@ -111,7 +111,14 @@ def author_not_contributor(case: Case) -> Iterator[Finding]:
     open the pull request for others is the role `pr`. Add yourself to `contributors`.
     """
     request = case.pull_request
-    if request is None or case.submission.imported is not None:
+    if request is None or case.brought_over:
+        return
+    if case.submission.imported is not None:
+        yield finding(
+            "author-not-contributor", "the submission says that it was imported, which only a "
+            "maintainer's import can say; it is judged as any other", Level.WARNING,
+            file=_list(case), pointer="/imported", fix="remove `imported`, name contributors",
+        )
         return
     logins = {c.github.lower() for c in case.submission.contributors}
     if request.author.lower() not in logins:
@@ -211,7 +218,7 @@ def run_not_bound(case: Case) -> Iterator[Finding]:
     A public run can be linked by anybody. The trainer writes a nonce to W&B, log and results; with
     other trainers, tag the W&B run with your GitHub login. Runs of a results file are not asked.
     """
-    if case.submission.imported is not None:
+    if case.brought_over:
         return
     logins = {c.github.lower() for c in case.submission.contributors}
     if case.pull_request is not None:
@@ -240,7 +247,7 @@ def explanation_missing(case: Case) -> Iterator[Finding]:
     why it should help, and what did not work. Others build on it.
     """
     submission = case.submission
-    if case.folder.bare or submission.imported is not None or not submission.raw:
+    if case.folder.bare or case.brought_over or not submission.raw:
         return
     readme = next((d for n, d in case.folder.files.items() if n.lower() == "readme.md"), b"")
     summary = submission.summary or ""

@@ -247,7 +247,7 @@ def _summaries(case: Case) -> Iterator[tuple[str | None, Summary]]:
 def _finding(case: Case, name: str, point: str | None, message: str, **fields: Any) -> Finding:
     """A finding of this family; on an imported entry an error weighs as a warning."""
     level = fields.pop("level", None) or default_level(name)
-    if case.submission.imported is not None and level is Level.ERROR:
+    if case.brought_over and level is Level.ERROR:
         level = Level.WARNING
     where = f"point {point}: " if point is not None else ""
     file = case.folder.full("submission.json") if not case.folder.bare else case.folder.path

@@ -37,6 +37,10 @@ TRIGGERS: list[tuple[str, Callable[[], Case]]] = [
         "author-not-contributor",
         lambda: a_case(submission={"contributors": ()}, pull_request=request()),
     ),
+    (
+        "author-not-contributor",
+        lambda: a_case(submission={"imported": {"url": "x"}}, pull_request=request()),
+    ),
     ("out-of-scope-change", lambda: a_case(pull_request=request("x", "bot/verify.py"))),
     ("out-of-scope-change", lambda: a_case(pull_request=request("x", f"{PATH}2/submission.json"))),
     ("unlisted-runs", lambda: drawer(3.31)),
@@ -52,7 +56,8 @@ NEAR_MISSES: list[tuple[str, Callable[[], Case]]] = [
     (
         "author-not-contributor",
         lambda: a_case(
-            submission={"contributors": (), "imported": {"url": "x"}}, pull_request=request()
+            submission={"contributors": (), "imported": {"url": "x"}}, pull_request=request(),
+            facts={"merged": True},
         ),
     ),
     ("out-of-scope-change", lambda: a_case(pull_request=request("x", f"{PATH}/logs/a.log"))),
