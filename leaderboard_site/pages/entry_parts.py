@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -313,10 +314,12 @@ def readme_html(source: str) -> str:
         url_schemes={"http", "https"},
         link_rel="nofollow noopener ugc",
     )
+    # A link whose address was refused keeps its words alone.
+    cleaned = cleaned.replace('<a rel="nofollow noopener ugc">', "<a>")
     for level in (1, 2, 3):
         # The page has its own h1 and h2: a README's headings go below them.
         cleaned = cleaned.replace(f"<h{level}>", "<h4>").replace(f"</h{level}>", "</h4>")
-    return cleaned
+    return re.sub(r"<h([4-6])>\s*</h\1>", "", cleaned)
 
 
 def code_diff(item: Item, parent: Item | None) -> dict[str, Any] | None:
