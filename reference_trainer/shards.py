@@ -109,8 +109,8 @@ def open_corpus(folder: pathlib.Path, verify: bool = False) -> Corpus:
     """Read manifest and headers; with `verify` the SHA-256 of every shard too. Raises DataError."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        splits = manifest["splits"]
-        known = manifest["tokenizer"]
+        splits, known, name = manifest["splits"], manifest["tokenizer"], manifest["name"]
+        facts = [known[key] for key in ("name", "sha256", "size", "end_of_text")]
     except FileNotFoundError:
         raise DataError(
             f"{folder.name} has no {MANIFEST}; build it with: python -m reference_trainer data"
@@ -119,12 +119,12 @@ def open_corpus(folder: pathlib.Path, verify: bool = False) -> Corpus:
         raise DataError(f"{MANIFEST} of {folder.name} is not readable ({error})") from error
     lengths = folder / "byte_lengths.npy"
     return Corpus(
-        name=manifest["name"],
+        name=name,
         folder=folder,
-        tokenizer=known["name"],
-        tokenizer_sha256=known["sha256"],
-        vocab=known["size"],
-        end_of_text=known["end_of_text"],
+        tokenizer=facts[0],
+        tokenizer_sha256=facts[1],
+        vocab=facts[2],
+        end_of_text=facts[3],
         byte_lengths=np.load(lengths) if lengths.is_file() else None,
         train=_open_split(folder, known["sha256"], "train", splits, verify),
         validation=_open_split(folder, known["sha256"], "validation", splits, verify),
