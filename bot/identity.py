@@ -35,15 +35,23 @@ def run_key(run: Run) -> str | None:
     return f"metrics:{hashlib.sha256(series.encode()).hexdigest()}"
 
 
-_LOSSES = re.compile(rb"(?:val_loss:| tel:)\s{0,4}([0-9]+\.[0-9]+)")
+# A value written inside the line of a step; a further digit or another clock makes no other run.
+_LOSSES = re.compile(rb"^[^\n]{0,80}?s(?:tep)?:[^\n]{0,200}?(?:val_loss:| tel:)\s{0,4}"
+                     rb"([0-9]{1,9}\.[0-9]{1,4})", re.MULTILINE)
+_MIN_HALF = 5
 
 
-def log_key(data: bytes) -> str | None:
-    """A key of a log, from its validation losses alone: a copy with another clock has it too."""
+def log_keys(data: bytes) -> tuple[str, ...]:
+    """Keys of a log, from its validation losses to four decimals: all of them, and each half, so
+    that a copy with another clock, more digits or one loss changed has one of them too."""
     losses = _LOSSES.findall(data)
     if len(losses) < _MIN_POINTS:
-        return None
-    return f"log:{hashlib.sha256(b' '.join(losses)).hexdigest()}"
+        return ()
+    middle = len(losses) // 2
+    halves = [losses[:middle], losses[-middle:]] if middle >= _MIN_HALF else []
+    return tuple(
+        f"log:{hashlib.sha256(b' '.join(part)).hexdigest()}" for part in (losses, *halves)
+    )
 
 
 def run_keys(
@@ -58,8 +66,8 @@ def run_keys(
             keys.append(link_key(spec.target))
         elif spec.source == "log":
             below = f"{spec.target.rstrip('/')}/"
-            keys += [log_key(data) for name, data in folder.files.items()
-                     if name == spec.target or name.startswith(below)]
+            keys += [key for name, data in folder.files.items()
+                     if name == spec.target or name.startswith(below) for key in log_keys(data)]
     keys += [link_key(run.text("link")) for run in results]
     return frozenset(key for key in keys if key is not None)
 

@@ -178,6 +178,7 @@ def parse_submission(
     problems.extend(_result_links(results))
     submission = read_submission(folder, raw, track, documents, results)
     problems.extend(_specs(folder, submission, listed))
+    problems.extend(_not_accepted(submission, track, listed))
     problems.extend(_claimed_points(submission, listed))
     return Parsed(submission, track, documents, results, tuple(problems))
 
@@ -323,6 +324,21 @@ def _specs(
                 "schema", f"the point {shown(spec.point)} is not among `points`",
                 claimed=plain(spec.point), fix="add it to `points`, or correct it",
                 **_listed_at(spec, listed))
+
+
+def _not_accepted(
+    submission: Submission, track: Track | None, listed: Document | None
+) -> Iterator[Finding]:
+    """Runs of a kind of evidence that the track does not take."""
+    for spec in submission.runs if track is not None else ():
+        offline = spec.target.lower().endswith(".wandb")
+        kinds = {spec.source, "wandb"} if offline else {spec.source}
+        if track is not None and not kinds & set(track.accepts):
+            yield finding(
+                "schema", f"the track takes runs from {' or '.join(track.accepts)}, "
+                f"{shown(spec.target)} is of kind {spec.source}",
+                claimed=spec.source, expected=", ".join(track.accepts),
+                fix="bring evidence that the track takes", **_listed_at(spec, listed))
 
 
 def _listed_at(spec: RunSpec, listed: Document | None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.identity import as_neighbour, claims_key, link_key, log_key
+from bot.identity import as_neighbour, claims_key, link_key, log_keys
 from bot.reading import parse_submission
 from bot.repository import same_file
 from bot.submission import Folder
@@ -96,13 +96,34 @@ def test_a_copied_log_is_found_also_with_another_clock() -> None:
     log = (LOGS / "plain.log").read_bytes()
     assert log.count(b"val_loss:") >= 3, "the log must have a series"
     other = log.replace(b"train_time:", b"train_time:1")
-    assert log_key(log) == log_key(other) != None  # noqa: E711
+    assert log_keys(log) == log_keys(other) != ()
     theirs = log_folder("theirs", log)
     parsed = parse_submission(theirs, TRACKS)
     beside = as_neighbour(parsed.submission, "nanogpt-small", parsed.results, theirs)
     assert "duplicate-run" in rules(verify(log_folder("mine", other), TRACKS, neighbours=[beside]))
     shared = log_folder("mine", log, arm="baseline")
     assert "duplicate-run" not in rules(verify(shared, TRACKS, neighbours=[beside]))
+
+
+def test_a_copied_log_is_found_also_with_a_loss_or_digits_changed() -> None:
+    lines = [f"step:{s}/400 val_loss:{10 - s / 99:.4f} train_time:{s}ms" for s in range(0, 401, 25)]
+    log = "\n".join(lines).encode()
+    keys = set(log_keys(log))
+    last = log.replace(b"val_loss:5.9596", b"val_loss:5.9500")
+    assert last != log and keys & set(log_keys(last))
+    longer = b"\n".join(line.encode().replace(b" train_time", b"7 train_time") for line in lines)
+    assert keys == set(log_keys(longer))
+    noise = b"print(f'val_loss:1.2345')\n" + log
+    assert keys == set(log_keys(noise))
+    other = "\n".join(line.replace("val_loss:", "val_loss:1") for line in lines)
+    assert not keys & set(log_keys(other.encode()))
+
+
+def test_a_kind_of_evidence_that_the_track_does_not_take() -> None:
+    made = changed("v4", put(val_loss=3.27))
+    folder = Folder("submissions/nanogpt-small/x", {"speedrun_results.json": made})
+    found = [f for f in verify(folder, TRACKS).findings if f.rule == "schema"]
+    assert any("the track takes runs from log or wandb" in f.message for f in found)
 
 
 def test_one_log_twice_in_a_submission() -> None:
@@ -113,7 +134,7 @@ def test_one_log_twice_in_a_submission() -> None:
 def test_keys() -> None:
     assert link_key("https://wandb.ai/e/p/runs/r?nw=x") == link_key("wandb.ai/e/p/runs/r")
     assert link_key("https://example.org/e/p/runs/r") is None and link_key(None) is None
-    assert log_key(b"no losses here") is None
+    assert log_keys(b"no losses here") == ()
     assert claims_key(()) is None
 
 
