@@ -99,7 +99,7 @@ def build(recipe: Recipe, folder: pathlib.Path) -> dict[str, Any]:
 
 def _write(recipe: Recipe, coder: Tokenizer, folder: pathlib.Path) -> dict[str, Any]:
     kind = np.uint16 if coder.size <= 2**16 else np.uint32
-    writers = {name: _SplitWriter(folder, name, coder, kind) for name in ("train", "validation")}
+    writers = {name: SplitWriter(folder, name, coder, kind) for name in ("train", "validation")}
     seen: set[bytes] = set()
     for texts in _batches(recipe.documents(), BATCH_DOCUMENTS):
         for text, ids in zip(texts, coder.encode(texts), strict=True):
@@ -108,12 +108,26 @@ def _write(recipe: Recipe, coder: Tokenizer, folder: pathlib.Path) -> dict[str, 
                 continue  # an exact duplicate would be in both splits or count twice
             seen.add(digest)
             validates = int.from_bytes(digest[:4], "big") % recipe.validation_one_in == 0
-            writers["validation" if validates else "train"].add(text, ids, digest)
+            size = len(text.encode("utf-8"))
+            writers["validation" if validates else "train"].add(ids, size, digest)
     splits = {name: writer.finish() for name, writer in writers.items()}
+    found = fingerprint(coder.sha256, splits["train"]["shards"])
+    if recipe.train_fingerprint not in (None, found):
+        raise DataError(
+            f"corpus {recipe.name} came out as {found[:19]}..., expected "
+            f"{recipe.train_fingerprint}; another version of a package was installed"
+        )
+    return write_manifest(folder, recipe.name, recipe.about, coder, splits)
+
+
+def write_manifest(
+    folder: pathlib.Path, name: str, about: str, coder: Tokenizer, splits: dict[str, Any]
+) -> dict[str, Any]:
+    """Write manifest and byte lengths; the manifest comes last and makes the corpus complete."""
     manifest = {
         "schema_version": 1,
-        "name": recipe.name,
-        "about": recipe.about,
+        "name": name,
+        "about": about,
         "tokenizer": {
             "name": coder.name,
             "sha256": coder.sha256,
@@ -122,18 +136,12 @@ def _write(recipe: Recipe, coder: Tokenizer, folder: pathlib.Path) -> dict[str, 
         },
         "splits": splits,
     }
-    found = fingerprint(coder.sha256, splits["train"]["shards"])
-    if recipe.train_fingerprint not in (None, found):
-        raise DataError(
-            f"corpus {recipe.name} came out as {found[:19]}..., expected "
-            f"{recipe.train_fingerprint}; another version of a package was installed"
-        )
     np.save(folder / "byte_lengths.npy", coder.byte_lengths())
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
     return manifest
 
 
-class _SplitWriter:
+class SplitWriter:
     """Collects the tokens of one split and writes shards of at most SHARD_TOKENS."""
 
     def __init__(self, folder: pathlib.Path, name: str, coder: Tokenizer, kind: Any) -> None:
@@ -144,10 +152,11 @@ class _SplitWriter:
         self.shards: list[dict[str, Any]] = []
         self.digests: list[bytes] = []
 
-    def add(self, text: str, ids: np.ndarray, digest: bytes) -> None:
+    def add(self, ids: np.ndarray, utf8_bytes: int, digest: bytes) -> None:
+        """A document by its ids, the length of its text and its hash."""
         self.parts += [self.end, ids.astype(self.kind)]
         self.pending += 1 + len(ids)
-        self.bytes += len(text.encode("utf-8"))
+        self.bytes += utf8_bytes
         self.documents += 1
         self.digests.append(digest[:8])
         if self.pending >= SHARD_TOKENS:

@@ -1,1 +1,176 @@
-DATASETS = {}
+"""Public corpora from the Hugging Face Hub, fetched at first use, resumable, with checked hashes.
+
+`SPEEDRUN_SHARDS` says how many training shards of FineWeb to fetch (100 M tokens, 200 MB each).
+"""
+
+import dataclasses as dc
+import gzip
+import hashlib
+import json
+import os
+import pathlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from reference_trainer.corpus import SplitWriter, write_manifest
+from reference_trainer.errors import DataError
+from reference_trainer.shards import MANIFEST, Corpus, Split, file_sha256, open_shard, open_split
+from reference_trainer.tokenizers import Gpt2Tokenizer, JsonTokenizer
+from reference_trainer.treecache import read_documents
+
+Say = Callable[[str], None]
+LLAMA3 = "marin-community/marin-tokenizer"
+PALOMA, PALOMA_REVISION = "allenai/paloma", "65cd6fc"
+
+
+@dc.dataclass(frozen=True)
+class Dataset:
+    """A corpus of the Hub."""
+
+    name: str
+    about: str
+    repository: str
+    build: Callable[[pathlib.Path, str, Say], None]
+
+
+def fetch(name: str, folder: pathlib.Path, say: Say) -> None:
+    """Download and prepare a corpus into `folder`. Raises DataError."""
+    dataset = DATASETS[name]
+    folder.mkdir(parents=True, exist_ok=True)
+    say(f"downloading {dataset.repository} (resumes where it was broken off)")
+    dataset.build(folder, dataset.repository, say)
+
+
+def _hub(repository: str, file: str, folder: pathlib.Path, revision: str | None = None) -> Any:
+    """One file of a data set; a broken download goes on where it stopped."""
+    try:
+        from huggingface_hub import hf_hub_download
+        from huggingface_hub.errors import GatedRepoError, HfHubHTTPError
+    except ImportError as error:
+        raise DataError("downloading needs a package: pip install huggingface_hub") from error
+    try:
+        return pathlib.Path(
+            hf_hub_download(
+                repository, file, repo_type="dataset", local_dir=folder, revision=revision
+            )
+        )
+    except GatedRepoError as error:
+        raise DataError(
+            f"{repository} is gated: accept its terms on its page and set HF_TOKEN"
+        ) from error
+    except (HfHubHTTPError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise DataError(f"{file} of {repository} could not be fetched: {reason}") from error
+
+
+def _fineweb_shards(folder: pathlib.Path, repository: str, say: Say) -> None:
+    """Shards as modded-nanogpt uses them. Hashes are taken at the first download and checked
+    by `data --verify` from then on."""
+    count = int(os.environ.get("SPEEDRUN_SHARDS", "9"))
+    names = {
+        "validation": ["fineweb_val_000000.bin"],
+        "train": [f"fineweb_train_{i:06d}.bin" for i in range(1, count + 1)],
+    }
+    coder, splits = Gpt2Tokenizer(), {}
+    lengths = coder.byte_lengths()
+    for split, files in names.items():
+        shards, total_bytes = [], 0
+        for file in files:
+            path = _hub(repository, file, folder)
+            tokens = open_shard(path)
+            total_bytes += int(lengths[tokens].sum())
+            shards.append({"file": file, "tokens": len(tokens), "sha256": file_sha256(path)})
+            say(f"{file}: {len(tokens):,} tokens")
+        splits[split] = {
+            "tokens": sum(s["tokens"] for s in shards),
+            "bytes": total_bytes - int(lengths[open_shard(folder / files[0])[0]]),
+            "documents": None,
+            "shards": shards,
+        }
+    write_manifest(folder, "fineweb10B-gpt2", "", coder, splits)
+
+
+def _fineweb_edu(folder: pathlib.Path, repository: str, say: Say) -> None:
+    """The pre-tokenised cache, rewritten as shards; one document in 200 validates."""
+    from huggingface_hub import snapshot_download
+
+    cache = pathlib.Path(
+        snapshot_download(repository, repo_type="dataset", local_dir=folder / "cache")
+    )
+    from_cache(cache, folder, "fineweb-edu-10B", llama3(folder))
+
+
+def from_cache(
+    cache: pathlib.Path, folder: pathlib.Path, name: str, coder: Any, one_in: int = 200
+) -> None:
+    """Write shards from a TreeCache: `train/input_ids` below `cache`, or `input_ids` itself."""
+    root = cache / "train" if (cache / "train").is_dir() else cache
+    kind = np.uint16 if coder.size <= 2**16 else np.uint32
+    lengths = coder.byte_lengths()
+    writers = {s: SplitWriter(folder, s, coder, kind) for s in ("train", "validation")}
+    for ids in read_documents(root):
+        if len(ids) and int(ids.max()) >= coder.size:
+            raise DataError(
+                f"the cache holds id {int(ids.max()):,}, the tokenizer has {coder.size:,}; "
+                "it was made with another one"
+            )
+        digest = hashlib.sha256(ids.astype("<u4").tobytes()).digest()
+        held_out = int.from_bytes(digest[:4], "big") % one_in == 0
+        size = int(lengths[ids].sum())
+        writers["validation" if held_out else "train"].add(ids, size, digest)
+    splits = {split: writer.finish() for split, writer in writers.items()}
+    write_manifest(folder, name, "", coder, splits)
+
+
+def llama3(folder: pathlib.Path) -> JsonTokenizer:
+    """Llama 3's tokenizer as the Marin board uses it."""
+    from huggingface_hub import hf_hub_download
+
+    path = hf_hub_download(LLAMA3, "tokenizer.json", local_dir=folder / "tokenizer")
+    return JsonTokenizer(pathlib.Path(path), "<|end_of_text|>")
+
+
+def paloma(corpus: Corpus) -> Corpus:
+    """`corpus` with C4-EN's validation text of Paloma in place of its own. Raises DataError."""
+    folder = corpus.folder / "paloma-c4_en"
+    if not (folder / MANIFEST).is_file():
+        path = _hub(PALOMA, "c4_en/val/val.jsonl.gz", folder, PALOMA_REVISION)
+        coder = llama3(corpus.folder)
+        if coder.sha256 != corpus.tokenizer_sha256:
+            raise DataError(f"Paloma is scored with Llama 3 ids, {corpus.name} has others")
+        writer = SplitWriter(folder, "validation", coder, np.uint32)
+        for text in paloma_texts(path):
+            data = text.encode("utf-8")
+            writer.add(coder.encode([text])[0], len(data), hashlib.sha256(data).digest())
+        write_manifest(folder, "paloma-c4_en", "", coder, {"validation": writer.finish()})
+    splits = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["splits"]
+    split: Split = open_split(folder, corpus.tokenizer_sha256, "validation", splits, False)
+    return dc.replace(corpus, name="paloma-c4_en", folder=folder, validation=split)
+
+
+def paloma_texts(path: pathlib.Path) -> Iterator[str]:
+    """The field `text` of each line of a gzipped JSON-lines file."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        for line in file:
+            yield json.loads(line)["text"]
+
+
+DATASETS = {
+    dataset.name: dataset
+    for dataset in (
+        Dataset(
+            "fineweb10B-gpt2",
+            "FineWeb in GPT-2 tokens, shards of 100 M; SPEEDRUN_SHARDS sets how many (9)",
+            "kjj0/fineweb10B-gpt2",
+            _fineweb_shards,
+        ),
+        Dataset(
+            "fineweb-edu-10B",
+            "FineWeb-Edu in Llama 3 tokens, the training data of the Marin board, 40 GB",
+            "marin-community/fineweb-edu-pretokenized-10B",
+            _fineweb_edu,
+        ),
+    )
+}

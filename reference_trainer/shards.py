@@ -126,14 +126,15 @@ def open_corpus(folder: pathlib.Path, verify: bool = False) -> Corpus:
         vocab=facts[2],
         end_of_text=facts[3],
         byte_lengths=np.load(lengths) if lengths.is_file() else None,
-        train=_open_split(folder, known["sha256"], "train", splits, verify),
-        validation=_open_split(folder, known["sha256"], "validation", splits, verify),
+        train=open_split(folder, known["sha256"], "train", splits, verify),
+        validation=open_split(folder, known["sha256"], "validation", splits, verify),
     )
 
 
-def _open_split(
+def open_split(
     folder: pathlib.Path, tokenizer_sha256: str, name: str, splits: Mapping[str, Any], verify: bool
 ) -> Split:
+    """One split of a manifest. Raises DataError."""
     if name not in splits:
         raise DataError(f"{MANIFEST} of {folder.name} has no split {name}")
     split, arrays = splits[name], []

@@ -159,6 +159,8 @@ class Lock:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
+            self._file.close()
+            self._file = None
             raise StorageError(
                 f"another process is writing into {self._folder.name}; choose another --out, or "
                 "end it first"

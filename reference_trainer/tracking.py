@@ -112,6 +112,10 @@ class Wandb:
             return None
         url: str | None = None if self._offline else self._run.url
         self._run.finish(exit_code=exit_code)
+        if self._offline:
+            import wandb
+
+            wandb.teardown()  # only then is the last record on disk for certain
         self._run = None
         return url
 

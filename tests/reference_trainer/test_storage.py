@@ -1,0 +1,99 @@
+"""Files appear whole or not at all, locally and on object stores; one process a folder."""
+
+from __future__ import annotations
+
+import errno
+import importlib.util
+import pathlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reference_trainer import checkpoint
+from reference_trainer.errors import StorageError
+from reference_trainer.storage import Folder, LocalFolder, Lock, open_folder, prefix
+
+
+@pytest.fixture(params=["local", "memory"])
+def folder(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Folder:
+    if request.param == "local":
+        return open_folder(str(tmp_path / "store"))
+    if importlib.util.find_spec("fsspec") is None:
+        pytest.skip("fsspec is not installed; make test-full installs it")
+    return open_folder(f"memory://{tmp_path.name}")
+
+
+def test_write_read_list_remove(folder: Folder) -> None:
+    folder.write("a/b.txt", b"one")
+    folder.write("a/b.txt", b"two")
+    assert folder.read("a/b.txt") == b"two" and folder.exists("a/b.txt")
+    assert folder.children("a") == ["b.txt"] and folder.children("none") == []
+    folder.remove("a")
+    folder.remove("a")
+    assert not folder.exists("a/b.txt")
+    with pytest.raises(StorageError, match=r"a/b.txt could not be"):
+        folder.read("a/b.txt")
+
+
+def test_checkpoints_end_with_a_marker(folder: Folder) -> None:
+    state = {"param/x": np.arange(6.0).reshape(2, 3), "optimizer/count": np.array(3)}
+    for step in (5, 10, 15):
+        checkpoint.save(folder, step, state, {"step": step})
+    assert checkpoint.steps(folder) == [10, 15]
+    folder.remove("checkpoints/step-00000015/DONE")
+    assert checkpoint.steps(folder) == [10]
+    loaded, run = checkpoint.load(folder, 10)
+    assert run == {"step": 10} and set(loaded) == set(state)
+    assert np.array_equal(loaded["param/x"], state["param/x"])
+
+
+class FullDisk(LocalFolder):
+    """A disk that fills while the second file of a checkpoint is written."""
+
+    def write(self, name: str, data: bytes) -> None:
+        if name.endswith("run.json"):
+            raise StorageError("run.json could not be written: the disk is full")
+        super().write(name, data)
+
+
+def test_a_full_disk_leaves_no_half_checkpoint(tmp_path: pathlib.Path) -> None:
+    good = LocalFolder(tmp_path)
+    checkpoint.save(good, 1, {"param/x": np.zeros(3)}, {})
+    with pytest.raises(StorageError, match="disk is full"):
+        checkpoint.save(FullDisk(tmp_path), 2, {"param/x": np.zeros(3)}, {})
+    assert checkpoint.steps(good) == [1]
+    assert good.children("checkpoints") == ["step-00000001"]
+
+
+def test_no_space_is_said_in_words(tmp_path: pathlib.Path, monkeypatch: Any) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(StorageError, match="the disk is full; free some space"):
+        LocalFolder(tmp_path).write("x.bin", b"data")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_processes_in_one_folder(tmp_path: pathlib.Path) -> None:
+    first, second = Lock(tmp_path), Lock(tmp_path)
+    first.acquire()
+    with pytest.raises(StorageError, match="another process is writing"):
+        second.acquire()
+    first.release()
+    second.acquire()
+    second.release()
+
+
+def test_prefix_has_an_alias(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPEEDRUN_PREFIX", raising=False)
+    monkeypatch.setenv("MARIN_PREFIX", "gs://bucket/x")
+    assert prefix() == "gs://bucket/x"
+    monkeypatch.setenv("SPEEDRUN_PREFIX", "/data")
+    assert prefix() == "/data"
+
+
+def test_unknown_scheme_names_what_is_missing() -> None:
+    with pytest.raises(StorageError, match="needs a package"):
+        open_folder("nosuchscheme://bucket")
