@@ -183,3 +183,22 @@ def bench(batches: tuple[int, ...], **options: Any) -> None:
     backend = options["backend"] or installed_backend()
     report = benchmark.measure(config, make_backend(backend), batches, options["steps"])
     click.echo(benchmark.to_json(report) if options["as_json"] else benchmark.to_text(report))
+
+
+@train.command("compile")
+@click.option("--config", "name", default="gpt2-124m")
+@click.option("--set", "overrides", multiple=True, metavar="SECTION.KEY=VALUE")
+@click.option("--tpu", "generation", required=True, help="v4, v5e, v5p, v6e or v7x.")
+@words
+def compile_ahead(name: str, overrides: tuple[str, ...], generation: str) -> None:
+    """Compile the JAX step for a TPU that is not here; needs the package libtpu."""
+    config = load_config(name, pairs(overrides))
+    make_backend("jax")
+    from reference_trainer.jax_backend.ahead import compile_for
+
+    found = compile_for(config, generation)
+    click.echo(
+        f"{config.name} compiles for {found.topology}, {found.devices} devices: "
+        f"{found.needed_bytes / 2**30:.2f} of {found.available_bytes / 2**30:.0f} GiB on each, "
+        f"attention: {found.attention}"
+    )

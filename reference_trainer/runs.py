@@ -2,6 +2,7 @@
 
 import dataclasses as dc
 import datetime as dt
+import json
 import os
 import pathlib
 import statistics
@@ -9,13 +10,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from reference_trainer import corpus as corpora
-from reference_trainer import storage
-from reference_trainer.config import Config
+from reference_trainer import provenance, storage
+from reference_trainer.config import Config, as_dict
 from reference_trainer.errors import TrainerError
+from reference_trainer.graph import Execution, identity
 from reference_trainer.loop import MakeBackend, train
 from reference_trainer.outputs import RESULTS, Job
 from reference_trainer.results import Author
 from reference_trainer.shards import Corpus, open_corpus
+from reference_trainer.storage import LocalFolder
 
 
 @dc.dataclass(frozen=True)
@@ -48,12 +51,37 @@ def run_all(arms: Arms, options: dict[str, Any]) -> Iterator[str]:
             folder = _folder_of_run(out, arm.name, seed, len(arms), options["seeds"])
             corpus = opened[arm.config.data.corpus]
             job = _job(arm, corpus, folder, seed, len(arms) > 1, options)
-            info = train(job, arm.make_backend)["runs"][0]["run_info"]
+            info = _once(job, arm, options["force_run_failed"])
             found[arm.name].append(info)
             if first:
                 yield _line(arm.name, seed, info, folder)
     if first:
         yield from _summary(found, out)
+
+
+def _once(job: Job, arm: Arm, force: bool) -> dict[str, Any]:
+    """The run of a job, or its results where it was finished before with the same code, settings
+    and data."""
+    folder = LocalFolder(job.out)
+    data = [job.corpus.train.fingerprint, job.corpus.validation.fingerprint]
+    wanted = identity(
+        provenance.code_hashes(job.main), [as_dict(job.config), job.seed, job.arm], data
+    )
+    if int(os.environ.get("RANK", "0")) != 0:
+        return _info(train(job, arm.make_backend))
+    execution = Execution(folder)
+    if execution.finished("train", wanted) and folder.exists(RESULTS):
+        return _info(json.loads(folder.read(RESULTS)))
+    execution.note("corpus", identity({}, job.corpus.name, data), [], job.corpus.name)
+    with execution.step("train", wanted, data, force):
+        document = train(job, arm.make_backend)
+    execution.note("results", identity({}, document, [wanted]), [wanted], RESULTS)
+    return _info(document)
+
+
+def _info(document: dict[str, Any]) -> dict[str, Any]:
+    info: dict[str, Any] = document["runs"][0]["run_info"]
+    return info
 
 
 def check_environment(arms: Arms, wandb: str) -> None:
