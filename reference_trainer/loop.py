@@ -7,13 +7,12 @@ are read one step late, when the next step is already queued, so that no device 
 import json
 import math
 import os
-import signal
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from bot.accounting import forward_flops_per_token
-from reference_trainer import bpb, checkpoint, provenance, results
+from reference_trainer import bpb, checkpoint, memory, provenance, results
 from reference_trainer import corpus as corpora
 from reference_trainer.backend import Backend, Pending
 from reference_trainer.clock import Clock
@@ -23,6 +22,7 @@ from reference_trainer.outputs import LOG, RESULTS, Job, Outputs
 from reference_trainer.results import Outcome
 from reference_trainer.schedule import multiplier
 from reference_trainer.shards import Corpus, TrainingBatches, validation_batches
+from reference_trainer.signals import StopSignal
 from reference_trainer.storage import Folder, LocalFolder, Lock, open_folder
 from reference_trainer.tracking import Progress, step_line
 
@@ -39,11 +39,14 @@ def train(job: Job, make_backend: MakeBackend) -> dict[str, Any]:
         lock.acquire()
     try:
         backend = make_backend(job.config, job.seed)
+        memory.check(job.config, backend.device)
         run = Run(job, backend)
         try:
             return run.go()
         except BaseException as error:
             run.close(0 if isinstance(error, Stopped) else 1)
+            if memory.is_exhausted(error):
+                raise TrainerError(memory.too_little(job.config, backend.device)) from error
             raise
     finally:
         lock.release()
@@ -97,7 +100,7 @@ class Run:
         """Train to the end. See `train`."""
         log_size = self._restore() if self.job.resume else None
         self.outputs.open(log_size)
-        with _stop_signal(self):
+        with StopSignal(self):
             self._warm_up()
             if self.step == 0:
                 self._validate()
@@ -378,25 +381,3 @@ def _check_corpus(config: Config, corpus: Corpus) -> None:
         )
     if corpus.validation.tokens < 2:
         raise TrainerError(f"corpus {corpus.name} has no validation text")
-
-
-class _stop_signal:
-    """SIGTERM and SIGINT ask the run to save and stop; a second one acts at once."""
-
-    def __init__(self, run: Run) -> None:
-        self.run, self.old = run, {}
-
-    def __enter__(self) -> None:
-        def ask(number: int, frame: Any) -> None:
-            self.run.stop_requested = True
-            signal.signal(number, self.old[number])
-
-        for number in (signal.SIGTERM, signal.SIGINT):
-            try:
-                self.old[number] = signal.signal(number, ask)
-            except ValueError:  # not the main thread: whoever runs us handles signals
-                return
-
-    def __exit__(self, *error: Any) -> None:
-        for number, handler in self.old.items():
-            signal.signal(number, handler)

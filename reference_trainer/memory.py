@@ -7,6 +7,10 @@ import dataclasses as dc
 
 from bot.accounting import parameter_count
 from reference_trainer.config import Config
+from reference_trainer.devices import Device
+from reference_trainer.errors import TrainerError
+
+ERROR = 1.15  # the estimate may be so much too high
 
 
 @dc.dataclass(frozen=True)
@@ -64,3 +68,34 @@ def largest_micro_batch(config: Config, memory_bytes: int) -> int | None:
         if batch % size == 0 and estimate(config, size).total <= memory_bytes:
             return size
     return None
+
+
+def check(config: Config, device: Device) -> None:
+    """Raise TrainerError, before anything is compiled, where the run cannot fit."""
+    if device.memory_bytes is None or device.name == "cpu":
+        return
+    need = estimate(config)
+    shards = device.world if config.train.sharding == "fsdp" else 1
+    total = need.state // shards + need.activations + need.logits
+    if total > ERROR * device.memory_bytes:
+        raise TrainerError(too_little(config, device))
+
+
+def too_little(config: Config, device: Device) -> str:
+    """One sentence with the setting to change."""
+    need = estimate(config).total / 2**30
+    have = f"{device.memory_bytes / 2**30:.0f} GiB" if device.memory_bytes else "less"
+    fits = largest_micro_batch(config, int(0.9 * device.memory_bytes)) if device.memory_bytes else 1
+    hint = f"train.micro_batch = {fits}" if fits else "train.remat = true or train.sharding = fsdp"
+    return (
+        f"the run needs about {need:.1f} GiB of memory on a device, {device.name} has {have}; "
+        f"set {hint}"
+    )
+
+
+def is_exhausted(error: BaseException) -> bool:
+    """Whether an error of torch or JAX says that the device's memory is used up."""
+    text = str(error)
+    return isinstance(error, RuntimeError) and (
+        "out of memory" in text.lower() or "RESOURCE_EXHAUSTED" in text
+    )

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from bot.evidence.log_header import source_sha256
-from reference_trainer import bpb, memory, provenance, tokenizers
+from reference_trainer import bpb, devices, memory, provenance, tokenizers
 from reference_trainer.clock import Clock
 from reference_trainer.config import ScheduleConfig, load_config
-from reference_trainer.errors import DataError
+from reference_trainer.errors import DataError, TrainerError
 from reference_trainer.initial import initial_values, shapes
 from reference_trainer.schedule import multiplier
 from reference_trainer.shards import Corpus
@@ -146,3 +146,30 @@ def test_shared_modules_need_neither_torch_nor_jax(tmp_path: pathlib.Path) -> No
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "154,147,328" in done.stdout and "1.7773e+18" in done.stdout
+
+
+def test_too_little_memory_is_caught_with_the_setting_to_change() -> None:
+    config = load_config("gpt2-124m")
+    card = devices.describe("NVIDIA T4", 1, "fp16", 15 * 2**30, {})
+    with pytest.raises(TrainerError, match=r"NVIDIA T4 has 15 GiB; set train.micro_batch = 16"):
+        memory.check(config, card)
+    train = dc.replace(config.train, micro_batch=16)
+    memory.check(dc.replace(config, train=train), card)
+    assert memory.is_exhausted(RuntimeError("CUDA out of memory. Tried to allocate"))
+    assert not memory.is_exhausted(RuntimeError("shape mismatch"))
+
+
+def test_precision_falls_back_in_words() -> None:
+    assert devices.choose_precision("auto", True, True, "NVIDIA A100")[0] == "bf16"
+    precision, why = devices.choose_precision("auto", False, True, "Tesla T4")
+    assert precision == "fp16" and "no bf16" in why
+    assert devices.choose_precision("auto", False, False, "cpu")[0] == "fp32"
+    with pytest.raises(TrainerError, match="write auto or fp32"):
+        devices.choose_precision("fp16", False, False, "cpu")
+
+
+def test_unknown_device_has_no_utilisation() -> None:
+    unknown = devices.describe("Some GPU", 1, "bf16", None, {})
+    assert unknown.peak_flops is None and unknown.utilisation(1e15, 1.0) is None
+    v3 = devices.describe("TPU v3", 8, "bf16", None, {})
+    assert v3.chips == 4 and v3.peak_flops == 123e12
