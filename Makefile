@@ -9,7 +9,7 @@ EXTRAS_DEMO := bot,site,jax
 EXTRAS_TEST := bot,site,jax,dev
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full lint types bench site site-check clean
+.PHONY: help demo test test-full lint bench site site-check lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -56,6 +56,12 @@ site: $(VENV)/demo.stamp  ## build the board into build/site
 
 site-check: $(VENV)/full.stamp  ## the site in Chromium: Lighthouse, axe, HTML, links, journeys
 	$(BIN)/python -m tests.site.site_check
+
+lock: $(VENV)/bin/python  ## versions and hashes of what the workflows install (.github/requirements)
+	$(PIP) install uv
+	for n in bot site; do $(BIN)/uv pip compile -q --generate-hashes --universal \
+	  --python-version 3.11 --no-emit-index-url --no-annotate --no-header \
+	  .github/requirements/$$n.in -o .github/requirements/$$n.txt || exit 1; done
 
 clean:  ## remove what make made
 	rm -rf $(VENV) build .cache

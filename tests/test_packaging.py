@@ -1,0 +1,58 @@
+"""What the wheel holds, and that the lock files hold what the extras ask for."""
+
+import re
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def names(requirements: list[str]) -> set[str]:
+    found = (re.match(r"[A-Za-z0-9._-]+", line) for line in requirements)
+    return {re.sub(r"[-_.]+", "-", match[0]).lower() for match in found if match}
+
+
+@pytest.mark.parametrize("extra", ["bot", "site"])
+def test_the_lock_file_covers_the_extra(extra: str) -> None:
+    lock = (ROOT / f".github/requirements/{extra}.txt").read_text()
+    locked = names(re.findall(r"^[A-Za-z0-9._-]+==", lock, re.MULTILINE))
+    wanted = names(PYPROJECT["dependencies"] + PYPROJECT["optional-dependencies"][extra])
+    assert wanted <= {name.removesuffix("==").rstrip("-") for name in locked}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    from hatchling.builders.wheel import WheelBuilder
+
+    out = tmp_path_factory.mktemp("wheel")
+    path = next(iter(WheelBuilder(str(ROOT)).build(directory=str(out), versions=["standard"])))
+    with zipfile.ZipFile(path) as archive:
+        return set(archive.namelist())
+
+
+@pytest.mark.parametrize(
+    ("folder", "inside"),
+    [
+        ("schemas", "bot/schemas"),
+        (".github", "bot/github/scaffold"),
+        ("bot", "bot"),
+        ("reference_trainer", "reference_trainer"),
+        ("leaderboard_site", "leaderboard_site"),
+    ],
+)
+def test_the_wheel_holds_every_file_that_git_holds(
+    wheel: set[str], folder: str, inside: str
+) -> None:
+    files = {
+        path.relative_to(ROOT / folder).as_posix()
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and not {"__pycache__", "node_modules"} & set(path.parts)
+        and path.suffix in {".py", ".json", ".toml", ".md", ".j2", ".yml", ".js", ".css", ".txt"}
+        and "scaffold" not in path.parts and "docs/generated" not in path.as_posix()
+    }
+    assert len(files) >= 5
+    assert {name for name in files if f"{inside}/{name}" not in wheel} == set()
