@@ -99,7 +99,7 @@ def test_every_required_family_is_there() -> None:
     assert all(find(f"Apple M{n} Max") for n in (1, 2, 3, 4))
 
 
-@pytest.mark.skipif(not MARIN.is_dir(), reason="wide: the Marin results are not beside this checkout")
+@pytest.mark.skipif(not MARIN.is_dir(), reason="wide: needs the shared data")
 def test_every_device_of_the_marin_board() -> None:
     rows = json.loads((MARIN / "truth.json").read_text(encoding="utf-8"))["files"]
     for row in rows:
