@@ -134,7 +134,7 @@ class Verdict:
             "note": self.note,
             "findings": [finding_to_json(f) for f in self.findings],
             "metrics": dict(self.metrics),
-            "points": [dc.asdict(p) for p in self.points],
+            "points": [{name: getattr(p, name) for name in _POINT} for p in self.points],
             "runs": [dict(r) for r in self.runs],
             "statistics": None if self.statistics is None else dict(self.statistics),
             "accepted": dict(self.accepted),
@@ -144,9 +144,11 @@ class Verdict:
 
 def finding_to_json(finding: Finding) -> dict[str, Any]:
     """One finding as JSON values."""
-    return {f.name: getattr(finding, f.name) for f in dc.fields(finding)} | {
-        "level": str(finding.level)
-    }
+    return {name: getattr(finding, name) for name in _FINDING} | {"level": str(finding.level)}
+
+
+_FINDING = tuple(f.name for f in dc.fields(Finding))
+_POINT = tuple(f.name for f in dc.fields(Point))
 
 
 def verdict_from_json(data: Mapping[str, Any]) -> Verdict:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from leaderboard_site.feeds import sitemap
-from leaderboard_site.generate import KEYS, Writer, read_keys
+from leaderboard_site.files import Writer, read_keys, read_part
 from leaderboard_site.text import esc
 
 HERE = Path(__file__).parent
@@ -87,29 +87,43 @@ def _assemble(pages: Path, generated: Path, out: Path, url: str) -> int:
                 paths.append(name.removesuffix("index.html"))
         else:
             writer.put(name, path.read_bytes())
-    keys = read_keys(generated / KEYS)
-    stamp = hashlib.sha256(f"{out} {frame}".encode()).hexdigest()
-    before = read_keys(generated / BUILT)
-    same = before.pop("", None) == stamp
-    for entry in sorted(keys):
-        page, file = f"entries/{entry}/index.html", f"api/v1/entries/{entry}.json"
-        paths.append(page.removesuffix("index.html"))
-        unchanged = same and before.get(entry) == keys[entry]
-        if unchanged and writer.keep(page) and writer.keep(file):
-            continue
-        writer.put(page, _entry(generated / "bodies" / f"{entry}.html", entry, frame, url))
-        writer.put(file, (generated / "static" / file).read_bytes())
+    paths += _entries(writer, generated, frame, url)
     static = generated / "static"
     for path in static.rglob("*"):
         name = path.relative_to(static).as_posix()
-        if path.is_file() and not name.startswith("api/v1/entries/"):
+        if path.is_file():
             writer.put(name, path.read_bytes())
     writer.put("sitemap.xml", sitemap(url, sorted(paths)))
     writer.put("robots.txt", f"User-agent: *\nAllow: /\nSitemap: {url}sitemap.xml\n")
     writer.put(".nojekyll", "")
     writer.close()
-    (generated / BUILT).write_text(json.dumps(keys | {"": stamp}), encoding="utf-8")
     return len(paths)
+
+
+def _entries(writer: Writer, generated: Path, frame: Frame, url: str) -> list[str]:
+    """Write page and JSON of every entry that is not there as it should be; their addresses."""
+    keys = read_keys(generated)
+    stamp = hashlib.sha256(f"{writer.root} {frame}".encode()).hexdigest()
+    built = generated / BUILT
+    before = json.loads(built.read_text(encoding="utf-8")) if built.is_file() else {}
+    same = before.get("stamp") == stamp
+    # Until all is done nothing is said to be built.
+    built.unlink(missing_ok=True)
+    paths = []
+    for part, members in keys.items():
+        wanted = {}
+        for entry, key in members.items():
+            page, file = f"entries/{entry}/index.html", f"api/v1/entries/{entry}.json"
+            paths.append(f"entries/{entry}/")
+            unchanged = same and before["keys"].get(part, {}).get(entry) == key
+            if not (unchanged and writer.keep(page) and writer.keep(file)):
+                wanted[entry] = key
+        for entry, text in read_part(generated, part, wanted) if wanted else ():
+            head, data, body = text.split("\n", 2)
+            writer.put(f"entries/{entry}/index.html", _entry(head, body, entry, frame, url))
+            writer.put(f"api/v1/entries/{entry}.json", data + "\n")
+    built.write_text(json.dumps({"stamp": stamp, "keys": keys}), encoding="utf-8")
+    return paths
 
 
 # ---- The frame of an entry -----------------------------------------------------------------------
@@ -143,9 +157,8 @@ def frame_of(shell: str) -> Frame:
     return Frame(tuple(zip(pieces[::2], pieces[1::2], strict=True)))
 
 
-def _entry(path: Path, entry: str, frame: Frame, url: str) -> str:
+def _entry(head: str, body: str, entry: str, frame: Frame, url: str) -> str:
     """One entry's page: its body in the frame."""
-    head, _, body = path.read_text(encoding="utf-8").partition("\n")
     meta = json.loads(head)
     image = url + (meta.get("image") or "assets/site/card.png")
     return frame.fill(

@@ -354,8 +354,7 @@ def lines(
 def _curve(item: Line, x: Scale, y: Scale) -> str:
     step = max(1, len(item.points) // 240)
     kept = [*item.points[:-1:step], item.points[-1]]
-    path = "L".join(f"{x(a)} {y(b)}" for a, b in kept)
-    return f'<path class="curve {item.kind}" d="M{path}"/>'
+    return f'<path class="curve {item.kind}" d="M{x.line(y, kept)}"/>'
 
 
 def _end_label(item: Line, frame: Frame, y: Scale, ends: list[float]) -> str:

@@ -2,9 +2,10 @@
 
     generate(site, out)
 
-writes `out/docs` (for mkdocs), `out/bodies` (contents of the entry pages, put into the theme by
-`leaderboard_site.build`) and `out/static` (copied beside the built pages). The files depend on
-`site` alone. A file that would not change is not written, and what no longer belongs is removed.
+writes `out/docs` (for mkdocs), `out/parts` (the entries: what `leaderboard_site.build` puts into
+the theme's frame, and their JSON) and `out/static` (copied beside the built pages). The files
+depend on `site` alone. A file that would not change is not written, and what no longer belongs is
+removed; an entry all of whose inputs are as they were is taken over from the earlier time.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from __future__ import annotations
 import functools as ft
 import hashlib
 import json
-import os
 import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from leaderboard_site import cards, feeds, tables
+from leaderboard_site.files import Writer, write_parts
 from leaderboard_site.model import Item, Site, TrackBoard
 from leaderboard_site.pages.docs import doc_files
 from leaderboard_site.pages.entry import (
@@ -35,86 +36,20 @@ from leaderboard_site.pages.track import track_files
 from leaderboard_site.text import clean
 
 HERE = Path(__file__).parent
-KEYS = "keys.json"
 SHELL = "entries/entry/shell.md"
 """A page as deep as an entry's, whose built form is the frame of all of them."""
 
 
-class Writer:
-    """Writes files below a folder, only where their bytes change; `close` removes the rest."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = str(root)
-        self.written = 0
-        self._old = {
-            os.path.join(folder, name) for folder, _, names in os.walk(self.root) for name in names
-        }
-        self._folders: set[str] = set()
-
-    def put(self, name: str, data: str | bytes) -> None:
-        """Write one file."""
-        path = os.path.join(self.root, name)
-        blob = data.encode() if isinstance(data, str) else data
-        if path in self._old:
-            self._old.discard(path)
-            with open(path, "rb") as file:
-                if file.read() == blob:
-                    return
-        folder = os.path.dirname(path)
-        if folder not in self._folders:
-            os.makedirs(folder, exist_ok=True)
-            self._folders.add(folder)
-        with open(path, "wb") as file:
-            file.write(blob)
-        self.written += 1
-
-    def keep(self, name: str) -> bool:
-        """Leave a file of an earlier time as it is; whether it is there."""
-        path = os.path.join(self.root, name)
-        if path not in self._old:
-            return False
-        self._old.discard(path)
-        return True
-
-    def close(self) -> None:
-        """Remove the files of an earlier time that were not written again, and empty folders."""
-        for path in self._old:
-            os.unlink(path)
-        for folder in sorted({os.path.dirname(p) for p in self._old}, reverse=True):
-            while folder != self.root and not os.listdir(folder):
-                os.rmdir(folder)
-                folder = os.path.dirname(folder)
-
-
 def generate(site: Site, out: Path) -> int:
     """Write everything below `out`; the number of files whose bytes changed."""
-    docs, bodies, static = (Writer(out / name) for name in ("docs", "bodies", "static"))
+    docs, static = Writer(out / "docs"), Writer(out / "static")
     for name, data in _docs(site):
         docs.put(name, data)
     for name, data in _static(site):
         static.put(name, data)
-    known = read_keys(out / KEYS)
-    keys: dict[str, str] = {}
-    for name, key, make in _entries(site):
-        keys[name] = key
-        page, file = f"{name}.html", f"api/v1/entries/{name}.json"
-        if known.get(name) == key and bodies.keep(page) and static.keep(file):
-            continue
-        body, data = make()
-        bodies.put(page, body)
-        static.put(file, data)
-    for writer in (docs, bodies, static):
+    for writer in (docs, static):
         writer.close()
-    (out / KEYS).write_text(tables.dumps(keys), encoding="utf-8")
-    return docs.written + bodies.written + static.written
-
-
-def read_keys(path: Path) -> dict[str, str]:
-    """Entry -> digest of all that its files were made of; empty where there is no such file."""
-    if not path.is_file():
-        return {}
-    found: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+    return docs.written + static.written + write_parts(out, _entries(site))
 
 
 @ft.cache
@@ -157,10 +92,10 @@ def _shell() -> str:
     return "\n".join(head) + "\n<div>SPEEDRUN-BODY<h1>SPEEDRUN</h1></div>\n"
 
 
-def _entries(site: Site) -> Iterator[tuple[str, str, Callable[[], tuple[str, str]]]]:
-    """Each entry as (name, key, what makes its body and its JSON).
+def _entries(site: Site) -> Iterator[tuple[str, str, Callable[[], str]]]:
+    """Each entry as (name, key, what makes its text).
 
-    The key is a digest of all that the two depend on, so that an entry that is as it was costs
+    The key is a digest of all that the text depends on, so that an entry that is as it was costs
     nothing: pickling gives the same bytes for data made the same way, and where it does not the
     entry is made again, no harm done.
     """
@@ -180,9 +115,9 @@ def _entries(site: Site) -> Iterator[tuple[str, str, Callable[[], tuple[str, str
 
 def _make_entry(
     site: Site, board: TrackBoard, item: Item, lineage: Lineage, card: str | None
-) -> tuple[str, str]:
-    """Body and JSON. The first line of a body is JSON {title, description, image}, the rest is
-    HTML."""
+) -> str:
+    """A line of JSON {title, description, image}, the line of the entry's own JSON file, and the
+    HTML of its page's body."""
     head: dict[str, Any] = {
         "title": clean(item.label, 100),
         "description": clean(f"{heading(item)} {board.track.title}", 200),
@@ -191,7 +126,7 @@ def _make_entry(
         head["image"] = card
     packed, digest = tables.entry_data(item)
     body = entry_page(site, board, item, lineage, digest, card)
-    return f"{json.dumps(head)}\n{body}", tables.entry_json(site, board, item, packed, digest)
+    return f"{json.dumps(head)}\n{tables.entry_json(site, board, item, packed, digest)}{body}"
 
 
 def _static(site: Site) -> Iterator[tuple[str, str | bytes]]:

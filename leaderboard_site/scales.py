@@ -7,6 +7,7 @@ gets round values with enough digits to tell them apart.
 from __future__ import annotations
 
 import datetime as dt
+import functools as ft
 import math
 from collections.abc import Callable, Iterable, Sequence
 
@@ -30,6 +31,15 @@ class Scale:
         """The pixel of a value, to one decimal; values outside are not clipped."""
         at = math.log(value) if self.log else value
         return round(self.start + (at - self._origin) * self._factor, 1)
+
+    def line(self, other: Scale, points: Iterable[tuple[float, float]]) -> str:
+        """Points as the path data of a line, this scale across and `other` up."""
+        x0, x1, x2 = self.start, self._origin, self._factor
+        y0, y1, y2 = other.start, other._origin, other._factor
+        if self.log or other.log:
+            return "L".join([f"{self(a)} {other(b)}" for a, b in points])
+        # Thousands of curves are drawn in one build: no call for each of their points.
+        return "L".join([f"{x0 + (a - x1) * x2:.1f} {y0 + (b - y1) * y2:.1f}" for a, b in points])
 
 
 def fit(
@@ -77,6 +87,11 @@ def linear_ticks(low: float, high: float, want: int = 5) -> list[float]:
 
 def tick_labels(values: Sequence[float], metric: str) -> list[str]:
     """One label a tick, all with the same number of decimals and one unit."""
+    return list(_labels(tuple(values), metric))
+
+
+@ft.lru_cache(maxsize=4096)
+def _labels(values: tuple[float, ...], metric: str) -> list[str]:
     if metric == "date":
         return date_labels(values)
     if metric.endswith("time_s") and values:

@@ -6,6 +6,7 @@ Rows hold what `bot.ranking` and the verdicts say. The shapes are versioned by t
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import io
 import json
@@ -106,25 +107,31 @@ def _row(site: Site, board: TrackBoard, item: Item, place: Place | None) -> dict
 
 def frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
     """Rows as a table of nullable columns, so that whole numbers stay whole."""
-    return pd.DataFrame(rows).convert_dtypes()
+    names = list(rows[0]) if rows else []
+    return pd.DataFrame({n: [row[n] for row in rows] for n in names}).convert_dtypes()
 
 
 def csv_text(rows: list[dict[str, Any]]) -> str:
     """The rows as CSV; text that a spreadsheet would run as a formula gets a leading quote."""
-    safe = [{k: _inert(v) for k, v in row.items()} for row in rows]
-    return str(frame(safe).to_csv(index=False, lineterminator="\n"))
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(rows[0] if rows else ())
+    writer.writerows([_cell(v) for v in row.values()] for row in rows)
+    return out.getvalue()
 
 
-def _inert(value: Any) -> Any:
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t"):
-        return "'" + value
+def _cell(value: Any) -> Any:
+    if isinstance(value, str):
+        return "'" + value if value[:1] in ("=", "+", "-", "@", "\t") else value
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return int(value)
     return value
 
 
-def parquet_bytes(rows: list[dict[str, Any]]) -> bytes:
-    """The rows as Parquet."""
+def parquet_bytes(table: pd.DataFrame) -> bytes:
+    """The table as Parquet."""
     out = io.BytesIO()
-    frame(rows).to_parquet(out, index=False, compression="zstd")
+    table.to_parquet(out, index=False, compression="zstd")
     return out.getvalue()
 
 
@@ -137,12 +144,12 @@ def api_files(site: Site) -> Iterator[tuple[str, str | bytes]]:
         head = {"schema_version": SCHEMA_VERSION, "track": _track(board)}
         yield f"api/v1/{board.track.id}.json", dumps(head | {"entries": rows})
         yield f"api/v1/{board.track.id}.csv", csv_text(rows)
-        yield f"api/v1/{board.track.id}.parquet", parquet_bytes(rows)
+        yield f"api/v1/{board.track.id}.parquet", parquet_bytes(frame(rows))
     yield "api/v1/entries.csv", csv_text(everything)
-    yield "api/v1/entries.parquet", parquet_bytes(everything)
+    yield "api/v1/entries.parquet", parquet_bytes(frame(everything))
     runs = [_run(item, run) for item in site.items for run in item.verdict.runs]
     yield "api/v1/runs.csv", csv_text(runs)
-    yield "api/v1/runs.parquet", parquet_bytes(runs)
+    yield "api/v1/runs.parquet", parquet_bytes(frame(runs))
     findings = [_finding(item, f) for item in site.items for f in item.verdict.findings]
     yield "api/v1/findings.csv", csv_text(findings)
     yield (

@@ -178,11 +178,8 @@ def _fixed(value: Any, digits: int) -> str:
 
 def validation_of(run: Mapping[str, Any]) -> list[tuple[float, float]]:
     """(step, loss) of a run's finite validation points."""
-    return [
-        (float(v[0]), float(v[1]))
-        for v in run.get("val") or ()
-        if number(v[0]) is not None and number(v[1]) is not None
-    ]
+    found = [(number(v[0]), number(v[1])) for v in run.get("val") or ()]
+    return [(step, loss) for step, loss in found if step is not None and loss is not None]
 
 
 def curves(board: TrackBoard, item: Item, rival: Item | None) -> dict[str, Any] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools as ft
+import math
 from pathlib import Path
 from typing import Any
 
@@ -100,4 +101,6 @@ def quoted(value: str) -> str:
 
 def number(value: Any) -> float | None:
     """The value when it is a finite number, else None."""
+    if type(value) is float:
+        return value if math.isfinite(value) else None
     return float(value) if finite(value) else None

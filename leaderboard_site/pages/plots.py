@@ -105,6 +105,11 @@ def _dot(
     stats = place.entry.point.statistics or {}
     low, high = stats.get("interval") or (None, None)
     interval = (low, high) if number(low) is not None and number(high) is not None else None
+    if kind is None and interval is None:
+        # One of the many in the background, which has no words.
+        weak = item.verdict.status != "verified"
+        y = place.entry.quality if gap is None else gap
+        return Dot(value, y, "", "", "weak" if weak else "entry")
     name = label_of(item, place)
     words = f"{name}: {text.quantity(quality, place.entry.quality)} at {text.quantity(x, value)}"
     weak = item.verdict.status != "verified"
