@@ -18,7 +18,7 @@ from leaderboard_site import tables
 from leaderboard_site.model import slug_of
 from leaderboard_site.pages import track as track_pages
 from leaderboard_site.pages.columns import main_data
-from leaderboard_site.pages.plots import quality_chart
+from leaderboard_site.pages.plots import against, quality_chart
 from tests.site import synthetic
 
 SITE = synthetic.site(400)
@@ -54,7 +54,7 @@ def test_the_frontier_of_every_axis_is_the_brute_force_one(axis: str) -> None:
     rows = [(p.values[axis], p.entry.quality, i.slug) for i, p in board.places]
     points = [(x, y) for x, y, _ in rows]
     best = {slug for i, (_, _, slug) in enumerate(rows) if not dominated(points, i)}
-    wide = quality_chart(board, axis, "").split("</svg>")[0]
+    wide = quality_chart(board, against(board, axis), "").split("</svg>")[0]
     linked = set(re.findall(r'<a href="entries/pareto/([^"/]+)/"', wide))
     assert linked == best
 
@@ -102,10 +102,8 @@ def test_scaling_groups_need_four_sizes() -> None:
     assert track_pages.scaling(SITE.tracks["pareto"]) is None
 
 
-def test_the_marin_frontier_is_the_known_one() -> None:
-    source = Path(__file__).parents[3] / "shared" / "data" / "marin" / "board"
-    if not source.is_dir():
-        pytest.skip("the shared Marin board is not beside this checkout")
+def test_the_marin_frontier_is_the_known_one(shared_data: Path) -> None:
+    source = shared_data / "marin" / "board"
     from bot.pareto import frontier
 
     runs = json.loads((source / "runs.json").read_text(encoding="utf-8"))
