@@ -18,14 +18,12 @@ Pair = tuple[Any, Any]
 
 def finite(value: Any) -> TypeGuard[float]:
     """Whether `value` is a finite number; a bool is not a number."""
-    return (
-        isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    )
+    if type(value) is float:
+        return math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def frontier(
-    points: Sequence[Pair], x_goal: str = "min", y_goal: str = "min"
-) -> tuple[int, ...]:
+def frontier(points: Sequence[Pair], x_goal: str = "min", y_goal: str = "min") -> tuple[int, ...]:
     """Indices of the points on the frontier, from the best x to the best y, exact ties kept.
 
     `points` are (x, y); a goal is `min` or `max`. Raises ValueError for another goal.
@@ -61,9 +59,7 @@ def dominators(
 def _ordered(points: Sequence[Pair], x_goal: str, y_goal: str) -> list[tuple[float, float, int]]:
     sx, sy = _sign(x_goal), _sign(y_goal)
     return sorted(
-        (sx * x, sy * y, index)
-        for index, (x, y) in enumerate(points)
-        if finite(x) and finite(y)
+        (sx * x, sy * y, index) for index, (x, y) in enumerate(points) if finite(x) and finite(y)
     )
 
 

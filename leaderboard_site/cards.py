@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools as ft
 import io
+from typing import NamedTuple
 
 from PIL import Image, ImageDraw, ImageFont
 
@@ -36,21 +37,38 @@ def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
     return ImageFont.load_default(size)
 
 
-def draw_card(board: TrackBoard, item: Item) -> bytes:
+class Words(NamedTuple):
+    """What a card says."""
+
+    track: str
+    name: str
+    result: str
+    verdict: str
+    who: str
+
+
+def card_words(board: TrackBoard, item: Item) -> Words:
+    """The words of an entry's card."""
+    return Words(
+        f"{SITE_NAME} · {text.clean(board.track.title, 60)}",
+        text.clean(item.label, 90),
+        result_of(board, item.places[0]),
+        f"{STATUS_WORDS[item.verdict.status]}, evidence: {item.verdict.evidence}",
+        f"{text.clean(item.people, 60)} · {text.day(item.verdict.date)}",
+    )
+
+
+def draw_card(words: Words) -> bytes:
     """The card as PNG."""
     image, pen = _blank()
-    pen.text((70, 66), f"{SITE_NAME} · {text.clean(board.track.title, 60)}", GREY, _font(34))
+    pen.text((70, 66), words.track, GREY, _font(34))
     y = 140
-    for line in wrap(text.clean(item.label, 90), 30)[:2]:
+    for line in wrap(words.name, 30)[:2]:
         pen.text((70, y), line, INK, _font(64))
         y += 78
-    result = result_of(board, item.places[0])
-    pen.text((70, 340), result, BLUE, _font(72 if len(result) < 26 else 46))
-    words = STATUS_WORDS[item.verdict.status]
-    pen.text((70, 470), f"{words}, evidence: {item.verdict.evidence}", GREY, _font(34))
-    who = text.clean(item.people, 60)
-    date = text.day(item.verdict.date)
-    pen.text((70, 530), f"{who} · {date}", GREY, _font(34))
+    pen.text((70, 340), words.result, BLUE, _font(72 if len(words.result) < 26 else 46))
+    pen.text((70, 470), words.verdict, GREY, _font(34))
+    pen.text((70, 530), words.who, GREY, _font(34))
     return _packed(image)
 
 

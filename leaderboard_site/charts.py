@@ -161,9 +161,10 @@ def _marks(frame: Frame, y: Scale, marks: Sequence[Mark]) -> str:
     return "".join(parts)
 
 
-def dotted_path(pixels: Iterable[tuple[float, float]], kind: str) -> str:
+def dotted_path(points: Sequence[tuple[float, float]], x: Scale, y: Scale, kind: str) -> str:
     """All points of one kind as one path of zero-length strokes with round caps."""
-    seen = sorted({(round(px), round(py)) for px, py in pixels})
+    across, up = x.pixels([p[0] for p in points]), y.pixels([p[1] for p in points])
+    seen = sorted(set(zip(across, up, strict=True)))
     if not seen:
         return ""
     parts = []
@@ -180,7 +181,7 @@ def _background(dots: Sequence[Dot], x: Scale, y: Scale) -> str:
     if len(plain) <= 400:
         parts += [_whisker(d, x, y) for d in plain if d.interval]
     for kind in ("weak", "entry"):
-        parts.append(dotted_path(((x(d.x), y(d.y)) for d in plain if d.kind == kind), kind))
+        parts.append(dotted_path([(d.x, d.y) for d in plain if d.kind == kind], x, y, kind))
     return "".join(parts)
 
 
@@ -207,7 +208,7 @@ def _frontier(
     radius = 4.5 if len(best) < 60 else 3.2
     if frame.name == "narrow" and len(best) > MOST_NARROW_LINKS:
         # So many points are too close for a finger; the table below has them.
-        parts.append(dotted_path(((x(d.x), y(d.y)) for d in best), "best"))
+        parts.append(dotted_path([(d.x, d.y) for d in best], x, y, "best"))
     else:
         parts += [_link(dot, x, y, radius) for dot in best]
     parts += _labels(best, frame, x, y, lower)
@@ -302,7 +303,7 @@ def record_steps(
         return "".join(
             (
                 axes(frame, x, y, x_axis, y_axis),
-                dotted_path(((x(d), y(c)) for d, c in others), "entry"),
+                dotted_path(others, x, y, "entry"),
                 f'<path class="frontier" d="{path}"/>',
                 "".join(_link(d, x, y, 4 if len(dots) < 60 else 3) for d in dots),
                 "".join(_labels(dots, frame, x, y, True)),

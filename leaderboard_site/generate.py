@@ -13,12 +13,12 @@ from __future__ import annotations
 import functools as ft
 import hashlib
 import json
-import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from leaderboard_site import cards, feeds, tables
+from leaderboard_site.digests import code_digest, pickled
 from leaderboard_site.files import Writer, write_parts
 from leaderboard_site.model import Item, Site, TrackBoard
 from leaderboard_site.pages.docs import doc_files
@@ -36,6 +36,7 @@ from leaderboard_site.pages.track import track_files
 from leaderboard_site.text import clean
 
 HERE = Path(__file__).parent
+CARDS = "cards.json"
 SHELL = "entries/entry/shell.md"
 """A page as deep as an entry's, whose built form is the frame of all of them."""
 
@@ -47,19 +48,10 @@ def generate(site: Site, out: Path) -> int:
         docs.put(name, data)
     for name, data in _static(site):
         static.put(name, data)
+    _cards(site, static, out / CARDS)
     for writer in (docs, static):
         writer.close()
     return docs.written + static.written + write_parts(out, _entries(site))
-
-
-@ft.cache
-def _code_digest() -> bytes:
-    """A digest of this package: other code makes other pages."""
-    total = hashlib.sha256()
-    for path in sorted(HERE.rglob("*")):
-        if path.suffix in (".py", ".html", ".toml"):
-            total.update(path.read_bytes())
-    return total.digest()
 
 
 def _docs(site: Site) -> Iterator[tuple[str, str | bytes]]:
@@ -95,20 +87,19 @@ def _shell() -> str:
 def _entries(site: Site) -> Iterator[tuple[str, str, Callable[[], str]]]:
     """Each entry as (name, key, what makes its text).
 
-    The key is a digest of all that the text depends on, so that an entry that is as it was costs
-    nothing: pickling gives the same bytes for data made the same way, and where it does not the
-    entry is made again, no harm done.
+    The key is a digest of all that the text depends on (see `digests`), so that an entry that is
+    as it was costs nothing.
     """
     lineage = Lineage(site)
-    common = pickle.dumps((_code_digest(), site.url, site.repository))
+    common = pickled((code_digest(), site.url, site.repository))
     for board in site.tracks.values():
         pictured = {i.path for i in cards.card_holders(board)}
-        shared = hashlib.sha256(common + pickle.dumps((board.track, entry_context(board))))
+        shared = hashlib.sha256(common + pickled((board.track, entry_context(board))))
         for item in board.items.values():
             card = f"cards/{board.track.id}/{item.slug}.png" if item.path in pictured else None
             near = surroundings(site, board, item, lineage)
             total = shared.copy()
-            total.update(pickle.dumps((item, card, near)))
+            total.update(pickled((item, card, near)))
             make = ft.partial(_make_entry, site, board, item, lineage, card)
             yield f"{board.track.id}/{item.slug}", total.hexdigest(), make
 
@@ -132,6 +123,17 @@ def _make_entry(
 def _static(site: Site) -> Iterator[tuple[str, str | bytes]]:
     yield from tables.api_files(site)
     yield from feeds.feed_files(site)
+
+
+def _cards(site: Site, static: Writer, path: Path) -> None:
+    """Draw the share cards whose words are new; `path` remembers the words."""
+    known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    drawn: dict[str, str] = {}
     for board in site.tracks.values():
         for item in cards.card_holders(board):
-            yield f"cards/{board.track.id}/{item.slug}.png", cards.draw_card(board, item)
+            name = f"cards/{board.track.id}/{item.slug}.png"
+            words = cards.card_words(board, item)
+            drawn[name] = hashlib.sha256(pickled((code_digest(), words))).hexdigest()
+            if known.get(name) != drawn[name] or not static.keep(name):
+                static.put(name, cards.draw_card(words))
+    path.write_text(json.dumps(drawn), encoding="utf-8")

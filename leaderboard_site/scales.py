@@ -32,6 +32,13 @@ class Scale:
         at = math.log(value) if self.log else value
         return round(self.start + (at - self._origin) * self._factor, 1)
 
+    def pixels(self, values: Iterable[float]) -> list[int]:
+        """The whole pixels of many values."""
+        start, origin, factor, log = self.start, self._origin, self._factor, math.log
+        if self.log:
+            return [round(start + (log(v) - origin) * factor) for v in values]
+        return [round(start + (v - origin) * factor) for v in values]
+
     def line(self, other: Scale, points: Iterable[tuple[float, float]]) -> str:
         """Points as the path data of a line, this scale across and `other` up."""
         x0, x1, x2 = self.start, self._origin, self._factor

@@ -7,7 +7,7 @@ from typing import Any
 from leaderboard_site import text
 from leaderboard_site.model import Item, Place, Site, TrackBoard
 from leaderboard_site.pages.environment import page, render
-from leaderboard_site.pages.plots import quality_chart
+from leaderboard_site.pages.plots import against, quality_chart
 from leaderboard_site.pages.track import result_of
 
 NEWEST = 10
@@ -24,7 +24,7 @@ def home_page(site: Site) -> str:
             "title": f"{text.label(track.quality.metric)} for the compute spent",
             "words": "The line joins the entries that nothing beats on both axes. Lower and "
             "further left is better; every ringed point leads to its runs.",
-            "svg": quality_chart(chosen, track.cost.metric, ""),
+            "svg": quality_chart(chosen, against(chosen, track.cost.metric), ""),
             "track": track,
             "count": len(chosen.board.entries),
         }

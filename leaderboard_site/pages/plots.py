@@ -50,10 +50,18 @@ def cost_of(board: TrackBoard, place: Place, x: str) -> float | None:
     return number(place.values.get(x))
 
 
-def quality_chart(
-    board: TrackBoard, x: str, base: str, *, relative: bool = False, label: str = ""
-) -> str:
-    """Quality against the cost `x`, with the frontier that `bot.pareto` finds on these axes."""
+@dc.dataclass(frozen=True, slots=True)
+class Against:
+    """The ranked points that have the cost `x`, and which of them are the best on these axes."""
+
+    x: str
+    rows: list[tuple[Item, Place, float]]
+    pairs: list[tuple[float, float]]
+    front: frozenset[int]
+
+
+def against(board: TrackBoard, x: str) -> Against:
+    """The board against a cost, with the frontier that `bot.pareto` finds on these axes."""
     rows = [
         (item, place, value)
         for item, place in board.places
@@ -62,11 +70,19 @@ def quality_chart(
     track = board.track
     pairs = [(value, place.entry.quality) for _, place, value in rows]
     front = frozenset(frontier(pairs, track.cost.goal, track.quality.goal))
-    best = _best_kind(board, x, front, rows)
-    gaps = _gaps(pairs, front, track.quality.goal) if relative else None
+    return Against(x, rows, pairs, front)
+
+
+def quality_chart(
+    board: TrackBoard, data: Against, base: str, *, relative: bool = False, label: str = ""
+) -> str:
+    """Quality, or its distance to the frontier, against a cost."""
+    track, x = board.track, data.x
+    best = _best_kind(board, x, data.front, data.rows)
+    gaps = _gaps(data.pairs, data.front, track.quality.goal) if relative else None
     dots = [
         _dot(board, x, item, place, value, base, best.get(i), gaps[i] if gaps else None)
-        for i, (item, place, value) in enumerate(rows)
+        for i, (item, place, value) in enumerate(data.rows)
     ]
     quality = text.label(track.quality.metric)
     y_title = f"{quality} above the frontier" if relative else quality

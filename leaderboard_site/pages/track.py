@@ -20,7 +20,7 @@ from leaderboard_site.pages.columns import (
     probability_of,
 )
 from leaderboard_site.pages.environment import SITE_NAME, number, page, render
-from leaderboard_site.pages.plots import progress_chart, quality_chart, standalone, x_axes
+from leaderboard_site.pages.plots import against, progress_chart, quality_chart, standalone, x_axes
 from leaderboard_site.pages.words import rules_in_words
 
 BASE = "../../"
@@ -32,18 +32,20 @@ def track_files(site: Site, board: TrackBoard) -> Iterator[tuple[str, Any]]:
     track = board.track
     present = present_metrics(board)
     axes = x_axes(board, present)
-    first = quality_chart(board, track.cost.metric, BASE)
+    own = against(board, track.cost.metric)
+    first = quality_chart(board, own, BASE)
     yield f"tracks/{track.id}/index.md", track_page(site, board, present, first)
     if not board.board.entries:
         return
     yield f"tracks/{track.id}/board.json", main_data(board)
     yield f"tracks/{track.id}/more.json", more_data(board, present)
     for axis in axes:
-        figure = first if axis.key == track.cost.metric else quality_chart(board, axis.key, BASE)
+        data = own if axis.key == own.x else against(board, axis.key)
+        figure = first if data is own else quality_chart(board, data, BASE)
         for suffix, svg in standalone(figure).items():
             yield f"tracks/{track.id}/charts/{axis.key}.{suffix}", svg
         if track.objective == "pareto":
-            figure = quality_chart(board, axis.key, BASE, relative=True)
+            figure = quality_chart(board, data, BASE, relative=True)
             for suffix, svg in standalone(figure).items():
                 yield f"tracks/{track.id}/charts/{axis.key}.rel.{suffix}", svg
 
