@@ -17,13 +17,19 @@ from reference_trainer import starter
 
 # ---- who and what --------------------------------------------------------------------------------
 
+# These go into the log, the W&B file and the results. One plain sentence says best what is new.
+
 AUTHOR = {"name": "", "affiliation": "", "url": ""}
 DESCRIPTION = "Baseline: transformer with rotary positions, trained with Muon"
 TRACK = "tutorial"
 
 # ---- the recipe: a configuration to begin with, and what is different ----------------------------
 
-CONFIG = "tiny"  # sizes, data, steps, schedule: python -m reference_trainer --help lists the names
+# A configuration names sizes, data, number of steps, learning rates and schedule, with reasons
+# beside the values (python -m reference_trainer --help lists the names). What differs goes into
+# SETTINGS, keyed as on the command line: `--set train.steps=100` tries the same without editing.
+
+CONFIG = "tiny"
 SETTINGS: dict[str, object] = {
     # "train.steps": 150,
     # "optimizer.muon_lr": 0.02,
@@ -31,13 +37,22 @@ SETTINGS: dict[str, object] = {
 
 # ---- the model -----------------------------------------------------------------------------------
 
+# A decoder-only transformer. Each layer adds two things to a running sum of width D: what attention
+# fetched from earlier positions, and what an MLP made of the position itself. Norms stand before
+# the branches, so that the sum itself passes through untouched and gradients reach every layer.
 
+
+# Every product of the model goes through here, so this is the place to try low precision. Masters
+# stay float32 for the optimizer, the cast costs little beside the product. Several weights are
+# joined before multiplying: one large product keeps a GPU busier than three small ones.
 def linear(x: Tensor, *weights: Tensor) -> Tensor:
     """x (..., in) times weights (out, in), side by side. Weights are float32 and cast here."""
     weight = torch.cat(weights) if len(weights) > 1 else weights[0]
     return F.linear(x, weight.to(x.dtype))
 
 
+# Sums of squares need float32 whatever the model computes in: bfloat16 has 8 bits of mantissa.
+# Norms here have no weights; `weight` is there for who wants them.
 def norm(x: Tensor, weight: Tensor | None, eps: float) -> Tensor:
     """Root-mean-square norm over the last axis."""
     y = x.float()
@@ -45,6 +60,9 @@ def norm(x: Tensor, weight: Tensor | None, eps: float) -> Tensor:
     return (y if weight is None else y * weight).to(x.dtype)
 
 
+# A position is told by turning pairs of coordinates by an angle that grows with it, each pair at
+# its own speed (arxiv.org/abs/2104.09864). A product of query and key then depends on their
+# distance alone.
 def rotate(x_BTHd: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotary positions."""
     first, second = x_BTHd.float().chunk(2, dim=-1)
@@ -52,10 +70,14 @@ def rotate(x_BTHd: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return turned.to(x_BTHd.dtype)
 
 
+# First values. Branches that write into the sum start smaller, by the square root of their number,
+# so that the sum keeps its size at any depth.
 def weight(out: int, width: int, std: float) -> nn.Parameter:
     return nn.Parameter(torch.randn(out, width) * std)
 
 
+# Each position asks with a query, every earlier one answers with its value, weighted by how well
+# its key fits. PyTorch picks the fastest kernel of the device and never stores the T x T scores.
 class Attention(nn.Module):
     def __init__(self, m):
         super().__init__()
@@ -77,6 +99,9 @@ class Attention(nn.Module):
         return linear(y_BHTd.transpose(1, 2).reshape(B, T, -1), self.wo)
 
 
+# Two products around a squared ReLU: sparse and cheap, and as good as a gated MLP at small sizes
+# (arxiv.org/abs/2109.08668). Gated ones also need `"model.gated": True` in SETTINGS, because the
+# count of FLOPs follows the configuration.
 class MLP(nn.Module):
     def __init__(self, m):
         super().__init__()
@@ -87,6 +112,7 @@ class MLP(nn.Module):
         return linear(F.relu(linear(x_BTD, self.w_up)).square(), self.w_down)
 
 
+# The order of a layer, and the place for other residuals or norms.
 class Layer(nn.Module):
     def __init__(self, m):
         super().__init__()
@@ -97,6 +123,9 @@ class Layer(nn.Module):
         return x_BTD + self.mlp(norm(x_BTD, None, self.eps))
 
 
+# The loss is computed inside the model, so that torch.compile sees it together with the head: the
+# logits are the largest array of all. The trainer calls the model with tokens and targets and wants
+# the loss of every single target, for bits per byte weigh targets by their bytes.
 class Model(nn.Module):
     """Tokens and targets (B, T) to the loss of every target (B, T), in nats."""
 
@@ -123,7 +152,13 @@ class Model(nn.Module):
 
 # ---- the optimizer -------------------------------------------------------------------------------
 
+# Two optimizers share the work. Matrices inside the layers take Muon's step: momentum whose
+# singular values are all made about equal, so that rare directions learn as fast as common ones.
+# Embedding and head are tables with a row for each token, which Adam's step for each number suits.
 
+
+# An exact decomposition is slow on accelerators. This polynomial needs products alone and brings
+# singular values near 1 in five rounds; near is enough, and low precision does no harm.
 def orthogonalise(x: Tensor, steps: int, dtype: torch.dtype) -> Tensor:
     """Newton-Schulz iteration of Muon (kellerjordan.github.io/posts/muon)."""
     x, wide = x.to(dtype), x.shape[-2] <= x.shape[-1]
@@ -135,6 +170,8 @@ def orthogonalise(x: Tensor, steps: int, dtype: torch.dtype) -> Tensor:
     return x if wide else x.mT
 
 
+# What a new optimizer needs: `step`, and a group's "lr" read anew each time, since the schedule
+# changes it. State kept in `self.state` is saved in checkpoints by itself.
 class Muon(torch.optim.Optimizer):
     """Momentum, orthogonalised. Matrices of one shape are treated together."""
 
@@ -161,6 +198,7 @@ class Muon(torch.optim.Optimizer):
         torch._foreach_add_(params, list(steps.unbind(0)), alpha=-lr * scale)
 
 
+# Who trains what. Another optimizer goes here: return any list, as long as it covers everything.
 def optimizers(named, config, dtype, fused):
     """`named` maps names to parameters; every parameter goes to exactly one optimizer. Learning
     rates given here are peaks, the schedule multiplies them."""
@@ -172,6 +210,10 @@ def optimizers(named, config, dtype, fused):
         Muon(matrices, o.muon_lr, o.muon_momentum, o.newton_schulz_steps, dtype),
     ]
 
+
+# ---- run -----------------------------------------------------------------------------------------
+
+# The trainer takes over: options of the command line, data, clock, validation, outputs.
 
 if __name__ == "__main__":
     starter.run_torch(__file__, CONFIG, SETTINGS, Model, optimizers, TRACK, DESCRIPTION, AUTHOR)
