@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from leaderboard_site import labels
 from leaderboard_site.scales import Scale, fit, tick_labels, ticks_for
 from leaderboard_site.text import clean, esc
 
@@ -40,10 +41,11 @@ class Dot(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A horizontal reference line with its words: a target or a quality band."""
+    """A horizontal reference line with its words; `kind` is `target` or `level`."""
 
     y: float
     label: str
+    kind: str = "target"
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -139,7 +141,7 @@ def scatter(
         return "".join(
             (
                 axes(frame, x, y, x_axis, y_axis),
-                _marks(frame, y, shown),
+                reference_lines(frame, y, shown),
                 _background(dots, x, y),
                 _frontier(dots, frame, x, y, step_line, lower_is_better),
                 f'<g class="overlay" {data_attributes(x, y)}></g>',
@@ -149,14 +151,16 @@ def scatter(
     return figure(draw, label)
 
 
-def _marks(frame: Frame, y: Scale, marks: Sequence[Mark]) -> str:
+def reference_lines(frame: Frame, y: Scale, marks: Sequence[Mark]) -> str:
+    """Horizontal lines with their words at the right end."""
     parts = []
     for mark in marks:
         at = y(mark.y)
         end = frame.width - frame.right
         parts.append(
-            f'<path class="mark" d="M{frame.left} {at}H{end}"/>'
-            f'<text class="marktext end" x="{end}" y="{at - 4:.1f}">{esc(mark.label)}</text>'
+            f'<path class="mark {mark.kind}" d="M{frame.left} {at}H{end}"/>'
+            f'<text class="marktext {mark.kind} end" x="{end}" y="{at - 4:.1f}">'
+            f"{esc(mark.label)}</text>"
         )
     return "".join(parts)
 
@@ -211,7 +215,9 @@ def _frontier(
         parts.append(dotted_path([(d.x, d.y) for d in best], x, y, "best"))
     else:
         parts += [_link(dot, x, y, radius) for dot in best]
-    parts += _labels(best, frame, x, y, lower)
+    named = [(d.x, d.y, d.short) for d in best]
+    others = [(d.x, d.y) for d in dots] if len(dots) <= 400 else []
+    parts.append(labels.names(named, frame, x, y, lower=lower, step=step_line, others=others))
     return "".join(parts)
 
 
@@ -220,50 +226,6 @@ def _link(dot: Dot, x: Scale, y: Scale, radius: float) -> str:
         f'<a href="{esc(dot.href)}"><title>{esc(clean(dot.label, 240))}</title>'
         f'<circle class="{dot.kind}" cx="{x(dot.x)}" cy="{y(dot.y)}" r="{radius}"/></a>'
     )
-
-
-def _labels(best: Sequence[Dot], frame: Frame, x: Scale, y: Scale, lower: bool) -> list[str]:
-    """Names on the frontier where they fit: greedily, from the best, none over another."""
-    taken: list[tuple[float, float, float, float]] = [
-        (x(d.x) - 4, y(d.y) - 4, x(d.x) + 4, y(d.y) + 4) for d in best
-    ]
-    parts: list[str] = []
-    size = 5.9
-    most = 9 if frame.name == "wide" else 4
-    for dot in _spread(best, most * 3, lower):
-        if not dot.short or len(parts) >= most:
-            continue
-        text = clean(dot.short, 30)
-        width = size * len(text)
-        px, py = x(dot.x), y(dot.y)
-        for left, base, anchor in (
-            (px + 7, py - 6, ""),
-            (px - 7 - width, py + 14, "end"),
-            (px + 7, py + 14, ""),
-        ):
-            box = (left, base - 10, left + width, base + 2)
-            inside = frame.left < box[0] and box[2] < frame.width and box[3] < frame.height - 50
-            if inside and box[1] > 16 and not any(_overlap(box, other) for other in taken):
-                taken.append(box)
-                at = left + width if anchor else left
-                parts.append(
-                    f'<text class="name {anchor}" x="{at:.1f}" y="{base:.1f}">{esc(text)}</text>'
-                )
-                break
-    return parts
-
-
-def _spread(best: Sequence[Dot], most: int, lower: bool) -> list[Dot]:
-    """The dots to try to name, first the best, then evenly along the line."""
-    ordered = sorted(best, key=lambda d: d.y if lower else -d.y)
-    if len(ordered) <= most:
-        return ordered
-    stride = len(ordered) / most
-    return [ordered[int(i * stride)] for i in range(most)]
-
-
-def _overlap(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
 # -------------------------------------------------------------------------- record over time
@@ -300,186 +262,15 @@ def record_steps(
             path += f"H{x(step.day)}V{y(step.cost)}"
         path += f"H{frame.width - frame.right}" if steps else ""
         dots = [Dot(s.day, s.cost, s.label, s.href, "record", None, s.short) for s in steps]
+        named = [(s.day, s.cost, s.short) for s in steps]
         return "".join(
             (
                 axes(frame, x, y, x_axis, y_axis),
                 dotted_path(others, x, y, "entry"),
                 f'<path class="frontier" d="{path}"/>',
                 "".join(_link(d, x, y, 4 if len(dots) < 60 else 3) for d in dots),
-                "".join(_labels(dots, frame, x, y, True)),
+                labels.names(named, frame, x, y, lower=True, step=True),
             )
         )
 
     return figure(draw, label)
-
-
-# ------------------------------------------------------------------------------------- lines
-
-
-class Line(NamedTuple):
-    """A curve: points in order of x; `kind` is `this`, `record`, `baseline` or `other`."""
-
-    name: str
-    points: Sequence[tuple[float, float]]
-    kind: str = "other"
-
-
-SMALL_WIDE = Frame("wide", 1040, 360, 60, 110, 26, 46, 7)
-SMALL_NARROW = Frame("narrow", 360, 270, 48, 12, 24, 42, 3)
-
-
-def lines(
-    series: Sequence[Line], x_axis: Axis, y_axis: Axis, *, label: str, target: Mark | None = None
-) -> str:
-    """Curves over one another, each named at its end where there is room."""
-    drawn = [s for s in series if len(s.points) > 1]
-
-    def draw(frame: Frame) -> str:
-        xs = [p[0] for s in drawn for p in s.points]
-        ys = [p[1] for s in drawn for p in s.points] + ([target.y] if target else [])
-        x = frame.x_scale(xs, x_axis.log, 0.02)
-        y = frame.y_scale(ys, y_axis.log)
-        parts = [axes(frame, x, y, x_axis, y_axis)]
-        if target:
-            parts.append(_marks(frame, y, [target]))
-        ends: list[float] = []
-        for item in drawn:
-            parts.append(_curve(item, x, y))
-            if frame.name == "wide":
-                parts.append(_end_label(item, frame, y, ends))
-        return "".join(parts)
-
-    return figure(draw, label, (SMALL_WIDE, SMALL_NARROW))
-
-
-def _curve(item: Line, x: Scale, y: Scale) -> str:
-    step = max(1, len(item.points) // 240)
-    kept = [*item.points[:-1:step], item.points[-1]]
-    return f'<path class="curve {item.kind}" d="M{x.line(y, kept)}"/>'
-
-
-def _end_label(item: Line, frame: Frame, y: Scale, ends: list[float]) -> str:
-    if item.kind == "other":
-        return ""
-    at = y(item.points[-1][1])
-    while any(abs(at - other) < 14 for other in ends):
-        at -= 14
-    ends.append(at)
-    return (
-        f'<text class="name {item.kind}" x="{frame.width - frame.right + 6}" y="{at + 4:.1f}">'
-        f"{esc(clean(item.name, 16))}</text>"
-    )
-
-
-# ------------------------------------------------------------------------------------- strip
-
-
-STRIP_WIDE = Frame("wide", 1040, 116, 20, 20, 22, 40, 8)
-STRIP_NARROW = Frame("narrow", 360, 112, 14, 14, 22, 40, 3)
-
-
-def strip(
-    values: Sequence[float],
-    metric: str,
-    *,
-    label: str,
-    title: str,
-    target: float | None = None,
-    mean: float | None = None,
-    interval: tuple[float, float] | None = None,
-) -> str:
-    """Every run as a dot on one line, with mean, interval and target."""
-
-    def draw(frame: Frame) -> str:
-        ends = [*values, *(interval or ()), *((target,) if target is not None else ())]
-        x = frame.x_scale(ends, False, 0.06)
-        base = frame.height - frame.bottom
-        at = [float(v) for v in ticks_for(x, metric, frame.ticks)]
-        parts = ['<g class="axis" aria-hidden="true">']
-        for value, text in zip(at, tick_labels(at, metric), strict=True):
-            parts.append(f'<path class="tick" d="M{x(value)} {base}v5"/>')
-            parts.append(f'<text class="mid" x="{x(value)}" y="{base + 19}">{text}</text>')
-        parts.append(f'<path class="base" d="M{frame.left} {base}H{frame.width - frame.right}"/>')
-        end = frame.width - frame.right
-        parts.append(
-            f'<text class="title end" x="{end}" y="{frame.height - 5}">{esc(title)}</text>'
-        )
-        parts.append("</g>")
-        if interval:
-            parts.append(
-                f'<path class="interval" d="M{x(interval[0])} {base - 26}H{x(interval[1])}"/>'
-            )
-        if target is not None:
-            side = "end" if x(target) > frame.width * 0.6 else ""
-            shift = -5 if side else 5
-            parts.append(f'<path class="mark" d="M{x(target)} 14V{base}"/>')
-            parts.append(
-                f'<text class="marktext {side}" x="{x(target) + shift}" y="13">target '
-                f"{target:g}</text>"
-            )
-        parts += [_beeswarm(values, x, base)]
-        if mean is not None:
-            parts.append(f'<path class="mean" d="M{x(mean)} {base - 34}v16"/>')
-        return "".join(parts)
-
-    return figure(draw, label, (STRIP_WIDE, STRIP_NARROW))
-
-
-def _beeswarm(values: Sequence[float], x: Scale, base: int) -> str:
-    """Dots side by side on the axis, stacked where they would touch."""
-    placed: dict[int, int] = {}
-    parts = []
-    for value in sorted(values):
-        column = round(x(value) / 7)
-        level = placed.get(column, 0)
-        placed[column] = level + 1
-        parts.append(f'<circle class="run" cx="{x(value)}" cy="{base - 7 - 4 * level}" r="3.6"/>')
-    return "".join(parts)
-
-
-# ---------------------------------------------------------------------------------- scaling
-
-
-class Fit(NamedTuple):
-    """A fitted law of one group: its points, the curve and the band as (x, low, y, high)."""
-
-    name: str
-    points: Sequence[tuple[float, float]]
-    curve: Sequence[tuple[float, float, float, float]]
-    usable: bool
-
-
-def scaling(fits: Sequence[Fit], x_axis: Axis, y_axis: Axis, *, label: str) -> str:
-    """Groups of points with their fitted laws; a fit under the floor is dashed and grey."""
-
-    def draw(frame: Frame) -> str:
-        xs = [p[0] for f in fits for p in f.points] + [c[0] for f in fits for c in f.curve]
-        ys = [p[1] for f in fits for p in f.points] + [
-            v for f in fits if f.usable for c in f.curve for v in (c[2],)
-        ]
-        x, y = frame.x_scale(xs, True), frame.y_scale(ys, y_axis.log)
-        parts = [axes(frame, x, y, x_axis, y_axis)]
-        for index, item in enumerate(fits):
-            colour = f"c{index % 8}" if item.usable else "weak"
-            parts.append(_fit(item, colour, x, y))
-        return "".join(parts)
-
-    return figure(draw, label)
-
-
-def _fit(item: Fit, colour: str, x: Scale, y: Scale) -> str:
-    parts = []
-    if item.curve:
-        path = "L".join(f"{x(c[0])} {y(c[2])}" for c in item.curve)
-        if item.usable:
-            top, low = max(y.low, 1e-300), y.low
-            upper = "L".join(f"{x(c[0])} {y(min(c[3], y.high))}" for c in item.curve)
-            lower = "L".join(f"{x(c[0])} {y(max(c[1], low, top))}" for c in reversed(item.curve))
-            parts.append(f'<path class="band {colour}" d="M{upper}L{lower}Z"/>')
-        parts.append(f'<path class="fit {colour}" d="M{path}"/>')
-    for px, py in item.points:
-        parts.append(
-            f'<circle class="fitpoint {colour}" cx="{x(px)}" cy="{y(py)}" r="4">'
-            f"<title>{esc(clean(item.name))}</title></circle>"
-        )
-    return "".join(parts)

@@ -75,6 +75,11 @@ def power(value: float, digits: int = 3) -> str:
     return f"{mantissa}e{int(exponent)}"
 
 
+def figure(value: float) -> str:
+    """A number of a kind unknown: six significant digits, a large one as a power."""
+    return power(value) if abs(value) > 1e6 else f"{value:.6g}"
+
+
 def superscript(exponent: int) -> str:
     """`10¹⁸`, for ticks."""
     return "10" + str(exponent).translate(SUPERSCRIPT)

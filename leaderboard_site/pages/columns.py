@@ -13,7 +13,7 @@ from typing import Any
 from bot.track import Track
 from leaderboard_site import text
 from leaderboard_site.model import Item, Place, TrackBoard, device_of
-from leaderboard_site.pages.environment import environment, number
+from leaderboard_site.pages.environment import breakable, environment, number
 
 EXTRA = (
     "hardware_flops",
@@ -123,11 +123,12 @@ def cells(
 def _cell(column: Column, track: Track, item: Item, place: Place, base: str, macros: Any) -> str:
     esc, key = text.esc, column.key
     if key == "name":
-        name = esc(text.clean(label_of(item, place), 80))
+        words = text.clean(label_of(item, place), 80)
+        name = esc(words)
         pick = f"{track.id}/{item.slug}"
         return (
             f'<input type="checkbox" class="pick" value="{esc(pick)}" aria-label="Compare {name}"'
-            f' hidden><a href="{base}{esc(item.url)}">{name}</a>'
+            f' hidden><a href="{base}{esc(item.url)}">{breakable(words)}</a>'
         )
     simple: Mapping[str, Callable[[], str]] = {
         "place": lambda: str(macros.place(place.entry, track)),

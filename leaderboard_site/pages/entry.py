@@ -285,7 +285,7 @@ def _finding(finding: Finding, accepted: Any) -> dict[str, Any]:
     numbers = []
     for name, value in (("claimed", finding.claimed), ("expected", finding.expected)):
         if value is not None:
-            shown = text.power(value) if isinstance(value, float) and abs(value) > 1e6 else value
+            shown = text.figure(value) if isinstance(value, float) else value
             numbers.append(f"{name} {text.clean(shown, 100)}")
     if finding.ratio is not None:
         numbers.append(f"ratio {finding.ratio:.4g}")

@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.significance import welch
-from leaderboard_site import charts, text
-from leaderboard_site.charts import Axis, Line, Mark
+from leaderboard_site import curves as drawn
+from leaderboard_site import text
+from leaderboard_site.charts import Axis, Mark
+from leaderboard_site.curves import Line
 from leaderboard_site.model import Item, Place, TrackBoard, runs_of
 from leaderboard_site.pages.environment import number
 from leaderboard_site.text import esc
@@ -101,7 +103,7 @@ def statistics_sections(board: TrackBoard, item: Item) -> list[dict[str, Any]]:
         interval = stats.get("interval") or (None, None)
         whole = number(interval[0]) is not None and number(interval[1]) is not None
         strip = (
-            charts.strip(
+            drawn.strip(
                 values,
                 metric,
                 label=f"{text.label(metric)} of each run",
@@ -206,7 +208,7 @@ def curves(board: TrackBoard, item: Item, rival: Item | None) -> dict[str, Any] 
     if track.quality.target is not None and track.objective != "pareto":
         target = Mark(track.quality.target, f"target {track.quality.target:g}")
     kept, low = _tail(lines)
-    svg = charts.lines(
+    svg = drawn.lines(
         kept,
         Axis("steps", "Step", False),
         Axis("loss", "Validation loss", False),

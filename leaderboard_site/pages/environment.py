@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools as ft
 import math
+import re
 from pathlib import Path
 from typing import Any
 
 import jinja2
+import markupsafe
 
 from bot.pareto import finite
 from bot.verdict import Grade, Status
@@ -47,7 +49,13 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     env.filters.update(
-        clean=text.clean, safe_url=text.safe_url, day=text.day, plural=text.plural, half=half
+        clean=text.clean,
+        prose=prose,
+        breakable=breakable,
+        safe_url=text.safe_url,
+        day=text.day,
+        plural=text.plural,
+        half=half,
     )
     env.globals.update(
         status_words=STATUS_SHORT,
@@ -57,6 +65,18 @@ def environment() -> jinja2.Environment:
         base="../../",
     )
     return env
+
+
+def prose(words: str) -> markupsafe.Markup:
+    """Text in which `backticks` become code; everything is escaped."""
+    safe = str(markupsafe.escape(words))
+    return markupsafe.Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", safe))
+
+
+def breakable(words: str) -> markupsafe.Markup:
+    """A name that a line may break after its slashes and underscores, escaped."""
+    safe = str(markupsafe.escape(words))
+    return markupsafe.Markup(safe.replace("/", "/<wbr>").replace("_", "_<wbr>"))
 
 
 def half(width: float, metric: str) -> str:

@@ -164,7 +164,8 @@ def _marks(board: TrackBoard) -> list[Mark]:
     axis = board.track.quality
     if axis.target is not None and board.track.objective != "pareto":
         return [Mark(axis.target, f"target {axis.target:g}")]
-    return [Mark(b, f"{b:.4g}") for b in axis.bands]
+    sign = "≤" if axis.goal == "min" else "≥"
+    return [Mark(b, f"{sign} {b:.4g}", "level") for b in axis.bands]
 
 
 def progress_chart(board: TrackBoard, base: str) -> str | None:

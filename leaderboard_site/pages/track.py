@@ -7,8 +7,9 @@ from typing import Any
 
 from bot.ranking import in_band
 from bot.track import Track
-from leaderboard_site import charts, fits, text
-from leaderboard_site.charts import Axis, Fit
+from leaderboard_site import curves, fits, text
+from leaderboard_site.charts import Axis
+from leaderboard_site.curves import Fit
 from leaderboard_site.model import Item, Place, Site, TrackBoard
 from leaderboard_site.pages.columns import (
     cells,
@@ -235,7 +236,7 @@ def scaling(board: TrackBoard) -> dict[str, Any] | None:
         drawn = fits.curve(law) if law is not None else []
         rows.append(_law_row(name, len(points), law, f"c{len(shown) % 8}" if usable else "weak"))
         shown.append(Fit(name, [(x, y) for x, y, _ in points], drawn, usable))
-    svg = charts.scaling(
+    svg = curves.scaling(
         shown,
         Axis("model_flops", "Model FLOPs"),
         Axis(board.track.quality.metric, text.label(board.track.quality.metric)),

@@ -2,7 +2,7 @@
 // It places nothing: places, ties and the frontier come with the data.
 "use strict";
 (function () {
-  const { quantity, probability, day, make, DASH, home, group } = window.speedrun;
+  const { quantity, probability, day, make, breakable, DASH, home, group } = window.speedrun;
   const root = document.querySelector(".sr.track");
   const form = root.querySelector(".tools");
   const table = root.querySelector("table.board");
@@ -201,7 +201,7 @@
           checked: state.pick.includes(id),
         });
         box.setAttribute("aria-label", "Compare " + name(i));
-        return [box, make("a", { href: `${home}entries/${id}/` }, name(i))];
+        return [box, make("a", { href: `${home}entries/${id}/` }, ...breakable(name(i)))];
       }
       case "who":
         return [value("who", i)];
@@ -261,9 +261,15 @@
     count.textContent = rows.length
       ? some + (rows.length > shown ? `, the first ${shown} shown.` : ".")
       : "No entry meets these conditions. Reset shows all of them again.";
-    more.hidden = rows.length <= shown;
+    rest();
     overlay();
     picks();
+  }
+  function rest() {
+    const left = rows.length - shown;
+    more.hidden = left <= 0;
+    more.querySelector(".next").textContent = left > 200 ? "Show 200 more" : `Show ${left} more`;
+    more.querySelector(".all").hidden = left <= 200;
   }
   function picks() {
     const link = root.querySelector("a.compare");
@@ -425,7 +431,7 @@
       if (plain) {
         // The page holds these rows already: leave them, so that nothing moves under the reader.
         rows = select();
-        more.hidden = rows.length <= shown;
+        rest();
         picks();
       } else await change(false);
       if (state.x !== root.dataset.cost || state.y !== "abs") draw();

@@ -223,7 +223,10 @@
       words + (lost.length ? ` Not found: ${lost.join(", ")}.` : "");
     root.querySelector(".chosen").replaceChildren(
       ...state.e.map((id) => {
-        const button = make("button", { type: "button" }, `Remove ${id}`);
+        const at = state.e.indexOf(id);
+        const name = found[at] ? found[at].name : id;
+        const button = make("button", { type: "button" }, `${name} ✕`);
+        button.setAttribute("aria-label", `Remove ${name}`);
         button.addEventListener("click", () => {
           state.e = state.e.filter((x) => x !== id);
           write();

@@ -99,13 +99,14 @@
         height: Math.min(420, Math.max(260, place.clientWidth * 0.5)),
         scales: { x: { time: false, distr: log ? 3 : 1 }, y: { distr: log ? 3 : 1 } },
         axes: [
-          { ...axisStyle, label: NAMES[axis], values: (u, vals) => vals.map(short) },
+          { ...axisStyle, space: 90, label: NAMES[axis], values: (u, vals) => vals.map(short) },
           { ...axisStyle, label: "validation loss", size: 62 },
         ],
         series: [
           { label: NAMES[axis] },
           ...series.map((s) => ({
             label: s.label,
+            class: s.n ? "again" : "first",
             stroke: c.lines[s.index % 7],
             width: s.n ? 1 : 2,
             alpha: s.n ? 0.5 : 1,

@@ -59,5 +59,8 @@
     node.append(...children);
     return node;
   }
-  Object.assign(window.speedrun, { quantity, probability, day, make, magnitude, DASH, group });
+  // A name that a line may break after its slashes and underscores.
+  const breakable = (name) =>
+    name.split(/(?<=[/_])/).flatMap((part, n) => (n ? [make("wbr"), part] : [part]));
+  Object.assign(window.speedrun, { quantity, probability, day, make, magnitude, breakable, DASH, group });
 })();
