@@ -19,6 +19,7 @@ COMMANDS = {
     "publish": "bot.github.cli:publish",
     "record": "bot.github.cli:record",
     "command": "bot.github.cli:command",
+    "pending": "bot.github.cli:pending",
     "webhook": "bot.github.cli:webhook",
     "init": "bot.github.cli:init",
     "doctor": "bot.github.cli:doctor",

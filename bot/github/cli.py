@@ -186,6 +186,23 @@ def command(repo: str, event: str, number: int, comment: str, root: str | None) 
 
 
 @click.command()
+@_repo
+@click.option(
+    "--out", required=True, type=click.Path(file_okay=False), help="The folder of the evidence."
+)
+@_root
+def pending(repo: str, out: str, root: str | None) -> None:
+    """Write down for the site what is open: pull requests and preregistrations."""
+    from bot.github.lists import write_lists
+
+    with plainly():
+        place = the_root(root)
+        door = the_door(repo, running.settings_of(place))
+        pulls, experiments = write_lists(door, place, Path(out), running.now())
+    click.echo(f"{pulls} open pull requests, {experiments} preregistrations without a submission")
+
+
+@click.command()
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", default=8080, show_default=True, type=click.IntRange(0, 65535))
 @click.option("--queue", default="speedrun-queue.sqlite", type=click.Path(dir_okay=False))

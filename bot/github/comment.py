@@ -46,15 +46,23 @@ class TemplateProblem(ValueError):
 
 @dc.dataclass(frozen=True, slots=True)
 class State:
-    """What the sticky comment remembers for the next time: decided is `passing` or `failing`."""
+    """What the sticky comment remembers for the next time: decided is `passing` or `failing`.
+
+    The rest is for the site's list of open pull requests.
+    """
 
     status: str
     decided: str | None
     sha: str
+    author: str = ""
+    track: str = ""
+    place: str = ""
+    blocks: tuple[str, ...] = ()
 
     def marker(self) -> str:
-        """The hidden line that holds it."""
-        return f"{STATE}{json.dumps(dc.asdict(self), sort_keys=True)} -->"
+        """The hidden line that holds it; no text in it can end the HTML comment."""
+        text = json.dumps(dc.asdict(self), sort_keys=True)
+        return f"{STATE}{text.replace('<', chr(92) + 'u003c').replace('>', chr(92) + 'u003e')} -->"
 
 
 def read_state(body: str) -> State | None:
@@ -62,10 +70,20 @@ def read_state(body: str) -> State | None:
     for line in body.split("\n")[:3]:
         if line.startswith(STATE) and line.endswith(" -->"):
             try:
-                return State(**json.loads(line.removeprefix(STATE).removesuffix(" -->")))
-            except (ValueError, TypeError):
+                state = State(**json.loads(line.removeprefix(STATE).removesuffix(" -->")))
+                state = dc.replace(state, blocks=tuple(state.blocks))
+            except (ValueError, TypeError, RecursionError):
                 return None
+            return state if _sound(state) else None
     return None
+
+
+def _sound(state: State) -> bool:
+    """A maintainer can edit our comments by hand; what was broken so is as if it were not there."""
+    texts = (state.status, state.sha, state.author, state.track, state.place, *state.blocks)
+    return state.decided in ("passing", "failing", None) and all(
+        isinstance(text, str) for text in texts
+    )
 
 
 def decided(status: Status | None) -> str | None:
@@ -142,14 +160,26 @@ def render(name: str, settings: Settings, **values: Any) -> str:
         raise TemplateProblem(f"the template {name} does not work: {error}") from error
 
 
-def render_comment(report: Report, settings: Settings, before: State | None = None) -> str:
-    """The sticky comment, its hidden lines included, under GitHub's limit whatever happens."""
+def state_of(report: Report, before: State | None = None) -> State:
+    """What the sticky comment of a report remembers."""
     status = report.status
-    state = State(
+    blocks = dict.fromkeys(f.rule for v in report.verdicts for f in v.errors)
+    first = report.verdicts[0] if report.verdicts else None
+    place = report.places.get(first.submission) if first else None
+    return State(
         str(status or report.kind),
         decided(status) or (before.decided if before else None),
         report.head_sha,
+        author=report.author,
+        track=first.track if first else "",
+        place=place.text if place else "",
+        blocks=tuple(blocks)[:10],
     )
+
+
+def render_comment(report: Report, settings: Settings, before: State | None = None) -> str:
+    """The sticky comment, its hidden lines included, under GitHub's limit whatever happens."""
+    state = state_of(report, before)
     head = f"{STICKY}\n{state.marker()}\n"
     body = ""
     for findings, rows, details in _SHRINK:

@@ -22,6 +22,7 @@ _GLOB = re.compile(r"[A-Za-z0-9._*?/@-]{1,200}")
 WORKFLOWS = ("verify", "record", "command", "pages", "audit")
 COPIED = (
     "ISSUE_TEMPLATE/submission.yml",
+    "ISSUE_TEMPLATE/preregistration.yml",
     "ISSUE_TEMPLATE/config.yml",
     "pull_request_template.md",
 )

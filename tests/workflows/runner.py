@@ -65,6 +65,15 @@ name: token
 description: never run here, no App is configured
 runs: {using: composite, steps: []}
 """
+STANDINS["actions/upload-pages-artifact"] = STANDINS["actions/upload-artifact"].replace(
+    "name: {}", 'name: {default: "site"}'
+)
+STANDINS["actions/deploy-pages"] = """
+name: deploy
+description: nothing to deploy to
+outputs: {page_url: {value: "https://example.org"}}
+runs: {using: composite, steps: [{shell: bash, run: "true"}]}
+"""
 SETUP = """
 name: setup
 description: the command installed here

@@ -157,3 +157,24 @@ def test_form(runner: Runner, competition: Competition, wandb: WandbDouble) -> N
     done = runner.run("issues", body, {"command": "token-of-act"})
     assert done.returncode == 0, done.stdout + done.stderr
     assert competition.repo.pulls[2].head_branch == "speedrun/intake-1"
+
+
+def test_pages_with_what_is_open(runner: Runner, competition: Competition) -> None:
+    pytest.importorskip("mkdocs", reason="needs mkdocs (extra `site`)")
+    pull = competition.open(submission("fast", seconds=90.0), title=HOSTILE)
+    competition.answer(pull.number)
+    done = runner.run("push", {"ref": "refs/heads/main"}, {"pages": "token-of-act"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert runner.commands() == ["pending key=no", "site key=no"]
+    page = (runner.folder / "artifacts/site/pending/index.html").read_text()
+    assert "would be place 1 of 2" in page
+    assert not (runner.folder / "owned").exists()
+
+
+def test_pages_without_the_list(runner: Runner, competition: Competition) -> None:
+    """GitHub refuses the list; the site is built all the same and says what it lacks."""
+    pytest.importorskip("mkdocs", reason="needs mkdocs (extra `site`)")
+    done = runner.run("push", {"ref": "refs/heads/main"}, {"pages": "no-such-token"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    page = (runner.folder / "artifacts/site/pending/index.html").read_text()
+    assert "without the bot" in page

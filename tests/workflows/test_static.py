@@ -39,7 +39,7 @@ TRIGGERS = {
         "discussion": {"types": ["created"]},
         "discussion_comment": {"types": ["created"]},
     },
-    "pages": {"push": {"branches": ["main"]}, "workflow_dispatch": ...},
+    "pages": {"push": {"branches": ["main"]}, "schedule": ..., "workflow_dispatch": ...},
     "audit": {"schedule": ..., "workflow_dispatch": ...},
 }
 PERMISSIONS = {
@@ -63,7 +63,7 @@ PERMISSIONS = {
         "pull-requests": "write",
         "discussions": "write",
     },
-    ("pages", "build"): {"contents": "read"},
+    ("pages", "build"): {"contents": "read", "pull-requests": "read", "issues": "read"},
     ("pages", "deploy"): {"pages": "write", "id-token": "write"},
     ("audit", "look"): {
         "contents": "read",

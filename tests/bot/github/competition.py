@@ -46,6 +46,7 @@ JOBS = {
         "pull_requests": "write",
         "discussions": "write",
     },
+    "lists": {"contents": "read", "pull_requests": "read", "issues": "read"},
     "watch": {"contents": "read", "checks": "read", "pull_requests": "read", "issues": "read"},
     "issue": {"contents": "read", "issues": "write", "actions": "write"},
 }

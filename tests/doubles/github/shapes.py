@@ -149,6 +149,7 @@ class Shapes:
         if issue.number in repo.pulls:
             url = self.url(repo, f"/pulls/{issue.number}")
             page = self.html(repo, f"/pull/{issue.number}")
+            shape["html_url"] = page
             shape["pull_request"] = {
                 "url": url,
                 "html_url": page,
