@@ -1,6 +1,9 @@
 """FLOPs, parameters and bits per byte against published figures of the Marin board."""
 
+import json
 import math
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,6 +37,34 @@ def test_published_runs_to_the_bit(row: tuple[float, ...]) -> None:
     assert accounting.forward_flops_per_token(shape) == per_token
     assert accounting.model_flops(shape, int(tokens)) == flops
     assert accounting.parameter_count(shape) == params
+
+
+def stated(info: dict[str, Any]) -> Transformer:
+    """The shape that a results file states; the newest key for the length goes first."""
+    m = info["model_config"]
+    length = next(m[key] for key in ("train_seq_len", "max_seq_len", "seq_len") if m.get(key))
+    return Transformer(
+        layers=m["num_layers"],
+        hidden=m["hidden_dim"],
+        intermediate=m["intermediate_dim"],
+        heads=m["num_heads"],
+        kv_heads=m.get("num_kv_heads") or m["num_heads"],
+        head_dim=m.get("head_dim") or m["hidden_dim"] // m["num_heads"],
+        vocab=128256,
+        seq_len=length,
+        gated="activation_function" in m,
+    )
+
+
+def test_every_published_run_with_a_formula_to_the_bit(shared_data: Path) -> None:
+    truth = json.loads((shared_data / "marin" / "truth.json").read_text(encoding="utf-8"))
+    exact = [row["file"] for row in truth["files"] if row["model_flops_check"] == "exact"]
+    assert len(exact) == 83
+    for name in exact:
+        path = shared_data / "marin" / "results" / name
+        info = json.loads(path.read_text(encoding="utf-8"))["runs"][0]["run_info"]
+        flops = accounting.model_flops(stated(info), info["total_tokens"])
+        assert flops == info["model_flops"], name
 
 
 def test_published_run_with_a_plain_mlp() -> None:
