@@ -254,17 +254,44 @@ def submit(
 @click.command()
 @click.argument("directory", type=click.Path(file_okay=False))
 @click.option("--repo", metavar="OWNER/REPO", help="The repository that it will be.")
-@click.option("--adopt", metavar="GLOB", multiple=True, help="Results files that are there.")
-@click.option("--track", default="my-track", show_default=True, help="Id of the first track.")
-@click.option("--bot-ref", default="", help="Commit of the bot that the workflows use.")
+@click.option(
+    "--adopt",
+    metavar="GLOB",
+    multiple=True,
+    help='Entries that are there: files, "experiments/**/*_results.json", or folders with their '
+    'logs, "records/short/*/".',
+)
+@click.option(
+    "--track",
+    default="",
+    help="Id of a track to write [default: my-track, where there is none yet].",
+)
+@click.option(
+    "--objective",
+    type=click.Choice(("pareto", "target", "baseline")),
+    help="What that track ranks by [default: target; pareto where results files are adopted].",
+)
+@click.option(
+    "--bot-ref",
+    default="",
+    help="Commit of the bot that the workflows use [default: the one that is installed].",
+)
 def init(
-    directory: str, repo: str | None, adopt: tuple[str, ...], track: str, bot_ref: str
+    directory: str,
+    repo: str | None,
+    adopt: tuple[str, ...],
+    track: str,
+    objective: str | None,
+    bot_ref: str,
 ) -> None:
-    """Set a competition up in a repository, new or with an existing layout."""
+    """Set a competition up in a repository, new or with an existing layout.
+
+    Writes workflows, forms, settings and one track; a file that is there is never touched.
+    """
     from bot.github.initialise import InitError, initialise
 
     try:
-        for line in initialise(Path(directory), repo, adopt, track, bot_ref):
+        for line in initialise(Path(directory), repo, adopt, track, bot_ref, objective or ""):
             click.echo(line)
     except InitError as error:
         raise click.UsageError(str(error)) from error

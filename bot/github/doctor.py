@@ -6,7 +6,6 @@ see is said as such and counts as wrong: a check that found nothing to check is 
 
 from __future__ import annotations
 
-import dataclasses as dc
 import datetime as dt
 import os
 import re
@@ -19,13 +18,13 @@ from github import GithubException
 from bot.github.actions import dispatch_workflow
 from bot.github.branches import tip
 from bot.github.client import Door, settle, told
+from bot.github.doctor_tracks import Line, bad, good, look_at_tracks
 from bot.github.publish import LABEL
 from bot.github.pull_request import Trees
 from bot.github.record import VERDICTS, verdict_path
 from bot.github.settings import EVIDENCE_BRANCH, Settings
 from bot.markdown import code
 from bot.safetext import plain
-from bot.track import TrackError, load_tracks
 
 ACTIONS_APP = 15368
 """The App behind every workflow's own token; a check of it can come from any workflow."""
@@ -38,27 +37,9 @@ _PINNED = re.compile(r".+@[0-9a-f]{40}")
 _REDO = re.compile(r"^redo (verify|record) ([0-9]{1,9}) (\S{1,100})$", re.MULTILINE)
 
 
-@dc.dataclass(frozen=True, slots=True)
-class Line:
-    """One thing that was looked at."""
-
-    text: str
-    bad: bool = False
-
-
-def good(text: str) -> Line:
-    """A line that says that something is in order."""
-    return Line(f"ok    {text}")
-
-
-def bad(text: str, remedy: str) -> Line:
-    """A line that says what is wrong and what to do."""
-    return Line(f"wrong {text}\n      {remedy}", True)
-
-
 def examine(root: Path, door: Door | None, settings: Settings) -> list[Line]:
     """Everything that can be seen from here."""
-    lines = [*_tracks(root), *_workflows(root), _owners(root), _key()]
+    lines = [*look_at_tracks(root), *_workflows(root), _owners(root), _key()]
     if door is None:
         return [*lines, Line("      give --repo to look at the repository on GitHub as well")]
     lines += [_ask(name, look, door, settings) for name, look in _REMOTE]
@@ -67,18 +48,6 @@ def examine(root: Path, door: Door | None, settings: Settings) -> list[Line]:
 
 
 # ---- the checkout -------------------------------------------------------------------------------
-
-
-def _tracks(root: Path) -> Iterator[Line]:
-    try:
-        tracks = load_tracks(root)
-    except TrackError as error:
-        yield bad(str(error), "correct the track file")
-        return
-    if not tracks:
-        yield bad("there is no track", "add tracks/NAME.toml; `speedrun init` writes one")
-    for track in tracks.values():
-        yield good(f"track {track.id}: {track.objective}, accepts {', '.join(track.accepts)}")
 
 
 def _workflows(root: Path) -> Iterator[Line]:

@@ -11,13 +11,16 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from bot.github.first_track import objective_of, track_text
+from bot.github.pinning import SHA, own_commit
 from bot.paths import find_root
+from bot.submission_file import LOG_ENDINGS
 
 HOME = "speedrun-bot/speedrun"
+FIRST = "my-track"
 _HERE = Path(__file__).resolve().parent
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}")
 _TRACK = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_SHA = re.compile(r"[0-9a-f]{40}")
 _GLOB = re.compile(r"[A-Za-z0-9._*?/@-]{1,200}")
 WORKFLOWS = ("verify", "record", "command", "pages", "audit")
 COPIED = (
@@ -42,13 +45,30 @@ def scaffold() -> Path:
 
 
 def initialise(
-    target: Path, repo: str | None, adopt: tuple[str, ...], track: str, bot_ref: str
+    target: Path,
+    repo: str | None,
+    adopt: tuple[str, ...],
+    track: str,
+    bot_ref: str,
+    objective: str = "",
 ) -> Iterator[str]:
-    """Write what is missing; yields one line for each file, then what is left to do by hand."""
+    """Write what is missing; yields one line for each file, then what is left to do by hand.
+
+    Without an objective the one is taken that fits the files adopted; without a track one is
+    written only where there is none.
+    """
     repo = repo or _origin(target)
+    wants_track = bool(track) or not any((target / "tracks").glob("*.toml"))
+    track = track or FIRST
     _check(repo, adopt, track)
     reference = _reference(bot_ref)
-    files = dict(_files(repo, adopt, track, reference, (target / "tracks").is_dir()))
+    files = dict(_files(repo, reference))
+    if wants_track:
+        text = track_text(track, objective or objective_of(adopt), adopt)
+        files[f"tracks/{track}.toml"] = text
+        if not adopt:
+            files[f"submissions/{track}/README.md"] = _README
+    written = set()
     for name, text in files.items():
         path = target / name
         if path.is_symlink() or path.exists():
@@ -56,13 +76,30 @@ def initialise(
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+        written.add(name)
         yield f"written {name}"
-    found = sum(len(list(target.glob(glob))) for glob in adopt)
-    if adopt:
-        yield f"adopted {found} files in place: {', '.join(adopt)}"
-        if not found:
-            yield "        no file matches yet; the globs stand in tracks/" + f"{track}.toml"
+    if any(name.startswith(".github/workflows/") for name in written):
+        yield f"pinned  the workflows written run {HOME} at {reference}"
+    yield from _adopted(target, adopt, track if f"tracks/{track}.toml" in written else "")
     yield from steps(repo, find_root(target) is not None)
+
+
+def _adopted(target: Path, adopt: tuple[str, ...], track: str) -> Iterator[str]:
+    """What the patterns find, and how it will be read."""
+    if not adopt:
+        return
+    found = [path for glob in adopt for path in target.glob(glob)]
+    folders = sum(path.is_dir() for path in found)
+    one = "folder" if found and folders == len(found) else "file"
+    what = one if len(found) == 1 else f"{one}s"
+    yield f"adopted {len(found)} {what} in place, each an entry: {', '.join(adopt)}"
+    if not track:
+        listed = ", ".join(f'"{glob}"' for glob in adopt)
+        yield f"        write into the file of a track: [submissions] globs = [{listed}]"
+    elif not found:
+        yield f"        no file matches yet; the globs stand in tracks/{track}.toml"
+    if any(path.suffix in LOG_ENDINGS for path in found if path.is_file()):
+        yield '        to make one entry of all logs of a folder, adopt folders: "records/*/*/"'
 
 
 def _check(repo: str, adopt: tuple[str, ...], track: str) -> None:
@@ -91,28 +128,29 @@ def _origin(target: Path) -> str:
         else None
     )
     if match is None:
-        raise InitError("which repository will it be? Give --repo OWNER/REPO")
+        raise InitError(
+            f"which repository will it be? {target} has no remote `origin` on GitHub; "
+            "give --repo OWNER/REPO"
+        )
     return match[1]
 
 
 def _reference(given: str) -> str:
     """The commit of the bot that the workflows use: a full hash, never a name that can move."""
     if given:
-        if not _SHA.fullmatch(given):
+        if not SHA.fullmatch(given):
             raise InitError(f"{given!r} is not a full commit hash of {HOME}")
         return given
-    done = subprocess.run(
-        ["git", "-C", str(_HERE), "rev-parse", "HEAD"], capture_output=True, text=True
-    )
-    head = done.stdout.strip()
-    if done.returncode or not _SHA.fullmatch(head):
-        raise InitError(f"which version of the bot? Give --bot-ref, a full commit hash of {HOME}")
-    return head
+    commit = own_commit()
+    if commit is None:
+        raise InitError(
+            "which version of the bot? Give --bot-ref COMMIT; the newest is what "
+            f"`git ls-remote https://github.com/{HOME} HEAD` prints first"
+        )
+    return commit
 
 
-def _files(
-    repo: str, adopt: tuple[str, ...], track: str, reference: str, has_tracks: bool
-) -> Iterator[tuple[str, str]]:
+def _files(repo: str, reference: str) -> Iterator[tuple[str, str]]:
     source = scaffold()
     for name in WORKFLOWS:
         text = (source / "workflows" / f"{name}.yml").read_text(encoding="utf-8")
@@ -133,20 +171,6 @@ def _files(
             owner=owner, page=f"https://{owner.lower()}.github.io/{repo.split('/')[1]}"
         ),
     )
-    if not has_tracks:
-        globs = ""
-        if adopt:
-            listed = ", ".join(f'"{glob}"' for glob in adopt)
-            globs = f"\n# Results stay where they are.\n[submissions]\nglobs = [{listed}]\n"
-        yield f"tracks/{track}.toml", _TRACK_FILE.format(track=track) + globs
-    if not adopt:
-        yield (
-            f"submissions/{track}/README.md",
-            (
-                "One folder an entry. `speedrun new` writes one, `speedrun check` checks it as the "
-                "bot does, `speedrun submit` opens the pull request.\n"
-            ),
-        )
 
 
 def adapted(text: str, repo: str, reference: str) -> str:
@@ -162,7 +186,7 @@ def steps(repo: str, ready: bool) -> Iterator[str]:
     page = f"https://github.com/{repo}/settings"
     yield ""
     yield "Left to do, about ten minutes; `speedrun doctor --repo " + f"{repo}` checks each:"
-    yield f"1. Commit and push. Edit the track: metric, target, significance ({page[:-9]})."
+    yield "1. Commit and push. Edit the track: metric, target, significance (tracks/)."
     yield f"2. {page}/environments: make `wandb-read` and `publish`, both for the default branch"
     yield "   only. Put WANDB_API_KEY into `wandb-read`: a key of an account that is in no team."
     yield f"3. {page}/actions: read-only token by default; allow Actions to open pull requests;"
@@ -175,44 +199,12 @@ def steps(repo: str, ready: bool) -> Iterator[str]:
         yield "opens an issue that says so."
 
 
+_README = (
+    "One folder an entry. `speedrun new` writes one, `speedrun check` checks it as the bot does, "
+    "`speedrun submit` opens the pull request.\n"
+)
 _SETTINGS = """[bot]
 reviewers = ["{owner}"]
 review_days = 3
 site = "{page}"
-"""
-_TRACK_FILE = """# One competition. `speedrun doctor` checks this file; the docs explain every key.
-schema_version = 1
-id = "{track}"
-title = "Time to the target"
-objective = "target"
-description = "Least training time at which the mean loss reaches the target."
-
-[quality]
-metric = "loss"
-unit = "nats/token"
-goal = "min"
-target = 3.28
-
-[cost]
-metric = "training_time_s"
-unit = "s"
-goal = "min"
-
-# One-sided t-test of the mean against the target.
-[significance]
-test = "t"
-alpha = 0.01
-
-[hardware]
-accelerator = "any"
-
-[evidence]
-accepts = ["wandb", "log", "results"]
-
-[evidence.keys]
-loss = ["val_loss", "val/loss"]
-time_ms = ["train_time", "train_time_ms"]
-time_s = ["train_time_s", "training_time_s"]
-step = ["step", "_step"]
-total_steps = ["train_steps", "total_steps"]
 """

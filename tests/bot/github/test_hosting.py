@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,10 @@ from click.testing import CliRunner
 
 from bot.cli import main
 from bot.github.doctor import AUDIT_LABEL, examine, keep_issue, unanswered
+from bot.github.doctor_tracks import look_at_tracks
 from bot.github.settings import Settings, SettingsError, load_settings
 from bot.track import load_tracks
+from bot.track_file import problems_in
 from tests.bot.github.competition import BOT, REPO, Competition, submission
 from tests.doubles.wandb import WandbDouble
 
@@ -77,7 +80,7 @@ def test_layout_that_is_there_is_adopted_in_place(competition: Competition, tmp_
     output = init(
         folder, "--adopt", "experiments/speedrun/**/speedrun_results*.json", "--track", "mini"
     )
-    assert "adopted 1 files in place" in output
+    assert "adopted 1 file in place" in output
     assert not (folder / "submissions").exists()
     track = load_tracks(folder)["mini"]
     assert track.globs == ("experiments/speedrun/**/speedrun_results*.json",)
@@ -103,6 +106,43 @@ def test_folders_of_records_are_adopted_in_place(competition: Competition) -> No
     pull = competition.open(made)
     report = competition.answer(pull.number)
     assert [v.submission for v in report.verdicts] == ["records/short/fast"]
+
+
+@pytest.mark.parametrize("objective", ["pareto", "target", "baseline"])
+def test_a_track_of_each_objective(tmp_path: Path, objective: str) -> None:
+    init(tmp_path, "--track", "one", "--objective", objective)
+    text = (tmp_path / "tracks/one.toml").read_text()
+    assert load_tracks(tmp_path)["one"].objective == objective
+    assert list(problems_in(tomllib.loads(text), text)) == []
+    lines = [line.text for line in look_at_tracks(tmp_path)]
+    assert lines == [f"ok    track one: {objective}, accepts " + ", ".join(
+        load_tracks(tmp_path)["one"].accepts) + "; 0 submissions"]
+
+
+def test_a_second_track_where_one_is(tmp_path: Path) -> None:
+    init(tmp_path)
+    init(tmp_path, "--track", "second")
+    assert list(load_tracks(tmp_path)) == ["my-track", "second"]
+    init(tmp_path)
+    assert list(load_tracks(tmp_path)) == ["my-track", "second"]
+
+
+def test_results_files_are_adopted_into_a_track_that_can_rank_them(tmp_path: Path) -> None:
+    init(tmp_path, "--adopt", "runs/**/*_results.json")
+    track = load_tracks(tmp_path)["my-track"]
+    assert (track.objective, track.cost.metric) == ("pareto", "hardware_flops")
+
+
+def test_logs_adopted_one_by_one_are_told_of(tmp_path: Path) -> None:
+    log = tmp_path / "records/short/first/a.txt"
+    log.parent.mkdir(parents=True)
+    log.write_text("step:1/1 val_loss:3.0 train_time:1ms\n")
+    output = init(tmp_path, "--adopt", "records/**/*.txt")
+    assert "adopted 1 file in place, each an entry" in output
+    assert 'adopt folders: "records/*/*/"' in output
+    output = init(tmp_path, "--adopt", "records/*/*/")
+    assert "adopted 1 folder in place" in output
+    assert 'write into the file of a track: [submissions] globs = ["records/*/*/"]' in output
 
 
 @pytest.mark.parametrize(
