@@ -20,6 +20,7 @@ from leaderboard_site.generate import Writer, generate
 from leaderboard_site.model import Site
 from tests.site import synthetic
 
+ROOT = Path(__file__).resolve().parents[2]
 URL = "https://example.github.io/speedrun/"
 
 
@@ -239,3 +240,12 @@ def test_an_empty_competition_has_a_site(tmp_path: Path) -> None:
     )
     assert result.exit_code == 0, result.output
     assert "Speedrun" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+
+
+def test_the_picture_of_the_readme_is_small_and_wide_enough() -> None:
+    from PIL import Image
+
+    path = ROOT / "leaderboard_site" / "docs" / "assets" / "overview.png"
+    assert path.stat().st_size <= 250_000
+    with Image.open(path) as picture:
+        assert picture.width == 1600
