@@ -58,6 +58,8 @@ class Neighbour:
     author: str | None
     run_keys: frozenset[str]
     claims_key: str | None = None
+    value_keys: frozenset[str] = frozenset()
+    """Its losses and bits per byte that are stated to ten digits or more; see `bot.identity`."""
 
 
 @dc.dataclass(frozen=True, slots=True)

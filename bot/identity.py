@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterable, Sequence
 
@@ -15,6 +16,7 @@ from bot.submission import Folder, Submission
 from bot.submission_file import is_link
 
 _CLAIMED = ("bpb", "loss", "training_time_s", "hardware_flops", "tokens", "parameters")
+_QUALITY = ("bpb", "loss")
 _MIN_POINTS = 3
 """A series of fewer validation points is no fingerprint."""
 
@@ -89,6 +91,21 @@ def claims_key(results: Sequence[ResultsRun]) -> str | None:
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 
+def value_keys(results: Sequence[ResultsRun], runs: Sequence[Run] = ()) -> dict[str, str]:
+    """Key -> metric of each loss or bits per byte with ten digits or more.
+
+    To ten digits no two trainings agree; a value rounded to fewer tells nothing.
+    """
+    found: dict[str, str] = {}
+    for name in _QUALITY:
+        stated = [run.number(name) for run in results]
+        for value in (*stated, *(run.metrics.get(name) for run in runs)):
+            # What survives rounding to nine digits has no tenth.
+            if isinstance(value, float) and math.isfinite(value) and value != float(f"{value:.9g}"):
+                found.setdefault(f"{name}:{value:.9e}", name)
+    return found
+
+
 def author_of(submission: Submission, results: Iterable[ResultsRun]) -> str | None:
     """Who is to be credited first: a GitHub login, else the name that a results file states."""
     if submission.contributors:
@@ -114,4 +131,5 @@ def as_neighbour(
     return Neighbour(
         path=submission.path, track=track, author=author_of(submission, results),
         run_keys=run_keys(submission, results, folder), claims_key=claims_key(results),
+        value_keys=frozenset(value_keys(results)),
     )

@@ -155,7 +155,7 @@ def _index(neighbours: Iterable[Neighbour]) -> dict[str, tuple[Neighbour, ...]]:
 
 def _keys(neighbour: Neighbour) -> tuple[str, ...]:
     claims = () if neighbour.claims_key is None else (f"claims:{neighbour.claims_key}",)
-    return (*sorted(neighbour.run_keys), *claims)
+    return (*sorted(neighbour.run_keys), *claims, *sorted(neighbour.value_keys))
 
 
 def _unreadable(path: Path, root: Path, track_id: str, why: str) -> Verdict:

@@ -97,8 +97,7 @@ def run_unfinished(case: Case) -> Iterator[Finding]:
 
 
 def _run_unfinished(case: Case) -> Iterator[Finding]:
-    summaries = (of_case(case, point) for point in points_of(case))
-    counted = {key for s in summaries if s is not None and s.step is not None for key in s.kept}
+    counted = _counted_at_a_step(case)
     for item, run in runs_of(case):
         if run.state not in _UNDONE and (run.file, run.index) in counted:
             continue
@@ -116,6 +115,20 @@ def _run_unfinished(case: Case) -> Iterator[Finding]:
                 fix="wait until it is done" if run.state in _UNDONE
                 else "leave it out, or run it to its end",
             )
+
+
+def _counted_at_a_step(case: Case) -> frozenset[tuple[str, int]]:
+    """Runs of both arms that count where all runs of an arm are taken at one step."""
+    found: set[tuple[str, int]] = set()
+    for point in points_of(case):
+        summary = of_case(case, point)
+        if summary is not None and summary.step is not None:
+            found |= set(summary.kept)
+            others = summary.baseline.excluded if summary.baseline else ()
+            left_out = {(e.file, e.run) for e in others}
+            arm = case.runs("baseline", point)
+            found |= {(run.file, run.index) for run in arm} - left_out
+    return frozenset(found)
 
 
 @rule("run-crashed")

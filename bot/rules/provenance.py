@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
-from bot.case import Case
+from bot.case import Case, Neighbour
 from bot.case_statistics import with_unlisted
-from bot.identity import author_of, claims_key, link_key, run_key, run_keys
+from bot.identity import author_of, claims_key, link_key, run_key, run_keys, value_keys
 from bot.rules import finding, rule
 from bot.safetext import plain
 from bot.verdict import Finding, Level
 
+_GITHUB = re.compile(r"(?:https?://)?(?:www\.)?github\.com/([A-Za-z0-9-]{1,39})/?", re.ASCII)
 _MIN_WORDS = 5
 """A summary of fewer words explains nothing."""
 
@@ -39,7 +41,8 @@ def duplicate_run(case: Case) -> Iterator[Finding]:
 
 
 def _within(case: Case) -> Iterator[Finding]:
-    """The same run twice in one submission, whatever its arm."""
+    """The same run twice in one submission, whatever its arm; by its link, by its series, and in
+    one point by a loss or bits per byte that agree to ten digits."""
     seen: dict[tuple[str, str], str] = {}
     named = [("wandb", link_key(spec.target), spec.target) for spec in case.submission.runs
              if spec.source == "wandb"]
@@ -48,6 +51,9 @@ def _within(case: Case) -> Iterator[Finding]:
               for run in case.results]
     named += [("log", run_key(run), f"{run.file} run {run.index}")
               for item in case.evidence if item.spec.source == "log" for run in item.runs]
+    point_of = {case.folder.full(s.target): s.point for s in case.submission.runs}
+    named += [(f"value {point_of.get(run.file)}", key, f"{run.file} {run.pointer}")
+              for run in case.results for key in value_keys([run])]
     for source, key, where in named:
         if key is None:
             continue
@@ -79,28 +85,47 @@ def _level(case: Case) -> Level | None:
 
 @rule("copied-result")
 def copied_result(case: Case) -> Iterator[Finding]:
-    """The numbers of a results file are its own: no other submission has the same.
+    """The numbers of a submission are its own: no other submission has the same.
 
-    Two trainings never agree in six digits of time, quality and FLOPs at once. If you reproduced
-    somebody's run, bring your own numbers; if you are the same person, keep one entry.
+    Two trainings never agree in six digits of time, quality and FLOPs at once, nor in ten digits
+    of a loss or of bits per byte, whatever else differs. If you reproduced somebody's run, bring
+    your own numbers; if you are the same person, keep one entry, or supersede your own.
     """
     mine = claims_key(case.results)
-    if mine is None:
-        return
     keys = run_keys(case.submission, case.results, case.folder)
     author = author_of(case.submission, case.results)
+    values = value_keys(case.results, case.runs())
     for neighbour in case.neighbours:
-        if neighbour.claims_key != mine:
-            continue
-        if neighbour.author == author and keys & neighbour.run_keys:
-            continue
-        run = case.results[0]
-        yield finding(
-            "copied-result",
-            f"time, quality and FLOPs are those of {plain(neighbour.path, 200)}, digit by digit",
-            _level(case), file=run.file, line=run.document.line(run.info_pointer),
-            pointer=run.info_pointer, fix="bring the numbers of your own run",
-        )
+        what, name = None, None
+        if mine is not None and neighbour.claims_key == mine:
+            if neighbour.author == author and keys & neighbour.run_keys:
+                continue
+            what = "time, quality and FLOPs are those of"
+        elif not _supersedes(case, neighbour, author):
+            name = next((n for key, n in values.items() if key in neighbour.value_keys), None)
+            what = None if name is None else f"the {name} is that of"
+        if what is not None:
+            yield finding(
+                "copied-result",
+                f"{what} {plain(neighbour.path, 200)}, digit by digit",
+                _level(case), fix="bring the numbers of your own run", **_stated_at(case, name),
+            )
+
+
+def _supersedes(case: Case, neighbour: Neighbour, author: str | None) -> bool:
+    """Whether an entry is its author's own earlier one: his name there, and he asks himself."""
+    request = case.pull_request
+    asks = request is None or not case.submission.contributors or request.author.lower() == author
+    return asks and author is not None and neighbour.author == author
+
+
+def _stated_at(case: Case, name: str | None) -> dict[str, Any]:
+    """Where a results file states a metric (None: all of them), else the submission's folder."""
+    for run in case.results:
+        if name is None or run.number(name) is not None:
+            pointer = run.info_pointer if name is None else run.where(name)
+            return {"file": run.file, "line": run.document.line(pointer), "pointer": pointer}
+    return {"file": _list(case) or plain(case.folder.path, 200), "pointer": None}
 
 
 @rule("author-not-contributor")
@@ -108,11 +133,16 @@ def author_not_contributor(case: Case) -> Iterator[Finding]:
     """The author of the pull request is among the contributors.
 
     Whoever opens it answers for it, and everybody who had a part is named with their roles; to
-    open the pull request for others is the role `pr`. Add yourself to `contributors`.
+    open the pull request for others is the role `pr`. Add yourself to `contributors`. A results
+    file that stands alone has no such list: there its author's GitHub page is looked at.
     """
     request = case.pull_request
     if request is None or case.brought_over:
         return
+    listed = "submission.json" in case.folder.files
+    document = case.documents.get("submission.json")
+    if document is not None and not isinstance(document.value, dict):
+        return  # it cannot be read, which is told; whom it names is not known
     if case.submission.imported is not None:
         yield finding(
             "author-not-contributor", "the submission says that it was imported, which only a "
@@ -121,15 +151,27 @@ def author_not_contributor(case: Case) -> Iterator[Finding]:
         )
         return
     logins = {c.github.lower() for c in case.submission.contributors}
+    if not listed:
+        logins |= _pages(case)
     if request.author.lower() not in logins:
         yield finding(
             "author-not-contributor",
             f"{plain(request.author, 60)} opened the pull request and is not among the "
-            "contributors", file=_list(case), pointer="/contributors",
+            "contributors", None if listed else Level.WARNING, file=_list(case),
+            pointer="/contributors" if listed else None,
             claimed=", ".join(plain(n, 60) for n in sorted(logins)[:5]) or None,
             expected=plain(request.author, 60),
-            fix=f'add {{"github": "{plain(request.author, 60)}", "roles": ["pr"]}}',
+            fix=f'add {{"github": "{plain(request.author, 60)}", "roles": ["pr"]}}'
+            + ("" if listed else " to the `contributors` of a submission.json"),
         )
+
+
+def _pages(case: Case) -> set[str]:
+    """Logins of the GitHub pages that results files give as their authors'."""
+    authors = (run.info.get("author") for run in case.results)
+    urls = (a.get("url") for a in authors if isinstance(a, dict))
+    found = (_GITHUB.fullmatch(url.strip()) for url in urls if isinstance(url, str))
+    return {match.group(1).lower() for match in found if match is not None}
 
 
 @rule("out-of-scope-change")

@@ -159,3 +159,35 @@ def test_the_pairs_among_the_real_files(shared_data: Path) -> None:
         assert across == set(row["expected_across_files"]), row["file"]
         errors = {f["rule"] for f in verdict["findings"] if f["level"] == "error"}
         assert errors - across == set(row["errors"]), row["file"]
+
+
+COPY = both(OTHER_RUN, OTHER_TIME)
+SHORT = put(bpb=1.17614)
+
+
+@pytest.mark.parametrize(("change", "theirs", "expected"), [
+    (both(COPY, OTHER_AUTHOR), nothing, {"copied-result"}),
+    (both(COPY, OTHER_AUTHOR, put(bpb=1.17614222)), nothing, set()),
+    (both(COPY, OTHER_AUTHOR, SHORT), SHORT, set()),
+    (COPY, nothing, set()),
+])  # fmt: skip
+def test_ten_digits_of_quality_are_a_copy_whatever_else_differs(
+    change: Change, theirs: Change, expected: set[str]
+) -> None:
+    assert rules(judged(change, theirs)) == expected
+
+
+def test_ten_digits_twice_in_one_point_are_one_run() -> None:
+    listed = {"schema_version": 1, "track": "fineweb-edu", "title": "x",
+              "contributors": [{"github": "example-user"}], "points": ["a", "b"],
+              "runs": [{"source": "results", "path": "r.json", "point": "a"},
+                       {"source": "results", "path": "s.json", "point": "a"}]}
+    files = {"r.json": changed("v4", nothing), "s.json": changed("v4", COPY)}
+
+    def found() -> set[str]:
+        return rules(verify(Folder("submissions/fineweb-edu/x", {
+            "submission.json": json.dumps(listed).encode(), **files}), TRACKS))
+
+    assert "duplicate-run" in found()
+    listed["runs"][1]["point"] = "b"  # type: ignore[index]
+    assert "duplicate-run" not in found()

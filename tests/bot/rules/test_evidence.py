@@ -44,6 +44,17 @@ SINGLE = TRACKS["single-gpu"]
 A100 = Hardware("NVIDIA A100-SXM4-80GB", 8)
 H100 = Hardware("NVIDIA H100 80GB HBM3", 1)
 
+
+def at_one_step(end: int) -> Case:
+    """Two arms taken at step 1000 of 2000; the baseline's second run ends at step `end`."""
+    runs = [a_run(n, finished=False, total_steps=2000) for n in range(4)]
+    kept = tuple(v for v in runs[3].validation if v.step <= end)
+    runs[3] = dc.replace(runs[3], validation=kept, last_step=end)
+    arms = ("candidate", "candidate", "baseline", "baseline")
+    return a_case(runs, arms=arms, track=TRACKS["nanogpt-optimization"],
+                  submission={"claims": (Claim("steps", 1000.0),)})  # fmt: skip
+
+
 TRIGGERS: dict[str, list[Callable[[], Case]]] = {
     "link-not-a-run": [
         lambda: read_problem("link-not-a-run"),
@@ -60,6 +71,7 @@ TRIGGERS: dict[str, list[Callable[[], Case]]] = {
     "run-unfinished": [
         lambda: with_run(finished=False, last_step=970),
         lambda: with_run(state="running", finished=None, total_steps=None),
+        lambda: at_one_step(750),
     ],
     "run-crashed": [ft.partial(with_run, state=s) for s in ("crashed", "failed", "killed")],
     "history-gap": [lambda: with_run(problems=(("history-gap", "a hole"),))],
@@ -135,6 +147,7 @@ NEAR_MISSES: dict[str, list[Callable[[], Case]]] = {
     "run-unfinished": [
         lambda: with_run(finished=None, total_steps=None),
         lambda: with_run(last_step=999),
+        lambda: at_one_step(1000),
     ],
     "run-crashed": [lambda: with_run(state=None)],
     "history-gap": [lambda: with_run(problems=(("clock-not-monotonic", "it falls"),))],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses as dc
 import datetime as dt
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import pytest
 
 from bot.case import Case, PullRequest, Unlisted
-from bot.submission import Contributor
+from bot.jsonfile import read_json
+from bot.submission import Contributor, Folder
 from tests.bot.rules.run_cases import LINK, PATH, a_case, a_run, found, results_file
 
 OPENED = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
@@ -31,6 +33,19 @@ def loose(**changes: Any) -> Case:
     return a_case([a_run(0, nonce=None, **changes), a_run(1)])
 
 
+def unreadable_list() -> Case:
+    document = read_json(b'{"contributors": [', f"{PATH}/submission.json")
+    return a_case(submission={"contributors": ()}, pull_request=request("somebody-else"),
+                  documents={"submission.json": document})  # fmt: skip
+
+
+def in_place(page: str) -> Case:
+    """A results file without submission.json, whose author gives a page."""
+    case = a_case(results=results_file({"author": {"name": "An Author", "url": page}}),
+                  submission={"contributors": ()}, pull_request=request())  # fmt: skip
+    return dc.replace(case, folder=Folder(PATH, {"speedrun_results.json": b"{}"}))
+
+
 TRIGGERS: list[tuple[str, Callable[[], Case]]] = [
     ("author-not-contributor", lambda: a_case(pull_request=request("somebody-else"))),
     (
@@ -41,6 +56,7 @@ TRIGGERS: list[tuple[str, Callable[[], Case]]] = [
         "author-not-contributor",
         lambda: a_case(submission={"imported": {"url": "x"}}, pull_request=request()),
     ),
+    ("author-not-contributor", lambda: in_place("https://github.com/somebody-else")),
     ("out-of-scope-change", lambda: a_case(pull_request=request("x", "bot/verify.py"))),
     ("out-of-scope-change", lambda: a_case(pull_request=request("x", f"{PATH}2/submission.json"))),
     ("unlisted-runs", lambda: drawer(3.31)),
@@ -53,6 +69,8 @@ TRIGGERS: list[tuple[str, Callable[[], Case]]] = [
 NEAR_MISSES: list[tuple[str, Callable[[], Case]]] = [
     ("author-not-contributor", lambda: a_case()),
     ("author-not-contributor", lambda: a_case(pull_request=request("Example-User"))),
+    ("author-not-contributor", lambda: unreadable_list()),
+    ("author-not-contributor", lambda: in_place("https://github.com/Example-User/")),
     (
         "author-not-contributor",
         lambda: a_case(
