@@ -53,6 +53,8 @@ class Gathered(Protocol):
 
 
 Gather = Callable[[Submission, Folder, Track], Gathered]
+Facts = Callable[[Submission, tuple[RunEvidence, ...]], Mapping[str, Any]]
+"""What the edge knows besides, once the evidence is read: it becomes `Case.facts`."""
 
 
 def verify(
@@ -66,6 +68,7 @@ def verify(
     pull_request: PullRequest | None = None,
     today: dt.date | None = None,
     merged: bool = False,
+    more: Facts | None = None,
 ) -> Verdict:
     """The verdict on a folder or a bare file. Raises `bot.reading.ReadError` for usage only.
 
@@ -76,7 +79,7 @@ def verify(
     parsed = parse_submission(folder, tracks, track_id)
     return verify_parsed(
         parsed, folder, gather=gather, neighbours=neighbours, standing=standing,
-        pull_request=pull_request, today=today, merged=merged,
+        pull_request=pull_request, today=today, merged=merged, more=more,
     )
 
 
@@ -90,6 +93,7 @@ def verify_parsed(
     pull_request: PullRequest | None = None,
     today: dt.date | None = None,
     merged: bool = False,
+    more: Facts | None = None,
 ) -> Verdict:
     """`verify` for a folder that was parsed already."""
     if parsed.track is None:
@@ -103,6 +107,8 @@ def verify_parsed(
     facts: dict[str, Any] = {"merged": merged}
     if today is not None:
         facts["today"] = today
+    if more is not None:
+        facts |= more(parsed.submission, evidence)
     return judge(Case(
         submission=parsed.submission, track=track, folder=folder, documents=parsed.documents,
         results=parsed.results, evidence=evidence, unlisted=unlisted,

@@ -25,7 +25,7 @@ from bot.run import Run
 from bot.submission import Folder, Submission
 from bot.track import Track, load_tracks
 from bot.verdict import Grade, Status, Verdict
-from bot.verify import verify, verify_parsed
+from bot.verify import Facts, verify, verify_parsed
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -93,9 +93,15 @@ class Engine:
         return None
 
     def judge(
-        self, folder: Folder, track_id: str | None, pull: PullRequest, today: dt.date, merged: bool
+        self,
+        folder: Folder,
+        track_id: str | None,
+        pull: PullRequest,
+        today: dt.date,
+        merged: bool,
+        more: Facts | None = None,
     ) -> Judged:
-        """The verdict on a folder of a pull request."""
+        """The verdict on a folder of a pull request. `more` is asked once the runs are read."""
         gatherer = Gatherer(self._snapshots(), self.online)
         track = self.tracks.get(track_id or "")
         known = standing(self.board(track.id), folder.path) if track else None
@@ -109,6 +115,7 @@ class Engine:
                 pull_request=pull,
                 today=today,
                 merged=merged,
+                more=more,
             )
         except ReadError as error:
             return Judged(refused(folder.path, track_id or "", "schema", str(error)), ())

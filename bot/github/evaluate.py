@@ -19,6 +19,7 @@ from bot.github import claims, intake
 from bot.github.classify import Kind, Plan, classify, names_are_safe
 from bot.github.client import Door, told
 from bot.github.engine import Engine, refused
+from bot.github.linked_code import Elsewhere
 from bot.github.publish import ours
 from bot.github.pull_request import (
     ChangedFile,
@@ -173,8 +174,10 @@ def _one(
         opened_at=reading.pull.opened_at,
         head_sha=reading.commit,
     )
-    judged = reading.engine.judge(folder, track, request, reading.today, reading.merged)
-    verdict = _with_scope(reading, judged.verdict, plan, path, files)
+    code = Elsewhere(reading.door, tuple(plan.folders))
+    judged = reading.engine.judge(folder, track, request, reading.today, reading.merged, code)
+    verdict = dc.replace(judged.verdict, findings=(*judged.verdict.findings, *code.notes))
+    verdict = _with_scope(reading, verdict, plan, path, files)
     return apply_waivers(verdict, reading.waivers), judged.runs
 
 
@@ -209,7 +212,7 @@ def _scope(
         for f in files
         if f.previous
         and f.path.startswith(f"{path}/")
-        and not f.previous.startswith(f"{path}/")
+        and not any(f.previous.startswith(f"{one}/") for one in plan.folders)
         and f.previous not in plan.outside
     ]
     for other in outside[:20]:

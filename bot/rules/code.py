@@ -126,7 +126,10 @@ def _submitted(case: Case) -> dict[str, frozenset[str]]:
             found[_base(name)] = hashes
     elsewhere = case.facts.get("code_sha256")
     if isinstance(elsewhere, Mapping):
-        found |= {_base(str(n)): frozenset({str(digest)}) for n, digest in elsewhere.items()}
+        for file, digests in elsewhere.items():
+            several = (digests,) if isinstance(digests, str) else digests
+            base = _base(str(file))
+            found[base] = found.get(base, frozenset()) | frozenset(map(str, several))
     return found
 
 

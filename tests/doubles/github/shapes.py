@@ -39,7 +39,7 @@ class Shapes:
             "html_url": self.html(repo),
             "fork": repo.fork_of is not None,
             "default_branch": "main",
-            "private": False,
+            "private": repo.private,
         }
 
     def pull(self, repo: Repo, pull: Pull) -> dict[str, Any]:

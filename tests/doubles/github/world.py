@@ -92,6 +92,7 @@ class Repo:
     actions_may_open_pulls: bool = True
     last_number: int = 0
     truncated_trees: bool = False
+    private: bool = False
 
 
 def now() -> str:
@@ -262,6 +263,8 @@ class World:
                 raise Refused(403, "Must have push access to repository.")
             return
         if token.repo not in (None, repo.name):
+            if level == "read" and not repo.private:
+                return  # what is public can be read with every token
             raise Refused(403, "Resource not accessible by integration")
         held = [token.permissions.get(name, "none") for name in resources.split("|")]
         if max(LEVELS[one] for one in held) < LEVELS[level]:
