@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def marin(src: Path, out: Path, url: str | None, commit: str | None) -> None:
     """
     from bot.importers.marin import UPSTREAM, read_marin
 
-    _finish(out, lambda: read_marin(src, _origin(url, commit, UPSTREAM)))
+    _finish(out, src, lambda: read_marin(src, _origin(url, commit, UPSTREAM)))
 
 
 @import_.command("modded-nanogpt")
@@ -49,16 +50,22 @@ def modded_nanogpt(
     """
     from bot.importers.modded_nanogpt import UPSTREAM, read_records
 
-    _finish(out, lambda: read_records(src, groups, _origin(url, commit, UPSTREAM)))
+    _finish(out, src, lambda: read_records(src, groups, _origin(url, commit, UPSTREAM)))
 
 
 def _origin(url: str | None, commit: str | None, upstream: str) -> Origin | None:
     """The origin that the options give, None where the source itself is to say."""
+    if url and not re.fullmatch(r"https://[^\s/]+/\S+", url):
+        raise click.UsageError(f"--url is {url!r}, expected such as https://github.com/OWNER/REPO")
+    if commit and not re.fullmatch(r"[0-9a-f]{40}", commit):
+        raise click.UsageError(f"--commit is {commit!r}, expected 40 hex digits: `git rev-parse`")
     return Origin(url or upstream, commit) if url or commit else None
 
 
-def _finish(out: Path, read: Callable[[], Import]) -> None:
+def _finish(out: Path, src: Path, read: Callable[[], Import]) -> None:
     """Read, write, and say what was written, left out and unsure."""
+    if re.match(r"(?:https?|ssh|git):/|git@", str(src)):
+        raise click.ClickException(f"{src} is an address; `git clone` it and give the folder")
     try:
         result = read()
         changed, same = write(out, result)
@@ -75,3 +82,10 @@ def _finish(out: Path, read: Callable[[], Import]) -> None:
         f"{len(result.submissions)} submissions under {out / 'submissions'}: {changed} written, "
         f"{same} unchanged; {len(result.skipped)} files left out, {len(result.doubts)} unsure"
     )
+    for track in sorted({item.path.split("/")[0] for item in result.submissions}):
+        if not (out / "tracks" / f"{track}.toml").is_file():
+            objective = "pareto" if track == "fineweb-edu" else "target"
+            click.echo(
+                f"missing   tracks/{track}.toml, without which these entries are on no board; "
+                f"`speedrun init {out} --track {track} --objective {objective}` writes one"
+            )

@@ -16,7 +16,9 @@ import dataclasses as dc
 import os
 import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 FILE = Path(".github/speedrun.toml")
 TEMPLATES = Path(".github/speedrun")
@@ -43,6 +45,27 @@ class Settings:
 _DEFAULT = Settings()
 
 
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _are_days(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "login": (_is_text, "a login in quotes"),
+    "check": (_is_text, "the name of a check in quotes"),
+    "reviewers": (_are_texts, 'a list of logins such as ["example-user"]'),
+    "review_days": (_are_days, "a whole number of days such as 3"),
+    "site": (_is_text, "an https:// address in quotes"),
+}
+
+
 def load_settings(root: Path) -> Settings:
     """Settings of the checkout at `root`. Raises SettingsError.
 
@@ -51,19 +74,16 @@ def load_settings(root: Path) -> Settings:
     path = root / FILE
     try:
         text = path.read_text(encoding="utf-8") if path.exists() else ""
-        data = tomllib.loads(text).get("bot", {})
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        data = tomllib.loads(text)
+    except (OSError, ValueError, RecursionError) as error:
         raise SettingsError(f"{FILE}: not readable as TOML: {error}") from error
-    known = {"login", "check", "reviewers", "review_days", "site"}
-    for key in data:
-        if key not in known:
-            raise SettingsError(f"{FILE}: unknown key bot.{key}, expected one of {sorted(known)}")
+    bot = _table(data)
     settings = Settings(
-        login=os.environ.get("SPEEDRUN_BOT_LOGIN") or str(data.get("login", _DEFAULT.login)),
-        check=str(data.get("check", _DEFAULT.check)),
-        reviewers=tuple(str(login) for login in data.get("reviewers", ())),
-        review_days=int(data.get("review_days", _DEFAULT.review_days)),
-        site=str(data.get("site", "")).rstrip("/"),
+        login=os.environ.get("SPEEDRUN_BOT_LOGIN") or bot.get("login", _DEFAULT.login),
+        check=bot.get("check", _DEFAULT.check),
+        reviewers=tuple(bot.get("reviewers", ())),
+        review_days=bot.get("review_days", _DEFAULT.review_days),
+        site=bot.get("site", "").rstrip("/"),
         templates=root / TEMPLATES if (root / TEMPLATES).is_dir() else None,
     )
     for login in (settings.login, *settings.reviewers):
@@ -72,3 +92,20 @@ def load_settings(root: Path) -> Settings:
     if settings.site and not settings.site.startswith("https://"):
         raise SettingsError(f"{FILE}: bot.site is {settings.site!r}, expected an https:// address")
     return settings
+
+
+def _table(data: dict[str, Any]) -> dict[str, Any]:
+    """The table [bot], every key known and of the right kind. Raises SettingsError."""
+    for table in data:
+        if table != "bot":
+            raise SettingsError(f"{FILE}: unknown key {table}, expected the table [bot] alone")
+    bot = data.get("bot", {})
+    if not isinstance(bot, dict):
+        raise SettingsError(f"{FILE}: bot is {bot!r}, expected a table [bot]")
+    for key, value in bot.items():
+        if key not in _KINDS:
+            raise SettingsError(f"{FILE}: unknown key bot.{key}, expected one of {sorted(_KINDS)}")
+        fits, wanted = _KINDS[key]
+        if not fits(value):
+            raise SettingsError(f"{FILE}: bot.{key} is {value!r}, expected {wanted}")
+    return bot

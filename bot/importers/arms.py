@@ -132,6 +132,9 @@ def _by_groups(
     missing = sorted(key for key, arm in arm_of.items() if arm and key not in found)
     if missing:
         doubts.append(f"{len(missing)} logs of the groups file are not there, such as {missing[0]}")
+    if not any(name in ("claimed", "candidate") for name in groups):
+        named = ", ".join(f'"{name}"' for name in groups)
+        doubts.append(f'the groups file has no "claimed" for it, only {named}')
     return {arm: tuple(items) for arm, items in chosen.items()}
 
 

@@ -103,7 +103,12 @@ def read_records(src: Path, groups: Path | None = None, origin: Origin | None = 
     doubts: list[tuple[str, str]] = []
     made: list[Imported] = []
     tables = _tables(src)
-    records = [_tabled(r, tables, doubts) for r in _records(folders, facts.get("records", {}))]
+    known = facts.get("records", {})
+    gone = [key for key in sorted(known) if str(known[key].get("folder", key)) not in folders]
+    if gone:
+        words = f"{len(gone)} names of the groups file, as this one, are no folder of the source"
+        doubts.append((gone[0], f"{words}; write TRACK/FOLDER"))
+    records = [_tabled(r, tables, doubts) for r in _records(folders, known)]
     for record in _without_copies(records, skipped):
         item = _submission(record, origin, skipped, doubts)
         if item is not None:
@@ -127,7 +132,22 @@ def _groups(path: Path | None) -> Mapping[str, Any]:
         raise SourceError(
             f'{path} is no groups file: expected {{"records": {{"<folder>": {{"groups": ...}}}}}}'
         )
+    for key, record in records.items():
+        _check_record(record, f"{path}: records.{key}")
     return value  # type: ignore[no-any-return]
+
+
+def _check_record(record: Mapping[str, Any], where: str) -> None:
+    """Refuse a record of the groups file that cannot be read as one. Raises SourceError."""
+    kinds = {"groups": (dict, "an object"), "claims": (dict, "an object"),
+             "contributors": (list, "a list")}
+    for key, (kind, wanted) in kinds.items():
+        if not isinstance(record.get(key) or kind(), kind):
+            raise SourceError(f"{where}.{key} is {record[key]!r}, expected {wanted}")
+    for name, group in (record.get("groups") or {}).items():
+        logs = group.get("logs", []) if isinstance(group, dict) else None
+        if not isinstance(logs, list):
+            raise SourceError(f'{where}.groups.{name} is no group: expected {{"logs": ["a.txt"]}}')
 
 
 def _json(data: bytes, name: str) -> Any:

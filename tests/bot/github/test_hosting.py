@@ -184,12 +184,20 @@ def test_what_init_writes_passes_the_linters(tmp_path: Path) -> None:
         "not toml [",
         "[bot]\nsite = 'http://x'",
         "[bot]\nreviewers = ['-x']",
+        "[bot]\nreviewers = 'example-user'",
+        "[bot]\nreviewers = 3",
+        "[bot]\nreview_days = 'three'",
+        "[bot]\nreview_days = -1",
+        "[bot]\nlogin = 3",
+        "[bott]\nlogin = 'x'",
+        "bot = 3",
+        "a = " + "[" * 5000,
     ],
 )
 def test_settings_that_are_wrong(tmp_path: Path, text: str) -> None:
     (tmp_path / ".github").mkdir()
     (tmp_path / ".github/speedrun.toml").write_text(text)
-    with pytest.raises(SettingsError):
+    with pytest.raises(SettingsError, match=r"\.github/speedrun\.toml: "):
         load_settings(tmp_path)
 
 

@@ -195,6 +195,35 @@ def test_the_command_says_what_it_did(tmp_path):
     assert "Traceback" not in answer.output
 
 
+def test_a_track_that_is_not_there_is_told(tmp_path):
+    src = put(tmp_path / "src", **{"experiments/speedrun/a/speedrun_results.json": V2})
+    out = tmp_path / "out"
+    answer = CliRunner().invoke(import_, ["marin", str(src), "--out", str(out)])
+    assert "missing   tracks/fineweb-edu.toml" in answer.output
+    (out / "tracks").mkdir()
+    (out / "tracks/fineweb-edu.toml").write_text("")
+    answer = CliRunner().invoke(import_, ["marin", str(src), "--out", str(out)])
+    assert "missing" not in answer.output
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["--url", "example.org/x"], "--url is 'example.org/x', expected such as https://"),
+    (["--commit", "main"], "--commit is 'main', expected 40 hex digits"),
+])
+def test_an_origin_that_is_no_address_is_refused(tmp_path, arguments, words):
+    answer = CliRunner().invoke(
+        import_, ["marin", str(tmp_path), "--out", str(tmp_path / "out"), *arguments])
+    assert answer.exit_code == 2
+    assert words in " ".join(answer.output.split())
+
+
+def test_an_address_is_to_be_cloned_first(tmp_path):
+    address = "https://github.com/example-user/contest"
+    answer = CliRunner().invoke(import_, ["marin", address, "--out", str(tmp_path)])
+    assert answer.exit_code == 1
+    assert "is an address; `git clone` it" in answer.output
+
+
 def test_an_output_that_is_a_file_is_one_sentence(tmp_path):
     src = put(tmp_path / "src", **{"experiments/speedrun/a/speedrun_results.json": V2})
     (tmp_path / "out").write_text("")

@@ -218,6 +218,33 @@ def test_a_groups_file_decides(tmp_path):
     assert any(path.endswith("c.log") for path, _ in result.skipped)
 
 
+def test_names_of_a_groups_file_that_fit_nothing_are_told(tmp_path):
+    src = put(tmp_path / "src", **{FOLDER + "a.txt": log(1)})
+    result = read(src, groups_file(tmp_path, groups={"claimd": {"logs": ["a.txt"]}}))
+    assert any('no "claimed" for it, only "claimd"' in why for _, why in result.doubts)
+    path = tmp_path / "other.json"
+    path.write_text('{"records": {"track_1_short/gone": {"groups": {}}}}')
+    assert read(src, path).doubts[0] == (
+        "track_1_short/gone",
+        "1 names of the groups file, as this one, are no folder of the source; write TRACK/FOLDER",
+    )
+
+
+@pytest.mark.parametrize("fields", [
+    {"groups": 3}, {"groups": {"claimed": 3}}, {"groups": {"claimed": {"logs": 3}}},
+    {"groups": {"claimed": {"logs": [3, None]}}}, {"groups": []}, {"date": 3}, {"claims": 3},
+    {"contributors": 3}, {"number": "x"}, {"steps": "x"}, {"folder": []},
+    {"claims": {"loss": {"mean": {}}}}, {"contributors": [3]}, {"steps": -1},
+])
+def test_odd_values_of_a_groups_file_are_no_crash(tmp_path, fields):
+    src = put(tmp_path / "src", **{FOLDER + "a.txt": log(1)})
+    answer = CliRunner().invoke(import_, [
+        "modded-nanogpt", str(src), "--out", str(tmp_path / "out"),
+        "--groups", str(groups_file(tmp_path, **fields)),
+    ])
+    assert answer.exception is None or isinstance(answer.exception, SystemExit)
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"records": 3}', '{"records": {"a": 1}}'])
 def test_a_broken_groups_file_is_one_sentence(tmp_path, text):
     src = put(tmp_path / "src", **{FOLDER + "a.txt": log(1)})
