@@ -58,6 +58,9 @@ class RunSpec:
     point: str | None = None
     seed: int | None = None
     pointer: str = ""
+    aside: bool = False
+    """True for the link inside a results file: it is read where W&B is asked or a snapshot is
+    kept, and otherwise its absence says nothing."""
 
 
 @dc.dataclass(frozen=True, slots=True)

@@ -57,6 +57,8 @@ class Keys:
     train_loss: tuple[str, ...] = ()
     time_s: tuple[str, ...] = ()
     time_ms: tuple[str, ...] = ()
+    step_time_s: tuple[str, ...] = ()
+    """Duration of each step, for runs that log no clock: their sum is the training time."""
     step: tuple[str, ...] = ("_step",)
     total_steps: tuple[str, ...] = ()
     tokens: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
-from bot import metrics
+from bot import linked, metrics
 from bot.case import Case, Neighbour, PullRequest, RunEvidence, Standing, Unlisted
 from bot.case_statistics import of_case, points_of
 from bot.reading import Parsed, holds, parse_submission
@@ -130,7 +130,8 @@ def _imported_on(submission: Submission) -> dt.date | None:
 def _evidence(
     parsed: Parsed, folder: Folder, track: Track, gather: Gather | None
 ) -> tuple[tuple[RunEvidence, ...], tuple[Unlisted, ...]]:
-    """The runs of each spec in the order listed; results files are read here, once."""
+    """The runs of each spec in the order listed; results files are read here, once, and the runs
+    that they link are gathered with the others."""
     specs = parsed.submission.runs
     own: dict[int, RunEvidence] = {}
     others: list[tuple[int, RunSpec]] = []
@@ -141,15 +142,18 @@ def _evidence(
             own[index] = _results_evidence(parsed, folder, track, spec)
         else:
             others.append((index, spec))
+    aside = () if gather is None else linked.specs_of(parsed.submission, parsed.results, folder)
     unlisted: tuple[Unlisted, ...] = ()
-    if others:
-        if gather is None:
-            gather = _without_network
-        rest = dc.replace(parsed.submission, runs=tuple(spec for _, spec in others))
-        gathered = gather(rest, folder, track)
+    if others or aside:
+        wanted = (*(spec for _, spec in others), *(spec for _, spec in aside))
+        rest = dc.replace(parsed.submission, runs=wanted)
+        gathered = (gather or _without_network)(rest, folder, track)
         unlisted = gathered.unlisted
-        for (index, _), item in zip(others, gathered.runs, strict=True):
+        for (index, _), item in zip(others, gathered.runs, strict=False):
             own[index] = item
+        read = [(results, item) for (results, _), item in zip(
+            aside, gathered.runs[len(others):], strict=True)]
+        own = {index: linked.joined(item, read, track) for index, item in own.items()}
     return tuple(own[index] for index in sorted(own)), unlisted
 
 
@@ -215,7 +219,9 @@ def _unranked(
 def _claimed(case: Case, run: Run) -> dict[str, float | int] | None:
     """What a results file states of a run, by metric; None for other sources."""
     for item in case.results:
-        if run.source == "results" and (item.file, item.index) == (run.file, run.index):
+        link = linked.ref(item.text("link"))
+        mine = (item.file, item.index) == (run.file, run.index)
+        if (run.source == "results" and mine) or (link is not None and link.url == run.file):
             numbers = {name: item.number(name) for name in metrics.NAMES}
             return {name: value for name, value in numbers.items() if value is not None}
     return None

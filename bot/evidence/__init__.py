@@ -70,7 +70,8 @@ def gather(
 
     With `online` None nothing goes over the network: linked runs come from `snapshots`, and where
     there is none the rule `evidence-unavailable` says that the evidence is not at hand. With both,
-    a run that is not what it was is reported (`evidence-changed`) and its snapshot counts.
+    a run that is not what it was is reported (`evidence-changed`) and its snapshot counts. A spec
+    `aside` that is not at hand offline is left empty without a word.
     """
     linked = [spec for spec in submission.runs if _is_link(spec)]
     remote, unlisted = _linked(linked, submission, track, online, snapshots) if linked else ({}, ())
@@ -172,6 +173,8 @@ def _from_snapshot(spec: RunSpec, ref: RunRef, snapshots: Snapshots | None) -> R
     except (SnapshotError, OSError) as error:
         reason = str(error) if isinstance(error, SnapshotError) else "it cannot be read"
         return _problem(spec, "evidence-unavailable", f"run {ref.path}: {reason}")
+    if run is None and spec.aside:
+        return RunEvidence(spec)
     if run is None:
         message = f"run {ref.path}: not at hand, W&B was not asked and there is no snapshot"
         return _problem(spec, "evidence-unavailable", message, "run without --offline")

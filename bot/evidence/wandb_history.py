@@ -27,6 +27,7 @@ DEFAULTS = Keys(
     total_steps=("total_steps", "num_iterations", "train_steps"),
     tokens=("tokens", "train_tokens", "throughput/total_tokens"),
 )
+_CLOCKS = ("time_s", "time_ms", "step_time_s")
 _HEX64 = re.compile(r"[0-9a-f]{64}")
 _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -58,13 +59,13 @@ class Raw:
 def with_defaults(keys: Keys) -> Keys:
     """The track's keys, with our guesses for the quantities that it does not name.
 
-    A track that names either clock gets no guess for the other one: they differ by 1000.
+    A track that names a clock gets no guess for another one: they differ by 1000, or by a step.
     """
     given = {f.name: getattr(keys, f.name) for f in dc.fields(keys)}
-    clock = bool(given["time_s"] or given["time_ms"])
+    clock = any(given[name] for name in _CLOCKS)
     return Keys(
         **{
-            name: value or (() if clock and name.startswith("time_") else getattr(DEFAULTS, name))
+            name: value or (() if clock and name in _CLOCKS else getattr(DEFAULTS, name))
             for name, value in given.items()
         }
     )
@@ -108,6 +109,7 @@ class Columns:
     train_loss: list[tuple[int, float]] = dc.field(default_factory=list)
     clock: list[tuple[int, float]] = dc.field(default_factory=list)
     tokens: list[tuple[int, float]] = dc.field(default_factory=list)
+    durations: list[tuple[int, float]] = dc.field(default_factory=list)
     total: int | None = None
     last_step: int | None = None
 
@@ -129,7 +131,10 @@ def read_columns(rows: Iterable[Row], keys: Keys, present: frozenset[str] | None
         (columns.tokens, pick(keys.tokens), 1.0),
     ]
     seconds = pick(keys.time_s)
-    wanted.append((columns.clock, seconds or pick(keys.time_ms), 1.0 if seconds else 1000.0))
+    clock = seconds or pick(keys.time_ms)
+    wanted.append((columns.clock, clock, 1.0 if seconds else 1000.0))
+    if clock is None:
+        wanted.append((columns.durations, pick(keys.step_time_s), 1.0))
     total = pick(keys.total_steps)
     used_keys = [(column, key, divisor) for column, key, divisor in wanted if key is not None]
     steps = tuple(name for name in keys.step if name in present and name != "_step")
@@ -149,7 +154,19 @@ def read_columns(rows: Iterable[Row], keys: Keys, present: frozenset[str] | None
             columns.total = int(stated)
         if used:
             columns.last_step = max(step, columns.last_step or 0)
+    if columns.durations:
+        columns.clock = _clock_of(columns.durations)
     return columns
+
+
+def _clock_of(durations: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+    """The clock of steps that were timed one by one. A duration that is no number stays one."""
+    seconds = 0.0
+    clock = []
+    for step, duration in durations:
+        seconds += duration if duration >= 0 else math.nan
+        clock.append((step, seconds))
+    return clock
 
 
 def _step(row: Row, names: Sequence[str]) -> int | None:

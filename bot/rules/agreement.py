@@ -13,7 +13,9 @@ from bot.case import Case, RunEvidence
 from bot.case_statistics import claims_of, loss_key_of, of_case, points_of
 from bot.claims import sample_of, tolerance
 from bot.evidence.links import LinkProblem, parse_link
-from bot.evidence.results_file import ResultsRun
+from bot.evidence.results_file import ResultsRun, device_name
+from bot.linked import SHOWN
+from bot.metrics import devices_of
 from bot.rules import code as _code  # noqa: F401  (registers its rules)
 from bot.rules import finding, rule
 from bot.rules.about import about, per_message, ratio, read_problems, runs_of, text_of
@@ -82,6 +84,8 @@ def _hardware_differs_from_run(case: Case) -> Iterator[Finding]:
         limit = track.accelerator_count
         if limit and run.hardware.count and run.hardware.count != limit:
             yield _hardware(case, item, run, "the track asks for", limit, run.hardware.count)
+    for results in case.results:
+        yield from _wrong_machine(case, results)
     if track.objective == "baseline":
         yield from _other_machine(case)
 
@@ -202,9 +206,9 @@ def _wrong_scalars(case: Case, point: str | None) -> Iterator[Finding]:
 
 def _wrong_results(case: Case, results: ResultsRun) -> Iterator[Finding]:
     run = _linked_run(results, {run.file: run for _, run in runs_of(case)})
-    if run is None or run.source == "results":
+    if run is None or run.file == results.file:
         return
-    for name in ("bpb", "loss", "training_time_s", "tokens"):
+    for name in SHOWN:
         stated, shown = results.number(name), run.metrics.get(name)
         if stated is None or shown is None:
             continue
@@ -217,6 +221,28 @@ def _wrong_results(case: Case, results: ResultsRun) -> Iterator[Finding]:
                 claimed=stated, expected=shown, ratio=ratio(stated, shown), run=run.file,
                 fix="state what the history of the run shows at its last step",
             )
+
+
+def _wrong_machine(case: Case, results: ResultsRun) -> Iterator[Finding]:
+    """A results file that names another device, or fewer, than the run that it links used. W&B
+    sees the devices of one host, so fewer than stated prove nothing."""
+    run = _linked_run(results, {run.file: run for _, run in runs_of(case)})
+    if run is None or run.file == results.file:
+        return
+    stated, shown = _device(device_name(results)), _device(run.hardware.device)
+    chips = devices_of(results).chips
+    if stated and shown and stated != shown:
+        told, is_, where = stated, shown, results.info_pointer
+    elif chips and run.hardware.count and chips < run.hardware.count:
+        told, is_, where = str(chips), str(run.hardware.count), results.where("chips")
+    else:
+        return
+    yield finding(
+        "hardware-differs-from-run",
+        f"the linked run used {is_}, the file states {told}", file=results.file,
+        line=results.document.line(where), pointer=where, claimed=told, expected=is_, run=run.file,
+        fix="state the hardware that the run used",
+    )
 
 
 def _linked_run(results: ResultsRun, runs: dict[str, Run]) -> Run | None:
