@@ -22,7 +22,7 @@ KEEP = 2  # the newest ones; an older one serves when the newest turns out bad
 
 
 def save(folder: Folder, step: int, state: Mapping[str, np.ndarray], run: dict[str, Any]) -> None:
-    """Write a checkpoint and drop the ones that are older than the newest two.
+    """Write a checkpoint and drop what is older than the newest two.
 
     Raises StorageError; a failed checkpoint leaves nothing behind.
     """
@@ -37,8 +37,10 @@ def save(folder: Folder, step: int, state: Mapping[str, np.ndarray], run: dict[s
     except StorageError:
         folder.remove(name)
         raise
-    for old in steps(folder)[:-KEEP]:
-        folder.remove(f"{ROOT}/step-{old:08d}")
+    oldest = steps(folder)[-KEEP:][0]
+    for name in folder.children(ROOT):  # also what a killed process left half written
+        if name < f"step-{oldest:08d}":
+            folder.remove(f"{ROOT}/{name}")
 
 
 def steps(folder: Folder) -> list[int]:
