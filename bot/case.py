@@ -75,6 +75,8 @@ class Standing:
     """Quality of the record's runs, for rules that weigh quality against cost."""
     record_code: frozenset[str] = frozenset()
     """Source hashes of the record's runs, where they are known."""
+    baseline_code: frozenset[str] = frozenset()
+    """Source hashes of the baseline's runs, where they are known."""
 
 
 @dc.dataclass(frozen=True, slots=True)

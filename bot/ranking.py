@@ -34,6 +34,7 @@ from bot.board import Board, Entry, Placement, Progress, Unranked, describe_plac
 from bot.case import Standing
 from bot.pareto import dominators, finite, frontier
 from bot.progression import Dated, RecordStep, progression
+from bot.run import TRAINER
 from bot.significance import reaches, welch
 from bot.track import Track
 from bot.verdict import Point, Status, Verdict
@@ -226,6 +227,7 @@ def standing(board: Board, without: str | None = None) -> Standing:
         baseline_costs=_run_costs(base) if base else (),
         record_values=_run_values(holder) if holder else (),
         record_code=_run_code(holder) if holder else frozenset(),
+        baseline_code=_run_code(base) if base else frozenset(),
     )
 
 
@@ -240,12 +242,13 @@ def _run_values(entry: Entry) -> tuple[float, ...]:
 
 
 def _run_code(entry: Entry) -> frozenset[str]:
-    """Source hashes of the entry's own runs."""
+    """Source hashes of the entry's own runs, less the trainer's of itself."""
     return frozenset(
         digest
         for run in entry.verdict.runs
         if run.get("arm", "candidate") == "candidate"
-        for digest in (run.get("code_sha256") or {}).values()
+        for name, digest in (run.get("code_sha256") or {}).items()
+        if name != TRAINER
     )
 
 

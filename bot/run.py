@@ -13,6 +13,11 @@ from typing import Any, NamedTuple
 SOURCES = ("wandb", "wandb-offline", "log", "results", "snapshot")
 
 
+TRAINER = "reference_trainer"
+"""The name under which `code_sha256` holds the trainer's hash of itself, which is no code of a
+submission: all who use one version of it share it."""
+
+
 class Validation(NamedTuple):
     """One validation point. `time_s` is the track's clock, None where the source has none."""
 

@@ -8,7 +8,7 @@ its own board has decided, and the findings are shown.
 from __future__ import annotations
 
 import dataclasses as dc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bot import significance as sig
@@ -16,6 +16,7 @@ from bot.case import Case
 from bot.case_statistics import of_case, points_of
 from bot.claims import wrong_claims
 from bot.rules import default_level, finding, rule
+from bot.run import TRAINER, Run
 from bot.statistics import Sample, Summary, pairwise_rule
 from bot.verdict import Finding, Level
 
@@ -183,8 +184,9 @@ def improvement_not_significant(case: Case) -> Iterator[Finding]:
 def baseline_stale(case: Case) -> Iterator[Finding]:
     """The baseline arm is what the gain should be measured against: the record, or the baseline.
 
-    A gain over an older one may be a gain that others made already. Told by `based_on`, and by the
-    source hash of the baseline runs where the record's is known.
+    A gain over an older one may be a gain that others made already, and one over further runs of
+    the same code is luck. Told by `based_on`, by the source hash of the baseline runs where that of
+    the record or the baseline is known, and by the source hash and configuration of the two arms.
     """
     if case.track.objective == "pareto" or not case.runs("baseline"):
         return
@@ -203,17 +205,53 @@ def baseline_stale(case: Case) -> Iterator[Finding]:
             fix=f"Run {current} as the baseline arm.",
         )
         return
-    code = {h for run in case.runs("baseline") for h in run.code_sha256.values()}
-    if standing.record_code and code and not code & standing.record_code:
+    wanted = standing.record_code
+    if case.track.objective == "baseline":
+        wanted = standing.baseline_code
+    code = _code(case.runs("baseline"))
+    if wanted and code and not code & wanted:
         yield _finding(
             case,
             "baseline-stale",
             None,
             f"the source of the baseline runs is not that of {current}",
             claimed=sorted(code)[0],
-            expected=sorted(standing.record_code)[0],
+            expected=sorted(wanted)[0],
             fix=f"Run {current} as the baseline arm.",
         )
+        return
+    for point in points_of(case):
+        why, level = _one_experiment(case.runs("candidate", point), case.runs("baseline", point))
+        if why is not None:
+            name = current or "the record"
+            yield _finding(case, "baseline-stale", point, why, level=level,
+                           fix=f"Run {name} as the baseline arm, and bring logs with its source.")
+
+
+def _one_experiment(
+    ours: Sequence[Run], theirs: Sequence[Run]
+) -> tuple[str | None, Level | None]:
+    """Why two arms are runs of one experiment, or may be (a note); None where they are not. A
+    change of the configuration alone is a change, where the configurations are known."""
+    if not ours or not theirs:
+        return None, None
+    settings = [{run.config.get("config_sha256") for run in arm} for arm in (ours, theirs)]
+    known = None not in settings[0] | settings[1]
+    shared = _code(ours) & _code(theirs)
+    if shared and not (known and settings[0].isdisjoint(settings[1])):
+        code = sorted(shared)[0][:12]
+        return f"the baseline arm ran the same code as the candidate, {code}", None
+    if known and not _code(ours) | _code(theirs) and settings[0] & settings[1]:
+        return "the two arms have the same configuration, and no code tells them apart", None
+    if settings[1] == {None} and not any(run.code_sha256 for run in theirs):
+        return "nothing in the baseline runs says what code they ran", Level.NOTE
+    return None, None
+
+
+def _code(runs: Sequence[Run]) -> frozenset[str]:
+    """Source hashes of runs; the trainer's own, which all that use it share, is none."""
+    return frozenset(
+        digest for run in runs for name, digest in run.code_sha256.items() if name != TRAINER)
 
 
 @rule("depends-on-best-run")

@@ -304,8 +304,55 @@ def test_steps_are_compared_by_the_pairwise_rule() -> None:
     assert not found("improvement-not-significant", case(STEPS, ours, far))
 
 
+def arm(arm: str, code: str | None = None, config: str | None = None) -> RunEvidence:
+    """Runs of one arm with a source hash and a digest of their configuration."""
+    item = evidence(GOOD, None, arm)
+    source = {} if code is None else {"train.py": code * 64}
+    settings = {} if config is None else {"config_sha256": config}
+    runs = (dc.replace(r, code_sha256=source, config=settings) for r in item.runs)
+    return dc.replace(item, runs=tuple(runs))
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "stale"),
+    [
+        (("a",), ("a",), True),
+        (("a",), ("b",), False),
+        (("a", "one"), ("a", "one"), True),
+        (("a", "one"), ("a", "two"), False),
+        ((None, "one"), (None, "one"), True),
+        ((None, "one"), (None, "two"), False),
+        (("a", "one"), ("b", "one"), False),
+        (("a",), (None,), True),
+    ],
+)
+def test_two_arms_of_one_experiment_are_no_comparison(
+    ours: tuple[str | None, ...], theirs: tuple[str | None, ...], stale: bool
+) -> None:
+    subject = case(SMALL, arm("candidate", *ours), arm("baseline", *theirs))
+    levels = {f.level for f in found("baseline-stale", subject)}
+    told = Level.NOTE if theirs == (None,) else Level.WARNING
+    assert levels == ({told} if stale else set())
+
+
+def test_the_trainers_own_hash_is_no_code() -> None:
+    arms = [arm(name, "a", name) for name in ("candidate", "baseline")]
+    own = [dc.replace(item, runs=tuple(
+        dc.replace(r, code_sha256={"reference_trainer": "a" * 64}) for r in item.runs
+    )) for item in arms]  # fmt: skip
+    assert not found("baseline-stale", case(SMALL, *own))
+
+
+def test_on_a_baseline_track_the_baselines_code_counts() -> None:
+    for code, stale in (("b", True), ("a", False)):
+        standing = Standing(baseline="base", baseline_code=frozenset({code * 64}),
+                            record_code=frozenset({"c" * 64}))  # fmt: skip
+        subject = case(SINGLE, arm("candidate", "d"), arm("baseline", "a"), standing=standing)
+        assert bool(found("baseline-stale", subject)) is stale
+
+
 def test_baseline_stale() -> None:
-    base = evidence(GOOD, None, "baseline")
+    base = arm("baseline", "b")
     for based_on, stale in (("nanogpt-small/old", True), ("nanogpt-small/r", False)):
         subject = case(SMALL, evidence(GOOD), base, standing=RECORD, based_on=based_on)
         assert bool(found("baseline-stale", subject)) is stale
