@@ -64,8 +64,24 @@ def connect(token: str, *, url: str | None = None, backoff: float = 1.0) -> Gith
 
     Objects are lazy: `get_repo` costs no request.
     """
+    return _client(Auth.Token(token), url, backoff)
+
+
+def connect_app(app_id: str, key: str, name: str, *, url: str | None = None) -> Github:
+    """A client for a GitHub App's installation on the repository `name`; one request.
+
+    Its token is fetched with the first request, and again when it is about to expire.
+    """
+    auth = Auth.AppAuth(app_id, key)
+    integration = GithubIntegration(auth=auth, base_url=url or api_url(), retry=_retry(1.0))
+    owner, repo = checked_name(name).split("/")
+    installation = integration.get_repo_installation(owner, repo)
+    return _client(auth.get_installation_auth(installation.id), url, 1.0)
+
+
+def _client(auth: Auth.Auth, url: str | None, backoff: float) -> Github:
     return Github(
-        auth=Auth.Token(token),
+        auth=auth,
         base_url=url or api_url(),
         retry=_retry(backoff),
         per_page=100,
@@ -75,17 +91,6 @@ def connect(token: str, *, url: str | None = None, backoff: float = 1.0) -> Gith
         api_version=API_VERSION,
         user_agent="speedrun-bot",
     )
-
-
-def connect_app(app_id: str, key: str, name: str, *, url: str | None = None) -> Github:
-    """A client for a GitHub App's installation on the repository `name`."""
-    integration = GithubIntegration(
-        auth=Auth.AppAuth(app_id, key), base_url=url or api_url(), retry=_retry(1.0)
-    )
-    owner, repo = checked_name(name).split("/")
-    installation = integration.get_repo_installation(owner, repo)
-    token = integration.get_access_token(installation.id).token
-    return connect(token, url=url)
 
 
 def _retry(backoff: float) -> GithubRetry:
@@ -156,7 +161,8 @@ def _reason(error: GithubException) -> str:
     data = error.data if isinstance(error.data, dict) else {}
     words = str(data.get("message") or "no message")[:200]
     if error.status == 401:
-        return "the token is not valid any more; put a new one into GITHUB_TOKEN"
+        remedy = "put a new one into GITHUB_TOKEN, or renew the App's key"
+        return f"the token is not valid any more; {remedy}"
     if error.status == 403 and "rate limit" in words.lower():
         return "the rate limit is used up; it is restored within the hour, try again then"
     if error.status == 403:

@@ -1,7 +1,7 @@
 """`speedrun webhook`: gate, queue and worker in one process, for those who run a GitHub App.
 
-Environment: SPEEDRUN_WEBHOOK_SECRET (of the App's webhook), and either SPEEDRUN_APP_ID with
-SPEEDRUN_APP_KEY (the PEM file's path) or GITHUB_TOKEN. Logs are JSON lines on standard error.
+Environment: SPEEDRUN_WEBHOOK_SECRET (of the App's webhook), and what `bot.github.sign_in` reads.
+Logs are JSON lines on standard error.
 `GET /health` and `GET /metrics` are for the operator: keep them off the public address.
 """
 
@@ -21,11 +21,12 @@ import waitress  # type: ignore[import-untyped]
 
 from bot.github import running
 from bot.github.actions import Dispatch
-from bot.github.client import Door, GitHubTrouble, connect, connect_app, open_door, told
+from bot.github.client import Door, GitHubTrouble
 from bot.github.evaluate import NotOpen, evaluate
 from bot.github.publish import publish
 from bot.github.queue import Queue
 from bot.github.settings import Settings
+from bot.github.sign_in import SignIn
 from bot.github.webhook import JsonLines, create_app
 from bot.github.worker import Tasks, Worker
 from bot.verdict import Status
@@ -39,19 +40,20 @@ def serve(
 ) -> None:
     """Serve until SIGTERM or SIGINT. Without `root` deliveries are only received.
 
-    Raises ValueError for a secret that is missing or too short.
+    Raises ValueError for a secret that is missing or too short, or no way to sign in.
     """
     log_as_json()
     queue = Queue(queue_path)
     app = create_app(os.environ.get(SECRET, ""), queue)
-    server: Any = waitress.create_server(
-        app, host=host, port=port, threads=threads, connection_limit=1000, channel_timeout=30
-    )
     worker = None
     if root is not None:
         if repo is None:
             raise ValueError("the worker serves one repository: give --repo, or --no-worker")
         worker = Worker(queue, tasks(repo, root, queue))
+    server: Any = waitress.create_server(
+        app, host=host, port=port, threads=threads, connection_limit=1000, channel_timeout=30
+    )
+    if worker is not None:
         worker.start()
     # the server's loop ends in order on KeyboardInterrupt
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -74,18 +76,6 @@ def log_as_json() -> None:
     logger.handlers = [handler]
     logger.setLevel(logging.INFO)
     logger.propagate = False
-
-
-def door_of(repo: str, settings: Settings) -> Door:
-    """A door with the App's installation token, or with GITHUB_TOKEN."""
-    app_id, key = os.environ.get("SPEEDRUN_APP_ID"), os.environ.get("SPEEDRUN_APP_KEY")
-    with told("signing in as the App"):
-        if app_id and key:
-            return open_door(connect_app(app_id, Path(key).read_text(), repo), repo, settings.login)
-    token = os.environ.get("GITHUB_TOKEN", "")
-    if not token:
-        raise GitHubTrouble("neither SPEEDRUN_APP_ID with SPEEDRUN_APP_KEY nor GITHUB_TOKEN is set")
-    return open_door(connect(token), repo, settings.login)
 
 
 def refresh(root: Path) -> None:
@@ -118,14 +108,16 @@ def enqueue(queue: Queue, repo: str) -> Dispatch:
 
 
 def tasks(repo: str, root: Path, queue: Queue) -> Tasks:
-    """What the worker does for one repository."""
+    """What the worker does for one repository. Raises ValueError where it cannot sign in."""
+    sign_in = SignIn(repo)
+    sign_in.check()
 
     def ready(named: str) -> tuple[Door, Settings]:
         if named.lower() != repo.lower():
             raise ValueError(f"a delivery for {named}, this server serves {repo}")
         refresh(root)
         settings = running.settings_of(root)
-        return door_of(repo, settings), settings
+        return sign_in.door(settings), settings
 
     def verify(named: str, number: int) -> str:
         door, settings = ready(named)

@@ -117,7 +117,8 @@ def post_access_token(request: Request, _installation: str) -> Answer:
     }
     granted = {name: level for name, level in asked.items() if level in LEVELS}
     request.world.tokens[secret] = Token(f"app-{number}[bot]", granted)
-    expires = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=1)
+    life = datetime.timedelta(seconds=request.world.app_token_life_s)
+    expires = datetime.datetime.now(datetime.UTC) + life
     shape = {"token": secret, "expires_at": expires.strftime("%Y-%m-%dT%H:%M:%SZ")}
     return 201, {**shape, "permissions": granted, "created_at": now()}
 

@@ -108,6 +108,7 @@ class World:
         self.tokens: dict[str, Token] = {}
         self.repos: dict[str, Repo] = {}
         self.apps: dict[str, str] = {}
+        self.app_token_life_s = 3600
         self.ids = itertools.count(1001)
 
     def remove(self) -> None:
