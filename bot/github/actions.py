@@ -13,7 +13,7 @@ from typing import Any
 
 from bot.github import edits, intake
 from bot.github.branches import Conflict
-from bot.github.client import Door, told
+from bot.github.client import Door, GitHubTrouble, told
 from bot.github.commands import COMMANDS, Command, Mistake, parse
 from bot.github.comment import STICKY, Safe, read_state, render
 from bot.github.intake_pull import open_submission
@@ -86,13 +86,14 @@ def is_maintainer(door: Door, login: str) -> bool:
 
 
 def _on_pull(talk: Talk, command: Command) -> str:
-    issue = talk.door.repo.get_issue(talk.thread.number)
-    with told("reading the issue"):
-        if issue.complete().pull_request is None:
-            form = COMMANDS[command.name].form
-            talk.reply("mistake.md.j2", problem="this works on a pull request", form=form)
-            return "not a pull request"
-    pull = facts(fetch(talk.door, talk.thread.number))
+    try:
+        pull = facts(fetch(talk.door, talk.thread.number))
+    except GitHubTrouble as trouble:
+        if trouble.status != 404:
+            raise
+        form = COMMANDS[command.name].form
+        talk.reply("mistake.md.j2", problem="this works on a pull request", form=form)
+        return "not a pull request"
     author = intake.submitter(pull, talk.door.name, talk.door.login)
     own = talk.said.author.lower() == author.lower()
     may = own and command.name != "accept"

@@ -73,24 +73,32 @@ def commit(
 def _commit_object(
     repo: Repository, parent: str | None, files: Mapping[str, bytes], message: str
 ) -> GitCommit:
-    elements = [
-        InputGitTreeElement(path, "100644", "blob", sha=_blob(repo, content))
-        for path, content in sorted(files.items())
-    ]
+    elements = [_element(repo, path, content) for path, content in sorted(files.items())]
     if parent is None:
         return repo.create_git_commit(message, repo.create_git_tree(elements), [])
     above = repo.get_git_commit(parent)
-    base = repo.get_git_tree(above.tree.sha)
-    return repo.create_git_commit(message, repo.create_git_tree(elements, base), [above])
+    made = repo.create_git_tree(elements, above.tree)
+    return repo.create_git_commit(message, made, [above])
 
 
-def _blob(repo: Repository, content: bytes) -> str:
-    return str(repo.create_git_blob(base64.b64encode(content).decode(), "base64").sha)
+def _element(repo: Repository, path: str, content: bytes) -> InputGitTreeElement:
+    """Text goes with the tree; other bytes need a request of their own."""
+    try:
+        return InputGitTreeElement(path, "100644", "blob", content=content.decode("utf-8"))
+    except UnicodeDecodeError:
+        blob = repo.create_git_blob(base64.b64encode(content).decode(), "base64")
+        return InputGitTreeElement(path, "100644", "blob", sha=blob.sha)
 
 
 def open_pull(door: Door, branch: str, base: str, title: str, body: str) -> PullRequest:
     """The open pull request of one of our branches, made when there is none yet."""
-    owner = door.name.split("/")[0]
-    for pull in door.repo.get_pulls(state="open", head=f"{owner}:{branch}"):
-        return pull
-    return door.repo.create_pull(base=base, head=branch, title=title, body=body)
+    try:
+        return door.repo.create_pull(base=base, head=branch, title=title, body=body)
+    except GithubException as error:
+        if error.status != 422:
+            raise
+        # GitHub keeps one open pull request a branch: an earlier try made it
+        owner = door.name.split("/")[0]
+        for pull in door.repo.get_pulls(state="open", head=f"{owner}:{branch}"):
+            return pull
+        raise

@@ -16,7 +16,7 @@ from bot.github.classify import Plan, classify
 from bot.github.client import Door, GitHubTrouble, told
 from bot.github.comment import Safe
 from bot.github.intake import to_text
-from bot.github.pull_request import Pull, Trees, changed_files, read_blob
+from bot.github.pull_request import Pull, TreeEntry, Trees, blob_sha, changed_files, read_blob
 from bot.jsonfile import read_json
 from bot.track import Track
 
@@ -48,11 +48,9 @@ def apply(
     trees = Trees(door, commit)
     files = changed_files(door.repo.get_pull(pull.number), pull.changed_files)
     plan = classify(pull, files, trees, tracks)
-    path, problem = _file(plan)
-    if problem:
-        return Outcome("refused", problem)
-    entry = trees.find(path)
-    assert entry is not None
+    path, entry = _file(plan)
+    if entry is None:
+        return Outcome("refused", path)
     old = read_blob(door, entry)
     document = read_json(old, path)
     if not isinstance(document.value, dict):
@@ -67,16 +65,17 @@ def apply(
     return Outcome("patch", path=path, patch=patch_of(path, old, new))
 
 
-def _file(plan: Plan) -> tuple[str, str]:
-    """The one submission.json of a pull request, or why there is none to change."""
-    holders = [
-        folder
+def _file(plan: Plan) -> tuple[str, TreeEntry | None]:
+    """The one submission.json of a pull request and its path, or why there is none to change."""
+    found = [
+        (f"{folder}/{FILE}", entry)
         for folder, entries in plan.folders.items()
-        if any(e.path == FILE and e.mode in ("100644", "100755") for e in entries)
+        for entry in entries
+        if entry.path == FILE and entry.mode in ("100644", "100755")
     ]
-    if len(holders) != 1:
-        return "", f"this pull request has {len(holders)} files {FILE}, this needs exactly one"
-    return f"{holders[0]}/{FILE}", ""
+    if len(found) != 1:
+        return f"this pull request has {len(found)} files {FILE}, this needs exactly one", None
+    return found[0]
 
 
 def _commit(door: Door, pull: Pull, path: str, new: bytes, message: str) -> str | None:
@@ -109,11 +108,19 @@ def _head_repo(door: Door, pull: Pull) -> Repository:
 
 
 def _propose(door: Door, pull: Pull, path: str, new: bytes, message: str) -> Outcome:
-    """A pull request of ours: what people keep in the main branch is theirs to change."""
+    """A pull request of ours: what people keep in the main branch is theirs to change.
+
+    It starts at the merge that was read, so that a later change of the file is never overwritten:
+    GitHub then shows a conflict.
+    """
     branch = f"speedrun/edit-{pull.number}"
     with told("proposing the change"):
-        start = branches.tip(door.repo, pull.base_ref)
-        branches.commit(door.repo, branch, lambda tip: {path: new}, message, start)
+
+        def edit(tip: str | None) -> Mapping[str, bytes]:
+            entry = Trees(door, tip).find(path) if tip else None
+            return {} if entry and entry.sha == blob_sha(new) else {path: new}
+
+        branches.commit(door.repo, branch, edit, message, pull.merge_sha)
         body = f"Asked for on #{pull.number}."
         opened = branches.open_pull(door, branch, pull.base_ref, message, body)
         return Outcome("proposed", path=path, link=opened.html_url, verify=opened.number)

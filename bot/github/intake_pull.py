@@ -9,6 +9,7 @@ from github import GithubException
 from bot.github import branches
 from bot.github.client import Door, told
 from bot.github.intake import BRANCHES, Intake, author_marker, folder_of, submission_of, to_text
+from bot.github.pull_request import Trees, blob_sha
 from bot.github.threads import DiscussionThread, Said, Thread
 from bot.markdown import prose
 
@@ -56,12 +57,8 @@ def open_submission(door: Door, form: Intake, thread: Thread, said: Said) -> Ope
 
 
 def _unless_same(door: Door, tip: str | None, path: str, content: bytes) -> dict[str, bytes]:
-    from bot.github.pull_request import Trees, read_blob
-
     entry = Trees(door, tip).find(path) if tip else None
-    if entry is not None and read_blob(door, entry) == content:
-        return {}
-    return {path: content}
+    return {} if entry and entry.sha == blob_sha(content) else {path: content}
 
 
 def _body(form: Intake, thread: Thread) -> str:

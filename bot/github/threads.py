@@ -64,6 +64,7 @@ class IssueThread:
 
     door: Door
     number: int
+    _labels: list[str] | None = None
 
     @property
     def issue(self) -> Issue:
@@ -85,6 +86,7 @@ class IssueThread:
         """The opening post."""
         with told("reading the issue"):
             found = self.issue.complete()
+            self._labels = [label.name for label in found.labels]
             return Said("", found.user.login, found.body or "", found.user.type == "Bot")
 
     def react(self, said: Said, emoji: str) -> None:
@@ -99,9 +101,10 @@ class IssueThread:
                 settle(self.door, lambda: self.issue.create_reaction(emoji))
 
     def labels(self) -> list[str]:
-        """The labels of the issue; one request."""
-        with told("reading the labels"):
-            return [label.name for label in self.issue.get_labels()]
+        """The labels of the issue, as they were when its post was read."""
+        if self._labels is None:
+            self.post()
+        return self._labels or []
 
     def ours(self) -> list[IssueComment]:
         """Our own comments in this thread."""

@@ -6,10 +6,12 @@ the permissions of the workflow job that runs the step.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
 import random
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -228,6 +230,16 @@ class Competition:
         for login in (OWNER, AUTHOR, STRANGER, MAINTAINER):
             github.add_token(f"token-of-{login}", login)
         self.waits: list[float] = []
+        self.costs: list[tuple[str, int]] = []
+
+    @contextlib.contextmanager
+    def counted(self, step: str) -> Iterator[None]:
+        """Note the requests of a step beyond one a blob and one a hundred changed files."""
+        since = len(self.github.calls)
+        yield
+        made = self.github.calls[since:]
+        free = sum("/git/blobs" in c.path or c.path.endswith("/files") for c in made)
+        self.costs.append((step, len(made) - free))
 
     # ---- what people do -------------------------------------------------------------------------
 
@@ -301,19 +313,21 @@ class Competition:
 
     def answer(self, number: int, **kinds: Any) -> Report:
         """Both jobs of `verify.yml`."""
-        report = self.verify(number, **kinds)
-        self.publish(number)
+        with self.counted("answer"):
+            report = self.verify(number, **kinds)
+            self.publish(number)
         return report
 
     def record(self, number: int) -> list[str]:
         """The jobs of `record.yml`."""
-        self.verify(number, merged=True)
-        settings = load_settings(self.checkout())
         said = []
-        for job in ("append", "tell"):
-            said += record_file(
-                self.door(job), settings, self.report, number, self.snapshots, job, NOW
-            )
+        with self.counted("record"):
+            self.verify(number, merged=True)
+            settings = load_settings(self.checkout())
+            for job in ("append", "tell"):
+                said += record_file(
+                    self.door(job), settings, self.report, number, self.snapshots, job, NOW
+                )
         return said
 
     def command(
@@ -321,7 +335,8 @@ class Competition:
     ) -> str:
         root = self.checkout()
         settings = load_settings(root)
-        return answer_event(self.door(job), settings, root, event, number, str(comment))
+        with self.counted("command"):
+            return answer_event(self.door(job), settings, root, event, number, str(comment))
 
     # ---- the state ------------------------------------------------------------------------------
 

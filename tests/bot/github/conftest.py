@@ -11,6 +11,9 @@ from tests.bot.github.competition import Competition
 from tests.doubles.github import GitHubDouble
 from tests.doubles.wandb import WandbDouble
 
+MOST = {"answer": 15, "record": 15, "command": 16}
+"""Requests of a step, beyond one a blob read or written and one a hundred changed files."""
+
 
 @pytest.fixture(autouse=True)
 def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,10 +33,16 @@ def github() -> Iterator[GitHubDouble]:
 @pytest.fixture
 def competition(
     github: GitHubDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Competition:
-    """A repository with two tracks and one record; no W&B key unless `wandb` is asked for."""
+) -> Iterator[Competition]:
+    """A repository with two tracks and one record; no W&B key unless `wandb` is asked for.
+
+    In every test each step stays below its bound of requests.
+    """
     monkeypatch.setenv("GITHUB_API_URL", github.url)
-    return Competition(github, tmp_path)
+    made = Competition(github, tmp_path)
+    yield made
+    if not github.faulty:
+        assert [step for step in made.costs if step[1] > MOST[step[0]]] == []
 
 
 @pytest.fixture(scope="session")

@@ -81,6 +81,7 @@ class GitHubDouble(World):
         self.calls: list[Call] = []
         self.violations: list[str] = []
         self.faults: list[Fault] = []
+        self.faulty = False
         self.rate_remaining: int | None = None
         self.on_request: Callable[[str, str, str], None] | None = None
         self.lock = threading.RLock()
@@ -145,6 +146,7 @@ class GitHubDouble(World):
         """Answer of a route, or of a fault; None means that the connection is cut."""
         login = request.token.login if request.token else None
         fault = next((f for f in self.faults if f.takes(request.method, path)), None)
+        self.faulty |= fault is not None
         if self.on_request:
             self.on_request("before", request.method, path)
         if fault is None or fault.stored:
