@@ -19,6 +19,15 @@ def prose(text: object, limit: int = 600) -> str:
     return re.sub(r"(?i)\b(https?|www|ftp|mailto)(?=[:.])", r"\1<!-- -->", escaped)
 
 
+_NAMED = re.compile(r"(?<!`)`([A-Za-z0-9_./-]{1,60})`(?!`)", re.ASCII)
+
+
+def sentence(text: object, limit: int = 900) -> str:
+    """A rule's own sentence as prose, in which `names` in back quotes become code spans."""
+    parts = _NAMED.split(plain(str(text), limit))
+    return "".join(f"`{part}`" if i % 2 else prose(part, limit) for i, part in enumerate(parts))
+
+
 def code(text: object, limit: int = 120) -> str:
     """A code span that the text cannot leave, also in a table cell."""
     inner = plain(str(text), limit).replace("|", "\u00a6")

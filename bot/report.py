@@ -275,9 +275,9 @@ def to_markdown(
 def _finding_markdown(finding: Finding, verdict: Verdict, rules_url: str | None) -> str:
     rule = f"[{finding.rule}]({rules_url}{finding.rule}/)" if rules_url else f"`{finding.rule}`"
     place = _place(finding, verdict)
-    fix = f" **Fix:** {markdown.prose(finding.fix)}." if finding.fix else ""
+    fix = f" **Fix:** {markdown.sentence(finding.fix.rstrip('.'))}." if finding.fix else ""
     where = f" {markdown.code(place)}" if place else ""
-    return f"- {rule}{where}: {markdown.prose(finding.message, 900)}.{fix}"
+    return f"- {rule}{where}: {markdown.sentence(finding.message)}.{fix}"
 
 
 def _shorten(lines: list[str], limit: int) -> str:

@@ -141,6 +141,7 @@ def environment(custom: Path | None) -> ImmutableSandboxedEnvironment:
         keep_trailing_newline=False,
     )
     env.filters["code"] = lambda value, longest=120: Safe(markdown.code(value, longest))
+    env.filters["sentence"] = lambda value: Safe(markdown.sentence(value))
     env.filters["number"] = number
     env.filters["rule_page"] = lambda rule: Safe(re.sub(r"[^a-z0-9-]", "", str(rule)))
     env.filters["placed"] = placed

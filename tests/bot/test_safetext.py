@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
-from bot.markdown import code, prose
+from bot.markdown import code, prose, sentence
 from bot.safetext import plain, secrets_in, shown, strip_secrets, unsafe_in
 from tests.corpus.variants import secrets
 
@@ -84,3 +87,14 @@ def test_a_code_span_cannot_be_left(text: str) -> None:
 ])
 def test_prose_has_no_markup_mentions_or_links(text: str, harm: str) -> None:
     assert harm not in prose(text)
+
+
+@given(st.text(alphabet="ab1_`*[]()<>!#@\\/.: &|~-", max_size=40))
+def test_a_sentence_renders_as_text_and_code_alone(text: str) -> None:
+    html = MarkdownIt("gfm-like", {"linkify": False}).render("x " + sentence(text) + " x")
+    assert set(re.findall(r"<(/?[a-z]+)", html)) <= {"p", "/p", "code", "/code"}
+
+
+def test_names_in_a_sentence_are_code() -> None:
+    assert sentence("write `training_time`, not `a b`") == "write `training_time`, not \\`a b\\`"
+    assert sentence("``x``") == prose("``x``")
