@@ -255,6 +255,12 @@ def whole(value: Any) -> int | None:
 
 def device_name(run: ResultsRun) -> str | None:
     """What the file calls its accelerator, or None."""
+    return next((name for _, name in device_names(run)), None)
+
+
+def device_names(run: ResultsRun) -> tuple[tuple[str, str], ...]:
+    """Every name that the file gives its accelerator, (pointer, name), the one that counts first.
+    """
     resources = run.section("resources")
     device = resources.get("device")
     hardware = run.section("hardware_config")
@@ -262,12 +268,18 @@ def device_name(run: ResultsRun) -> str | None:
     old = old if isinstance(old, dict) else {}
     if not isinstance(device, dict):
         device = {"type": device} if isinstance(device, str) else {}
-    names = (
-        resources.get("tpu_type"), resources.get("accelerator_type"), device.get("variant"),
-        device.get("type"), hardware.get("device_type"), old.get("tpu_type"),
-        old.get("accelerator_type"), run.ours.get("device"), device.get("kind"),
+    places = (
+        ("resources", resources, "tpu_type"), ("resources", resources, "accelerator_type"),
+        ("resources/device", device, "variant"), ("resources/device", device, "type"),
+        ("hardware_config", hardware, "device_type"),
+        ("train_config/resources", old, "tpu_type"),
+        ("train_config/resources", old, "accelerator_type"),
+        ("speedrun", run.ours, "device"), ("resources/device", device, "kind"),
     )
-    return next((name for name in names if isinstance(name, str) and name), None)
+    return tuple(
+        (f"{run.info_pointer}/{part}/{key}", name) for part, section, key in places
+        if isinstance(name := section.get(key), str) and name
+    )
 
 
 def parse_timestamp(text: str | None) -> dt.datetime | None:

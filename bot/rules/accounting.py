@@ -127,7 +127,8 @@ def chip_count_mismatch(case: Case) -> Iterator[Finding]:
     """The stated number of chips is what the named hardware has.
 
     Cloud names of TPU v2 to v5p count cores, two to a chip: v5p-32 has 16 chips, v4-128 has 64.
-    v5litepod-N and v6e-N count chips. `num_devices` is what the framework shows and may be either;
+    v5litepod-N and v6e-N count chips. `num_devices` is what the framework shows: of a TPU cores or
+    chips, and its name decides; of GPUs it is the number that was used, as are the chips.
     `replicas` counts the hosts of a slice and multiplies nothing.
     """
     for run in case.results:
@@ -138,6 +139,7 @@ def chip_count_mismatch(case: Case) -> Iterator[Finding]:
             yield _no_slice(run, devices)
             continue
         if claimed is None or devices.named is None or claimed <= 0 or claimed == devices.chips:
+            yield from _odd_devices(run, devices)
             continue
         yield finding(
             "chip-count-mismatch",
@@ -146,6 +148,25 @@ def chip_count_mismatch(case: Case) -> Iterator[Finding]:
             claimed=claimed, expected=devices.chips, ratio=claimed / (devices.chips or 1),
             fix=f"write {devices.chips}", **place(run, field),
         )
+
+
+def _odd_devices(run: ResultsRun, devices: metrics.Devices) -> Iterator[Finding]:
+    """A number of GPUs that is not the number of chips. More of them than chips make a run look
+    cheaper than it was, which blocks."""
+    count, chips, chip = run.number("devices"), devices.chips, devices.accelerator
+    if run.shape in ("V0", "V1") or not count or not chips or count <= 0:
+        return
+    shows = 1 if chip is None else chip.devices_per_chip
+    if (chip is not None and chip.kind == "tpu") or count in (chips, chips * shows):
+        return
+    more = chip is not None and count > chips * shows
+    yield finding(
+        "chip-count-mismatch",
+        f"{key_of(run, 'devices')} is {count:g}, and hardware FLOPs are counted for {chips} chips",
+        Level.ERROR if more else Level.WARNING, claimed=count, expected=chips, ratio=count / chips,
+        fix=f"write the number of chips that were used, {chips} or {count:g}, in both places",
+        **place(run, "devices"),
+    )
 
 
 def _no_slice(run: ResultsRun, devices: metrics.Devices) -> Finding:

@@ -14,6 +14,7 @@ from bot.case_statistics import of_case, points_of
 from bot.evidence.results_file import (
     NEW_KEYS,
     ResultsRun,
+    device_names,
     has_zone,
     is_not_finite,
     parse_timestamp,
@@ -269,10 +270,12 @@ def device_unknown(case: Case) -> Iterator[Finding]:
 
     Where it is not, a peak that the file states is used and marked as such, and a maintainer looks
     at it. Name the chip as the vendor or the cloud does, or send us its datasheet. The same holds
-    for a stated precision whose peak is lower than that of bf16, since it makes a run cheaper.
+    for a stated precision whose peak is lower than that of bf16, since it makes a run cheaper, and
+    for a file that names two accelerators: the first of them is used.
     """
     for run in case.results:
         devices = metrics.devices_of(run)
+        yield from _two_devices(run)
         if devices.accelerator is not None:
             usual = devices.accelerator.peaks.get("bf16")
             if usual and devices.table and devices.table < usual and run.ours.get("precision"):
@@ -295,6 +298,24 @@ def device_unknown(case: Case) -> Iterator[Finding]:
             fix="name the accelerator, such as H100 SXM, A100, v5p-32 or v6e-8"
             + _closest(devices.name),
         )
+
+
+def _two_devices(run: ResultsRun) -> Iterator[Finding]:
+    """A second name in the file that stands for another chip, or for another number of them."""
+    known = [(pointer, name, device) for pointer, name in device_names(run)
+             if (device := accelerators.find(name)) is not None]
+    for pointer, name, device in known[1:]:
+        first = known[0]
+        same_chip = device.accelerator.id == first[2].accelerator.id
+        if same_chip and (None in (device.chips, first[2].chips) or device.chips == first[2].chips):
+            continue
+        yield finding(
+            "device-unknown", f"two accelerators are named, {shown(first[1])} and {shown(name)}; "
+            f"{shown(first[1])} is used", file=run.file, line=run.document.line(pointer),
+            pointer=pointer, claimed=plain(name), expected=plain(first[1]),
+            fix="keep the one that the run used",
+        )
+        return
 
 
 def _closest(name: str | None) -> str:

@@ -94,6 +94,34 @@ def test_near_miss(rule: str) -> None:
     assert [f.message for f in findings(*CASES[rule][1]) if f.rule == rule] == []
 
 
+def levels(rule: str, name: str, change: Change) -> set[Level]:
+    return {f.level for f in findings(name, change) if f.rule == rule}
+
+
+@pytest.mark.parametrize(("change", "expected"), [
+    (put(num_devices=2), {Level.ERROR}),
+    (put(num_devices=1), set()),
+    (both(put(num_chips=16, num_devices=8), put(resources__device__count=16)), {Level.WARNING}),
+    (put(resources__device={"kind": "gpu", "variant": "MI250X", "count": 1}, num_chips=1,
+         num_devices=2), set()),
+    (put(resources__device={"kind": "gpu", "variant": "XPU 9", "count": 1}, num_chips=1,
+         num_devices=2), {Level.WARNING}),
+])  # fmt: skip
+def test_more_gpus_than_chips(change: Change, expected: set[Level]) -> None:
+    assert levels("chip-count-mismatch", "v4_h100", change) == expected
+
+
+@pytest.mark.parametrize(("change", "expected"), [
+    (put(resources__tpu_type="v5e-8"), {Level.WARNING}),
+    (put(resources__tpu_type="v5p-16"), {Level.WARNING}),
+    (put(resources__tpu_type="v5p-8"), set()),
+    (put(resources__device__type="v5p"), set()),
+    (put(resources__device__type="tpu"), set()),
+])
+def test_two_accelerators_in_one_file(change: Change, expected: set[Level]) -> None:
+    assert levels("device-unknown", "v4", change) == expected
+
+
 def test_lines_lead_to_the_value() -> None:
     (finding,) = findings("v2_cores", nothing)
     lines = changed("v2_cores", nothing).decode().splitlines()
