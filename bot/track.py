@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bot.track_file import problems_in
+
 OBJECTIVES = ("pareto", "target", "baseline")
 TESTS = ("t", "z", "anytime", "none")
 
@@ -119,10 +121,32 @@ class Track:
 def load_track(path: Path) -> Track:
     """Read one track file. Raises TrackError."""
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        data = path.read_bytes()
+    except OSError as error:
+        raise TrackError(f"{path}: cannot be read: {error.strerror}") from error
+    return read_track(data, str(path))
+
+
+def read_track(data: bytes, path: str) -> Track:
+    """A track from the bytes of its file. Raises TrackError with the line and what to write."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise TrackError(
+            f"{path}: line {line}: byte 0x{data[error.start]:02x} is not UTF-8; "
+            "save the file as UTF-8"
+        ) from error
+    if text.startswith("\ufeff"):
+        raise TrackError(f"{path}: line 1: begins with a byte order mark; save it as plain UTF-8")
+    try:
+        parsed = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
         raise TrackError(f"{path}: not readable as TOML: {error}") from error
-    return parse_track(data, str(path))
+    problem = next(problems_in(parsed, text), None)
+    if problem is not None:
+        raise TrackError(f"{path}: {problem}")
+    return parse_track(parsed, path)
 
 
 def load_tracks(root: Path) -> dict[str, Track]:

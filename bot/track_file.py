@@ -68,6 +68,12 @@ def _problems(data: Mapping[str, Any]) -> Iterator[Problem]:
             if name not in catalogue():
                 near = _near(name, catalogue()) or "; `speedrun explain` lists the rules"
                 yield ("levels", name), f"[levels] names the rule {_shown(name)}, unknown{near}"
+    rule = data.get("significance")
+    if isinstance(rule, dict) and rule.get("test") == "z":
+        if "sigma" not in rule and "threshold" not in rule:
+            yield ("significance",), (
+                'test "z" needs a known deviation; write sigma = NUMBER under [significance]'
+            )
     quality = data.get("quality")
     if data.get("objective") == "target" and isinstance(quality, dict) and "target" not in quality:
         yield ("quality",), (
@@ -103,6 +109,8 @@ def _value(value: Any, schema: Mapping[str, Any], path: Path) -> Iterator[Proble
     if kinds and not any(_is(value, kind) for kind in kinds):
         wanted = " or ".join(_KINDS[kind][1] for kind in kinds)
         yield path, f"{name} is {_shown(value)}, expected {wanted}{_unquoted(value, kinds)}"
+    elif "exclusiveMinimum" in schema and value <= schema["exclusiveMinimum"]:
+        yield path, f"{name} is {_shown(value)}, expected above {schema['exclusiveMinimum']}"
     elif "pattern" in schema and not re.search(schema["pattern"], value):
         yield path, f"{name} is {_shown(value)}, expected lower-case letters, digits, - and _"
     elif isinstance(value, list) and "items" in schema:
@@ -118,11 +126,6 @@ def _object(value: Mapping[str, Any], schema: Mapping[str, Any], path: Path) -> 
     properties = schema.get("properties", {})
     extra = schema.get("additionalProperties")
     where = f"[{_name(path)}]" if path else "the file"
-    for key in schema.get("required", ()):
-        if key not in value:
-            wanted = "a table " if properties[key].get("type") == "object" else "the key "
-            text = f"[{key}]" if wanted == "a table " else key
-            yield path, f"{where} lacks {wanted}{text}: {_lower(properties[key]['description'])}"
     for key, item in value.items():
         inner = properties.get(key, extra)
         if isinstance(inner, dict):
@@ -130,6 +133,11 @@ def _object(value: Mapping[str, Any], schema: Mapping[str, Any], path: Path) -> 
         else:
             near = _near(key, properties) or f", expected {_any_of(properties)}"
             yield (*path, key), f"{where} has the unknown key {_shown(key)}{near}"
+    for key in schema.get("required", ()):
+        if key not in value:
+            wanted = "a table " if properties[key].get("type") == "object" else "the key "
+            text = f"[{key}]" if wanted == "a table " else key
+            yield path, f"{where} lacks {wanted}{text}: {_lower(properties[key]['description'])}"
 
 
 def _is(value: Any, kind: str) -> bool:
