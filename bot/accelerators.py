@@ -5,11 +5,12 @@ drivers and clouds write: `H100`, `NVIDIA H100 80GB HBM3`, `8x A100-80G`, `v5p-3
 A name that is not known gives None; nothing is guessed.
 """
 
+import contextlib
 import functools
 import json
 import pathlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -113,8 +114,48 @@ def _find_counted(name: str) -> Device | None:
     return Device(device.accelerator, count * (device.chips or 0) if known else None)
 
 
+def parse(data: bytes) -> tuple[Accelerator, ...]:
+    """A table from bytes, as a proposal brings them. Raises ValueError in one sentence."""
+    try:
+        rows = json.loads(data.decode("utf-8"), parse_constant=_refuse)["accelerators"]
+        table = tuple(_checked(_accelerator(row)) for row in rows)
+    except (KeyError, TypeError, AttributeError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"not a table of accelerators: {str(error)[:100]}") from error
+    owner: dict[str, str] = {}
+    for accelerator in table:
+        for spelling in _spellings(accelerator):
+            if owner.setdefault(spelling, accelerator.id) != accelerator.id:
+                both = f"{owner[spelling]} and {accelerator.id}"
+                raise ValueError(f"{both} share the name {spelling!r}: give each its own")
+    return table
+
+
+@contextlib.contextmanager
+def using(table: tuple[Accelerator, ...]) -> Iterator[None]:
+    """Another table in force, for the whole process: to see what a change of it would do."""
+    global _instead
+    before = _instead
+    try:
+        _instead = table
+        _forget()
+        yield
+    finally:
+        _instead = before
+        _forget()
+
+
+_instead: tuple[Accelerator, ...] | None = None
+
+
+def _forget() -> None:
+    _load.cache_clear()
+    _names.cache_clear()
+
+
 @functools.cache
 def _load() -> tuple[Accelerator, ...]:
+    if _instead is not None:
+        return _instead
     table: dict[str, Any] = json.loads((_SCHEMAS / "accelerators.json").read_text(encoding="utf-8"))
     return tuple(_accelerator(row) for row in table["accelerators"])
 
@@ -125,11 +166,28 @@ def _accelerator(row: dict[str, Any]) -> Accelerator:
     return Accelerator(**{**row, **lists, "peaks": peaks})
 
 
+def _checked(accelerator: Accelerator) -> Accelerator:
+    counts = (accelerator.cores_per_chip, accelerator.devices_per_chip)
+    if not all(type(count) is int and 0 < count <= 64 for count in counts):
+        raise ValueError(f"{accelerator.id}: cores and devices of a chip are counts from 1 to 64")
+    if not all(0 < peak < 1e21 for peak in accelerator.peaks.values()):
+        raise ValueError(f"{accelerator.id}: a peak is a positive number of FLOP/s below 1e21")
+    return accelerator
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(f"{word} is not a number")
+
+
+def _spellings(accelerator: Accelerator) -> set[str]:
+    return {
+        _normal(name) for name in (accelerator.id, *accelerator.aliases, *accelerator.jax_kinds)
+    }
+
+
 @functools.cache
 def _names() -> dict[str, Accelerator]:
     """Every normalised spelling; the table's test makes sure that no two chips share one."""
     return {
-        _normal(spelling): accelerator
-        for accelerator in _load()
-        for spelling in (accelerator.id, *accelerator.aliases, *accelerator.jax_kinds)
+        spelling: accelerator for accelerator in _load() for spelling in _spellings(accelerator)
     }

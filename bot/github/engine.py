@@ -6,12 +6,14 @@ Everything of the repository (tracks, other submissions, snapshots) comes from t
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses as dc
 import datetime as dt
 import functools as ft
 from collections.abc import Mapping
 from pathlib import Path
 
+from bot import accelerators
 from bot.board import Board
 from bot.case import Neighbour, PullRequest
 from bot.evidence import ENVIRONMENT, Evidence, Fetcher, gather
@@ -174,18 +176,29 @@ class Engine:
             if any(p.github.lower() == author.lower() for p in parsed.submission.contributors)
         }
 
-    def difference(self, changed: Mapping[str, Track | None]) -> tuple[tuple[Change, ...], int]:
-        """What changed tracks do to their boards: the lines that differ, how many stay."""
+    def difference(
+        self,
+        changed: Mapping[str, Track | None],
+        table: tuple[accelerators.Accelerator, ...] | None = None,
+    ) -> tuple[tuple[Change, ...], int]:
+        """What changed tracks, and another table of accelerators, do to the boards.
+
+        The lines that differ, and how many stay. With a table every track is compared.
+        """
+        everywhere = self.tracks if table is not None else {}
+        after = {**everywhere, **changed}
+        before = {name: self._under(self.tracks[name]) for name in after if name in self.tracks}
+        with accelerators.using(table) if table is not None else contextlib.nullcontext():
+            then = {name: self._under(track) if track else {} for name, track in after.items()}
         changes, same = [], 0
-        for track_id, track in sorted(changed.items()):
-            before = self._under(self.tracks[track_id]) if track_id in self.tracks else {}
-            after = self._under(track) if track else {}
-            for name in sorted(before.keys() | after.keys()):
-                old, new = before.get(name, "not ranked"), after.get(name, "not ranked")
-                if old == new:
+        for track_id in sorted(after):
+            old, new = before.get(track_id, {}), then[track_id]
+            for name in sorted(old.keys() | new.keys()):
+                was, is_then = old.get(name, "not ranked"), new.get(name, "not ranked")
+                if was == is_then:
                     same += 1
                 else:
-                    changes.append(Change(track_id, name, old, new))
+                    changes.append(Change(track_id, name, was, is_then))
         return tuple(changes), same
 
 

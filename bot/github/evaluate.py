@@ -2,7 +2,7 @@
 
     report, runs = evaluate(door, settings, engine, number)
 
-Requests: facts 1, changed files 1 for each 100, our comments 1, trees 3 and 1 for each submission,
+Requests: facts 2, changed files 1 for each 100, our comments 1, trees 3 and 1 for each submission,
 blobs 1 each. Nothing is written anywhere.
 """
 
@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import dataclasses as dc
 import datetime as dt
-import tomllib
 from collections.abc import Mapping
 from typing import Any
+
+from github.PullRequest import PullRequest as ApiPull
 
 from bot.case import PullRequest
 from bot.github import claims, intake
 from bot.github.classify import Kind, Plan, classify, names_are_safe
-from bot.github.client import Door, told
+from bot.github.client import Door, GitHubTrouble, told
 from bot.github.engine import Engine, refused
 from bot.github.linked_code import Elsewhere
 from bot.github.publish import ours
@@ -29,21 +30,23 @@ from bot.github.pull_request import (
     changed_files,
     facts,
     fetch,
-    read_blob,
     read_folder,
 )
 from bot.github.report_file import MAX_VERDICTS, Place, Report
+from bot.github.rules_change import rules_report
 from bot.github.settings import Settings
 from bot.github.waivers import Waiver, apply_waivers, read_waivers
 from bot.rules import finding
 from bot.run import Run
 from bot.submission import MAX_FILES
-from bot.track import Track, TrackError, parse_track
 from bot.verdict import Finding, Level, Verdict, status_of
 
 LISTED = "submission.json"
 EDITS = "speedrun/edit-"
 """Branches on which we propose what somebody with the right to do so asked for."""
+
+
+_TRIES = 3
 
 
 class NotOpen(ValueError):
@@ -82,10 +85,37 @@ def evaluate(
     pull = facts(api)
     if merged != pull.merged or (not merged and pull.state != "open"):
         raise NotOpen(f"pull request {number} is {'not merged' if merged else 'closed'}")
-    commit = pull.merge_sha if merged and pull.merge_sha else pull.head_sha
+    if pull.base_ref != pull.default_branch:
+        return _elsewhere(door, pull), ()
+    try:
+        pull, files = _files(door, api, pull)
+        reading = _reading(door, engine, pull, merged, today)
+        plan = classify(pull, files, reading.trees, engine.tracks)
+    except Incomplete as error:
+        fix = f"a submission has at most {MAX_FILES} files; open a pull request with those alone"
+        verdict = refused(f"pull request {number}", "", "out-of-scope-change", str(error), fix)
+        blank = _blank(door, pull, merged)
+        return dc.replace(blank, kind=Kind.SUBMISSION, verdicts=(verdict,)), ()
+    return _by_kind(reading, dc.replace(_blank(door, pull, merged), kind=plan.kind), plan, files)
+
+
+def _commit(pull: Pull, merged: bool) -> str:
+    return pull.merge_sha if merged and pull.merge_sha else pull.head_sha
+
+
+def _blank(door: Door, pull: Pull, merged: bool) -> Report:
+    author = intake.submitter(pull, door.name, door.login)
+    commit = _commit(pull, merged)
+    return Report(door.name, pull.number, commit, pull.base_sha, Kind.OTHER, author)
+
+
+def _reading(
+    door: Door, engine: Engine, pull: Pull, merged: bool, today: dt.date | None
+) -> _Reading:
     with told("reading our comments"):
-        bodies = [c.body or "" for c in ours(door, door.repo.get_issue(number))]
-    reading = _Reading(
+        bodies = [c.body or "" for c in ours(door, door.repo.get_issue(pull.number))]
+    commit = _commit(pull, merged)
+    return _Reading(
         door,
         engine,
         pull,
@@ -96,15 +126,42 @@ def evaluate(
         merged,
         today or dt.datetime.now(dt.UTC).date(),
     )
-    blank = Report(door.name, number, commit, pull.base_sha, Kind.OTHER, reading.author)
-    try:
+
+
+def _files(door: Door, api: ApiPull, pull: Pull) -> tuple[Pull, tuple[ChangedFile, ...]]:
+    """The changed files of the very commit that is judged, and that commit's facts.
+
+    The list is that of whatever head there is. A push and a push back while it is read would show
+    the same head, so the time of the last change counts as well. Raises Incomplete, GitHubTrouble.
+    """
+    for _ in range(_TRIES):
         files = changed_files(api, pull.changed_files)
-        plan = classify(pull, files, reading.trees, engine.tracks)
-    except Incomplete as error:
-        fix = f"a submission has at most {MAX_FILES} files; open a pull request with those alone"
-        verdict = refused(f"pull request {number}", "", "out-of-scope-change", str(error), fix)
-        return dc.replace(blank, kind=Kind.SUBMISSION, verdicts=(verdict,)), ()
-    return _by_kind(reading, dc.replace(blank, kind=plan.kind), plan, files)
+        if pull.merged:
+            return pull, files
+        before, api = pull, fetch(door, pull.number)
+        pull = facts(api)
+        if (pull.head_sha, pull.updated_at) == (before.head_sha, before.updated_at):
+            return pull, files
+    raise GitHubTrouble(f"pull request {pull.number} kept changing while it was read; try again")
+
+
+def _elsewhere(door: Door, pull: Pull) -> Report:
+    """A pull request to another branch submits nothing: the board is made of the default branch."""
+    if pull.merged:
+        raise NotOpen(f"pull request {pull.number} was merged into another branch than the board's")
+    problem = (
+        f"This pull request goes to the branch {pull.base_ref!r}; the board is made of "
+        f"{pull.default_branch!r}. To submit, edit its base branch."
+    )
+    return Report(
+        door.name,
+        pull.number,
+        pull.head_sha,
+        pull.base_sha,
+        Kind.OTHER,
+        pull.author,
+        problems=(problem,),
+    )
 
 
 def _by_kind(
@@ -114,7 +171,7 @@ def _by_kind(
     if plan.kind is Kind.SUBMISSION:
         return _submissions(reading, blank, plan, files)
     if plan.kind is Kind.RULES:
-        return _rules(reading, blank, files), ()
+        return rules_report(reading.engine, reading.trees, blank, files), ()
     if plan.kind is Kind.BASELINE:
         return _claim(reading, blank)
     return blank, ()
@@ -255,29 +312,7 @@ def advice_on(pull: Pull, repository: str) -> tuple[str, ...]:
     return ()
 
 
-# ---- rules and baselines ------------------------------------------------------------------------
-
-
-def _rules(reading: _Reading, blank: Report, files: tuple[ChangedFile, ...]) -> Report:
-    """The rank difference of the boards whose track files change; Python is never run here."""
-    changed: dict[str, Track | None] = {}
-    problems: list[str] = []
-    for path in sorted({p for f in files for p in f.paths}):
-        folder, _, name = path.rpartition("/")
-        if folder != "tracks" or not name.endswith(".toml"):
-            continue
-        entry = reading.trees.find(path)
-        track_id = name.removesuffix(".toml")
-        if entry is None:
-            changed[track_id] = None
-            continue
-        try:
-            text = read_blob(reading.door, entry).decode("utf-8")
-            changed[track_id] = parse_track(tomllib.loads(text), path)
-        except (TrackError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            problems.append(str(error)[:500])
-    changes, same = reading.engine.difference(changed)
-    return dc.replace(blank, changes=changes, unchanged=same, problems=tuple(problems))
+# ---- baselines ----------------------------------------------------------------------------------
 
 
 def _claim(reading: _Reading, blank: Report) -> tuple[Report, tuple[Run, ...]]:

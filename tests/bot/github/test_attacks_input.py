@@ -237,7 +237,9 @@ def test_folder_in_place_of_the_file(competition: Competition) -> None:
     files = submission("fast", seconds=90.0)
     files.pop(FILE)
     pull = competition.open(files | {f"{FILE}/inner.json": "{}"})
-    assert competition.answer(pull.number).status is Status.REJECTED
+    report = competition.answer(pull.number)
+    assert report.status is Status.NEEDS_REVIEW, "logs alone are a submission that names nobody"
+    assert "author-not-contributor" in {f.rule for f in report.verdicts[0].warnings}
 
 
 # ---- 6: huge ------------------------------------------------------------------------------------
