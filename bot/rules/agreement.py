@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from bot import accelerators
+from bot import accelerators, metrics
+from bot.advice import near_key
 from bot.case import Case, RunEvidence
 from bot.case_statistics import claims_of, loss_key_of, of_case, points_of
 from bot.claims import sample_of, tolerance
@@ -21,6 +22,7 @@ from bot.rules import finding, rule
 from bot.rules.about import about, per_message, ratio, read_problems, runs_of, text_of
 from bot.run import Run
 from bot.safetext import plain
+from bot.submission import Claim
 from bot.verdict import Finding, Level
 
 LOSS_TOLERANCE = 6e-5
@@ -37,6 +39,7 @@ def claim_differs_from_run(case: Case) -> Iterator[Finding]:
 
     A bare number in `claims` is compared with the mean of the finished runs, a results file with
     the W&B run that it links: loss within 6e-5, time within 0.06 s, other quantities within 0.2 %.
+    A claim of something that the runs do not show is noted, since nothing was compared.
     Write what the history shows at the last step, not the best value on the way.
     """
     yield from read_problems(case, "claim-differs-from-run")
@@ -188,8 +191,10 @@ def _wrong_scalars(case: Case, point: str | None) -> Iterator[Finding]:
         return
     key = loss_key_of(case)
     for claim in claims_of(case, point):
-        sample = sample_of(case, claim.metric, summary, key) if claim.scalar else None
-        moments = None if sample is None else sample.moments
+        sample = sample_of(case, claim.metric, summary, key)
+        if sample is None:
+            yield _not_compared(case, claim, point)
+        moments = None if sample is None or not claim.scalar else sample.moments
         if moments is None or abs(claim.value - moments.mean) <= tolerance(
             claim.metric, moments.mean
         ):
@@ -202,6 +207,21 @@ def _wrong_scalars(case: Case, point: str | None) -> Iterator[Finding]:
             claimed=claim.value, expected=moments.mean, ratio=ratio(claim.value, moments.mean),
             point=point, fix=f"claim {moments.mean:.6g}, or leave the claim out",
         )
+
+
+def _not_compared(case: Case, claim: Claim, point: str | None) -> Finding:
+    """A claim of something that the runs do not show, which nobody has checked."""
+    shown = {name for run in case.runs("candidate", point) for name in (*run.metrics, *run.history)}
+    known = {*metrics.NAMES, *shown}
+    near = None if claim.metric in known else near_key(claim.metric, known)
+    what = "is no metric of the runs" if claim.metric not in known else "does not follow from them"
+    return finding(
+        "claim-differs-from-run",
+        f"{plain(claim.metric, 60)} is claimed as {claim.value:.10g} and was not compared: it "
+        f"{what}", Level.NOTE, file=case.folder.full("submission.json"),
+        pointer=claim.pointer or None, claimed=claim.value, point=point,
+        fix=f'claim "{plain(near, 60)}", if that is what it is' if near else "leave the claim out",
+    )
 
 
 def _wrong_results(case: Case, results: ResultsRun) -> Iterator[Finding]:

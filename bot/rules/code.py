@@ -16,6 +16,7 @@ from bot.evidence.log_header import source_sha256
 from bot.rules import finding, rule
 from bot.rules.about import about, per_message, runs_of
 from bot.run import Run
+from bot.safetext import plain
 from bot.verdict import Finding
 
 # The trainer's hash of itself is no code of the submission: it differs with its version.
@@ -26,10 +27,12 @@ _TRAINER = "reference_trainer"
 def code_differs_between_runs(case: Case) -> Iterator[Finding]:
     """All runs of one arm ran the same code.
 
-    Runs are pooled, so they must be repetitions of one experiment. Change nothing between them but
-    the seed, or put other code into a point or an arm of its own.
+    Runs are pooled, so they must be repetitions of one experiment: the same code, and as many
+    steps. Change nothing between them but the seed, or put what differs into a point or an arm of
+    its own.
     """
     yield from per_message(_code_differs_between_runs(case))
+    yield from per_message(_length_differs(case))
 
 
 def _code_differs_between_runs(case: Case) -> Iterator[Finding]:
@@ -45,6 +48,23 @@ def _code_differs_between_runs(case: Case) -> Iterator[Finding]:
                 f"the code of the run is not that of {other.file}",
                 claimed=digest[:12], expected=known[:12],
                 fix="use runs of one version of the code, or give them a point of their own",
+            )
+
+
+def _length_differs(case: Case) -> Iterator[Finding]:
+    """Runs of one arm that set out for different numbers of steps."""
+    first: dict[tuple[str, str | None], tuple[int, Run]] = {}
+    for item, run in runs_of(case):
+        if run.total_steps is None:
+            continue
+        known, other = first.setdefault(
+            (item.spec.arm, item.spec.point), (run.total_steps, run))
+        if known != run.total_steps:
+            yield about(
+                case, item, run, "code-differs-between-runs",
+                f"the run sets out for {run.total_steps} steps, {plain(other.file, 120)} for "
+                f"{known}", claimed=run.total_steps, expected=known,
+                fix="pool runs of one length, or give the others a point of their own",
             )
 
 

@@ -222,7 +222,7 @@ def baseline_stale(case: Case) -> Iterator[Finding]:
         return
     for point in points_of(case):
         why, level = _one_experiment(case.runs("candidate", point), case.runs("baseline", point))
-        if why is not None:
+        if why is not None and not (case.brought_over and level is Level.NOTE):
             name = current or "the record"
             yield _finding(case, "baseline-stale", point, why, level=level,
                            fix=f"Run {name} as the baseline arm, and bring logs with its source.")

@@ -99,7 +99,8 @@ TRIGGERS: dict[str, list[Callable[[], Case]]] = {
             track=SINGLE, arms=("candidate", "baseline"),
         ),
     ],
-    "code-differs-between-runs": [lambda: with_run(code_sha256=OTHER_CODE)],
+    "code-differs-between-runs": [
+        lambda: a_case([a_run(0), a_run(1, total_steps=1100)]),lambda: with_run(code_sha256=OTHER_CODE)],
     "code-differs-from-submission": [
         lambda: with_run(code_sha256=OTHER_CODE),
         lambda: a_case(
@@ -160,7 +161,6 @@ NEAR_MISSES: dict[str, list[Callable[[], Case]]] = {
     "claim-differs-from-run": [
         lambda: claimed("loss", MEAN + 5e-5),
         lambda: claimed("training_time_s", 60.05),
-        lambda: claimed("of_no_run", 1.0),
         lambda: a_case(results=results_file({"training_time": 60.05})),
         lambda: a_case(results=results_file({"wandb_run_link": LINK.format(7), "bpb": 9.0})),
     ],
@@ -172,6 +172,8 @@ NEAR_MISSES: dict[str, list[Callable[[], Case]]] = {
         ),
     ],
     "code-differs-between-runs": [
+        lambda: a_case([a_run(0), a_run(1, total_steps=None)]),
+        lambda: a_case([a_run(0), a_run(1, total_steps=9)], arms=("candidate", "baseline")),
         lambda: a_case([a_run(0), a_run(1, code_sha256=OTHER_CODE)],
                        arms=("candidate", "baseline")),
         lambda: with_run(code_sha256={}),
@@ -273,3 +275,17 @@ def test_what_is_true_of_many_runs_is_said_once() -> None:
     runs = [a_run(n, finished=False, last_step=970) for n in range(12)]
     (item,) = found("run-unfinished", a_case(runs))
     assert item.message.endswith("it does not count: r0 and 11 more runs")
+
+
+@pytest.mark.parametrize(
+    ("metric", "fix"),
+    [
+        ("los", 'claim "loss", if that is what it is'),
+        ("training_times", 'claim "training_time_s", if that is what it is'),
+        ("happiness", "leave the claim out"),
+        ("mfu", "leave the claim out"),
+    ],
+)
+def test_a_claim_that_nothing_is_compared_with_is_noted(metric: str, fix: str) -> None:
+    (item,) = found("claim-differs-from-run", claimed(metric, 3.0))
+    assert item.level is Level.NOTE and item.fix == fix and "not compared" in item.message
