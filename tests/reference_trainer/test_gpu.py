@@ -1,0 +1,111 @@
+"""What only a CUDA device can show; everywhere else these are skipped."""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import importlib.util
+import pathlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reference_trainer import checkpoint
+from reference_trainer.cli import make_backend
+from reference_trainer.config import Config
+from reference_trainer.loop import train
+from reference_trainer.outputs import Job
+from reference_trainer.shards import Corpus, TrainingBatches
+from reference_trainer.storage import LocalFolder
+
+
+def on_cuda(package: str) -> bool:
+    if importlib.util.find_spec(package) is None:
+        return False
+    if package == "torch":
+        import torch
+
+        return bool(torch.cuda.is_available())
+    import jax
+
+    return jax.default_backend() == "gpu"
+
+
+@pytest.fixture(params=["torch", "jax"])
+def cuda_backend(request: pytest.FixtureRequest) -> str:
+    if not on_cuda(request.param):
+        pytest.skip(f"wide: needs a CUDA device that {request.param} can use")
+    return str(request.param)
+
+
+@pytest.fixture
+def middle(small: Config) -> Config:
+    """Heads of 64 on sequences of 128: the smallest that the fast attention kernels take."""
+    return dc.replace(
+        small,
+        model=dc.replace(
+            small.model, hidden=256, heads=4, kv_heads=4, intermediate=512, seq_len=128
+        ),
+        train=dc.replace(small.train, steps=50, eval_every=25, compile=True),
+    )
+
+
+def run(config: Config, corpus: Corpus, out: pathlib.Path, name: str, **more: Any) -> list[float]:
+    """The validation losses of a run."""
+    job = Job(config=config, corpus=corpus, out=out, wandb="off", quiet=True, **more)
+    document = train(job, make_backend(name))
+    return [point[1] for point in document["runs"][0]["run_info"]["speedrun"]["validation"]]
+
+
+def test_fp16_with_loss_scaling_learns_as_bf16_does(
+    middle: Config, corpus: Corpus, tmp_path: pathlib.Path
+) -> None:
+    """As on a card without bf16; the first steps may overflow and are then left out."""
+    if not on_cuda("torch"):
+        pytest.skip("wide: needs a CUDA device that torch can use")
+    curves = {}
+    for precision in ("fp16", "bf16"):
+        timed = dc.replace(middle.train, precision=precision, checkpoint_every=50)
+        config = dc.replace(middle, train=timed)
+        curves[precision] = run(config, corpus, tmp_path / precision, "torch")
+        assert curves[precision][-1] < curves[precision][0] - 2.0
+    assert curves["fp16"][-1] == pytest.approx(curves["bf16"][-1], abs=0.3)
+    state, _ = checkpoint.load(LocalFolder(tmp_path / "fp16"), 50)
+    assert state["scale"][0] >= 1.0
+    log = (tmp_path / "fp16" / "log.txt").read_text(encoding="utf-8")
+    assert "fp16" in log
+
+
+def test_loss_falls_and_the_peak_is_known(
+    cuda_backend: str, middle: Config, corpus: Corpus, tmp_path: pathlib.Path
+) -> None:
+    curve = run(middle, corpus, tmp_path, cuda_backend)
+    assert curve[-1] < curve[0] - 2.0
+    backend = make_backend(cuda_backend)(middle, 0)
+    assert backend.device.accelerator is not None and backend.device.precision == "bf16"
+    assert backend.device.utilisation(1e12, 1.0) is not None
+
+
+def test_resuming_stays_on_the_curve(
+    cuda_backend: str, middle: Config, corpus: Corpus, tmp_path: pathlib.Path
+) -> None:
+    """Not bit by bit here: kernels of a GPU add in no fixed order."""
+    config = dc.replace(middle, train=dc.replace(middle.train, checkpoint_every=25))
+    whole = run(config, corpus, tmp_path, cuda_backend)
+    LocalFolder(tmp_path).remove("checkpoints/step-00000050")
+    LocalFolder(tmp_path).remove("speedrun_results.json")
+    resumed = run(config, corpus, tmp_path, cuda_backend, resume=True)
+    assert resumed[:2] == whole[:2]
+    assert resumed[-1] == pytest.approx(whole[-1], abs=0.05)
+
+
+def test_bf16_losses_agree_with_float32(
+    cuda_backend: str, middle: Config, corpus: Corpus
+) -> None:
+    rows = TrainingBatches(corpus.train, middle.model.seq_len, 8, "shuffled", 0)(0)
+    found = []
+    for precision in ("bf16", "fp32"):
+        config = dc.replace(middle, train=dc.replace(middle.train, precision=precision))
+        found.append(make_backend(cuda_backend)(config, 0).train_step(rows, 1.0)())
+    assert np.isfinite(found).all()
+    assert found[0] == pytest.approx(found[1], rel=5e-3)
