@@ -19,13 +19,14 @@ from bot.github.comment import STICKY, Safe, read_state, render
 from bot.github.intake_pull import open_submission
 from bot.github.publish import LABEL
 from bot.github.pull_request import Pull, facts, fetch
-from bot.github.settings import Settings
+from bot.github.settings import EVIDENCE_BRANCH, Settings
 from bot.github.threads import IssueThread, Said, Thread
 from bot.github.waivers import Waiver
 from bot.rules import catalogue, load_rules
 from bot.track import Track
 
 __all__ = ["Conflict", "Talk", "answer", "dispatch_workflow", "submit_form"]
+OUR_BRANCHES = "speedrun/"
 MAINTAINERS = ("admin", "write")
 Dispatch = Callable[[int, str], None]
 
@@ -204,11 +205,29 @@ def _withdraw(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
 
 
 def _edit(talk: Talk, pull: Pull, may: bool, change: edits.Change, message: str) -> str:
+    if pull.state != "open" and not pull.merged:
+        talk.reply("mistake.md.j2", problem="this pull request is closed", form="/help")
+        return "closed"
+    may = may and _branch_is_theirs(talk, pull)
     outcome = edits.apply(talk.door, pull, talk.tracks, change, message, may)
     talk.reply("edited.md.j2", outcome=outcome, link=Safe(outcome.link), message=message)
     if outcome.verify:
         talk.dispatch(outcome.verify, pull.base_ref)
     return outcome.kind
+
+
+def _branch_is_theirs(talk: Talk, pull: Pull) -> bool:
+    """Whether who asks may have the head branch changed.
+
+    Anybody can open a pull request from a branch that others made in this repository, so being its
+    author is not enough there; our own branches hold nothing but what was asked for.
+    """
+    if pull.merged or pull.head_repo != talk.door.name:
+        return True
+    if pull.head_ref in (pull.default_branch, EVIDENCE_BRANCH):
+        return False
+    ours = pull.author == talk.door.login and pull.head_ref.startswith(OUR_BRANCHES)
+    return ours or is_maintainer(talk.door, talk.said.author)
 
 
 _ANYWHERE: Mapping[str, Callable[[Talk, Command], str]] = {

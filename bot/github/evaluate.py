@@ -23,6 +23,7 @@ from bot.github.engine import Engine, refused
 from bot.github.linked_code import Elsewhere
 from bot.github.publish import ours
 from bot.github.pull_request import (
+    FILES_LIMIT,
     ChangedFile,
     Incomplete,
     Pull,
@@ -135,12 +136,19 @@ def _files(door: Door, api: ApiPull, pull: Pull) -> tuple[Pull, tuple[ChangedFil
     the same head, so the time of the last change counts as well. Raises Incomplete, GitHubTrouble.
     """
     for _ in range(_TRIES):
-        files = changed_files(api, pull.changed_files)
-        if pull.merged:
-            return pull, files
-        before, api = pull, fetch(door, pull.number)
-        pull = facts(api)
-        if (pull.head_sha, pull.updated_at) == (before.head_sha, before.updated_at):
+        files: tuple[ChangedFile, ...] | Incomplete
+        try:
+            files = changed_files(api, pull.changed_files)
+        except Incomplete as error:
+            files = error
+        before, settled = pull, pull.merged or pull.changed_files > FILES_LIMIT
+        if not settled:
+            api = fetch(door, pull.number)
+            pull = facts(api)
+            settled = (pull.head_sha, pull.updated_at) == (before.head_sha, before.updated_at)
+        if settled and isinstance(files, Incomplete):
+            raise files
+        if settled and not isinstance(files, Incomplete):
             return pull, files
     raise GitHubTrouble(f"pull request {pull.number} kept changing while it was read; try again")
 

@@ -17,6 +17,7 @@ from typing import Any
 from bot.github.client import Door, told
 from bot.github.comment import STICKY, State, read_state
 from bot.github.publish import ours
+from bot.github.pull_request import login_of
 from bot.repository import submission_folders
 from bot.safetext import plain
 from bot.submission import MAX_JSON_BYTES
@@ -67,7 +68,7 @@ def _row(door: Door, pull: Any) -> dict[str, Any]:
     return {
         "number": pull.number,
         "title": plain(pull.title or "", _TITLE),
-        "author": plain(state.author or pull.user.login, 60),
+        "author": plain(state.author or login_of(pull), 60),
         "opened": pull.created_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "status": plain(status, 40),
         "blocks": [plain(rule, 64) for rule in state.blocks],

@@ -20,7 +20,7 @@ from bot.github import comment as words
 from bot.github.annotations import annotate, conclusion, digest, slices
 from bot.github.client import Door, GitHubTrouble, settle, told
 from bot.github.comment import STICKY, read_state, render, render_comment
-from bot.github.pull_request import facts
+from bot.github.pull_request import facts, login_of
 from bot.github.report_file import Report
 from bot.github.settings import Settings
 from bot.verdict import Status
@@ -68,7 +68,7 @@ def publish(door: Door, report: Report, settings: Settings) -> Published:
 
 def ours(door: Door, issue: Any) -> list[IssueComment]:
     """Our own comments, oldest first: by login, so that nobody else can plant a marker."""
-    return [c for c in issue.get_comments() if c.user.login == door.login]
+    return [c for c in issue.get_comments() if login_of(c) == door.login]
 
 
 def _sticky(comments: list[IssueComment]) -> IssueComment | None:

@@ -14,6 +14,7 @@ import datetime as dt
 import hashlib
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from github.GitTreeElement import GitTreeElement
 from github.PullRequest import PullRequest as ApiPull
@@ -21,6 +22,7 @@ from github.PullRequest import PullRequest as ApiPull
 from bot.github.client import Door, told
 from bot.submission import MAX_FILES, MAX_JSON_BYTES, MAX_LOG_BYTES, Folder
 
+GHOST = "ghost"
 FILES_LIMIT = 3000
 """GitHub lists at most so many changed files of a pull request."""
 _SHA = re.compile(r"[0-9a-f]{40}")
@@ -64,6 +66,8 @@ class Pull:
     maintainer_can_modify: bool
     changed_files: int
     reviewers: tuple[str, ...] = ()
+    default_branch: str = ""
+    updated_at: dt.datetime | None = None
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ def facts(pull: ApiPull) -> Pull:
         head = pull.head.repo
         return Pull(
             number=pull.number,
-            author=pull.user.login,
+            author=login_of(pull),
             title=pull.title or "",
             body=pull.body or "",
             state=pull.state,
@@ -111,7 +115,14 @@ def facts(pull: ApiPull) -> Pull:
             maintainer_can_modify=bool(pull.maintainer_can_modify),
             changed_files=pull.changed_files,
             reviewers=tuple(user.login for user in pull.requested_reviewers or ()),
+            default_branch=pull.base.repo.default_branch,
+            updated_at=pull.updated_at,
         )
+
+
+def login_of(said: Any) -> str:
+    """Who wrote something; GitHub names nobody where the account was deleted."""
+    return str(said.user.login) if said.user else GHOST
 
 
 def checked_sha(sha: str | None) -> str:

@@ -87,17 +87,23 @@ def publish_file(
     if evaluated:
         report = read_report(path, repository=door.name, pr=number, head_sha=head)
     else:
-        report = failed_report(door, number)
+        failed = failed_report(door, number)
+        if failed is None:
+            return f"pull request {number} was closed meanwhile"
+        report = failed
     done = publish(door, report, settings)
     return done.why_not or f"published: {done.sticky}"
 
 
-def failed_report(door: Door, number: int) -> Report:
-    """What is said when the evaluation itself broke: unverifiable, never silence."""
+def failed_report(door: Door, number: int) -> Report | None:
+    """What is said when the evaluation itself broke: unverifiable, never silence. None for a pull
+    request that is closed, which an evaluation that came too late refuses."""
     from bot.github.pull_request import facts, fetch
     from bot.rules import finding
 
     pull = facts(fetch(door, number))
+    if pull.state != "open":
+        return None
     problem = finding(
         "evidence-unavailable",
         "the evaluation did not finish, for a reason on our side",

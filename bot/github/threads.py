@@ -15,6 +15,7 @@ from github.Issue import Issue
 from github.IssueComment import IssueComment
 
 from bot.github.client import Door, settle, told
+from bot.github.pull_request import login_of
 
 REPLY = "<!-- speedrun:reply "
 MOST_REPLIES = 20
@@ -77,17 +78,16 @@ class IssueThread:
             found = self.issue.get_comment(int(comment)).complete()
             if not found.issue_url.endswith(f"/issues/{self.number}"):
                 raise ValueError(f"comment {comment} does not belong to #{self.number}")
-            user = found.user
-            return Said(
-                str(found.id), user.login, found.body or "", user.type == "Bot", found.created_at
-            )
+            bot = bool(found.user and found.user.type == "Bot")
+            return Said(str(found.id), login_of(found), found.body or "", bot, found.created_at)
 
     def post(self) -> Said:
         """The opening post."""
         with told("reading the issue"):
             found = self.issue.complete()
             self._labels = [label.name for label in found.labels]
-            return Said("", found.user.login, found.body or "", found.user.type == "Bot")
+            bot = bool(found.user and found.user.type == "Bot")
+            return Said("", login_of(found), found.body or "", bot)
 
     def react(self, said: Said, emoji: str) -> None:
         """A reaction; GitHub keeps one of each kind, so repeating is harmless."""
@@ -108,7 +108,7 @@ class IssueThread:
 
     def ours(self) -> list[IssueComment]:
         """Our own comments in this thread."""
-        return [c for c in self.issue.get_comments() if c.user.login == self.door.login]
+        return [c for c in self.issue.get_comments() if login_of(c) == self.door.login]
 
     def reply(self, said: Said, body: str) -> str:
         """Answer once. An answer to an edited post is edited in place."""

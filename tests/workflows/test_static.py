@@ -22,7 +22,7 @@ FOLDER = ROOT / ".github/workflows"
 ACTION = ROOT / ".github/actions/setup/action.yml"
 NAMES = ("audit", "ci", "command", "pages", "record", "verify")
 PRIVILEGED = ("audit", "command", "pages", "record", "verify")
-PR_TYPES = {"types": ["opened", "synchronize", "reopened", "ready_for_review"]}
+PR_TYPES = {"types": ["opened", "synchronize", "reopened", "ready_for_review", "edited"]}
 TRIGGERS = {
     "ci": {"pull_request": {"branches": ["main"]}, "merge_group": None},
     "verify": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import urllib.parse
 from typing import Any
 
@@ -11,12 +12,20 @@ from tests.doubles.github.world import Issue, Pull, Repo, World
 STATUS = {"A": "added", "M": "modified", "D": "removed", "R": "renamed", "T": "changed"}
 
 
+def later(time: str, seconds: int) -> str:
+    """A time stamp of the API some seconds later."""
+    moment = datetime.datetime.fromisoformat(time) + datetime.timedelta(seconds=seconds)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 class Shapes:
     def __init__(self, world: World, base: str):
         self.world = world
         self.base = base
 
-    def user(self, login: str) -> dict[str, Any]:
+    def user(self, login: str | None) -> dict[str, Any] | None:
+        if login is None:  # an account that was deleted
+            return None
         kind = "Bot" if login.endswith("[bot]") else self.world.users.get(login, "User")
         names = sorted(self.world.users)
         identity = names.index(login) + 1 if login in names else 9
@@ -38,7 +47,7 @@ class Shapes:
             "url": self.url(repo),
             "html_url": self.html(repo),
             "fork": repo.fork_of is not None,
-            "default_branch": "main",
+            "default_branch": repo.default_branch,
             "private": repo.private,
         }
 
@@ -81,7 +90,7 @@ class Shapes:
             "author_association": self.association(repo, pull.user),
             "mergeable": True,
             "created_at": pull.created_at,
-            "updated_at": pull.created_at,
+            "updated_at": later(pull.created_at, pull.pushes),
         }
 
     def association(self, repo: Repo, login: str) -> str:

@@ -59,6 +59,7 @@ class Pull:
     maintainer_can_modify: bool = True
     reviewers: list[str] = field(default_factory=list)
     created_at: str = ""
+    pushes: int = 0
     pretend_files: list[dict[str, Any]] | None = None
 
 
@@ -93,6 +94,7 @@ class Repo:
     last_number: int = 0
     truncated_trees: bool = False
     private: bool = False
+    default_branch: str = "main"
 
 
 def now() -> str:
@@ -182,6 +184,7 @@ class World:
             for pull in base.pulls.values():
                 from_here = (pull.head_repo, pull.head_branch) == (repo.name, branch)
                 if from_here and pull.state == "open":
+                    pull.pushes += pull.head_sha != sha
                     pull.head_sha = sha
                     git.git(base.directory, "update-ref", f"refs/pull/{pull.number}/head", sha)
 
