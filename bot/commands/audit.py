@@ -9,7 +9,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -30,8 +30,14 @@ from bot.track import TrackError
 from bot.verdict import Status, Verdict, exit_code
 
 if TYPE_CHECKING:
+    from bot.evidence.dead_links import LinkState
     from bot.evidence.drift import Drift
     from bot.evidence.snapshot import Snapshots
+    from bot.submission import Submission
+    from bot.track import Track
+
+Pages: TypeAlias = "tuple[tuple[str, LinkState], ...]"
+"""(submission, state) of each linked page."""
 
 FORMATS = click.Choice(["text", "json", "markdown"])
 SHOWN = 5
@@ -43,25 +49,29 @@ LINE = 1000
 @click.option("--against", metavar="REV|FILE",
               help="Show what differs from a git revision, or from a former --format json.")
 @click.option("--evidence", is_flag=True, help="Pull linked runs again and find what drifted.")
+@click.option("--links", is_flag=True, help="Ask whether the linked pages are still there.")
 @click.option("--track", "track_id", help="One track alone.")
 @click.option("--jobs", type=click.IntRange(1, 256), help="Processes [default: the processors].")
 @click.option("--format", "form", type=FORMATS, default="text", show_default=True)
 @SNAPSHOTS
 @ROOT
 def audit(
-    against: str | None, evidence: bool, track_id: str | None, jobs: int | None, form: str,
-    snapshots: str | None, root: Path | None,
+    against: str | None, evidence: bool, links: bool, track_id: str | None, jobs: int | None,
+    form: str, snapshots: str | None, root: Path | None,
 ) -> None:
     """Verify every submission again, by the rules, tracks and accelerators of now.
 
     With --against the difference in places, numbers and findings is shown: of a git revision the
     tracks and submissions are read, as data, and judged by the rules of now; a file carries the
     verdicts of the rules that made it. Exit status: as of `check` over all submissions; with
-    --against 0; with --evidence 1 where evidence drifted.
+    --against 0; with --evidence 1 where evidence drifted; with --links 1 where a page is gone.
     """
     place = root_of(root)
     with snapshots_of(place, snapshots) as kept:
         now = boards(place, kept, only=track_id, jobs=jobs)
+        if not now.verdicts and (evidence or links) and against is None:
+            click.echo(f"{place} holds no submission yet, so there is nothing to watch")
+            return
         if not now.verdicts:
             raise click.UsageError(f"{place} holds no submission to audit")
         changes = None
@@ -69,12 +79,13 @@ def audit(
             old = _former(place, against, kept, track_id, jobs)
             changes = difference(old, now)
         drifts = _drift(place, kept, track_id) if evidence else None
+    pages = tuple(_pages(place, track_id)) if links else None
     if form == "json":
-        _print_json(now, changes, drifts)
+        _print_json(now, changes, drifts, pages)
     else:
-        for depth, line in _lines(now, changes, drifts):
+        for depth, line in (*_lines(now, changes, drifts), *_page_lines(pages)):
             click.echo(_markdown(depth, line) if form == "markdown" else _text(depth, line))
-    sys.exit(_code(now, changes, drifts))
+    sys.exit(_code(now, changes, drifts, pages))
 
 
 def _former(
@@ -100,13 +111,19 @@ def _drift(root: Path, kept: Snapshots | None, track_id: str | None) -> tuple[Dr
     """What became of every linked run. Asks W&B."""
     from bot.evidence.drift import drift
     from bot.evidence.wandb_online import WandbFetcher
-    from bot.reading import ReadError, parse_submission, read_path
-    from bot.repository import submission_folders
 
     if kept is None:
         raise click.UsageError("--evidence needs snapshots to compare with: use --snapshots")
+    found = list(_submissions(root, track_id))
+    return drift(found, kept, WandbFetcher.from_environment(cached=False))
+
+
+def _submissions(root: Path, track_id: str | None) -> Iterator[tuple[Submission, Track]]:
+    """Every submission that can be read, with its track; the others are named."""
+    from bot.reading import ReadError, parse_submission, read_path
+    from bot.repository import submission_folders
+
     tracks = tracks_of(root)
-    found = []
     for path, name in submission_folders(root, tracks):
         if track_id not in (None, name):
             continue
@@ -115,25 +132,56 @@ def _drift(root: Path, kept: Snapshots | None, track_id: str | None) -> tuple[Dr
         except ReadError as error:
             click.echo(f"left out: {error}", err=True)
             continue
-        found.append((parsed.submission, tracks[name]))
-    return drift(found, kept, WandbFetcher.from_environment(cached=False))
+        yield parsed.submission, tracks[name]
+
+
+def _pages(root: Path, track_id: str | None) -> Iterator[tuple[str, LinkState]]:
+    """(submission, state) of every page that a submission links. Asks hosts of strangers."""
+    from bot.evidence.dead_links import check_links
+
+    linked = [
+        (submission.path, url)
+        for submission, _ in _submissions(root, track_id)
+        for url in (*(link.get("url", "") for link in submission.links),
+                    submission.code_repository or "")
+        if url.startswith("https://")
+    ]
+    states = {state.url: state for state in check_links(url for _, url in linked)}
+    return ((path, states[url]) for path, url in linked)
+
+
+def _page_lines(pages: Pages | None) -> Iterator[tuple[int, str]]:
+    if pages is None:
+        return
+    kinds = Counter(state.kind for _, state in pages)
+    said = ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items()))
+    yield 0, f"links: {said or 'none'}"
+    for path, state in pages:
+        if state.kind != "there":
+            yield 1, f"{state.kind}: {path}: {state.url}: {state.message}"
 
 
 def _code(
-    now: Boards, changes: tuple[Change, ...] | None, drifts: tuple[Drift, ...] | None
+    now: Boards, changes: tuple[Change, ...] | None, drifts: tuple[Drift, ...] | None,
+    pages: Pages | None = None,
 ) -> int:
-    if drifts is not None:
-        if any(item.drifted for item in drifts):
-            return 1
-        return 3 if any(item.kind == "unavailable" for item in drifts) else 0
-    return 0 if changes is not None else exit_code(now.verdicts)
+    """A page that gave no answer tonight may be there tomorrow; one that is gone is told."""
+    if any(item.drifted for item in drifts or ()):
+        return 1
+    if any(state.kind == "dead" for _, state in pages or ()):
+        return 1
+    if any(item.kind == "unavailable" for item in drifts or ()):
+        return 3
+    watched = drifts is not None or pages is not None or changes is not None
+    return 0 if watched else exit_code(now.verdicts)
 
 
 # ---- Printing ---------------------------------------------------------------------------------
 
 
 def _print_json(
-    now: Boards, changes: tuple[Change, ...] | None, drifts: tuple[Drift, ...] | None
+    now: Boards, changes: tuple[Change, ...] | None, drifts: tuple[Drift, ...] | None,
+    pages: Pages | None,
 ) -> None:
     data: dict[str, Any] = to_json(now)
     if changes is not None:
@@ -142,6 +190,11 @@ def _print_json(
         data["evidence"] = [
             {"submission": d.submission, "run": d.ref.url, "kind": d.kind, "message": d.message}
             for d in drifts
+        ]
+    if pages is not None:
+        data["links"] = [
+            {"submission": path, "url": state.url, "kind": state.kind, "message": state.message}
+            for path, state in pages
         ]
     click.echo(json.dumps(data, indent=2, ensure_ascii=False))
 
