@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from bot import linked, metrics
 from bot.case import Case, Neighbour, PullRequest, RunEvidence, Standing, Unlisted
 from bot.case_statistics import of_case, points_of
+from bot.evidence.drawer import left_out
 from bot.reading import Parsed, holds, parse_submission
 from bot.rules import catalogue, finding, run_rules
 from bot.run import Run
@@ -104,6 +105,7 @@ def verify_parsed(
         opened = _imported_on(parsed.submission)
     track = parsed.track.on(opened)
     evidence, unlisted = _evidence(parsed, folder, track, gather)
+    unlisted += left_out(parsed.submission, folder, track, evidence)
     facts: dict[str, Any] = {"merged": merged}
     if today is not None:
         facts["today"] = today
@@ -322,11 +324,14 @@ def _mean(values: tuple[float, ...]) -> float | None:
 
 
 def grade_of(case: Case) -> Grade:
-    """The grade of the weakest run; self-reported where there is none."""
+    """The grade of the weakest run; self-reported where there is none.
+
+    An offline W&B file is a file like a log: nobody but the submitter has ever held it.
+    """
     grades = list(Grade)
     found = [
-        Grade.WANDB if run.source in ("wandb", "wandb-offline", "snapshot")
-        else Grade.LOG if run.source == "log" else Grade.SELF_REPORTED
+        Grade.WANDB if run.source in ("wandb", "snapshot")
+        else Grade.LOG if run.source in ("log", "wandb-offline") else Grade.SELF_REPORTED
         for run in case.runs()
     ]
     return max(found, key=grades.index, default=Grade.SELF_REPORTED)

@@ -203,7 +203,8 @@ def out_of_scope_change(case: Case) -> Iterator[Finding]:
 
 @rule("unlisted-runs")
 def unlisted_runs(case: Case) -> Iterator[Finding]:
-    """All runs of the same configuration in the project are listed.
+    """All runs of the same configuration are listed, those in the W&B project and those whose logs
+    lie in the folder.
 
     Runs of the same configuration that stay in the drawer make the listed ones look better than
     they are. The statistics are shown with them too. List them, or say in the README why they do
@@ -216,9 +217,12 @@ def unlisted_runs(case: Case) -> Iterator[Finding]:
         spread = f" (losses {min(losses):.4f} to {max(losses):.4f})" if losses else ""
         count = len(item.runs)
         runs = "1 run" if count == 1 else f"{count} runs"
+        inside = item.project == case.folder.path
+        where = "the folder" if inside else plain(item.project, 160)
+        what = "code or length" if inside else "configuration"
         yield finding(
             "unlisted-runs",
-            f"{plain(item.project, 160)} has {runs} of the same configuration that the submission "
+            f"{where} has {runs} of the same {what} that the submission "
             f"does not list{spread}{_with_them(case)}", file=_list(case), pointer="/runs",
             claimed=len(case.runs()), expected=len(case.runs()) + count,
             fix="list them too, or say why they do not count: "

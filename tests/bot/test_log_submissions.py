@@ -168,3 +168,29 @@ def test_a_baseline_arm_is_compared_with() -> None:
     assert verdict.statistics is not None
     assert verdict.statistics["baseline"]["ratio"] == pytest.approx(90 / 99.001)
     assert verdict.statistics["baseline"]["passes"] is True
+
+
+def test_logs_that_are_not_listed_are_an_open_drawer() -> None:
+    files = logs() | {"logs/bad.txt": log("3.2999", 9)}
+    verdict = judged(files, listed=sorted(logs()))
+    assert (verdict.status, rules(verdict)) == (Status.NEEDS_REVIEW, {"unlisted-runs"})
+    (item,) = verdict.findings
+    assert "the folder has 1 run" in item.message and "with them n = 6" in item.message
+    assert item.fix is not None and item.fix.endswith("logs/bad.txt")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "numpy==2.3\ntorch==2.10\n",
+        log("3.2771", 0).replace("Using seed=0\n", "# the same log, as it was printed\n"),
+        log("3.2999", 9).replace("/400", "/500"),
+    ],
+)
+def test_other_files_in_the_folder_are_no_drawer(other: str) -> None:
+    verdict = judged(logs() | {"notes.txt": other}, listed=sorted(logs()))
+    assert (verdict.status, rules(verdict)) == (Status.VERIFIED, set())
+
+
+def test_a_listed_folder_lists_its_logs() -> None:
+    assert judged(logs(), listed=["logs"]).status is Status.VERIFIED

@@ -100,7 +100,9 @@ TRIGGERS: dict[str, list[Callable[[], Case]]] = {
         ),
     ],
     "code-differs-between-runs": [
-        lambda: a_case([a_run(0), a_run(1, total_steps=1100)]),lambda: with_run(code_sha256=OTHER_CODE)],
+        lambda: a_case([a_run(0), a_run(1, total_steps=1100)]),
+        lambda: with_run(code_sha256=OTHER_CODE),
+    ],
     "code-differs-from-submission": [
         lambda: with_run(code_sha256=OTHER_CODE),
         lambda: a_case(
