@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from github import GithubException
+from github.PullRequest import PullRequest as ApiPull
 
 from bot.github.actions import dispatch_workflow
 from bot.github.branches import tip
@@ -223,22 +224,39 @@ def _forgery(root: Path, door: Door, settings: Settings) -> Line:
 
 
 def unanswered(door: Door, settings: Settings, now: dt.datetime | None = None) -> list[Line]:
-    """Pull requests without an answer and merges without a record, and what to start again."""
+    """Pull requests without an answer or past the promised review, merges without a record, and
+    what to start again."""
     now = now or dt.datetime.now(dt.UTC)
     lines = [_key()]
     with told("looking at the pull requests"):
         for pull in door.repo.get_pulls(state="open"):
-            if pull.draft or now - pull.created_at < GRACE:
-                continue
-            runs = door.repo.get_commit(pull.head.sha).get_check_runs(check_name=settings.check)
-            labels = {label.name for label in pull.labels}
-            if not any(run.status == "completed" for run in runs):
-                lines.append(bad(f"pull request {pull.number} has no answer", "started again"))
-                lines.append(Line(f"redo verify {pull.number} {pull.base.ref}"))
-            elif f"{LABEL}unverifiable" in labels:
-                lines.append(Line(f"redo verify {pull.number} {pull.base.ref}"))
+            if not pull.draft and now - pull.created_at >= GRACE:
+                lines += _waiting(door, settings, pull, now)
         lines += _unrecorded(door, now)
     return [*lines, good("every open pull request has an answer")] if len(lines) == 1 else lines
+
+
+def _waiting(door: Door, settings: Settings, pull: ApiPull, now: dt.datetime) -> Iterator[Line]:
+    """What an open pull request still waits for: our answer, or a maintainer's."""
+    runs = door.repo.get_commit(pull.head.sha).get_check_runs(check_name=settings.check)
+    app = door.login.removesuffix("[bot]")
+    # a check of the same name that another App or workflow wrote is no answer of ours
+    ends = [r.completed_at for r in runs if r.app.slug == app and r.completed_at]
+    labels = {label.name for label in pull.labels}
+    again = Line(f"redo verify {pull.number} {pull.base.ref}")
+    if not ends:
+        yield bad(f"pull request {pull.number} has no answer", "started again")
+        yield again
+    elif f"{LABEL}unverifiable" in labels:
+        yield again
+    elif f"{LABEL}needs-review" in labels:
+        days = (now - max(ends)).days
+        if days >= settings.review_days:
+            yield bad(
+                f"pull request {pull.number} waits for a review for {days} days",
+                f"{settings.review_days} were promised: review it, or raise review_days in "
+                ".github/speedrun.toml",
+            )
 
 
 def _unrecorded(door: Door, now: dt.datetime) -> Iterator[Line]:

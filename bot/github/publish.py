@@ -200,6 +200,8 @@ def _append(
 def _summary(report: Report, settings: Settings) -> tuple[str, str]:
     title = words.WORDS[report.status] if report.status else f"No submission ({report.kind})"
     counts = [f"{len(v.errors)} to change" for v in report.verdicts if v.errors]
+    if report.status is Status.NEEDS_REVIEW:
+        counts.append(f"within {settings.review_days} days")
     body = words.body_of(report, settings, 20, 20, details=False)
     if len(body) > _CHECK_ROOM:
         body = body[:_CHECK_ROOM].rpartition("\n")[0] + "\n\n_Cut here._\n"

@@ -115,8 +115,11 @@ def test_a_track_of_each_objective(tmp_path: Path, objective: str) -> None:
     assert load_tracks(tmp_path)["one"].objective == objective
     assert list(problems_in(tomllib.loads(text), text)) == []
     lines = [line.text for line in look_at_tracks(tmp_path)]
-    assert lines == [f"ok    track one: {objective}, accepts " + ", ".join(
-        load_tracks(tmp_path)["one"].accepts) + "; 0 submissions"]
+    assert lines == [
+        f"ok    track one: {objective}, accepts "
+        + ", ".join(load_tracks(tmp_path)["one"].accepts)
+        + "; 0 submissions"
+    ]
 
 
 def test_a_second_track_where_one_is(tmp_path: Path) -> None:
@@ -334,6 +337,31 @@ def test_unanswered_pull_requests_are_found(competition: Competition, wandb: Wan
     competition.record(merged.number)
     look = unanswered(competition.door("watch"), Settings(), LATER)
     assert not any(line.bad for line in look)
+
+
+def test_a_check_forged_by_a_workflow_is_no_answer(
+    competition: Competition, wandb: WandbDouble
+) -> None:
+    pull = competition.open(submission("one", seconds=90.0))
+    competition.answer(pull.number)
+    next(iter(competition.repo.checks.values()))["app"] = "another-app"
+    look = unanswered(competition.door("watch"), Settings(), LATER)
+    assert any(f"pull request {pull.number} has no answer" in line.text for line in look)
+
+
+def test_the_promised_review_time_is_watched(competition: Competition, wandb: WandbDouble) -> None:
+    pull = competition.open(submission("plain", seconds=90.0, summary=""), body="")
+    competition.answer(pull.number)
+    (check,) = competition.repo.checks.values()
+    assert check["output"]["title"].endswith(", within 3 days")
+    door, settings = competition.door("watch"), Settings(review_days=3)
+    answered = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)  # when the double completes its check runs
+    competition.repo.pulls[pull.number].created_at = "2026-01-01T00:00:00Z"
+    early = unanswered(door, settings, answered + dt.timedelta(days=2, hours=23))
+    assert not any(line.bad for line in early)
+    late = unanswered(door, settings, answered + dt.timedelta(days=3, hours=1))
+    (line,) = [line for line in late if line.bad]
+    assert "waits for a review for 3 days" in line.text and "redo" not in line.text
 
 
 def test_one_issue_for_all_nights(competition: Competition, tmp_path: Path) -> None:
