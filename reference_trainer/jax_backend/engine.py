@@ -1,11 +1,17 @@
 """One training step in JAX on the devices at hand: CPU, GPU or TPU, one host or many."""
 
+# mypy: disable-error-code="no-untyped-call,no-any-return"
+# (JAX leaves parts of itself untyped)
+
+import dataclasses as dc
+import functools
 import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import jaxlib.version
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
@@ -31,6 +37,33 @@ def reference_values(config: Config, seed: int) -> Mapping[str, np.ndarray]:
     return initial_values(config.model, seed)
 
 
+@dc.dataclass
+class Program:
+    """What a configuration compiles to; `step` is there after the first warm-up."""
+
+    losses: step.Losses
+    optimizer: Optimizer
+    evaluate: Callable[..., jax.Array]
+    attention: str
+    step: Any = None
+
+
+@functools.lru_cache(maxsize=4)
+def program(
+    config: Config,
+    mesh: Mesh,
+    platform: str,
+    dtype: Any,
+    make_losses: MakeLosses,
+    make_optimizer: MakeOptimizer,
+) -> Program:
+    """One for all seeds of a process: the later ones need not compile again."""
+    attend, why = step.choose_attention(config, platform, dtype, mesh)
+    losses = make_losses(config, dtype, attend)
+    evaluate = jax.jit(step.evaluation(losses))
+    return Program(losses, make_optimizer(config, dtype), evaluate, why)
+
+
 class JaxBackend:
     """See `reference_trainer.backend.Backend`. The three functions make another model or
     optimizer out of this one without touching the loop; the starter file uses them."""
@@ -48,20 +81,18 @@ class JaxBackend:
         self.config, self.notes = config, []
         self._find_devices()
         self.dtype = step.DTYPES[self.device.precision]
-        attend, why = step.choose_attention(config, self.platform, self.dtype, self.mesh)
-        self.notes.append(f"attention: {why}")
-        self.losses = make_losses(config, self.dtype, attend)
-        self.optimizer = make_optimizer(config, self.dtype)
+        self.program = program(
+            config, self.mesh, self.platform, self.dtype, make_losses, make_optimizer
+        )
+        self.notes.append(f"attention: {self.program.attention}")
         self.micro_batches = config.train.batch // (config.train.micro_batch * self.device.world)
         params = {n: np.asarray(v) for n, v in values(config, seed).items()}
         shapes = jax.eval_shape(self._start, params)
         self.where = step.shardings(self.mesh, shapes, config.train.sharding)
         self._state = jax.jit(self._start, out_shardings=self.where)(params)
-        self._step: Any = None
-        self._evaluate = jax.jit(step.evaluation(self.losses))
 
     def _start(self, params: Any) -> dict[str, Any]:
-        return {"param": params, "optimizer": self.optimizer.init(params)}
+        return {"param": params, "optimizer": self.program.optimizer.init(params)}
 
     def _find_devices(self) -> None:
         if "JAX_COORDINATOR_ADDRESS" in os.environ and not jax.distributed.is_initialized():
@@ -77,7 +108,7 @@ class JaxBackend:
         self.notes.append(f"precision: {why}")
         self.rank, self.processes = jax.process_index(), jax.process_count()
         self.mesh = Mesh(np.array(devices), ("data",))
-        software = {"jax": jax.__version__, "jaxlib": jax.lib.__version__}
+        software = {"jax": jax.__version__, "jaxlib": jaxlib.version.__version__}
         self.device = describe(name, len(devices), precision, None, software)
 
     # ---- what the loop calls ---------------------------------------------------------------
@@ -86,22 +117,22 @@ class JaxBackend:
         return sum(leaf.size for leaf in self._state["param"].values())
 
     def warm_up(self, rows: np.ndarray, weights: np.ndarray) -> None:
-        if self._step is None:
-            self._step = step.compile_step(
+        if self.program.step is None:
+            self.program.step = step.compile_step(
                 self.config,
                 self.mesh,
                 self.platform,
                 self.dtype,
-                self.losses,
-                self.optimizer,
+                self.program.losses,
+                self.program.optimizer,
                 self._state,
                 self.micro_batches,
             )
-            self._check_memory()
+        self._check_memory()
         self.evaluate(rows[: len(weights)], weights)()
 
     def _check_memory(self) -> None:
-        analysis, available = self._step.memory_analysis(), self.device.memory_bytes
+        analysis, available = self.program.step.memory_analysis(), self.device.memory_bytes
         if analysis is None or available is None or self.platform == "cpu":
             return
         needed = analysis.argument_size_in_bytes + analysis.temp_size_in_bytes
@@ -112,17 +143,17 @@ class JaxBackend:
             )
 
     def train_step(self, rows: np.ndarray, multiplier: float) -> Pending:
-        if self._step is None:
+        if self.program.step is None:
             self.warm_up(rows, np.ones((len(rows), rows.shape[1] - 1), np.float32))
         # Micro-batch m takes the rows m, m + M, ...: each device then finds its own rows at home.
         shaped = rows.reshape(-1, self.micro_batches, rows.shape[1]).swapaxes(0, 1)
         batch = self._spread(np.ascontiguousarray(shaped), PartitionSpec(None, "data"))
-        self._state, loss = self._step(self._state, batch, jnp.float32(multiplier))
+        self._state, loss = self.program.step(self._state, batch, jnp.float32(multiplier))
         return lambda: float(loss)
 
     def evaluate(self, rows: np.ndarray, weights: np.ndarray) -> Pending:
         by_row = PartitionSpec("data")
-        nats = self._evaluate(
+        nats = self.program.evaluate(
             self._state["param"], self._spread(rows, by_row), self._spread(weights, by_row)
         )
         # Already a sum over all processes; the loop adds processes up.
@@ -165,7 +196,7 @@ class JaxBackend:
             if state[name].shape != leaf.shape:
                 raise ValueError(f"has shape {state[name].shape}, expected {leaf.shape}")
             array = np.asarray(state[name], leaf.dtype)
-            leaves.append(jax.make_array_from_callback(array.shape, where, lambda i, a=array: a[i]))
+            leaves.append(jax.make_array_from_callback(array.shape, where, array.__getitem__))
         self._state = jax.tree.unflatten(jax.tree.structure(self._state), leaves)
 
 

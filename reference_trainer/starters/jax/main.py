@@ -32,7 +32,7 @@ TRACK = "tutorial"
 
 CONFIG = "tiny"
 SETTINGS: dict[str, object] = {
-    # "train.steps": 150,
+    # "train.steps": 100,
     # "optimizer.muon_lr": 0.02,
 }
 

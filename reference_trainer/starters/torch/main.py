@@ -31,7 +31,7 @@ TRACK = "tutorial"
 
 CONFIG = "tiny"
 SETTINGS: dict[str, object] = {
-    # "train.steps": 150,
+    # "train.steps": 100,
     # "optimizer.muon_lr": 0.02,
 }
 

@@ -18,21 +18,34 @@ from reference_trainer import starter
 
 # ---- who and what --------------------------------------------------------------------------------
 
+# These go into the log, the W&B file and the results. One plain sentence says best what is new.
+
 AUTHOR = {"name": "Speedrun reference trainer", "affiliation": "", "url": ""}
-DESCRIPTION = "Baseline of the tutorial: byte transformer of 0.7 M parameters with Muon"
+DESCRIPTION = "Baseline of the tutorial: byte transformer of 0.4 M parameters with Muon"
 TRACK = "tutorial"
 
 # ---- the recipe: a configuration to begin with, and what is different ----------------------------
 
-CONFIG = "tiny"  # sizes, data, steps, schedule: python -m reference_trainer --help lists the names
+# A configuration names sizes, data, number of steps, learning rates and schedule, with reasons
+# beside the values (python -m reference_trainer --help lists the names). What differs goes into
+# SETTINGS, keyed as on the command line: `--set train.steps=100` tries the same without editing.
+
+CONFIG = "tiny"
 SETTINGS: dict[str, object] = {
-    # "train.steps": 150,
+    # "train.steps": 100,
     # "optimizer.muon_lr": 0.02,
 }
 
 # ---- the model -----------------------------------------------------------------------------------
 
+# A decoder-only transformer. Each layer adds two things to a running sum of width D: what attention
+# fetched from earlier positions, and what an MLP made of the position itself. Norms stand before
+# the branches, so that the sum itself passes through untouched and gradients reach every layer.
 
+
+# The parameters are a plain dict. A new weight is one more line here, under any name; names that
+# begin with `layers.` go to Muon below. Branches that write into the sum start smaller, by the
+# square root of their number, so that the sum keeps its size at any depth.
 def initial_values(config, seed):
     """Names and first values of the parameters. Matrices are (out, in)."""
     m, rng = config.model, np.random.default_rng(seed)
@@ -54,12 +67,16 @@ def initial_values(config, seed):
     return values
 
 
+# Every product of the model goes through here, so this is the place to try low precision. Masters
+# stay float32 for the optimizer, the cast costs little beside the product. Several weights are
+# joined before multiplying: one large product keeps an accelerator busier than three small ones.
 def linear(x, *weights):
     """x (..., in) times weights (out, in), side by side. Weights are float32 and cast here."""
     weight = jnp.concatenate(weights) if len(weights) > 1 else weights[0]
     return jnp.einsum("...i,oi->...o", x, weight.astype(x.dtype))
 
 
+# Sums of squares need float32 whatever the model computes in: bfloat16 has 8 bits of mantissa.
 def norm(x, eps):
     """Root-mean-square norm over the last axis."""
     y = x.astype(jnp.float32)
@@ -67,6 +84,9 @@ def norm(x, eps):
     return y.astype(x.dtype)
 
 
+# A position is told by turning pairs of coordinates by an angle that grows with it, each pair at
+# its own speed (arxiv.org/abs/2104.09864). A product of query and key then depends on their
+# distance alone.
 def rotate(x_BTHd, theta):
     """Rotary positions."""
     T, d = x_BTHd.shape[1], x_BTHd.shape[3]
@@ -77,6 +97,8 @@ def rotate(x_BTHd, theta):
     return turned.astype(x_BTHd.dtype)
 
 
+# Each position asks with a query, every earlier one answers with its value, weighted by how well
+# its key fits. `attend` is given by the trainer: cuDNN's kernel on GPUs, splash attention on TPUs.
 def attention(m, attend, x_BTD, p, i):
     B, T, _ = x_BTD.shape
     weights = (p[f"layers.{i}.wq"], p[f"layers.{i}.wk"], p[f"layers.{i}.wv"])
@@ -87,11 +109,16 @@ def attention(m, attend, x_BTD, p, i):
     return linear(attend(q, k, v).reshape(B, T, -1), p[f"layers.{i}.wo"])
 
 
+# Two products around a squared ReLU: sparse and cheap, and as good as a gated MLP at small sizes
+# (arxiv.org/abs/2109.08668). Gated ones also need `"model.gated": True` in SETTINGS, because the
+# count of FLOPs follows the configuration.
 def mlp(x_BTD, p, i):
     up = jax.nn.relu(linear(x_BTD, p[f"layers.{i}.w_up"]))
     return linear(jnp.square(up), p[f"layers.{i}.w_down"])
 
 
+# The loop over layers is unrolled by the compiler: on GPUs that is a third faster than `lax.scan`.
+# The trainer wants the loss of every single target, for bits per byte weigh targets by their bytes.
 def make_losses(config, dtype, attend):
     """A function of parameters, tokens and targets (B, T): the loss of every target, in nats.
     `attend` is the fastest causal attention of this device."""
@@ -111,7 +138,13 @@ def make_losses(config, dtype, attend):
 
 # ---- the optimizer -------------------------------------------------------------------------------
 
+# Two optimizers share the work. Matrices inside the layers take Muon's step: momentum whose
+# singular values are all made about equal, so that rare directions learn as fast as common ones.
+# Embedding and head are tables with a row for each token, which Adam's step for each number suits.
 
+
+# An exact decomposition is slow on accelerators. This polynomial needs products alone and brings
+# singular values near 1 in five rounds; near is enough, and low precision does no harm.
 def orthogonalise(x, steps, dtype):
     """Newton-Schulz iteration of Muon (kellerjordan.github.io/posts/muon)."""
     x, wide = x.astype(dtype), x.shape[-2] <= x.shape[-1]
@@ -123,6 +156,8 @@ def orthogonalise(x, steps, dtype):
     return x if wide else x.mT
 
 
+# What an optimizer needs: `init` makes its state, a tree of arrays that checkpoints save as it is,
+# and `update` returns new parameters and state from gradients. Another one goes in its place.
 def make_optimizer(config, dtype):
     """Muon for the matrices of the layers, Adam for the two tables. Learning rates are peaks,
     `multiplier` is the schedule's."""
@@ -162,6 +197,10 @@ def make_optimizer(config, dtype):
 
     return starter.Optimizer(init, update)
 
+
+# ---- run -----------------------------------------------------------------------------------------
+
+# The trainer takes over: options of the command line, data, clock, validation, outputs.
 
 if __name__ == "__main__":
     starter.run_jax(
