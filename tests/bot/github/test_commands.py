@@ -174,7 +174,8 @@ def test_accept_for_a_commit_pushed_meanwhile_is_refused(competition: Competitio
 def test_runs_are_committed_where_we_may_write(
     competition: Competition, wandb: WandbDouble
 ) -> None:
-    """A branch of the repository itself, as that of a pull request which the bot opened."""
+    """A branch of the repository itself, by somebody who may write there."""
+    competition.repo.collaborators[AUTHOR] = "write"
     files = wandb_submission(wandb, "linked", runs=2)
     competition.github.commit(REPO, "entry", dict(files))
     pull = competition.github.open_pull(REPO, AUTHOR, REPO, "entry")
