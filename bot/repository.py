@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.case import Neighbour
+from bot.case import Neighbour, RunEvidence
 from bot.identity import as_neighbour
 from bot.reading import Parsed, ReadError, parse_submission, read_path
 from bot.rules import finding
-from bot.submission import Folder
+from bot.submission import Folder, Submission
 from bot.submission_file import SUBMISSION
 from bot.track import Track, load_tracks
 from bot.verdict import Grade, Status, Verdict
@@ -122,6 +122,7 @@ def _verify_chunk(
     from bot.verify import verify_parsed
 
     kept: Gather = ft.partial(gather, online=None, snapshots=snapshots)
+    received = {} if snapshots is None else snapshots.received()
     verdicts = []
     for path, track_id in places:
         try:
@@ -130,9 +131,18 @@ def _verify_chunk(
         except ReadError as error:
             verdicts.append(_unreadable(path, root, track_id, str(error)))
             continue
+        known = {"received": received.get(folder.path)}
         verdicts.append(verify_parsed(
-            parsed, folder, gather=kept, neighbours=_near(folder, parsed, index), merged=True))
+            parsed, folder, gather=kept, neighbours=_near(folder, parsed, index), merged=True,
+            more=ft.partial(_known, known)))
     return verdicts
+
+
+def _known(
+    known: Mapping[str, object], submission: Submission, evidence: tuple[RunEvidence, ...]
+) -> Mapping[str, object]:
+    """Facts of a submission that the repository knows beforehand, for `bot.verify`."""
+    return known
 
 
 def _near(

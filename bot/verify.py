@@ -101,7 +101,7 @@ def verify_parsed(
         return _without_track(parsed, folder)
     opened = None if pull_request is None or pull_request.opened_at is None else (
         pull_request.opened_at.date())
-    if pull_request is None:
+    if pull_request is None and merged:
         opened = _imported_on(parsed.submission)
     track = parsed.track.on(opened)
     evidence, unlisted = _evidence(parsed, folder, track, gather)
@@ -343,16 +343,16 @@ def _short(text: str | None, limit: int) -> str | None:
 
 def date_of(case: Case) -> str | None:
     """When the result was obtained, ISO 8601: as its source states it, else when the last run
-    ended, else when the pull request was opened."""
+    ended, and never before it was submitted where that is known: when the pull request was
+    opened, or as it was recorded at the merge (`facts["received"]`). What a submitter writes into
+    his files cannot put a record before another's."""
     stated = (case.submission.imported or {}).get("date") if case.brought_over else None
     if isinstance(stated, str) and stated:
         return plain(stated, 40)
-    ends = [run.finished_at or run.created_at for run in case.runs()]
-    known = [end for end in ends if end]
-    if known:
-        return max(known)
     opened = None if case.pull_request is None else case.pull_request.opened_at
-    return None if opened is None else opened.isoformat()
+    dates = [run.finished_at or run.created_at for run in case.runs()]
+    dates += [case.facts.get("received"), None if opened is None else opened.isoformat()]
+    return max((date for date in dates if isinstance(date, str) and date), default=None)
 
 
 def _without_track(parsed: Parsed, folder: Folder) -> Verdict:

@@ -32,6 +32,8 @@ from bot.run import Hardware, Run, Validation
 
 SCHEMA_VERSION = 1
 SUFFIX = ".json.xz"
+RECORDS = ".speedrun/verdicts/*.json"
+_ACCEPTED = ("verified", "needs-review")
 MAX_BYTES = 64 * 1024 * 1024
 _METRICS = ("bpb", "time_s", "tokens", "train_loss")
 _SOFTWARE = ("cuda", "jax", "jaxlib", "numpy", "python", "pytorch", "torch", "triton", "wandb")
@@ -247,6 +249,24 @@ class Snapshots:
         with path.open("xb") as file:
             file.write(encode(run))
         return path
+
+    def received(self) -> Mapping[str, str]:
+        """Submission -> the date of its result as it was recorded at its first merge, ISO 8601.
+
+        The record of each pull request lies beside the snapshots; one that cannot be read says
+        nothing.
+        """
+        dates: dict[str, str] = {}
+        for path in sorted(self.root.glob(RECORDS)):
+            try:
+                verdicts = json.loads(path.read_bytes())["verdicts"]
+                found = {v["submission"]: v["date"] for v in verdicts if v["status"] in _ACCEPTED}
+            except (OSError, ValueError, KeyError, TypeError):
+                continue
+            for submission, date in found.items():
+                if isinstance(date, str) and date:
+                    dates.setdefault(str(submission), date)
+        return dates
 
     def __iter__(self) -> Iterator[RunRef]:
         """Every run that has a snapshot."""

@@ -21,6 +21,7 @@ from bot.evidence.results_file import (
 )
 from bot.metrics import vocab_of
 from bot.rules import finding, rule
+from bot.rules.about import about, per_message, runs_of
 from bot.safetext import plain, shown
 from bot.verdict import Finding, Level
 
@@ -231,9 +232,11 @@ def _beyond_target(case: Case) -> Iterator[Finding]:
 def timestamp_invalid(case: Case) -> Iterator[Finding]:
     """The time of completion is there and can be read: `YYYY-MM-DD HH:MM:SS UTC`, or ISO 8601.
 
-    It orders the history of records. A time without a zone is read as UTC, with a warning; one
-    before 2015 or after today is refused.
+    It is shown with the record, which never counts as older than its pull request. A time without
+    a zone is read as UTC, with a warning; one before 2015 or after today is refused, also in a log
+    or a W&B file, and one before the first rule of the track is a warning.
     """
+    yield from per_message(_odd_times(case))
     for run in case.results:
         problem = _timestamp_problem(run, case.facts.get("today"))
         if problem is None:
@@ -245,6 +248,30 @@ def timestamp_invalid(case: Case) -> Iterator[Finding]:
             claimed=None if item is None else plain(str(item.raw)),
             fix='write it as "YYYY-MM-DD HH:MM:SS UTC", such as "2025-06-28 21:52:29 UTC"',
         )
+
+
+def _odd_times(case: Case) -> Iterator[Finding]:
+    """Runs whose time, as any source states it, lies in the future, or before all of this."""
+    today = case.facts.get("today")
+    first = min((r.date for r in case.track.rules), default=None)
+    for item, run in runs_of(case):
+        moment = parse_timestamp(run.finished_at or run.created_at)
+        if moment is None:
+            continue
+        day, level = moment.date(), None
+        if isinstance(today, dt.date) and day > today + DAY:
+            why = f"after today, {today}"
+        elif moment < EARLIEST:
+            why = "before 2015"
+        elif first is not None and day < first and not case.brought_over:
+            why, level = f"before the first rule of the track, of {first}", Level.WARNING
+        else:
+            continue
+        if run.source != "results" or level is not None:
+            yield about(
+                case, item, run, "timestamp-invalid", f"the run is dated {day}, {why}", level=level,
+                claimed=str(day), fix="check the clock of the machine, or say why it is so old",
+            )
 
 
 def _timestamp_problem(run: ResultsRun, today: Any) -> tuple[str, Level | None] | None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import shutil
 from pathlib import Path
 
 import pytest
 
+from bot.case import PullRequest
+from bot.evidence.snapshot import Snapshots
+from bot.reading import read_path
 from bot.repository import neighbours_of, submission_folders, verify_repository
 from bot.track import load_tracks
 from bot.verdict import Status
+from bot.verify import verify
 from tests.conftest import ROOT
 from tests.corpus.variants import changed, put
 
@@ -90,3 +95,25 @@ def test_the_content_of_this_repository_is_judged_without_rejections() -> None:
     verdicts = verify_repository(ROOT)
     assert len(verdicts) > 100
     assert [v.submission for v in verdicts if v.status is Status.REJECTED] == []
+
+
+def test_a_record_is_never_older_than_its_pull_request(root: Path) -> None:
+    path = "submissions/fineweb-edu/x"
+    old = changed("v4", put(run_completion_timestamp="2015-02-01 00:00:00 UTC"))
+    (root / path).mkdir(parents=True)
+    (root / path / "speedrun_results.json").write_bytes(old)
+    opened = dt.datetime(2026, 3, 4, tzinfo=dt.UTC)
+    folder = read_path(root / path, root)
+    request = PullRequest(7, "example-user", opened_at=opened)
+    judged = verify(folder, load_tracks(root), pull_request=request)
+    assert judged.date == "2026-03-04T00:00:00+00:00"
+    kept = root / "evidence" / ".speedrun" / "verdicts"
+    kept.mkdir(parents=True)
+    accepted = {**judged.to_json(), "status": "verified"}
+    (kept / "000007.json").write_text(json.dumps({"verdicts": [accepted]}))
+    later = {**accepted, "date": "2026-09-01"}
+    (kept / "000008.json").write_text(json.dumps({"verdicts": [later]}))
+    (kept / "000009.json").write_text("{")
+    (alone,) = verify_repository(root)
+    (again,) = verify_repository(root, snapshots=Snapshots(root / "evidence"))
+    assert (alone.date, again.date) == ("2015-02-01T00:00:00+00:00", judged.date)

@@ -14,6 +14,7 @@ from bot.submission import Folder
 from bot.track import Track, load_tracks
 from bot.verdict import Finding, Level, Status
 from bot.verify import verify
+from tests.bot.rules.run_cases import a_case, a_run
 from tests.conftest import ROOT
 from tests.corpus.variants import Change, both, changed, drop, put, rename, scaled
 
@@ -203,3 +204,12 @@ def test_a_precision_does_not_make_a_run_cheaper_unseen(
 ) -> None:
     """One that the chip does not have leaves the table's peak in force; a lower peak is shown."""
     assert rule in {f.rule for f in findings(name, ran_in(precision, peak))}
+
+
+@pytest.mark.parametrize(("stated", "expected"), [
+    ("2026-11-03T00:00:00Z", {Level.ERROR}), ("2009-01-01T00:00:00Z", {Level.ERROR}),
+    ("2023-01-01T00:00:00Z", {Level.WARNING}), ("2026-10-01T00:00:00Z", set()), (None, set()),
+])  # fmt: skip
+def test_the_time_of_a_run_of_any_source(stated: str | None, expected: set[Level]) -> None:
+    case = a_case([a_run(0, created_at=stated), a_run(1)], facts={"today": TODAY})
+    assert {f.level for f in load_rules()["timestamp-invalid"](case)} == expected
