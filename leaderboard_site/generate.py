@@ -33,6 +33,7 @@ from leaderboard_site.pages.home import home_page
 from leaderboard_site.pages.others import other_files
 from leaderboard_site.pages.rules import rule_files
 from leaderboard_site.pages.track import track_files
+from leaderboard_site.pages.walkthrough import walkthrough_files
 from leaderboard_site.text import clean
 
 HERE = Path(__file__).parent
@@ -62,6 +63,7 @@ def _docs(site: Site) -> Iterator[tuple[str, str | bytes]]:
     yield from rule_files(site)
     yield from doc_files(site)
     yield from other_files(site)
+    yield from walkthrough_files()
     yield SHELL, _shell()
     yield "assets/site/card.png", cards.site_card()
     for path in sorted((HERE / "theme" / "assets").rglob("*")):

@@ -180,7 +180,7 @@ def in_sentence(metric: str) -> str:
 
 def day(stamp: str | None) -> str:
     """The date of an ISO 8601 stamp, `2025-06-28`; a dash where there is none."""
-    return stamp[:10] if stamp else DASH
+    return stamp[:10] if ordinal_day(stamp) is not None and stamp else DASH
 
 
 def long_day(stamp: str | None) -> str:
@@ -190,6 +190,17 @@ def long_day(stamp: str | None) -> str:
     except ValueError:
         return DASH
     return f"{date.day} {date:%B %Y}"
+
+
+def age(since: str | None, until: str | None) -> str:
+    """The time between two days in words, `today`, `3 days`, `5 weeks`; a dash where unknown."""
+    start, end = ordinal_day(since), ordinal_day(until)
+    if start is None or end is None or end < start:
+        return DASH
+    days = end - start
+    if days < 1:
+        return "today"
+    return plural(days, "day") if days < 21 else plural(days // 7, "week")
 
 
 def ordinal_day(stamp: str | None) -> int | None:

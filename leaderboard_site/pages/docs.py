@@ -49,7 +49,13 @@ def navigation(site: Site) -> list[Any]:
         {"Boards": [*boards, {"All entries": "entries/index.md"}]},
         {"Compare": "compare.md"},
         {"Pending": "pending.md"},
-        {"Submit": "submit.md"},
+        {
+            "Submit": [
+                {TITLES["submit"]: "submit.md"},
+                {"The starter in PyTorch": "walkthrough.md"},
+                {"The starter in JAX": "walkthrough-jax.md"},
+            ]
+        },
         {"Rules": "rules/index.md"},
         {
             "Methods": [

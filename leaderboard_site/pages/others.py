@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from bot.rules import catalogue
+from bot.verdict import Status
 from leaderboard_site import tables, text
 from leaderboard_site.model import Item, Site
 from leaderboard_site.pages.environment import STATUS_SHORT, number, page, render
@@ -29,7 +31,7 @@ def other_files(site: Site) -> Iterator[tuple[str, str]]:
             render(
                 "pending.html",
                 base="../",
-                rows=[_pending(p) for p in site.pending],
+                rows=pending(site),
                 as_of=site.pending_as_of,
                 repository=site.repository,
             ),
@@ -65,8 +67,23 @@ def other_files(site: Site) -> Iterator[tuple[str, str]]:
     yield "assets/site/search.json", tables.dumps(search_data(site))
 
 
-def _pending(row: Any) -> dict[str, Any]:
-    return {"row": row, "blocks": ", ".join(row.blocks) or "nothing: a maintainer's word"}
+def pending(site: Site) -> list[dict[str, Any]]:
+    """The open pull requests as the page shows them, the longest open first."""
+    rules = catalogue()
+    rows = []
+    for pull in sorted(site.pending, key=lambda p: (p.opened, p.number)):
+        known = pull.status in set(Status)
+        rows.append(
+            {
+                "row": pull,
+                "state": STATUS_SHORT[Status(pull.status)] if known else pull.status,
+                "kind": pull.status if known else "",
+                "age": text.age(pull.opened, site.pending_as_of),
+                "blocks": [(b, b in rules) for b in pull.blocks],
+                "track": site.tracks[pull.track].track if pull.track in site.tracks else None,
+            }
+        )
+    return rows
 
 
 def experiments(site: Site) -> list[dict[str, Any]]:
@@ -155,7 +172,6 @@ def search_data(site: Site) -> dict[str, Any]:
 
     `pages` are [title, address]; `entries` are names by track, whose address follows from both.
     """
-    from bot.rules import catalogue
     from leaderboard_site.pages.docs import TITLES
 
     pages = [
@@ -165,6 +181,8 @@ def search_data(site: Site) -> dict[str, Any]:
         ["Experiments", "experiments/"],
         ["Models", "models/"],
         ["Rules", "rules/"],
+        ["The starter in PyTorch", "walkthrough/"],
+        ["The starter in JAX", "walkthrough-jax/"],
     ]
     pages += [[title, f"{name}/"] for name, title in TITLES.items()]
     pages += [

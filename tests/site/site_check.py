@@ -45,6 +45,8 @@ KINDS = (
     "experiments/",
     "models/",
     "entries/",
+    "walkthrough/",
+    "walkthrough-jax/",
     *(f"{name}/" for name in DOCS),
 )
 
@@ -122,7 +124,10 @@ def synthetic_checks(folder: Path) -> Iterator[tuple[str, bool, str]]:
             "",
             "tracks/pareto/",
             "entries/",
+            "walkthrough/",
+            "walkthrough-jax/",
             "experiments/",
+            "pending/",
             "rules/schema/",
             *(i.url for i in site.items),
             "compare/?e=pareto/hostile-0,pareto/hostile-5",

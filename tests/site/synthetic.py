@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from bot.submission import Contributor, Submission
 from bot.track import Track, parse_track
 from bot.verdict import Finding, Grade, Level, Point, Status, Verdict
-from leaderboard_site.model import Site, make_board
+from leaderboard_site.model import Pending, Site, make_board
 
 PARETO = parse_track(
     {
@@ -361,4 +361,72 @@ def hostile() -> Site:
         }
         found.append(verdict)
     board = make_board(PARETO, found, texts, extras)
-    return Site({"pareto": board}, "https://example.github.io/speedrun/")
+    pulls = tuple(
+        Pending(i, attack, attack, attack, attack, (attack,), attack, attack, attack)
+        for i, attack in enumerate(ATTACKS)
+    )
+    tests = tuple({k: a for k in ("title", "date", "url", "state")} for a in ATTACKS)
+    return Site(
+        {"pareto": board}, "https://example.github.io/speedrun/", None, pulls, ATTACKS[0], tests
+    )
+
+
+def lists() -> tuple[tuple[Pending, ...], tuple[dict[str, str], ...]]:
+    """Open pull requests in every state, and two preregistrations, one of them given up."""
+    at = "https://github.com/example-org/speedrun"
+    rows = (
+        (
+            "Cautious weight decay at 300M",
+            "needs-review",
+            (),
+            "would be on the frontier, 0.4 % below its neighbour",
+            "2026-11-20T09:00:00Z",
+            "pareto",
+        ),
+        (
+            "Muon with a longer warm-up",
+            "rejected",
+            ("hardware-flops-mismatch", "schema"),
+            None,
+            "2026-11-02T09:00:00Z",
+            "pareto",
+        ),
+        (
+            "Half the steps, twice the batch, and everything else as it was in the record before",
+            "needs-runs",
+            ("target-not-significant",),
+            "would be place 3 of 31",
+            "2026-11-26T22:10:00Z",
+            "target",
+        ),
+        ("Fix a typo in the README", "no answer yet", (), None, "2026-11-28T01:00:00Z", None),
+    )
+    pulls = tuple(
+        Pending(
+            90 + i,
+            title,
+            f"example-user-{i}",
+            opened,
+            status,
+            blocks,
+            place,
+            track,
+            f"{at}/pull/{90 + i}",
+        )
+        for i, (title, status, blocks, place, opened, track) in enumerate(rows)
+    )
+    tests = (
+        {
+            "title": "Does QK-norm hold at 1.2B?",
+            "date": "2026-11-03",
+            "url": f"{at}/issues/71",
+            "state": "registered",
+        },
+        {
+            "title": "Sparse embeddings at 130M",
+            "date": "2026-08-19",
+            "url": f"{at}/issues/40",
+            "state": "closed without a submission",
+        },
+    )
+    return pulls, tests

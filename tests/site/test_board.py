@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses as dc
 import io
 import json
 import re
@@ -18,6 +19,7 @@ from leaderboard_site import tables
 from leaderboard_site.model import slug_of
 from leaderboard_site.pages import track as track_pages
 from leaderboard_site.pages.columns import main_data
+from leaderboard_site.pages.others import other_files, pending
 from leaderboard_site.pages.plots import against, quality_chart
 from tests.site import synthetic
 
@@ -112,3 +114,28 @@ def test_the_marin_frontier_is_the_known_one(shared_data: Path) -> None:
         pairs = [(r[known["x"]], r["eval_paloma_c4_en_bpb"]) for r in runs]
         found = {runs[i]["run_name"] for i in frontier(pairs)}
         assert found == {name for p in known["points"] for name in p["runs"]}, axis
+
+
+def test_pending_pull_requests_have_state_age_and_what_blocks_them() -> None:
+    pulls, _ = synthetic.lists()
+    site = dc.replace(synthetic.site(40), pending=pulls, pending_as_of="2026-11-28T04:00:00Z")
+    rows = pending(site)
+    assert [r["row"].number for r in rows] == [91, 90, 92, 93]
+    assert [r["age"] for r in rows] == ["3 weeks", "8 days", "2 days", "today"]
+    assert [r["state"] for r in rows] == ["not met", "to review", "needs runs", "no answer yet"]
+    assert rows[0]["blocks"] == [("hardware-flops-mismatch", True), ("schema", True)]
+    page = dict(other_files(site))["pending.md"]
+    assert 'href="../rules/schema/"' in page and "4 pull requests, state of 2026-11-28" in page
+
+
+def test_without_the_bots_list_the_page_says_so() -> None:
+    site = synthetic.site(5)
+    assert "built without" in dict(other_files(site))["pending.md"]
+    looked = dc.replace(site, pending_as_of="2026-11-28T04:00:00Z")
+    assert "was open on 2026-11-28" in dict(other_files(looked))["pending.md"]
+
+
+def test_a_preregistration_without_a_submission_is_listed_with_its_state() -> None:
+    _, tests = synthetic.lists()
+    page = dict(other_files(dc.replace(synthetic.site(5), experiments=tests)))["experiments.md"]
+    assert "closed without a submission" in page and "Does QK-norm hold at 1.2B?" in page

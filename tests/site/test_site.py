@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import html.parser
 import re
 import xml.etree.ElementTree as ET
@@ -16,8 +17,11 @@ from click.testing import CliRunner
 from bot.cli import main
 from leaderboard_site.build import policy_of
 from leaderboard_site.cli import build_site
-from leaderboard_site.generate import Writer, generate
+from leaderboard_site.files import Writer
+from leaderboard_site.generate import generate
 from leaderboard_site.model import Site
+from leaderboard_site.pages import walkthrough
+from reference_trainer.walkthrough import sections
 from tests.site import synthetic
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -249,3 +253,14 @@ def test_the_picture_of_the_readme_is_small_and_wide_enough() -> None:
     assert path.stat().st_size <= 250_000
     with Image.open(path) as picture:
         assert picture.width == 1600
+
+
+@pytest.mark.parametrize("name,page", [("torch", "walkthrough"), ("jax", "walkthrough-jax")])
+def test_the_walkthrough_shows_every_line_of_the_starter(built: Path, name: str, page: str) -> None:
+    text = (built / page / "index.html").read_text(encoding="utf-8")
+    blocks = re.findall(r"<pre tabindex=\"0\"><code>(.*?)</code></pre>", text, re.DOTALL)
+    shown = html.unescape(re.sub(r"<[^>]+>", "", "\n".join(blocks))).splitlines()
+    source = walkthrough.starter(name)
+    code = "\n".join(s.code for s in sections(source)).splitlines()
+    assert len(code) > 100 and set(filter(str.strip, code)) <= set(shown)
+    assert 'class="k"' in text and "style=" not in text.split("<article", 1)[1]
