@@ -141,9 +141,9 @@ def read_track(data: bytes, path: str) -> Track:
         raise TrackError(f"{path}: line 1: begins with a byte order mark; save it as plain UTF-8")
     try:
         parsed = tomllib.loads(text)
+        problem = next(problems_in(parsed, text), None)
     except (ValueError, RecursionError) as error:
         raise TrackError(f"{path}: not readable as TOML: {error}") from error
-    problem = next(problems_in(parsed, text), None)
     if problem is not None:
         raise TrackError(f"{path}: {problem}")
     return parse_track(parsed, path)

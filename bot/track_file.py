@@ -38,7 +38,8 @@ _RANGES: Mapping[Path, tuple[float, float, str]] = {
     ("hardware", "count"): (0, math.inf, "a whole number above 0"),
     ("baseline", "promote_at"): (0, math.inf, "a ratio above 0, such as 0.9"),
 }
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'')
+_OPENING = re.compile(r"\"\"\"|'''|\"(?:[^\"\\]|\\.)*\"|'[^']*'|#")
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]{1,60}")
 _KEY = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
 _DOTTED = rf"{_KEY}(?:\s*\.\s*{_KEY})*"
 _HEADER = re.compile(rf"\s*(\[\[?)\s*({_DOTTED})\s*\]\]?\s*(?:#.*)?$")
@@ -47,8 +48,9 @@ _ENTRY = re.compile(rf"\s*({_DOTTED})\s*=")
 
 def problems_in(data: Mapping[str, Any], text: str = "") -> Iterator[str]:
     """Every problem, in the order of the schema; none for a file that can be used."""
-    lines = _lines(text) if text else {}
+    lines: Mapping[Path, int] | None = None
     for path, words in _problems(data):
+        lines = _lines(text) if lines is None else lines
         line = next((lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in lines), 1)
         yield f"line {line}: {words}" if text else words
 
@@ -158,7 +160,11 @@ def _name(path: Path) -> str:
     """A key as people write it: `quality.target`, `rules[2].date` (counted from 1)."""
     text = ""
     for key in path:
-        text += f"[{key + 1}]" if isinstance(key, int) else f".{key}" if text else key
+        if isinstance(key, int):
+            text += f"[{key + 1}]"
+            continue
+        shown = key if _BARE_KEY.fullmatch(key) else _shown(key)
+        text += f".{shown}" if text else shown
     return text
 
 
@@ -226,24 +232,20 @@ def _lines(text: str) -> Mapping[Path, int]:
 
 def _bare(line: str, quotes: str) -> tuple[str, str]:
     """The line without texts and comments, and the triple quotes that are open at its end."""
-    bare = ""
-    while line:
+    bare, place = [], 0
+    while place < len(line):
         if quotes:
-            _, closed, line = line.partition(quotes)
-            quotes = "" if closed else quotes
-            continue
-        cut = re.search(r"\"\"\"|'''|[\"'#]", line)
-        if cut is None:
-            return bare + line, ""
-        bare, rest = bare + line[: cut.start()], line[cut.start() :]
-        if rest[0] == "#":
-            return bare, ""
-        if len(cut[0]) == 3:
-            quotes, line = cut[0], rest[3:]
-        else:
-            text = _STRING.match(rest)
-            line = rest[text.end() if text else 1 :]
-    return bare, quotes
+            end = line.find(quotes, place)
+            if end < 0:
+                break
+            quotes, place = "", end + 3
+        cut = _OPENING.search(line, place)
+        bare.append(line[place : len(line) if cut is None else cut.start()])
+        if cut is None or cut[0] == "#":
+            break
+        place = cut.end()
+        quotes = cut[0] if cut[0] in ('"""', "'''") else ""
+    return "".join(bare), quotes
 
 
 def _keys(dotted: str) -> Path:

@@ -83,6 +83,7 @@ accepts = ["wandb", "results"]
 # Where the histories of W&B runs keep what: the first name that is there counts.
 [evidence.keys]
 bpb = ["eval/paloma/c4_en/bpb", "eval/bpb", "val_bpb"]
+step_time_s = ["throughput/duration"]
 tokens = ["throughput/total_tokens"]
 step = ["_step"]
 """

@@ -7,7 +7,6 @@ request is never run by a job of the bot, so what it changes is said to be unkno
 from __future__ import annotations
 
 import dataclasses as dc
-import tomllib
 from collections.abc import Iterable
 
 from bot import accelerators
@@ -15,7 +14,7 @@ from bot.github.engine import Engine
 from bot.github.pull_request import ChangedFile, TreeEntry, Trees, read_blob
 from bot.github.report_file import Report
 from bot.submission import MAX_JSON_BYTES
-from bot.track import Track, TrackError, parse_track
+from bot.track import Track, TrackError, read_track
 
 TABLE = "schemas/accelerators.json"
 _CODE = ("bot/", "schemas/")
@@ -58,7 +57,7 @@ def _track(trees: Trees, path: str) -> Track | None:
     entry = trees.find(path)
     if entry is None:
         return None
-    return parse_track(tomllib.loads(_read(trees, path, entry).decode("utf-8")), path)
+    return read_track(_read(trees, path, entry), path)
 
 
 def _read(trees: Trees, path: str, entry: TreeEntry | None) -> bytes:

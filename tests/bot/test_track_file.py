@@ -102,6 +102,9 @@ def test_a_mistake_is_one_sentence_with_its_line(tmp_path: Path, text: str, word
     (b"a = " + b"[" * 100_000, "not readable as TOML"),
     (b"a = " + b"9" * 10_000, "not readable as TOML"),
     (b"", "lacks the key schema_version"),
+    (b'title = [' + b"[" * 400 + b"]" * 400 + b"]", "title is "),
+    (b'levels."a\\nb\\u202e" = "x"', r'levels."a\nb\u202e" is "x", expected'),
+    (b"x = [" + b'"", ' * 100_000 + b"]", 'has the unknown key "x"'),
 ])
 def test_bytes_that_are_no_track(data: bytes, words: str) -> None:
     with pytest.raises(TrackError, match=re.escape(words)):

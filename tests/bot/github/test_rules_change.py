@@ -99,6 +99,23 @@ def test_a_table_that_cannot_be_read_is_told(
     assert competition.checks(pull.head_sha) == [("speedrun", "neutral")]
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (TRACK.replace("[cost]", "[costs]"), 'unknown key "costs"; did you mean "cost"?'),
+        ("a = " + "[" * 20_000, "not readable as TOML"),
+        ("\ufeff" + TRACK, "begins with a byte order mark"),
+    ],
+)
+def test_a_track_that_cannot_be_read_is_told(
+    competition: Competition, text: str, words: str
+) -> None:
+    pull = competition.open({"tracks/mini.toml": text}, login=STRANGER)
+    report = competition.answer(pull.number)
+    assert len(report.problems) == 1 and words in report.problems[0]
+    assert report.problems[0].startswith("tracks/mini.toml: ")
+
+
 def test_code_is_never_run_and_said_to_be_unknown(competition: Competition) -> None:
     files = {f"bot/rules/rule{n}.py": "raise SystemExit('executed')\n" for n in range(7)}
     files["schemas/rules.json"] = "{}"
