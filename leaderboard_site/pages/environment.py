@@ -32,7 +32,7 @@ STATUS_SHORT = {
 }
 GRADE_WORDS = {
     Grade.WANDB: "read from the history that Weights & Biases holds",
-    Grade.LOG: "read from training logs in the submission",
+    Grade.LOG: "read from training logs or W&B files in the submission",
     Grade.SELF_REPORTED: "read from the submission's own results file alone",
 }
 
