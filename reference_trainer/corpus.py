@@ -17,6 +17,7 @@ import numpy as np
 
 from reference_trainer.errors import DataError
 from reference_trainer.shards import MANIFEST, file_sha256, fingerprint, write_shard
+from reference_trainer.storage import reason
 from reference_trainer.tokenizers import Tokenizer, tokenizer
 
 SHARD_TOKENS = 100_000_000  # 200 MB as uint16, like the public FineWeb shards
@@ -91,7 +92,7 @@ def build(recipe: Recipe, folder: pathlib.Path) -> dict[str, Any]:
         if not folder.exists():
             temporary.rename(folder)
     except OSError as error:
-        raise DataError(f"corpus {recipe.name} could not be written: {error.strerror}") from error
+        raise DataError(f"corpus {recipe.name} could not be written: {reason(error)}") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return manifest

@@ -4,6 +4,7 @@ Reading order: `train` sets a run up and closes it whatever happens, `Run.go` is
 are read one step late, when the next step is already queued, so that no device waits for us.
 """
 
+import contextlib
 import json
 import math
 import os
@@ -29,17 +30,17 @@ from reference_trainer.tracking import Progress, step_line
 MakeBackend = Callable[[Config, int], Backend]
 
 
-def train(job: Job, make_backend: MakeBackend) -> dict[str, Any]:
-    """Do one run; returns the results document (on every process).
+def train(job: Job, make_backend: MakeBackend, locked: bool = False) -> dict[str, Any]:
+    """Do one run; returns the results document (on every process). `locked`: the caller holds the
+    lock of `job.out`.
 
     Raises TrainerError with one sentence, or Stopped after a stop signal and a checkpoint.
     """
-    lock = Lock(job.out)
-    if int(os.environ.get("RANK", "0")) == 0:
-        lock.acquire()
-    try:
+    first = int(os.environ.get("RANK", "0")) == 0
+    with Lock(job.out) if first and not locked else contextlib.nullcontext():
         backend = make_backend(job.config, job.seed)
         memory.check(job.config, backend.device)
+        memory.check_accelerator(job.config, backend.device)
         run = Run(job, backend)
         try:
             return run.go()
@@ -48,8 +49,6 @@ def train(job: Job, make_backend: MakeBackend) -> dict[str, Any]:
             if memory.is_exhausted(error):
                 raise TrainerError(memory.too_little(job.config, backend.device)) from error
             raise
-    finally:
-        lock.release()
 
 
 class Run:
@@ -381,3 +380,4 @@ def _check_corpus(config: Config, corpus: Corpus) -> None:
         )
     if corpus.validation.tokens < 2:
         raise TrainerError(f"corpus {corpus.name} has no validation text")
+    bpb.scored_bytes(corpus, config.data.val_tokens)  # raises where the tokenizer is another one

@@ -5,12 +5,14 @@ Measured against torch on an H100: gpt2-124m at micro-batch 64 and 128 peaks at 
 
 import dataclasses as dc
 
-from bot.accounting import parameter_count
+from bot.accounting import forward_flops_per_token, parameter_count
 from reference_trainer.config import Config
 from reference_trainer.devices import Device
 from reference_trainer.errors import TrainerError
 
 ERROR = 1.15  # the estimate may be so much too high
+CPU_FLOPS = 1e11  # of a good desktop machine, float32
+PATIENCE_S = 86_400  # what would take a CPU longer than a day is a mistake
 
 
 @dc.dataclass(frozen=True)
@@ -79,6 +81,20 @@ def check(config: Config, device: Device) -> None:
     total = need.state // shards + need.activations + need.logits
     if total > ERROR * device.memory_bytes:
         raise TrainerError(too_little(config, device))
+
+
+def check_accelerator(config: Config, device: Device) -> None:
+    """Raise TrainerError where a CPU would train for days: most likely no GPU was found."""
+    if device.name != "cpu":
+        return
+    flops = 3 * forward_flops_per_token(config.model.transformer()) * config.total_tokens
+    seconds = flops / CPU_FLOPS
+    if seconds > PATIENCE_S:
+        raise TrainerError(
+            f"no accelerator was found, and {config.name} would take a CPU about "
+            f"{seconds / 86_400:,.0f} days; use a machine with a GPU or TPU (and a build of torch "
+            "or JAX for it), take --config tiny, or lower train.steps"
+        )
 
 
 def too_little(config: Config, device: Device) -> str:

@@ -2,7 +2,6 @@
 
 import dataclasses as dc
 import pathlib
-import shutil
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from reference_trainer.config import Config, as_dict
 from reference_trainer.devices import Device
 from reference_trainer.results import Author
 from reference_trainer.shards import Corpus
+from reference_trainer.storage import LocalFolder
 from reference_trainer.tracking import Log, Progress, Wandb, header_lines
 
 RESULTS, LOG = "speedrun_results.json", "log.txt"
@@ -158,7 +158,7 @@ class Outputs:
         if self._wandb is not None:
             link = self._wandb.finish(exit_code)
             for path in self._wandb.offline_files()[-1:]:
-                shutil.copyfile(path, self.job.out / "run.wandb")
+                LocalFolder(self.job.out).write("run.wandb", path.read_bytes())
             self._wandb = None
         if self._log is not None:
             self._log.close()

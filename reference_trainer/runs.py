@@ -69,13 +69,14 @@ def _once(job: Job, arm: Arm, force: bool) -> dict[str, Any]:
     )
     if int(os.environ.get("RANK", "0")) != 0:
         return _info(train(job, arm.make_backend))
-    execution = Execution(folder)
-    if execution.finished("train", wanted) and folder.exists(RESULTS):
-        return _info(json.loads(folder.read(RESULTS)))
-    execution.note("corpus", identity({}, job.corpus.name, data), [], job.corpus.name)
-    with execution.step("train", wanted, data, force):
-        document = train(job, arm.make_backend)
-    execution.note("results", identity({}, document, [wanted]), [wanted], RESULTS)
+    with storage.Lock(job.out):
+        execution = Execution(folder)
+        if execution.finished("train", wanted) and folder.exists(RESULTS):
+            return _info(json.loads(folder.read(RESULTS)))
+        execution.note("corpus", identity({}, job.corpus.name, data), [], job.corpus.name)
+        with execution.step("train", wanted, data, force):
+            document = train(job, arm.make_backend, locked=True)
+        execution.note("results", identity({}, document, [wanted]), [wanted], RESULTS)
     return _info(document)
 
 

@@ -64,13 +64,13 @@ class LocalFolder:
             temporary.replace(target)
         except OSError as error:
             temporary.unlink(missing_ok=True)
-            raise StorageError(f"{name} could not be written: {_reason(error)}") from error
+            raise StorageError(f"{name} could not be written: {reason(error)}") from error
 
     def read(self, name: str) -> bytes:
         try:
             return (self.path / name).read_bytes()
         except OSError as error:
-            raise StorageError(f"{name} could not be read: {_reason(error)}") from error
+            raise StorageError(f"{name} could not be read: {reason(error)}") from error
 
     def exists(self, name: str) -> bool:
         return (self.path / name).exists()
@@ -166,6 +166,13 @@ class Lock:
                 "end it first"
             ) from None
 
+    def __enter__(self) -> "Lock":
+        self.acquire()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
+
     def release(self) -> None:
         if self._file is not None:
             self._file.close()
@@ -173,7 +180,11 @@ class Lock:
             self._file = None
 
 
-def _reason(error: OSError) -> str:
-    if error.errno == errno.ENOSPC:
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no space, no quota, a file past its limit
+
+
+def reason(error: OSError) -> str:
+    """Why a file could not be written, with a remedy where there is one."""
+    if error.errno in FULL:
         return "the disk is full; free some space or set SPEEDRUN_PREFIX elsewhere"
     return error.strerror or str(error)

@@ -13,7 +13,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from reference_trainer.errors import TrainerError
+from reference_trainer.errors import StorageError, TrainerError
+from reference_trainer.storage import reason
 
 WANDB_MODES = ("online", "offline", "off")
 
@@ -24,11 +25,17 @@ class Log:
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("a", encoding="utf-8", newline="\n")
+        self._file = path.open("ab", buffering=0)  # what is logged is on disk
 
     def write(self, text: str) -> None:
-        self._file.write(text + "\n")
-        self._file.flush()
+        """A line. Raises StorageError where it does not fit on the disk."""
+        data = memoryview((text + "\n").encode())
+        try:
+            while data:
+                data = data[self._file.write(data) :]
+        except OSError as error:
+            message = f"{self.path.name} could not be written: {reason(error)}"
+            raise StorageError(message) from error
 
     def size(self) -> int:
         return self.path.stat().st_size
@@ -84,7 +91,7 @@ class Wandb:
             ) from error
         folder.mkdir(parents=True, exist_ok=True)
         self._run = wandb.init(
-            mode=mode,
+            mode="online" if mode == "online" else "offline",
             dir=str(folder),
             project=settings["project"],
             name=settings["name"],

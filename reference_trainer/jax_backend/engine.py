@@ -97,7 +97,11 @@ class JaxBackend:
     def _find_devices(self) -> None:
         if "JAX_COORDINATOR_ADDRESS" in os.environ and not jax.distributed.is_initialized():
             jax.distributed.initialize()
-        devices = jax.devices()
+        try:
+            devices = jax.devices()
+        except RuntimeError as error:
+            reason = str(error).splitlines()[0]
+            raise TrainerError(f"JAX finds no device: {reason}; check JAX_PLATFORMS") from error
         first, self.platform = devices[0], devices[0].platform
         if self.platform not in ("cpu", "gpu", "tpu"):
             raise TrainerError(f"JAX runs on {self.platform} here; use a CPU, GPU or TPU build")

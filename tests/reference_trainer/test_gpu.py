@@ -99,9 +99,7 @@ def test_resuming_stays_on_the_curve(
     assert resumed[-1] == pytest.approx(whole[-1], abs=0.05)
 
 
-def test_bf16_losses_agree_with_float32(
-    cuda_backend: str, middle: Config, corpus: Corpus
-) -> None:
+def test_bf16_losses_agree_with_float32(cuda_backend: str, middle: Config, corpus: Corpus) -> None:
     rows = TrainingBatches(corpus.train, middle.model.seq_len, 8, "shuffled", 0)(0)
     found = []
     for precision in ("bf16", "fp32"):
