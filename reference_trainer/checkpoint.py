@@ -29,7 +29,8 @@ def save(folder: Folder, step: int, state: Mapping[str, np.ndarray], run: dict[s
     name = f"{ROOT}/step-{step:08d}"
     folder.remove(name)
     buffer = io.BytesIO()
-    np.savez(buffer, **{key.replace("/", "|"): value for key, value in state.items()})
+    arrays: dict[str, Any] = {key.replace("/", "|"): value for key, value in state.items()}
+    np.savez(buffer, **arrays)
     try:
         folder.write(f"{name}/state.npz", buffer.getvalue())
         folder.write(f"{name}/run.json", json.dumps(run).encode())

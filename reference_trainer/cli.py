@@ -153,8 +153,10 @@ def data(corpus: str | None, listed: bool, verify: bool) -> None:
     from reference_trainer.shards import open_corpus
 
     if listed or corpus is None:
-        for known in (*corpora.recipes().values(), *downloads.DATASETS.values()):
-            click.echo(f"{known.name:20} {known.about}")
+        for recipe in corpora.recipes().values():
+            click.echo(f"{recipe.name:20} {recipe.about}")
+        for dataset in downloads.DATASETS.values():
+            click.echo(f"{dataset.name:20} {dataset.about}")
         return
     folder = corpora.prepare(corpus, lambda text: click.echo(text, err=True))
     found = open_corpus(folder, verify)

@@ -73,10 +73,12 @@ def _fineweb_shards(folder: pathlib.Path, repository: str, say: Say) -> None:
         "validation": ["fineweb_val_000000.bin"],
         "train": [f"fineweb_train_{i:06d}.bin" for i in range(1, count + 1)],
     }
-    coder, splits = Gpt2Tokenizer(), {}
+    coder = Gpt2Tokenizer()
+    splits: dict[str, dict[str, Any]] = {}
     lengths = coder.byte_lengths()
     for split, files in names.items():
-        shards, total_bytes = [], 0
+        shards: list[dict[str, Any]] = []
+        total_bytes = 0
         for file in files:
             path = _hub(repository, file, folder)
             tokens = open_shard(path)

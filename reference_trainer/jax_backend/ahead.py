@@ -4,6 +4,9 @@ Needs the package `libtpu` (an optional group of its own, 484 MB). What it prove
 compiles and fits; numbers and speed need the chip.
 """
 
+# mypy: disable-error-code="no-untyped-call,no-any-return"
+# (JAX leaves parts of itself untyped)
+
 import dataclasses as dc
 import os
 from typing import Any

@@ -87,7 +87,7 @@ def losses(
 ) -> Array:
     """The loss of every target, (B, T), float32, in nats."""
     x_BTD = params["embed"][tokens_BT].astype(dtype)
-    one_layer = functools.partial(layer, model, attention)
+    one_layer: Callable[..., Array] = functools.partial(layer, model, attention)
     if remat:
         one_layer = jax.checkpoint(one_layer)
     layers = [layer_params(params, i) for i in range(model.layers)]

@@ -5,6 +5,9 @@ state)`, name it in `build`, and allow the name in `config._choices`. The state 
 arrays or of flat dicts; it travels in checkpoints.
 """
 
+# mypy: disable-error-code="no-untyped-call,no-any-return"
+# (JAX leaves parts of itself untyped)
+
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

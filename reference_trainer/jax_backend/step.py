@@ -4,6 +4,9 @@ The mesh has one axis, "data": sequences are split along it. Parameters and opti
 whole on every device (`data`) or each cut along its longest divisible axis (`fsdp`).
 """
 
+# mypy: disable-error-code="no-untyped-call,no-any-return"
+# (JAX leaves parts of itself untyped)
+
 import functools
 from collections.abc import Callable
 from typing import Any

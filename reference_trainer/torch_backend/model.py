@@ -5,6 +5,9 @@ a head, F width of the MLP, V vocabulary. Parameters are float32; every product 
 the type of the activations, which is all that autocast would do here, without its bookkeeping.
 """
 
+# mypy: disable-error-code="no-untyped-call,no-any-return"
+# (torch leaves parts of itself untyped)
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -105,6 +108,8 @@ class Transformer(nn.Module):
         self.layers = nn.ModuleList(Layer(model) for _ in range(model.layers))
         self.norm = Norm(model.hidden, model.norm_weights, model.norm_eps)
         self.head = None if model.tied else nn.Parameter(torch.empty(model.vocab, model.hidden))
+        self.cos: Tensor
+        self.sin: Tensor
         cos, sin = rope_tables(model.seq_len, model.width_of_head, model.rope_theta)
         self.register_buffer("cos", cos, persistent=False)
         self.register_buffer("sin", sin, persistent=False)

@@ -4,6 +4,9 @@ To add one: write a `torch.optim.Optimizer`, name it in `build`, and allow the n
 `config._choices`. Whatever tensors it keeps in `self.state` travel in checkpoints.
 """
 
+# mypy: disable-error-code="no-untyped-call,no-any-return"
+# (torch leaves parts of itself untyped)
+
 from collections.abc import Callable
 from typing import Any
 
@@ -53,7 +56,7 @@ class Muon(torch.optim.Optimizer):
 
     def _update(self, params: list[Tensor], lr: float) -> None:
         config, beta = self.config, self.config.muon_momentum
-        grads = [p.grad for p in params]
+        grads: list[Any] = [p.grad for p in params]
         for p in params:
             if "momentum" not in self.state[p]:
                 self.state[p]["momentum"] = torch.zeros_like(p)
@@ -76,7 +79,7 @@ def whole_matrices(tensors: Any) -> Tensor:
     return torch.stack(list(tensors))
 
 
-def shards_like(params: list[Tensor], stacked: Tensor) -> list[Tensor]:
+def shards_like(params: Any, stacked: Tensor) -> list[Tensor]:
     """The matrices again, each cut as its parameter is."""
     if not hasattr(params[0], "full_tensor"):
         return list(stacked.unbind(0))
