@@ -17,7 +17,7 @@ TOLERANCE = 6e-5
 """Losses that differ by no more are the same number printed with other decimals."""
 LEAST_POINTS = 4
 """Fewer validations in common tell nothing."""
-SHARE = 0.8
+SHARE = 0.7
 _MAX_POINTS = 500
 _BUCKET = 1e-4
 

@@ -311,6 +311,7 @@ def _specs(
     folder: Folder, submission: Submission, listed: Document | None
 ) -> Iterator[Finding]:
     """Runs that name a file which the folder does not hold, or points that are not declared."""
+    named = {spec.point for spec in submission.runs}
     for spec in submission.runs:
         if not is_link(spec) and not holds(folder, spec.target):
             near = near_key(spec.target, set(folder.files))
@@ -319,7 +320,9 @@ def _specs(
                 claimed=plain(spec.target), run=plain(spec.target, 200),
                 fix=f'write "{near}"' if near else "add the file or correct the path",
                 **_listed_at(spec, listed))
-        if spec.point is not None and submission.points and spec.point not in submission.points:
+        # One point alone may go unnamed; several would be pooled.
+        several = bool(submission.points) or len(named) > 1
+        if spec.point is not None and several and spec.point not in submission.points:
             yield finding(
                 "schema", f"the point {shown(spec.point)} is not among `points`",
                 claimed=plain(spec.point), fix="add it to `points`, or correct it",

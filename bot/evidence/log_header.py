@@ -12,6 +12,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 
+from bot import accelerators
 from bot.run import Hardware
 from bot.safetext import plain
 
@@ -36,6 +37,7 @@ _RULE = re.compile(r"={60,}")
 _IMPORT = re.compile(r"(?:import|from) \w")
 _BLOCK = re.compile(r"(?:def|class|for|if|with|async def) .*")
 _MAX_SOURCE_LINES = 100_000
+_MAX_NAMED = 64
 
 
 @dc.dataclass(slots=True)
@@ -54,6 +56,9 @@ class Header:
     created_at: str | None = None
     precision: str | None = None
     validation_fingerprint: str | None = None
+    devices: tuple[str, ...] = ()
+    """Every device that was named since the last run began; `counts` likewise."""
+    counts: tuple[int, ...] = ()
 
     def feed(self, line: str) -> None:
         """Take one line, without its leading white space."""
@@ -70,9 +75,22 @@ class Header:
 
     def copy(self) -> Header:
         """The header as it stands, for the run that begins here."""
-        return dc.replace(
+        copy = dc.replace(
             self, rows=dict(self.rows), software=dict(self.software), code=dict(self.code)
         )
+        self.devices, self.counts = (), ()
+        return copy
+
+    def contradiction(self) -> str | None:
+        """Two kinds of machine before one run, or two sizes of it, in words; None for one."""
+        named = {found.accelerator.id: name for name in (*self.devices, *self.rows.values())
+                 if (found := accelerators.find(name)) is not None}
+        sizes = sorted(set(self.counts))
+        if len(named) > 1:
+            return f"the log names two kinds of machine before the run, {' and '.join(named)}"
+        if len(sizes) > 1:
+            return f"the log states two world sizes before the run, {sizes[0]} and {sizes[1]}"
+        return None
 
     def config(self) -> dict[str, str]:
         """What belongs to the configuration of the run."""
@@ -97,17 +115,24 @@ class Header:
         if match := _TORCH.match(line):
             self.software["torch"], self.software["cuda"] = match.group(1), match.group(2)
             if device := _ON_DEVICE.match(match.group(3)):
-                self.device, self.world_size = device.group(1), int(device.group(2))
+                self._machine(device.group(1), int(device.group(2)))
         elif match := _NAMED_DEVICE.match(line):
-            self.device, self.world_size = match.group(1), int(match.group(2))
+            self._machine(match.group(1), int(match.group(2)))
         elif match := _VERSION.match(line):
             self.software[match.group(1).lower()] = match.group(2)
+
+    def _machine(self, device: str, count: int) -> None:
+        self.device, self.world_size = device, count
+        if len(self.devices) < _MAX_NAMED:
+            self.devices, self.counts = (*self.devices, device), (*self.counts, count)
 
     def _keyed(self, key: str, value: str) -> None:
         """The lines that the reference trainer writes before its first step."""
         if key in ("seed", "world_size"):
             if value.isascii() and value.isdigit() and len(value) <= 20:
                 setattr(self, key, int(value))
+                if key == "world_size" and len(self.counts) < _MAX_NAMED:
+                    self.counts = (*self.counts, int(value))
         elif key == "code_sha256":
             *name, digest = value.split()
             if _HEX64.fullmatch(digest.lower()):
@@ -116,6 +141,8 @@ class Header:
                 self.code[" ".join(name)[:200] or "source"] = digest.lower()
         elif "{" not in value and len(value) <= 200:
             setattr(self, key, value)
+            if key == "device" and len(self.devices) < _MAX_NAMED:
+                self.devices = (*self.devices, value)
 
 
 def source_sha256(text: str) -> str:

@@ -219,6 +219,10 @@ def _run(draft: _Draft, file: str, index: int, siblings: list[_Draft]) -> Run:
     header = draft.header
     history = {k: tuple(v) for k, v in _history(draft.steps)}
     resumed = index > 0 and draft.steps[0].step > siblings[index - 1].steps[0].step
+    machine = header.contradiction()
+    problems = problems_of(draft.steps, resumed=resumed, cut=draft.cut, whole=True)
+    if machine is not None:
+        problems = (*problems, ("hardware-differs-from-run", machine))
     return Run(
         source="log",
         file=file,
@@ -238,7 +242,7 @@ def _run(draft: _Draft, file: str, index: int, siblings: list[_Draft]) -> Run:
         data_fingerprint=header.data_fingerprint,
         created_at=header.created_at,
         metrics=_metrics(validation, history),
-        problems=problems_of(draft.steps, resumed=resumed, cut=draft.cut, whole=True),
+        problems=problems,
     )
 
 

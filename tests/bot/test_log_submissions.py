@@ -194,3 +194,44 @@ def test_other_files_in_the_folder_are_no_drawer(other: str) -> None:
 
 def test_a_listed_folder_lists_its_logs() -> None:
     assert judged(logs(), listed=["logs"]).status is Status.VERIFIED
+
+
+@pytest.mark.parametrize(
+    ("line", "refused"),
+    [
+        ("Running on device_name=NVIDIA B200 with world_size=8", True),
+        ("Running on device_name=NVIDIA H100 80GB HBM3 with world_size=16", True),
+        ("device: NVIDIA A100-SXM4-80GB", True),
+        ("world_size: 4", True),
+        ("Running on device_name=NVIDIA H100 80GB HBM3 with world_size=8", False),
+        ("device: NVIDIA H100 80GB HBM3", False),
+    ],
+)
+def test_a_log_that_names_two_machines(line: str, refused: bool) -> None:
+    files = {name: f"{line}\n{text}" for name, text in logs().items()}
+    assert ("hardware-differs-from-run" in rules(judged(files))) is refused
+
+
+def test_a_second_run_may_have_a_machine_of_its_own() -> None:
+    two = log("3.2771", 0) + log("3.2768", 1, device="NVIDIA H200")
+    told = judged({"a.log": two})
+    assert not any("two kinds" in f.message for f in told.findings)
+
+
+def test_a_copy_with_a_quarter_of_its_losses_changed_is_one() -> None:
+    other = log("3.2770", 0).replace("seed=0", "seed=1").replace("loss:9.1333", "loss:9.1413")
+    files = {"a.log": log("3.2771", 0), "b.log": other, "c.log": log("3.2769", 2)}
+    verdict = judged(files)
+    assert verdict.statistics is not None and verdict.statistics["n"] == 2
+
+
+def test_runs_of_points_that_are_not_declared_are_not_pooled() -> None:
+    def points(*names: str | None) -> set[str]:
+        runs = [{"source": "log", "path": f"logs/{i}.log", "point": name}
+                for i, name in enumerate(names)]  # fmt: skip
+        kept = [{k: v for k, v in run.items() if v is not None} for run in runs]
+        return rules(judged(logs(), runs=kept))
+
+    assert "schema" in points("a", "a", "a", "b", "b")
+    assert "schema" in points("a", "a", "a", "a", None)
+    assert points("a", "a", "a", "a", "a") == set()
