@@ -29,6 +29,7 @@ from reference_trainer.schedule import multiplier
 from reference_trainer.shards import Corpus, TrainingBatches
 from reference_trainer.storage import LocalFolder
 from tests.reference_trainer.conftest import invented, need
+from tests.reference_trainer.test_schema import SCHEMA, undescribed
 
 Options = dict[str, Any]
 
@@ -165,6 +166,8 @@ def test_a_run_writes_log_and_results(
     info = written["runs"][0]["run_info"]
     ours, log = info["speedrun"], (out / "log.txt").read_text(encoding="utf-8")
     assert ours["seed"] == 3 and ours["track"] == "tutorial" and len(ours["nonce"]) == 32
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    assert list(undescribed(ours, schema["$defs"]["speedrun"])) == []
     assert f"nonce: {ours['nonce']}" in log and "world_size: " in log
     assert f"data_fingerprint: {corpus.train.fingerprint}" in log
     assert info["total_tokens"] == 12 * 8 * 32 and info["num_chips"] >= 1
