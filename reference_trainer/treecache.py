@@ -20,7 +20,7 @@ def open_cache(folder: pathlib.Path) -> tuple[Any, np.ndarray]:
     try:
         import zarr
     except ImportError as error:
-        raise DataError("a TreeCache needs a package: pip install zarr") from error
+        raise DataError("a TreeCache needs a package: pip install -e '.[corpora]'") from error
     root = folder / "input_ids"
     if not (root / "offsets").is_dir() or not (root / "data").is_dir():
         raise DataError(f"{folder.name} is no TreeCache: it has no input_ids/offsets and data")

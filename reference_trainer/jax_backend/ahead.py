@@ -88,8 +88,9 @@ def _devices(name: str, more: dict[str, Any]) -> Any:
     try:
         return topologies.get_topology_desc(platform="tpu", topology_name=name, **more).devices
     except Exception as error:  # the plug-in raises many kinds; all mean that it is not usable
+        reason = str(error).splitlines()[0]
         raise TrainerError(
-            f"compiling for {name} needs libtpu (pip install libtpu): {str(error).splitlines()[0]}"
+            f"compiling for {name} needs libtpu (pip install -e '.[tpu]'): {reason}"
         ) from error
 
 
