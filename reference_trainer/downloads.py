@@ -89,7 +89,7 @@ def _hub(
 
 
 def _append(about: Any, url: str, part: pathlib.Path, token: str | None) -> None:
-    """Fetch what a partial file lacks. The token goes to the Hub alone, not to where it sends us."""
+    """Fetch what a partial file lacks. The token goes to the Hub alone, not where it sends us."""
     from huggingface_hub.file_download import http_get
 
     same_host = urlsplit(about.location).netloc == urlsplit(url).netloc
