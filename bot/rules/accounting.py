@@ -287,10 +287,15 @@ def mfu_unusual(case: Case) -> Iterator[Finding]:
         if reported is None or not (MFU_HIGH < reported[0] <= 1 or reported[0] < MFU_LOW):
             continue
         side = f"above {MFU_HIGH:g}" if reported[0] > MFU_HIGH else f"below {MFU_LOW:g}"
+        values, stated = metrics.of_results(run, vocab_of(case.track)), run.number("hardware_flops")
+        follows = bool(stated and values["hardware_flops"] and values["mfu"]
+                       and not same(stated, values["hardware_flops"])
+                       and MFU_LOW <= values["mfu"] <= MFU_HIGH)
         yield finding(
             "mfu-unusual", f"{reported[1]} over hardware FLOPs, both as stated, are "
             f"{reported[0]:.3g}, {side}", claimed=reported[0], ratio=None,
-            fix="check training time, chips and peak, or say in the description why it is so",
+            fix="put the hardware FLOPs right and this goes away" if follows
+            else "check training time, chips and peak, or say in the description why it is so",
             **place(run, "hardware_flops"),
         )
 

@@ -218,7 +218,8 @@ def _result_links(case: Case, name: str) -> Iterator[Finding]:
         found = None if item is None else parse_link(item.raw)
         if item is not None and isinstance(found, LinkProblem) and found.rule == name:
             yield finding(
-                name, found.message, file=results.file, line=results.line("link"),
+                name, f"`{item.pointer.rpartition('/')[2]}`: {found.message}",
+                file=results.file, line=results.line("link"),
                 pointer=item.pointer, claimed=plain(str(item.raw))[:300], fix=found.fix,
             )
 

@@ -246,7 +246,8 @@ def timestamp_invalid(case: Case) -> Iterator[Finding]:
         yield finding(
             "timestamp-invalid", message, level, **place(run, "timestamp"),
             claimed=None if item is None else plain(str(item.raw)),
-            fix='write it as "YYYY-MM-DD HH:MM:SS UTC", such as "2025-06-28 21:52:29 UTC"',
+            fix=('write it as' if item else f"add it to `{_key(run.info_pointer)}` as")
+            + ' "YYYY-MM-DD HH:MM:SS UTC", such as "2025-06-28 21:52:29 UTC"',
         )
 
 
