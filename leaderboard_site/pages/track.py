@@ -177,7 +177,29 @@ def progress(board: TrackBoard) -> dict[str, Any] | None:
     words += f"{text.quantity(track.cost.metric, last)} in {text.plural(len(records), 'record')}"
     if first and last and track.objective == "target":
         words += f": {first / last:.3g} times less"
-    return {"title": "The record over time", "words": words + ".", "svg": svg, "rows": rows}
+    words += f".{last_year(board)}"
+    return {"title": "The record over time", "words": words, "svg": svg, "rows": rows}
+
+
+def last_year(board: TrackBoard) -> str:
+    """What the twelve months before the board's newest entry brought, as a sentence or nothing.
+
+    Counted from the newest entry, not from today, so that the same board makes the same page.
+    """
+    newest = text.ordinal_day(board.newest[0].verdict.date) if board.newest else None
+    records = [(d, r) for r in board.board.records if (d := text.ordinal_day(r.date)) is not None]
+    if newest is None or board.track.objective != "target":
+        return ""
+    before = [r for d, r in records if d <= newest - 365]
+    since = len(records) - len(before)
+    if not before or not since:
+        return ""
+    then, now = before[-1].cost, records[-1][1].cost
+    metric = board.track.cost.metric
+    return (
+        f" In its last twelve months: from {text.quantity(metric, then)}, "
+        f"{text.plural(since, 'record')}, {text.signed(100 * (now - then) / then, 1)} %."
+    )
 
 
 def _gain(cost: float, previous: float | None) -> str:

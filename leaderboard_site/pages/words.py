@@ -94,8 +94,9 @@ def _baseline(track: Track) -> str:
 def _levels(track: Track) -> str:
     if not track.levels:
         return ""
-    parts = [
-        f"{name} is {'off' if level == 'off' else f'a {level}'} here"
-        for name, level in sorted(track.levels.items())
-    ]
-    return f"Levels that differ from the default: {'; '.join(parts)}."
+    groups: dict[str, list[str]] = {}
+    for name, level in sorted(track.levels.items()):
+        groups.setdefault(str(level), []).append(name)
+    words = {"off": "not checked", "note": "notes alone", "warning": "warnings", "error": "errors"}
+    parts = [f"{words.get(level, level)}: {', '.join(names)}" for level, names in groups.items()]
+    return f"Rules with a level of their own here. {'; '.join(parts).capitalize()}."
