@@ -56,7 +56,8 @@ def run_all(arms: Arms, options: dict[str, Any]) -> Iterator[str]:
             if first:
                 yield _line(arm.name, seed, info, folder)
     if first:
-        yield from _summary(found, out)
+        yield from _summary(found)
+        yield _next(out, len(arms), options.get("submission") or "TRACK/NAME")
 
 
 def _once(job: Job, arm: Arm, force: bool) -> dict[str, Any]:
@@ -165,7 +166,16 @@ def _line(arm: str, seed: int, info: dict[str, Any], folder: pathlib.Path) -> st
     )
 
 
-def _summary(found: dict[str, list[dict[str, Any]]], out: pathlib.Path) -> Iterator[str]:
+def _next(out: pathlib.Path, arms: int, submission: str) -> str:
+    """The command that makes a submission of the candidate's runs: W&B files or else logs."""
+    below = "candidate-*/" if arms > 1 else "**/"
+    files = sorted(out.glob(f"{below}run.wandb")) or sorted(out.glob(f"{below}log.txt"))
+    here = pathlib.Path.cwd()
+    shown = [p.relative_to(here) if p.is_relative_to(here) else p for p in files]
+    return f"next: speedrun new {submission} " + " ".join(f"--log {path}" for path in shown)
+
+
+def _summary(found: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
     for arm, infos in found.items():
         if len(infos) > 1:
             yield f"{arm}: {len(infos)} runs, " + ", ".join(
@@ -175,4 +185,3 @@ def _summary(found: dict[str, list[dict[str, Any]]], out: pathlib.Path) -> Itera
                     ("time", " s", [i["training_time"] for i in infos]),
                 )
             )
-    yield f"next: speedrun new TRACK/NAME --results {out}"

@@ -1,5 +1,6 @@
 """What a starter file calls: the trainer's command line around its own model and optimizer."""
 
+import datetime as dt
 import pathlib
 import sys
 from collections.abc import Callable, Mapping
@@ -7,6 +8,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from bot.paths import find_root
 from reference_trainer.cli import make_backend, pairs, run_options, words
 from reference_trainer.config import Config, as_dict, load_config, parse_config
 
@@ -108,6 +110,7 @@ def _run(
             click.echo(dryrun.report(config, options["device"], options["wandb"]))
             return
         options["track"] = options["track"] or track
+        _place(options, main)
         options["author"] = options["author"] or author.get("name") or None
         options["affiliation"], options["url"] = author.get("affiliation"), author.get("url")
         arms = [runs.Arm("candidate", config, make, main)]
@@ -117,6 +120,18 @@ def _run(
             click.echo(line)
 
     command.main(args=sys.argv[1:], prog_name=f"python {main.name}")
+
+
+def _place(options: dict[str, Any], main: pathlib.Path) -> None:
+    """A starter in a submission's folder writes its runs beside the repository's other build
+    files: a pull request holds what `speedrun new` takes from them, not all that W&B leaves."""
+    root = find_root(main.parent)
+    if root is None or (root / "submissions") not in main.parents:
+        return
+    name = main.parent.relative_to(root / "submissions").as_posix()
+    options["submission"] = name
+    time = f"{dt.datetime.now():%Y%m%d-%H%M%S}"
+    options["out"] = options["out"] or root / "build" / "runs" / name / time
 
 
 def _other_arm(name: str, backend: str, config: str) -> Any:

@@ -1,7 +1,7 @@
 """A speedrun in one file: change anything, run it, submit what it writes.
 
     python main.py --dry-run        what would be trained, at what cost
-    python main.py                  train; log, W&B file and results go into runs/
+    python main.py                  train; log, W&B file and results go where the last line says
     python main.py --seeds 5        five runs, for tracks that ask for statistics
 
 The file holds the model, the optimizer and the recipe. Data, clock, validation, checkpoints, log
