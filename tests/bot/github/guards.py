@@ -24,6 +24,8 @@ OUT = "tests/bot/github/test_attacks_output.py::"
 HOOK = "tests/bot/github/test_webhook.py::"
 SAID = "tests/bot/github/test_commands.py::"
 FAULT = "tests/bot/github/test_faults.py::"
+SURFACE = "tests/bot/github/test_attacks_surface.py::"
+LINKED = "tests/bot/github/test_linked_code.py::"
 STATIC = "tests/workflows/test_static.py::"
 RUN = '"$SPEEDRUN" verify --repo "$GITHUB_REPOSITORY" --pr "$PR"'
 
@@ -196,8 +198,8 @@ GUARDS = (
     Guard(
         15,
         "bot/github/waivers.py",
-        "if waiver.sha == sha and",
-        "if",
+        " and waiver.sha == sha and",
+        " and",
         SAID + "test_accept_is_bound_to_the_commit",
     ),
     Guard(
@@ -255,5 +257,54 @@ GUARDS = (
         "max_rate_limit_wait=_LONGEST_WAIT_S,",
         "",
         FAULT + "test_limit_that_lasts_an_hour_is_not_slept_through",
+    ),
+    Guard(
+        13,
+        "bot/github/evaluate.py",
+        "settled = (pull.head_sha, pull.updated_at) == (before.head_sha, before.updated_at)",
+        "settled = pull.head_sha == before.head_sha",
+        SURFACE + "test_a_push_back_and_forth_while_files_are_listed",
+    ),
+    Guard(
+        17,
+        "bot/github/evaluate.py",
+        "    if pull.base_ref != pull.default_branch:",
+        "    if False:",
+        SURFACE + "test_a_pull_request_to_another_branch_is_never_green",
+    ),
+    Guard(
+        10,
+        "bot/github/actions.py",
+        "may = may and _branch_is_theirs(talk, pull)",
+        "may = bool(may)",
+        SURFACE + "test_author_of_a_pull_request_from_somebody_elses_branch",
+    ),
+    Guard(
+        10,
+        "bot/github/actions.py",
+        "    if pull.head_ref in (pull.default_branch, EVIDENCE_BRANCH):",
+        "    if False:",
+        SURFACE + "test_not_even_a_maintainer_has_the_bot_write_to_the_main_branches",
+    ),
+    Guard(
+        12,
+        "bot/github/linked_code.py",
+        "match = _ADDRESS.fullmatch(repository)",
+        "match = re.search(r'github.com/([^/]+/[^/]+)', repository)",
+        LINKED + "test_other_addresses_are_never_asked",
+    ),
+    Guard(
+        19,
+        "bot/github/linked_code.py",
+        "if other.complete().private:",
+        "if other.complete().private and False:",
+        LINKED + "test_a_private_repository_that_our_token_could_read",
+    ),
+    Guard(
+        6,
+        "bot/github/linked_code.py",
+        "if len(chosen) < len(wanted):",
+        "if False:",
+        LINKED + "test_more_than_a_hundred_files",
     ),
 )
