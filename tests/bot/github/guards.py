@@ -212,7 +212,7 @@ GUARDS = (
     Guard(
         16,
         "bot/github/publish.py",
-        "if c.user.login == door.login]",
+        "if login_of(c) == door.login]",
         "]",
         OUT + "test_a_planted_marker_is_ignored",
     ),
