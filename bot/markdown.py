@@ -19,11 +19,12 @@ def prose(text: object, limit: int = 600) -> str:
     return re.sub(r"(?i)\b(https?|www|ftp|mailto)(?=[:.])", r"\1<!-- -->", escaped)
 
 
-_NAMED = re.compile(r"(?<!`)`([A-Za-z0-9_./-]{1,60})`(?!`)", re.ASCII)
+_WORD = "[A-Za-z0-9_./-]{1,60}"
+_NAMED = re.compile(rf"(?<!`)`({_WORD}(?: {_WORD}){{0,5}})`(?!`)", re.ASCII)
 
 
 def sentence(text: object, limit: int = 900) -> str:
-    """A rule's own sentence as prose, in which `names` in back quotes become code spans."""
+    """A rule's own sentence as prose, in which `plain words` in back quotes become code spans."""
     parts = _NAMED.split(plain(str(text), limit))
     return "".join(f"`{part}`" if i % 2 else prose(part, limit) for i, part in enumerate(parts))
 

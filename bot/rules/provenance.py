@@ -8,7 +8,15 @@ from typing import Any
 
 from bot.case import Case, Neighbour
 from bot.case_statistics import with_unlisted
-from bot.identity import author_of, claims_key, link_key, run_key, run_keys, value_keys
+from bot.identity import (
+    author_of,
+    claims_key,
+    link_key,
+    log_keys,
+    run_key,
+    run_keys,
+    value_keys,
+)
 from bot.rules import finding, rule
 from bot.safetext import plain
 from bot.verdict import Finding, Level
@@ -32,12 +40,23 @@ def duplicate_run(case: Case) -> Iterator[Finding]:
     for neighbour in case.neighbours:
         for key in sorted(ours & neighbour.run_keys):
             where = plain(neighbour.path, 200)
-            what = key.removeprefix("wandb:") if key.startswith("wandb:") else "a run"
+            what = _what(case, key)
             yield finding(
                 "duplicate-run", f"{plain(what, 160)} is also in {where}", _level(case),
                 fix="keep one of the two entries, or bring runs of your own", run=plain(what, 160),
                 claimed=plain(what, 160), expected=None, **_place(case, key),
             )
+
+
+def _what(case: Case, key: str) -> str:
+    """The run that a key stands for, by its address or its file."""
+    if key.startswith("wandb:"):
+        return key.removeprefix("wandb:")
+    for spec in case.submission.runs:
+        data = case.folder.files.get(spec.target) if spec.source == "log" else None
+        if data is not None and key in log_keys(data):
+            return case.folder.full(spec.target)
+    return "a run"
 
 
 def _within(case: Case) -> Iterator[Finding]:
