@@ -89,7 +89,14 @@ class Unlisted:
 
 @dc.dataclass(frozen=True, slots=True)
 class Case:
-    """Everything a rule may look at. `documents` maps a file name of the folder to its JSON."""
+    """Everything a rule may look at. `documents` maps a file name of the folder to its JSON.
+
+    `facts` holds what a door knows besides: `merged` (whether the submission is on the board),
+    `today` (a date), `received` (when it was submitted, ISO 8601), `code_sha256` (file name ->
+    SHA-256 digest, or several, of the source of code that lies outside the folder: at the linked
+    commit, or elsewhere in the pull request), and `submission_paths` (folders of the other
+    submissions of one pull request, whose files are no change out of scope).
+    """
 
     submission: Submission
     track: Track
@@ -116,10 +123,9 @@ class Case:
 
     @property
     def brought_over(self) -> bool:
-        """Whether this is an entry that the importer brought over, as a maintainer does. In a pull
-        request `imported` is a participant's word, and softens nothing."""
-        on_board = self.pull_request is None or bool(self.facts.get("merged"))
-        return self.submission.imported is not None and on_board
+        """Whether this is an entry of the board that the importer brought over, as a maintainer
+        does. Before it is merged `imported` is a participant's word, and softens nothing."""
+        return self.submission.imported is not None and bool(self.facts.get("merged"))
 
     def problems_of(self, rule: str) -> tuple[Finding, ...]:
         """What the readers found under `rule`: a reader names the rule, the rule reports it."""

@@ -41,6 +41,20 @@ def export(root: Path, revision: str, paths: Sequence[str], out: Path) -> int:
     return len(entries)
 
 
+def on_main(root: Path, path: str) -> bool:
+    """Whether a folder below `root` is, unchanged, on the main branch of the repository: of the
+    remote as last fetched, else of a clone without remotes. False outside a repository."""
+    remotes = (_git(root, "remote") or b"").decode().split()
+    names = [f"refs/remotes/{remote}/{branch}" for remote in ("upstream", "origin")
+             if remote in remotes for branch in ("HEAD", "main", "master")]
+    names = names if remotes else ["HEAD"]
+    known = (n for n in names if _git(root, "rev-parse", "--verify", "--quiet", f"{n}^{{commit}}"))
+    main = next(known, None)
+    if main is None or not _git(root, "ls-tree", "--name-only", main, "--", f"{path}/"):
+        return False
+    return _git(root, "diff", "--quiet", main, "--", path) is not None
+
+
 def resolve(root: Path, revision: str) -> str:
     """The full hash of the commit that a revision names. Raises GitError."""
     if revision.startswith("-"):

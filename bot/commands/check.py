@@ -143,6 +143,16 @@ class _Boards:
             self._made[track.id] = rank(verify_repository(self._root, only=track.id), track)
         return self._made[track.id]
 
+    def holds(self, folder: Folder, parsed: Parsed) -> bool:
+        """Whether a folder is an imported entry of the board already: only there `imported` counts,
+        as in the bot's answer to a pull request."""
+        from bot.gitdata import GitError, on_main
+
+        try:
+            return parsed.submission.imported is not None and on_main(self._root, folder.path)
+        except GitError:
+            return False
+
 
 def _verdict(
     folder: Folder, parsed: Parsed, offline: bool, neighbours: tuple[Neighbour, ...],
@@ -158,7 +168,7 @@ def _verdict(
 
     board = boards.of(parsed.track)
     verdict = verify_parsed(
-        parsed, folder, neighbours=neighbours, today=today,
+        parsed, folder, neighbours=neighbours, today=today, merged=boards.holds(folder, parsed),
         gather=ft.partial(gather, online=None if offline else ENVIRONMENT),
         standing=standing(board, folder.path),
     )

@@ -1,10 +1,11 @@
 """Old versions read from git as data."""
 
 import os
+import subprocess
 
 import pytest
 
-from bot.gitdata import GitError, export, resolve
+from bot.gitdata import GitError, export, on_main, resolve
 from tests.bot.competition import commit, put
 
 
@@ -58,3 +59,18 @@ def test_what_is_no_commit_is_one_sentence(tmp_path, revision):
 def test_no_repository_is_one_sentence(tmp_path):
     with pytest.raises(GitError, match="is no commit of the repository"):
         export(tmp_path, "HEAD", ["a"], tmp_path / "out")
+
+
+def test_a_folder_is_on_main_until_it_changes(tmp_path):
+    upstream, clone, name = tmp_path / "upstream", tmp_path / "clone", "submissions/t/{}/s.json"
+    put(upstream, name.format("a"), "1")
+    commit(upstream)
+    assert on_main(upstream, "submissions/t/a")
+    subprocess.run(["git", "clone", "--quiet", str(upstream), str(clone)], check=True)
+    put(clone, name.format("b"), "1")
+    commit(clone)
+    assert on_main(clone, "submissions/t/a")
+    assert not on_main(clone, "submissions/t/b")  # committed, and not upstream
+    put(clone, name.format("a"), "2")
+    assert not on_main(clone, "submissions/t/a")
+    assert not on_main(tmp_path, "submissions/t/a")
