@@ -111,7 +111,9 @@ def test_first_values_depend_on_the_seed_alone() -> None:
     assert set(one) == set(shapes(model))
     assert all(np.array_equal(one[name], two[name]) for name in one)
     assert not np.array_equal(one["embed"], other["embed"])
-    assert one["layers.0.wo"].std() == pytest.approx(0.02 / 8**0.5, rel=0.05)
+    assert one["layers.0.wo"].std() == pytest.approx(
+        model.init_std / (2 * model.layers) ** 0.5, rel=0.05
+    )
 
 
 def test_memory_estimate_matches_a_measurement() -> None:
