@@ -122,7 +122,9 @@ def test_a_track_without_a_test_takes_one_run() -> None:
 
 def test_an_imported_entry_is_warned_and_not_blocked() -> None:
     subject = case(SMALL, evidence([3.281, 3.2805]), imported={"url": "https://example.org"})
-    assert [f.level for f in found("target-missed", subject)] == [Level.WARNING]
+    assert [f.level for f in found("target-missed", subject)] == [Level.ERROR]
+    kept = dc.replace(subject, facts={"merged": True})
+    assert [f.level for f in found("target-missed", kept)] == [Level.WARNING]
 
 
 def test_nothing_is_said_where_a_run_could_not_be_fetched_by_our_fault() -> None:
@@ -232,6 +234,7 @@ def test_a_time_that_no_log_shows(value: float, differs: bool) -> None:
 def test_the_time_of_an_imported_table(shown: float, resolution: float, differs: bool) -> None:
     imported = {"url": "https://e.org", "time_s": shown, "time_resolution_s": resolution}
     subject = case(SMALL, evidence(GOOD), imported=imported)
+    subject = dc.replace(subject, facts={"merged": True})
     findings = found("reported-statistics-wrong", subject)
     assert bool(findings) is differs
     assert all(f.level is Level.WARNING and f.pointer == "/imported/time_s" for f in findings)

@@ -181,7 +181,8 @@ def test_what_an_imported_entry_claimed_warns_and_never_rejects() -> None:
         folder = Folder("submissions/fineweb-edu/old", {
             "submission.json": json.dumps(listed).encode(),
             "speedrun_results.json": changed("v4", change)})
-        assert verify(folder, TRACKS).status is status
+        assert verify(folder, TRACKS, merged=True).status is status
+        assert verify(folder, TRACKS).status is Status.REJECTED
 
 
 def test_every_rule_has_a_page() -> None:
