@@ -59,6 +59,15 @@ class Header:
     devices: tuple[str, ...] = ()
     """Every device that was named since the last run began; `counts` likewise."""
     counts: tuple[int, ...] = ()
+    rows_taken: bool = False
+    """Whether the rows of the table are those of a run that began."""
+
+    def go_on(self, later: Header) -> None:
+        """Take the machines that `later` names, which stand between the steps of this run."""
+        fresh = () if later.rows_taken else tuple(dict.fromkeys(later.rows.values()))
+        self._named(*later.devices, *fresh)
+        self.counts = (*self.counts, *later.counts)[:_MAX_NAMED]
+        later.devices, later.counts, later.rows_taken = (), (), True
 
     def feed(self, line: str) -> None:
         """Take one line, without its leading white space."""
@@ -78,18 +87,18 @@ class Header:
         copy = dc.replace(
             self, rows=dict(self.rows), software=dict(self.software), code=dict(self.code)
         )
-        self.devices, self.counts = (), ()
+        self.devices, self.counts, self.rows_taken = (), (), True
         return copy
 
     def contradiction(self) -> str | None:
-        """Two kinds of machine before one run, or two sizes of it, in words; None for one."""
+        """Two kinds of machine in one run, or two sizes of it, in words; None for one."""
         named = {found.accelerator.id: name for name in (*self.devices, *self.rows.values())
                  if (found := accelerators.find(name)) is not None}
         sizes = sorted(set(self.counts))
         if len(named) > 1:
-            return f"the log names two kinds of machine before the run, {' and '.join(named)}"
+            return f"the log names two kinds of machine for one run, {' and '.join(named)}"
         if len(sizes) > 1:
-            return f"the log states two world sizes before the run, {sizes[0]} and {sizes[1]}"
+            return f"the log states two world sizes for one run, {sizes[0]} and {sizes[1]}"
         return None
 
     def config(self) -> dict[str, str]:
@@ -101,11 +110,15 @@ class Header:
         """Device, count and driver; a machine with several kinds names them all."""
         names = list(dict.fromkeys(self.rows.values()))
         device = plain(" + ".join(names) if names else self.device or "", 200) or None
-        return Hardware(device, len(self.rows) or self.world_size, self.driver)
+        # The table shows one host, all of it; the world size is what the run used.
+        return Hardware(device, self.world_size or len(self.rows) or None, self.driver)
 
     def _table(self, line: str) -> None:
         if _SMI_TITLE.match(line):
+            if not self.rows_taken:
+                self._named(*dict.fromkeys(self.rows.values()))
             self.rows.clear()
+            self.rows_taken = False
             if match := _DRIVER.search(line):
                 self.driver = match.group(1)
         elif match := _GPU_ROW.match(line):
@@ -123,8 +136,12 @@ class Header:
 
     def _machine(self, device: str, count: int) -> None:
         self.device, self.world_size = device, count
-        if len(self.devices) < _MAX_NAMED:
-            self.devices, self.counts = (*self.devices, device), (*self.counts, count)
+        self._named(device)
+        if len(self.counts) < _MAX_NAMED:
+            self.counts = (*self.counts, count)
+
+    def _named(self, *devices: str) -> None:
+        self.devices = (*self.devices, *devices)[:_MAX_NAMED]
 
     def _keyed(self, key: str, value: str) -> None:
         """The lines that the reference trainer writes before its first step."""
@@ -141,8 +158,8 @@ class Header:
                 self.code[" ".join(name)[:200] or "source"] = digest.lower()
         elif "{" not in value and len(value) <= 200:
             setattr(self, key, value)
-            if key == "device" and len(self.devices) < _MAX_NAMED:
-                self.devices = (*self.devices, value)
+            if key == "device":
+                self._named(value)
 
 
 def source_sha256(text: str) -> str:

@@ -38,6 +38,8 @@ class LogStep:
     loss_text: str
     untimed: bool
     average_s: float | None = None
+    other: str = ""
+    """A loss or clock that the line gives twice with two values, in words."""
 
     @property
     def is_validation(self) -> bool:
@@ -175,6 +177,9 @@ def _past_end(steps: Sequence[LogStep]) -> tuple[str, str] | None:
 
 
 def _conflict(points: Sequence[LogStep]) -> tuple[str, str] | None:
+    twice = next((p for p in points if p.other), None)
+    if twice is not None:
+        return "history-gap", f"the line of step {twice.step} has two values of {twice.other}"
     for a, b in zip(points, points[1:], strict=False):
         if a.step == b.step and a.loss != b.loss:
             text = f"step {a.step} has two validation losses, {a.loss_text} and {b.loss_text}"

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping
 from bot.evidence.log_header import Header, embedded_source
 from bot.evidence.log_problems import LogStep, problems_of
 from bot.run import Run, Validation
+from bot.safetext import plain
 
 MAX_RUNS = 1000
 _MAX_LINE = 4000
@@ -104,6 +105,8 @@ def read_log(data: bytes, file: str) -> tuple[Run, ...]:
                 break
             draft = current[key] = _Draft(header.copy(), key)
             drafts.append(draft)
+        elif header.devices or header.counts or not header.rows_taken:
+            draft.header.go_on(header)
         draft.add(step)
     kept = _without_echoes(drafts)
     return tuple(_run(draft, file, i, kept) for i, draft in enumerate(kept))
@@ -139,7 +142,8 @@ def _step_line(line: str) -> tuple[str, LogStep | None]:
 
 def _modern(step: int, total: int, rest: str) -> LogStep | None:
     """A line `step:S/T key:value ...`; None where it carries neither a loss nor a clock."""
-    tokens = dict(reversed([t.split(":", 1) for t in rest.split() if ":" in t]))
+    pairs = [t.split(":", 1) for t in rest.split() if ":" in t]
+    tokens = dict(reversed(pairs))
     clock = _clock(tokens.pop("train_time", None))
     step_avg = tokens.pop("step_avg", "")
     values = {k: v for k, t in tokens.items() if (v := _number(t)) is not None}
@@ -149,8 +153,20 @@ def _modern(step: int, total: int, rest: str) -> LogStep | None:
         return None
     text = tokens.get("val_loss", "")
     return LogStep(
-        step, total, clock, values, text, step_avg.startswith("nan"), _clock(step_avg)
+        step, total, clock, values, text, step_avg.startswith("nan"), _clock(step_avg),
+        _other_value(pairs),
     )
+
+
+def _other_value(pairs: list[list[str]]) -> str:
+    """A loss or clock that a line gives twice with two values, in words; "" without one."""
+    told: dict[str, str] = {}
+    for name, value in pairs:
+        if name.lower() in ("val_loss", "train_time") and told.setdefault(
+            name.lower(), value
+        ) != value:
+            return f"{name.lower()} {plain(told[name.lower()], 40)} and {plain(value, 40)}"
+    return ""
 
 
 def _llmc(step: int, kind: str, text: str, rest: str) -> LogStep | None:

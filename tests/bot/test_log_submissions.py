@@ -212,6 +212,39 @@ def test_a_log_that_names_two_machines(line: str, refused: bool) -> None:
     assert ("hardware-differs-from-run" in rules(judged(files))) is refused
 
 
+def table(device: str) -> str:
+    """What nvidia-smi prints of a host with eight GPUs."""
+    rows = [f"|   {i}  {device}          On  |   00000000:0{i}:00.0 Off |      0 |\n"
+            for i in range(8)]  # fmt: skip
+    return "| NVIDIA-SMI 570.1   Driver Version: 570.1 |\n" + "".join(rows)
+
+
+@pytest.mark.parametrize(
+    ("change", "refused"),
+    [
+        (lambda t: table("NVIDIA B200") + table("NVIDIA H100 80GB HBM3") + t, True),
+        (lambda t: t.replace("step:50/", table("NVIDIA B200") + "step:50/"), True),
+        (lambda t: t.replace("step:50/", "device: NVIDIA B200\nstep:50/"), True),
+        (lambda t: table("NVIDIA H100 80GB HBM3") + t.replace("size=8", "size=16"), True),
+        (lambda t: table("NVIDIA H100 80GB HBM3") * 2 + t, False),
+        (lambda t: table("NVIDIA H100 80GB HBM3") + t + table("NVIDIA B200"), False),
+    ],
+)
+def test_all_tables_and_lines_of_a_run_name_one_machine(
+    change: Callable[[str], str], refused: bool
+) -> None:
+    files = {name: change(text) for name, text in logs().items()}
+    assert ("hardware-differs-from-run" in rules(judged(files))) is refused
+
+
+@pytest.mark.parametrize(("other", "told"), [("3.3999", True), ("3.2771", False)])
+@pytest.mark.parametrize("key", ["val_loss", "VAL_LOSS"])
+def test_a_line_that_gives_two_losses_is_told(key: str, other: str, told: bool) -> None:
+    files = logs()
+    files["logs/0.log"] = files["logs/0.log"].replace("3.2771", f"3.2771 {key}:{other}")
+    assert ("history-gap" in rules(judged(files))) is told
+
+
 def test_a_second_run_may_have_a_machine_of_its_own() -> None:
     two = log("3.2771", 0) + log("3.2768", 1, device="NVIDIA H200")
     told = judged({"a.log": two})

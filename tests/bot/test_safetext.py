@@ -96,5 +96,5 @@ def test_a_sentence_renders_as_text_and_code_alone(text: str) -> None:
 
 
 def test_names_in_a_sentence_are_code() -> None:
-    assert sentence("write `training_time`, not `a b`") == "write `training_time`, not \\`a b\\`"
+    assert sentence("write `training_time`, not `a<b`") == "write `training_time`, not \\`a\\<b\\`"
     assert sentence("``x``") == prose("``x``")
