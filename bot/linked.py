@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses as dc
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from bot import accounting, metrics
 from bot.case import RunEvidence
@@ -20,11 +21,12 @@ from bot.submission_file import is_link
 from bot.track import Track
 from bot.verdict import Finding, Level
 
+if TYPE_CHECKING:
+    from bot.reading import Parsed
+
 SHOWN = ("bpb", "loss", "training_time_s", "tokens")
 """Metrics that a history shows; the others follow from them or stand in the file alone."""
-
-
-WORDS = {"bpb": "bits per byte", "training_time_s": "training time"}
+_WORDS = {"bpb": "bits per byte", "training_time_s": "training time"}
 
 
 def specs_of(
@@ -43,6 +45,12 @@ def specs_of(
                 spec, source="wandb", target=link, seed=None, aside=True,
                 pointer=run.where("link"))))
     return tuple(found)
+
+
+def with_linked(parsed: Parsed, folder: Folder) -> Submission:
+    """The submission with the runs that its results files link beside those that it lists."""
+    aside = tuple(spec for _, spec in specs_of(parsed.submission, parsed.results, folder))
+    return dc.replace(parsed.submission, runs=(*parsed.submission.runs, *aside))
 
 
 def ref(link: str | None) -> RunRef | None:
@@ -65,8 +73,9 @@ def joined(
         problems += [dc.replace(p, file=results.file, line=line) for p in found.problems]
         for place, stated in enumerate(item.runs):
             if stated.index == results.index and found.runs:
-                runs[place] = _with_file(found.runs[0], stated)
-                problems += _untold(found.runs[0], results, track)
+                untold = tuple(_untold(found.runs[0], results, track))
+                runs[place] = _with_file(found.runs[0], stated, whole=not untold)
+                problems += untold
     return dc.replace(item, runs=tuple(runs), problems=tuple(problems))
 
 
@@ -74,8 +83,9 @@ def _file_of(item: RunEvidence) -> str | None:
     return item.runs[0].file if item.runs else None
 
 
-def _with_file(run: Run, stated: Run) -> Run:
-    """A linked run with what only the file knows of it; what the history shows counts."""
+def _with_file(run: Run, stated: Run, whole: bool) -> Run:
+    """A linked run with what only the file knows of it; what the history shows counts. It is
+    graded as the file where the history does not show all that ranks (`whole` is false)."""
     shown = {name: run.metrics[name] for name in SHOWN if run.metrics.get(name) is not None}
     values = {**stated.metrics, **shown}
     seconds, chips, peak = (values.get(k) for k in ("training_time_s", "chips", "peak_flops"))
@@ -94,7 +104,7 @@ def _with_file(run: Run, stated: Run) -> Run:
             run.hardware.device or stated.hardware.device,
             run.hardware.count or stated.hardware.count, run.hardware.driver),
         seed=run.seed if run.seed is not None else stated.seed,
-        source=run.source if "training_time_s" in shown else "results",
+        source=run.source if whole else "results",
     )
 
 
@@ -105,7 +115,7 @@ def _untold(run: Run, results: ResultsRun, track: Track) -> Iterator[Finding]:
         if name in SHOWN and run.metrics.get(name) is None and results.number(name) is not None:
             yield finding(
                 "metric-missing",
-                f"the history of the linked run shows no {WORDS.get(name, name)}: the file's "
+                f"the history of the linked run shows no {_WORDS.get(name, name)}: the file's "
                 "number stands alone", Level.WARNING, file=results.file, line=results.line(name),
                 pointer=results.where(name), run=run.file,
                 fix="log it to W&B under the key that the track names",

@@ -151,10 +151,9 @@ def _evidence(
         rest = dc.replace(parsed.submission, runs=wanted)
         gathered = (gather or _without_network)(rest, folder, track)
         unlisted = gathered.unlisted
-        for (index, _), item in zip(others, gathered.runs, strict=False):
-            own[index] = item
-        read = [(results, item) for (results, _), item in zip(
-            aside, gathered.runs[len(others):], strict=True)]
+        listed, beside = gathered.runs[:len(others)], gathered.runs[len(others):]
+        own |= {index: item for (index, _), item in zip(others, listed, strict=True)}
+        read = [(results, item) for (results, _), item in zip(aside, beside, strict=True)]
         own = {index: linked.joined(item, read, track) for index, item in own.items()}
     return tuple(own[index] for index in sorted(own)), unlisted
 

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from bot.evidence.dead_links import LinkState
     from bot.evidence.drift import Drift
     from bot.evidence.snapshot import Snapshots
-    from bot.submission import Submission
+    from bot.reading import Parsed
+    from bot.submission import Folder
     from bot.track import Track
 
 Pages: TypeAlias = "tuple[tuple[str, LinkState], ...]"
@@ -111,14 +112,16 @@ def _drift(root: Path, kept: Snapshots | None, track_id: str | None) -> tuple[Dr
     """What became of every linked run. Asks W&B."""
     from bot.evidence.drift import drift
     from bot.evidence.wandb_online import WandbFetcher
+    from bot.linked import with_linked
 
     if kept is None:
         raise click.UsageError("--evidence needs snapshots to compare with: use --snapshots")
-    found = list(_submissions(root, track_id))
+    found = ((with_linked(parsed, folder), track)
+             for folder, parsed, track in _submissions(root, track_id))
     return drift(found, kept, WandbFetcher.from_environment(cached=False))
 
 
-def _submissions(root: Path, track_id: str | None) -> Iterator[tuple[Submission, Track]]:
+def _submissions(root: Path, track_id: str | None) -> Iterator[tuple[Folder, Parsed, Track]]:
     """Every submission that can be read, with its track; the others are named."""
     from bot.reading import ReadError, parse_submission, read_path
     from bot.repository import submission_folders
@@ -128,11 +131,12 @@ def _submissions(root: Path, track_id: str | None) -> Iterator[tuple[Submission,
         if track_id not in (None, name):
             continue
         try:
-            parsed = parse_submission(read_path(path, root), tracks, name)
+            folder = read_path(path, root)
+            parsed = parse_submission(folder, tracks, name)
         except ReadError as error:
             click.echo(f"left out: {error}", err=True)
             continue
-        yield parsed.submission, tracks[name]
+        yield folder, parsed, tracks[name]
 
 
 def _pages(root: Path, track_id: str | None) -> Iterator[tuple[str, LinkState]]:
@@ -140,10 +144,10 @@ def _pages(root: Path, track_id: str | None) -> Iterator[tuple[str, LinkState]]:
     from bot.evidence.dead_links import check_links
 
     linked = [
-        (submission.path, url)
-        for submission, _ in _submissions(root, track_id)
-        for url in (*(link.get("url", "") for link in submission.links),
-                    submission.code_repository or "")
+        (folder.path, url)
+        for folder, parsed, _ in _submissions(root, track_id)
+        for url in (*(link.get("url", "") for link in parsed.submission.links),
+                    parsed.submission.code_repository or "")
         if url.startswith("https://")
     ]
     states = {state.url: state for state in check_links(url for _, url in linked)}

@@ -18,6 +18,7 @@ from bot.case import RunEvidence, Unlisted
 from bot.rules import catalogue, finding
 from bot.run import Run
 from bot.submission import Folder, RunSpec, Submission
+from bot.submission_file import LOG_ENDINGS
 from bot.track import Keys, Track
 from bot.verdict import Finding
 
@@ -50,9 +51,6 @@ class Evidence:
 class _FromEnvironment:
     """Stands for a fetcher with the key of the environment, made when a link needs it."""
 
-
-_RUN_FILES = (".log", ".txt", ".wandb")
-"""Endings of the files that are read where a whole folder is named."""
 
 ENVIRONMENT = _FromEnvironment()
 """Give it to `gather` as `online`: W&B with WANDB_API_KEY, imported only where a link needs it."""
@@ -187,7 +185,7 @@ def _from_folder(spec: RunSpec, folder: Folder, track: Track) -> RunEvidence:
     if name in folder.files:
         return _from_file(spec, name, folder, track)
     below = [n for n in sorted(folder.files) if n.startswith(f"{name}/") or name == "."]
-    found = [_from_file(spec, n, folder, track) for n in below if n.lower().endswith(_RUN_FILES)]
+    found = [_from_file(spec, n, folder, track) for n in below if n.lower().endswith(LOG_ENDINGS)]
     if found:
         runs = tuple(run for item in found for run in item.runs)
         return RunEvidence(spec, runs, tuple(f for item in found for f in item.problems))

@@ -15,9 +15,9 @@ from bot.case import RunEvidence, Unlisted
 from bot.likeness import TOLERANCE, repeats
 from bot.run import Run
 from bot.submission import Folder, RunSpec, Submission
+from bot.submission_file import LOG_ENDINGS
 from bot.track import Track
 
-_ENDINGS = (".log", ".txt", ".wandb")
 MAX_RUNS = 100
 
 
@@ -30,7 +30,7 @@ def left_out(
     listed = [run for item in evidence for run in item.runs]
     if not listed:
         return ()
-    names = [n for n in sorted(folder.files) if n.lower().endswith(_ENDINGS)
+    names = [n for n in sorted(folder.files) if n.lower().endswith(LOG_ENDINGS)
              and not _is_listed(n, submission.runs)]
     others = [run for name in names for run in _read(name, folder, track)
               if run.validation and any(_one_experiment(run, own) for own in listed)]

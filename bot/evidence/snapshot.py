@@ -265,7 +265,8 @@ class Snapshots:
                 continue
             for submission, date in found.items():
                 if isinstance(date, str) and date:
-                    dates.setdefault(str(submission), date)
+                    name = str(submission)
+                    dates[name] = min(date, dates.get(name, date))
         return dates
 
     def __iter__(self) -> Iterator[RunRef]:

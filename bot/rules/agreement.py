@@ -16,7 +16,6 @@ from bot.claims import sample_of, tolerance
 from bot.evidence.links import LinkProblem, parse_link
 from bot.evidence.results_file import ResultsRun, device_name
 from bot.linked import SHOWN
-from bot.metrics import devices_of
 from bot.rules import code as _code  # noqa: F401  (registers its rules)
 from bot.rules import finding, rule
 from bot.rules.about import about, per_message, ratio, read_problems, runs_of, text_of
@@ -250,7 +249,7 @@ def _wrong_machine(case: Case, results: ResultsRun) -> Iterator[Finding]:
     if run is None or run.file == results.file:
         return
     stated, shown = _device(device_name(results)), _device(run.hardware.device)
-    chips = devices_of(results).chips
+    chips = metrics.devices_of(results).chips
     if stated and shown and stated != shown:
         told, is_, where = stated, shown, results.info_pointer
     elif chips and run.hardware.count and chips < run.hardware.count:

@@ -106,16 +106,17 @@ def _level(case: Case) -> Level | None:
 def copied_result(case: Case) -> Iterator[Finding]:
     """The numbers of a submission are its own: no other submission has the same.
 
-    Two trainings never agree in six digits of time, quality and FLOPs at once, nor in ten digits
-    of a loss or of bits per byte, whatever else differs. If you reproduced somebody's run, bring
-    your own numbers; if you are the same person, keep one entry, or supersede your own.
+    Two trainings never agree in six digits of time, quality and FLOPs at once. In ten digits of a
+    loss or of bits per byte only the same code with the same seed on the same kind of chip may:
+    whatever else differs, a maintainer looks. If you reproduced somebody's run, bring your own
+    numbers; if you are the same person, keep one entry, or supersede your own.
     """
     mine = claims_key(case.results)
     keys = run_keys(case.submission, case.results, case.folder)
     author = author_of(case.submission, case.results)
     values = value_keys(case.results, case.runs())
     for neighbour in case.neighbours:
-        what, name = None, None
+        what, name, level = None, None, _level(case)
         if mine is not None and neighbour.claims_key == mine:
             if neighbour.author == author and keys & neighbour.run_keys:
                 continue
@@ -123,11 +124,14 @@ def copied_result(case: Case) -> Iterator[Finding]:
         elif not _supersedes(case, neighbour, author):
             name = next((n for key, n in values.items() if key in neighbour.value_keys), None)
             what = None if name is None else f"the {name} is that of"
+            level = Level.WARNING
         if what is not None:
             yield finding(
                 "copied-result",
-                f"{what} {plain(neighbour.path, 200)}, digit by digit",
-                _level(case), fix="bring the numbers of your own run", **_stated_at(case, name),
+                f"{what} {plain(neighbour.path, 200)}, digit by digit", level,
+                fix="bring the numbers of your own run" if name is None else
+                "bring the numbers of your own run, or say that it is the same code and seed",
+                **_stated_at(case, name),
             )
 
 

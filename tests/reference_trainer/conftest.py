@@ -7,6 +7,7 @@ import importlib.util
 import os
 import pathlib
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ np = pytest.importorskip("numpy", reason="the trainer needs numpy")
 from reference_trainer import corpus as corpora  # noqa: E402
 from reference_trainer.config import Config, load_config  # noqa: E402
 from reference_trainer.corpus import Recipe  # noqa: E402
+from reference_trainer.outputs import Job  # noqa: E402
 from reference_trainer.shards import Corpus, open_corpus  # noqa: E402
 
 WORDS = (
@@ -77,3 +79,13 @@ def need(package: str) -> None:
 @pytest.fixture
 def out(tmp_path: pathlib.Path) -> pathlib.Path:
     return tmp_path / "run"
+
+
+def with_(config: Config, **train: Any) -> Config:
+    """The configuration with other settings of training."""
+    return dc.replace(config, train=dc.replace(config.train, **train))
+
+
+def job(config: Config, corpus: Corpus, out: pathlib.Path, **more: Any) -> Job:
+    """A quiet job without W&B."""
+    return Job(config=config, corpus=corpus, out=out, wandb="off", quiet=True, **more)

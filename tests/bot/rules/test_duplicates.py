@@ -75,7 +75,7 @@ def test_a_submission_is_no_neighbour_of_itself() -> None:
 
 def test_one_link_in_a_results_file_and_in_the_list_is_one_run() -> None:
     link = "https://wandb.ai/example-user/marin/runs/v4-run"
-    listed = {"schema_version": 1, "track": "fineweb-edu", "title": "x",
+    listed: dict[str, Any] = {"schema_version": 1, "track": "fineweb-edu", "title": "x",
               "contributors": [{"github": "example-user"}],
               "runs": [{"source": "wandb", "link": link}, {"source": "results", "path": "r.json"}]}
     folder = Folder("submissions/fineweb-edu/x", {
@@ -174,7 +174,10 @@ SHORT = put(bpb=1.17614)
 def test_ten_digits_of_quality_are_a_copy_whatever_else_differs(
     change: Change, theirs: Change, expected: set[str]
 ) -> None:
-    assert rules(judged(change, theirs)) == expected
+    verdict = judged(change, theirs)
+    assert rules(verdict) == expected
+    # The same code and seed on the same kind of chip may do it: a maintainer looks.
+    assert verdict.status is (Status.NEEDS_REVIEW if expected else Status.VERIFIED)
 
 
 def test_ten_digits_twice_in_one_point_are_one_run() -> None:
@@ -189,5 +192,5 @@ def test_ten_digits_twice_in_one_point_are_one_run() -> None:
             "submission.json": json.dumps(listed).encode(), **files}), TRACKS))
 
     assert "duplicate-run" in found()
-    listed["runs"][1]["point"] = "b"  # type: ignore[index]
+    listed["runs"][1]["point"] = "b"
     assert "duplicate-run" not in found()

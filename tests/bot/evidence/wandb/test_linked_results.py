@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 
 from bot.evidence import Fetcher, gather
+from bot.evidence.drift import drift
 from bot.evidence.links import RunRef
 from bot.evidence.snapshot import Snapshots
 from bot.evidence.wandb_online import WandbFetcher
+from bot.linked import with_linked
+from bot.reading import parse_submission
 from bot.submission import Folder
 from bot.track import load_tracks
 from bot.verdict import Grade, Status, Verdict
@@ -107,6 +110,34 @@ def test_a_history_without_a_clock_leaves_the_grade_where_it_was(
     verdict = judged(fetcher)
     assert verdict.evidence is Grade.SELF_REPORTED
     assert ("metric-missing", "warning") in [(f.rule, f.level.value) for f in verdict.findings]
+
+
+def test_a_history_without_the_quality_leaves_the_grade_where_it_was(
+    server: WandbDouble, fetcher: WandbFetcher
+) -> None:
+    made = [{k: v for k, v in row.items() if not k.startswith("eval/")} for row in rows()]
+    server.add_run(*REF, history=made, config={})
+    verdict = judged(fetcher)
+    assert (verdict.status, verdict.evidence) == (Status.NEEDS_REVIEW, Grade.SELF_REPORTED)
+    assert [f.rule for f in verdict.findings] == ["metric-missing"]
+
+
+def test_a_run_that_changed_behind_a_results_file_is_drift(
+    server: WandbDouble, fetcher: WandbFetcher, tmp_path: Path
+) -> None:
+    server.add_run(*REF, history=rows(), config={})
+    track = TRACKS["fineweb-edu"]
+    read = fetcher.fetch([REF], track.keys)[REF].run
+    assert read is not None
+    kept = Snapshots(tmp_path)
+    kept.add(read)
+    files = {"speedrun_results.json": changed("v4", put(wandb_run_link=REF.url))}
+    folder = Folder("submissions/fineweb-edu/example", files)
+    submission = with_linked(parse_submission(folder, TRACKS), folder)
+    assert [d.kind for d in drift([(submission, track)], kept, fetcher)] == ["same"]
+    server.add_run(*REF, history=rows(bpb=BPB - 0.01), config={})
+    again = WandbFetcher(server.key, server=server.url, patience=QUICK)
+    assert [d.kind for d in drift([(submission, track)], kept, again)] == ["changed"]
 
 
 def test_a_run_that_is_not_there_and_a_service_that_is_down(

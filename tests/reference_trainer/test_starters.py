@@ -1,0 +1,157 @@
+"""The starters: one file that runs as it is, and takes ideas by editing it alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from reference_trainer import starters
+from reference_trainer.shards import Corpus
+
+LION = '''
+class Lion(torch.optim.Optimizer):
+    """The sign of an interpolated momentum."""
+
+    def __init__(self, params, lr, betas=(0.9, 0.99)):
+        super().__init__(params, {"lr": lr})
+        self.betas = betas
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                m = self.state[p].setdefault("m", torch.zeros_like(p))
+                p.sub_(group["lr"] * torch.sign(torch.lerp(p.grad, m, self.betas[0])))
+                m.lerp_(p.grad, 1 - self.betas[1])
+
+
+def optimizers(named, config, dtype, fused):
+    return [Lion(list(named.values()), 3e-3)]
+
+
+if __name__'''
+
+GATED = """
+class MLP(nn.Module):
+    def __init__(self, m):
+        super().__init__()
+        self.w_up = weight(m.intermediate, m.hidden, m.init_std)
+        self.w_gate = weight(m.intermediate, m.hidden, m.init_std)
+        self.w_down = weight(m.hidden, m.intermediate, m.init_std / (2 * m.layers) ** 0.5)
+
+    def forward(self, x_BTD):
+        gate, up = linear(x_BTD, self.w_gate, self.w_up).chunk(2, dim=-1)
+        return linear(F.silu(gate) * up, self.w_down)
+
+
+class Layer("""
+
+JAX_GATED = """
+def mlp(x_BTD, p, i):
+    gate = jax.nn.silu(linear(x_BTD, p[f"layers.{i}.w_gate"]))
+    return linear(gate * linear(x_BTD, p[f"layers.{i}.w_up"]), p[f"layers.{i}.w_down"])
+
+
+def make_losses("""
+
+JAX_LION = """
+def make_optimizer(config, dtype):
+    def init(params):
+        return {"m": {n: jnp.zeros_like(p) for n, p in params.items()}}
+
+    def update(grads, state, params, multiplier):
+        out, m = {}, {}
+        for n, p in params.items():
+            step = jnp.sign(0.9 * state["m"][n] + 0.1 * grads[n])
+            out[n] = p - 3e-3 * multiplier * step
+            m[n] = 0.99 * state["m"][n] + 0.01 * grads[n]
+        return out, {"m": m}
+
+    return starter.Optimizer(init, update)
+
+
+if __name__"""
+
+
+def run_starter(kind: str, text: str, corpus: Corpus, folder: pathlib.Path) -> dict[str, Any]:
+    folder.mkdir()
+    (folder / "main.py").write_text(text, encoding="utf-8")
+    settings = {
+        "data.corpus": f'"{corpus.folder}"',
+        "train.steps": 12,
+        "train.batch": 8,
+        "train.micro_batch": 4,
+        "train.eval_every": 6,
+        "schedule.warmup_steps": 2,
+        "model.layers": 2,
+        "model.hidden": 32,
+        "model.intermediate": 64,
+        "model.seq_len": 32,
+    }
+    arguments = [part for k, v in settings.items() for part in ("--set", f"{k}={v}")]
+    root = str(pathlib.Path(__file__).parents[2])
+    done = subprocess.run(
+        [sys.executable, "main.py", *arguments, "--out", "out", "--wandb", "off", "--quiet"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": root},
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    document = json.loads((folder / "out" / "speedrun_results.json").read_text(encoding="utf-8"))
+    info: dict[str, Any] = document["runs"][0]["run_info"]
+    assert info["speedrun"]["validation"][-1][1] < info["speedrun"]["validation"][0][1] - 0.5
+    return info
+
+
+def test_starter_runs_as_it_is(backend_name: str, corpus: Corpus, tmp_path: pathlib.Path) -> None:
+    info = run_starter(backend_name, starters.source(backend_name), corpus, tmp_path / "run")
+    assert "main.py" in info["speedrun"]["code_sha256"]
+    assert info["speedrun"]["track"] == "tutorial"
+    log = (tmp_path / "run" / "out" / "log.txt").read_text(encoding="utf-8")
+    assert log.startswith('"""A speedrun in one file') and "counted" not in log
+
+
+def test_lion_and_a_gated_mlp_by_editing_one_file(
+    backend_name: str, corpus: Corpus, tmp_path: pathlib.Path
+) -> None:
+    text = starters.source(backend_name)
+    if backend_name == "torch":
+        start, end = text.index("\nclass MLP("), text.index("\nclass Layer(")
+        text = text[:start] + GATED + text[end + len("\nclass Layer(") :]
+        text = text.replace("\nif __name__", LION)
+    else:
+        start, end = text.index("\ndef mlp("), text.index("\ndef make_losses(")
+        text = text[:start] + JAX_GATED + text[end + len("\ndef make_losses(") :]
+        up = 'f"layers.{i}.w_up": weight(m.intermediate, m.hidden),'
+        assert up in text
+        text = text.replace(up, up + up.replace("w_up", "w_gate"))
+        text = text.replace("\nif __name__", JAX_LION)
+    text = text.replace("SETTINGS: dict[str, object] = {", "SETTINGS = {'model.gated': True,")
+    info = run_starter(backend_name, text, corpus, tmp_path / "run")
+    from bot.accounting import Transformer, parameter_count
+
+    shape = Transformer(2, 32, 64, 4, 4, 8, 320, 32, gated=True, norm_weights=False)
+    assert info["model_size"] == parameter_count(shape)
+    assert "activation_function" in info["model_config"]
+
+
+def test_starter_fills_in_track_author_and_description(tmp_path: pathlib.Path) -> None:
+    path = starters.copy_starter(
+        "torch", tmp_path / "new", track="tutorial-h100", author='A "B"', description="One idea"
+    )
+    text = path.read_text(encoding="utf-8")
+    compile(text, "main.py", "exec")
+    assert 'TRACK = "tutorial-h100"' in text and 'CONFIG = "tutorial-h100"' in text
+    assert 'DESCRIPTION = "One idea"' in text and r'"name": "A \"B\""' in text
+    with pytest.raises(FileExistsError):
+        starters.copy_starter("torch", tmp_path / "new", track="tutorial")
+    with pytest.raises(ValueError, match="torch, jax"):
+        starters.copy_starter("tf", tmp_path / "other", track="tutorial")
