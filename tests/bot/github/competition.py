@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import json
+import os
 import random
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -366,3 +368,25 @@ class Competition:
             "refs/heads",
         )
         return dict(line.split() for line in lines.splitlines())
+
+
+def killed_at(competition: Competition, command: list[str], at: int, phase: str) -> bool:
+    """Run a command, killed `phase` ("before" or "after") its `at`-th request; False when it ended
+    first."""
+    state: dict[str, Any] = {"count": 0, "killed": False}
+
+    def kill(now: str, method: str, path: str) -> None:
+        if now != phase or state["killed"]:
+            return
+        state["count"] += 1
+        if state["count"] == at:
+            state["killed"] = True
+            os.kill(state["process"].pid, signal.SIGKILL)
+            state["process"].wait()
+
+    with competition.github.lock:
+        state["process"] = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        competition.github.on_request = kill
+    state["process"].wait(timeout=120)
+    competition.github.on_request = None
+    return bool(state["killed"])

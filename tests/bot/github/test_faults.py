@@ -7,14 +7,10 @@ one notice of the change, one append, and no lost verdict.
 from __future__ import annotations
 
 import dataclasses as dc
-import os
-import signal
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -31,6 +27,7 @@ from tests.bot.github.competition import (
     REPO,
     STRANGER,
     Competition,
+    killed_at,
     submission,
     wandb_submission,
 )
@@ -279,18 +276,6 @@ for token, only in (("publish", None),) if what == "publish" else (("append",) *
 def run_and_kill(competition: Competition, what: str, number: int, at: int, phase: str) -> bool:
     """Run a step in its own process and kill it at its `at`-th request; False when it ended."""
     root = competition.checkout()
-    state: dict[str, Any] = {"count": 0, "pid": 0, "killed": False}
-
-    def kill(now: str, method: str, path: str) -> None:
-        if now != phase or state["killed"]:
-            return
-        state["count"] += 1
-        if state["count"] == at:
-            state["killed"] = True
-            os.kill(state["process"].pid, signal.SIGKILL)
-            state["process"].wait()
-
-    competition.github.on_request = None
     command = [
         sys.executable,
         "-c",
@@ -301,12 +286,7 @@ def run_and_kill(competition: Competition, what: str, number: int, at: int, phas
         str(competition.snapshots),
         str(number),
     ]
-    with competition.github.lock:
-        state["process"] = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        competition.github.on_request = kill
-    state["process"].wait(timeout=120)
-    competition.github.on_request = None
-    return bool(state["killed"])
+    return killed_at(competition, command, at, phase)
 
 
 @pytest.mark.parametrize("phase", ["before", "after"])

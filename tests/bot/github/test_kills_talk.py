@@ -6,11 +6,7 @@ Afterwards there is one branch, one pull request, one answer, and the verificati
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
 import sys
-from typing import Any
 
 import pytest
 
@@ -19,6 +15,7 @@ from tests.bot.github.competition import (
     MAINTAINER,
     REPO,
     Competition,
+    killed_at,
     submission,
     wandb_submission,
 )
@@ -46,25 +43,10 @@ def killed(
 ) -> bool:
     """Answer in a process of its own, killed at its `at`-th request; False when it ended first."""
     root = competition.checkout()
-    state: dict[str, Any] = {"count": 0, "killed": False}
-
-    def kill(now: str, method: str, path: str) -> None:
-        if now != phase or state["killed"]:
-            return
-        state["count"] += 1
-        if state["count"] == at:
-            state["killed"] = True
-            os.kill(state["process"].pid, signal.SIGKILL)
-            state["process"].wait()
-
     command = [sys.executable, "-c", RUN, str(root), event, str(number), comment]
-    with competition.github.lock:
-        state["process"] = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        competition.github.on_request = kill
-    state["process"].wait(timeout=120)
-    competition.github.on_request = None
+    was_killed = killed_at(competition, command, at, phase)
     competition.github.faulty = True  # mending may take a request more than the bound
-    return bool(state["killed"])
+    return was_killed
 
 
 @pytest.mark.parametrize("phase", PHASES)
