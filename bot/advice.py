@@ -314,14 +314,14 @@ _DIMENSIONS = frozenset({"num_layers", "hidden_dim", "intermediate_dim", "num_he
 _LENGTHS = frozenset({"train_batch_size", "num_train_steps"})
 
 
-def near_key(key: str, choices: set[str]) -> str | None:
-    """The choice that `key` is probably a misspelling of, or None."""
+def near_key(key: str, choices: set[str], likeness: float = 0.82) -> str | None:
+    """The choice that `key` is probably a misspelling of, or None. `likeness` is difflib's."""
     if len(key) > 64 or not choices:
         return None
     likely = (choice for choice in sorted(choices) if abs(len(choice) - len(key)) <= 4)
     lowered = {
         choice.lower().replace("-", "_"): choice for choice in it.islice(likely, MAX_UNKNOWN)}
-    near = difflib.get_close_matches(key.lower().replace("-", "_"), lowered, 1, 0.82)
+    near = difflib.get_close_matches(key.lower().replace("-", "_"), lowered, 1, likeness)
     return lowered[near[0]] if near else None
 
 

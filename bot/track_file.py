@@ -2,7 +2,8 @@
 
 `problems_in(data, text)` holds the parsed TOML against `schemas/track.schema.json` and against
 what the schema cannot say (dates, ranges, names of rules). Each sentence names the line, the key,
-what stands there and what to write.
+what stands there and what to write. The schema is walked here: the jsonschema package knows no
+days of TOML, and loading it would double the time of a command that only reads tracks.
 """
 
 from __future__ import annotations
@@ -183,11 +184,10 @@ def _any_of(names: Any) -> str:
 
 
 def _near(name: str, names: Any) -> str:
-    import difflib
+    from bot.advice import near_key
 
-    folded = {str(known).lower(): known for known in names}
-    found = difflib.get_close_matches(name.lower(), folded, 1, 0.7)
-    return f"; did you mean {json.dumps(folded[found[0]])}?" if found else ""
+    near = near_key(name, {str(known) for known in names}, 0.7)
+    return f"; did you mean {json.dumps(near)}?" if near else ""
 
 
 def _unquoted(value: Any, kinds: Any) -> str:
