@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from leaderboard_site import cards, feeds, tables
+from leaderboard_site.beside import beside
 from leaderboard_site.digests import code_digest, pickled
 from leaderboard_site.files import Writer, write_parts
 from leaderboard_site.model import Item, Site, TrackBoard
@@ -44,15 +45,22 @@ SHELL = "entries/entry/shell.md"
 
 def generate(site: Site, out: Path) -> int:
     """Write everything below `out`; the number of files whose bytes changed."""
-    docs, static = Writer(out / "docs"), Writer(out / "static")
-    for name, data in _docs(site):
-        docs.put(name, data)
+    with beside(ft.partial(_beside_docs, site, out)) as others:
+        docs = Writer(out / "docs")
+        for name, data in _docs(site):
+            docs.put(name, data)
+        docs.close()
+        return docs.written + others()
+
+
+def _beside_docs(site: Site, out: Path) -> int:
+    """Everything that mkdocs does not read."""
+    static = Writer(out / "static")
     for name, data in _static(site):
         static.put(name, data)
     _cards(site, static, out / CARDS)
-    for writer in (docs, static):
-        writer.close()
-    return docs.written + static.written + write_parts(out, _entries(site))
+    static.close()
+    return static.written + write_parts(out, _entries(site))
 
 
 def _docs(site: Site) -> Iterator[tuple[str, str | bytes]]:
