@@ -44,7 +44,7 @@ test: $(VENV)/test.stamp  ## the tests that need Python alone; the others say wh
 test-full: $(VENV)/full.stamp  ## every test; a skip is a failure
 	SPEEDRUN_FULL=1 $(BIN)/python -m pytest -n 2
 
-lint: $(VENV)/test.stamp  ## ruff and mypy --strict
+lint: $(VENV)/test.stamp  ## ruff, and mypy --strict of bot, trainer and site
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 

@@ -171,7 +171,7 @@ def _log_normal_cdf(z: float) -> float:
 
 def _special() -> Any:
     """scipy.special, which loads in a tenth of the time of scipy.stats."""
-    import scipy.special  # type: ignore[import-untyped]
+    import scipy.special
 
     return scipy.special
 

@@ -43,7 +43,7 @@ class Law:
 
     def __call__(self, x: float) -> float:
         """The law at x."""
-        return self.c + self.a * (x / self.scale) ** -self.b
+        return float(self.c + self.a * (x / self.scale) ** -self.b)
 
     def half_width(self, x: float) -> float:
         """Half the 95 % confidence band of the law at x (delta method, Student's t)."""

@@ -141,7 +141,9 @@ def _pending(row: Mapping[str, Any]) -> Pending | None:
 
 def _read_list(folder: Path | None, name: str, key: str) -> list[Mapping[str, Any]]:
     rows = _read_json(folder, name).get(key)
-    return [r for r in rows if isinstance(r, dict)][:300] if isinstance(rows, list) else []
+    found: list[Mapping[str, Any]] = []
+    found += [row for row in (rows if isinstance(rows, list) else ()) if isinstance(row, dict)]
+    return found[:300]
 
 
 def _read_json(folder: Path | None, name: str) -> Mapping[str, Any]:

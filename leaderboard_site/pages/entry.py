@@ -16,7 +16,13 @@ from leaderboard_site.pages.entry_parts import (
     run_rows,
     statistics_sections,
 )
-from leaderboard_site.pages.environment import GRADE_WORDS, STATUS_WORDS, number, render
+from leaderboard_site.pages.environment import (
+    GRADE_WORDS,
+    STATUS_WORDS,
+    interval_of,
+    number,
+    render,
+)
 
 BASE = "../../../"
 FINDINGS = 50
@@ -192,8 +198,8 @@ def figures(board: TrackBoard, item: Item) -> list[dict[str, str]]:
         ]
     track, entry = board.track, place.entry
     stats = entry.point.statistics or {}
-    low, high = stats.get("interval") or (None, None)
-    spread = f"± {(high - low) / 2:.2g}" if number(low) is not None and number(high) else ""
+    interval = interval_of(stats)
+    spread = f"± {(interval[1] - interval[0]) / 2:.2g}" if interval else ""
     rows = [
         (
             text.label(track.quality.metric),

@@ -13,7 +13,7 @@ from leaderboard_site import text
 from leaderboard_site.charts import Axis, Mark
 from leaderboard_site.curves import Line
 from leaderboard_site.model import Item, Place, TrackBoard, runs_of
-from leaderboard_site.pages.environment import number
+from leaderboard_site.pages.environment import interval_of, number
 from leaderboard_site.text import esc
 
 BASE = "../../../"
@@ -100,8 +100,6 @@ def statistics_sections(board: TrackBoard, item: Item) -> list[dict[str, Any]]:
             continue
         metric, target = board.track.quality.metric, board.track.quality.target
         values = [v for v in stats.get("values") or () if number(v) is not None]
-        interval = stats.get("interval") or (None, None)
-        whole = number(interval[0]) is not None and number(interval[1]) is not None
         strip = (
             drawn.strip(
                 values,
@@ -110,7 +108,7 @@ def statistics_sections(board: TrackBoard, item: Item) -> list[dict[str, Any]]:
                 title=text.label(metric),
                 target=target,
                 mean=number(stats.get("mean")),
-                interval=(interval[0], interval[1]) if whole else None,
+                interval=interval_of(stats),
             )
             if values and len(values) <= 400
             else ""

@@ -72,11 +72,11 @@ def _accounting() -> dict[str, Any]:
             {
                 "name": f"{a.vendor} {a.name}",
                 "arch": a.architecture,
-                "peak": text.power(peak, 4),
+                "peak": text.power(most, 4),
                 "cores": a.cores_per_chip,
             }
             for a in all_accelerators()
-            if (peak := peak_flops(a)) is not None
+            if (most := peak_flops(a)) is not None
         ],
     }
 

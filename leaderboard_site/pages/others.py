@@ -73,6 +73,7 @@ def pending(site: Site) -> list[dict[str, Any]]:
     rows = []
     for pull in sorted(site.pending, key=lambda p: (p.opened, p.number)):
         known = pull.status in set(Status)
+        board = site.tracks.get(pull.track or "")
         rows.append(
             {
                 "row": pull,
@@ -80,7 +81,7 @@ def pending(site: Site) -> list[dict[str, Any]]:
                 "kind": pull.status if known else "",
                 "age": text.age(pull.opened, site.pending_as_of),
                 "blocks": [(b, b in rules) for b in pull.blocks],
-                "track": site.tracks[pull.track].track if pull.track in site.tracks else None,
+                "track": None if board is None else board.track,
             }
         )
     return rows

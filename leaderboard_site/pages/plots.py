@@ -10,7 +10,7 @@ from leaderboard_site import charts, text
 from leaderboard_site.charts import Axis, Dot, Mark, Step
 from leaderboard_site.model import Item, Place, TrackBoard
 from leaderboard_site.pages.columns import label_of
-from leaderboard_site.pages.environment import number
+from leaderboard_site.pages.environment import interval_of, number
 
 X_AXES = ("hardware_flops", "model_flops", "training_time_s", "steps", "chip_hours", "cost_usd")
 AXIS_TITLES = {
@@ -119,8 +119,7 @@ def _dot(
 ) -> Dot:
     quality = board.track.quality.metric
     stats = place.entry.point.statistics or {}
-    low, high = stats.get("interval") or (None, None)
-    interval = (low, high) if number(low) is not None and number(high) is not None else None
+    interval = interval_of(stats)
     if kind is None and interval is None:
         # One of the many in the background, which has no words.
         weak = item.verdict.status != "verified"
