@@ -14,11 +14,11 @@ from bot.evidence.results_file import ResultsRun, is_results
 from bot.jsonfile import Document
 from bot.jsonscan import escape
 from bot.safetext import plain
+from bot.submission import LOG_ENDINGS as LOG_ENDINGS
 from bot.submission import ROLES, Claim, Contributor, Folder, RunSpec, Submission
 from bot.track import Track
 
 SUBMISSION = "submission.json"
-LOG_ENDINGS = (".log", ".txt", ".wandb")
 
 
 def is_link(spec: RunSpec) -> bool:

@@ -1,6 +1,8 @@
 """What the wheel holds, and that the lock files hold what the extras ask for."""
 
 import re
+import subprocess
+import sys
 import tomllib
 import zipfile
 from pathlib import Path
@@ -56,3 +58,34 @@ def test_the_wheel_holds_every_file_that_git_holds(
     }
     assert len(files) >= 5
     assert {name for name in files if f"{inside}/{name}" not in wheel} == set()
+
+
+def test_every_module_of_the_bot_can_be_the_first_that_is_imported() -> None:
+    """One that only works after another breaks the command that imports it first."""
+    names = sorted(
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for path in (ROOT / "bot").rglob("*.py") if "scaffold" not in path.parts
+    )
+    assert len(names) > 50
+    done = subprocess.run(
+        [sys.executable, "-c", EACH_ALONE, *names],
+        cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
+    )
+    assert (done.stdout, done.returncode) == ("", 0), done.stderr
+
+
+# A child for each module; what is not ours is imported before, so that a child is quick.
+EACH_ALONE = """
+import importlib, os, sys
+for outside in ("click", "jinja2", "github", "flask", "requests"):
+    importlib.import_module(outside)
+for name in sys.argv[1:]:
+    if (child := os.fork()) == 0:
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            print(f"{name}: {error}", flush=True)
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        sys.exit(name)
+"""

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from bot.case import RunEvidence, Unlisted
 from bot.rules import catalogue, finding
 from bot.run import Run
-from bot.submission import Folder, RunSpec, Submission
-from bot.submission_file import LOG_ENDINGS
+from bot.submission import LOG_ENDINGS, Folder, RunSpec, Submission
 from bot.track import Keys, Track
 from bot.verdict import Finding
 

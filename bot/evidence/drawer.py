@@ -14,8 +14,7 @@ from pathlib import PurePosixPath
 from bot.case import RunEvidence, Unlisted
 from bot.likeness import TOLERANCE, repeats
 from bot.run import Run
-from bot.submission import Folder, RunSpec, Submission
-from bot.submission_file import LOG_ENDINGS
+from bot.submission import LOG_ENDINGS, Folder, RunSpec, Submission
 from bot.track import Track
 
 MAX_RUNS = 100

@@ -14,7 +14,7 @@ from pathlib import Path
 from bot.github.first_track import objective_of, track_text
 from bot.github.pinning import SHA, own_commit
 from bot.paths import find_root
-from bot.submission_file import LOG_ENDINGS
+from bot.submission import LOG_ENDINGS
 
 HOME = "speedrun-bot/speedrun"
 FIRST = "my-track"
