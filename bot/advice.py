@@ -179,7 +179,7 @@ def _required(error: Any, path: list[str], closed: bool) -> Words:
         yield key, f"{holder} has no {_quoted(key)}, but {_quoted(near)}", fix, None
         return
     what = error.schema.get("properties", {}).get(key, {}).get("description", "")
-    fix = f"add {_quoted(key)}" + (f": {what}" if what else "")
+    fix = f"add {_quoted(key)}" + (f" ({_lowered(what)})" if what else "")
     yield key, f"{holder} has no {_quoted(key)}", fix, Level.WARNING if inner else None
 
 
@@ -351,7 +351,13 @@ def _kind(value: Any) -> str:
 
 def _hint(error: Any, fallback: str) -> str:
     what = error.schema.get("description")
-    return f"{fallback}: {what}" if what else fallback
+    return f"{fallback} ({_lowered(what)})" if what else fallback
+
+
+def _lowered(description: str) -> str:
+    """A schema's description as part of a sentence."""
+    text = description.rstrip(".")
+    return text if text[1:2].isupper() else text[:1].lower() + text[1:]
 
 
 def _claim(value: Any) -> Any:

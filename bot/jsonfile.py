@@ -259,10 +259,10 @@ def _too_deep(file: str, line: int | None = None) -> Finding:
 
 def _syntax(error: json.JSONDecodeError, text: str, file: str) -> Finding:
     """A syntax error in words, with the likely cause where the text tells it."""
-    rest = text[error.pos:error.pos + 20].lstrip()
+    rest = text[error.pos:error.pos + 60].lstrip()
     before = text[:error.pos].rstrip()
     line = error.lineno
-    why, fix = _cause(error.msg, before, rest)
+    why, fix = _number_cause(text[:error.pos][-60:], rest) or _cause(error.msg, before, rest)
     return _invalid(file, f"column {error.colno}: {why}", fix, line=line)
 
 
@@ -275,6 +275,8 @@ def _cause(message: str, before: str, rest: str) -> tuple[str, str]:
         return "a comma stands before a closing bracket", "remove that comma"
     if rest.startswith(("//", "#", "/*")):
         return "there is a comment, and JSON has none", "remove the comment"
+    if rest.startswith(("<<<<<<<", "=======", ">>>>>>>")):
+        return "a mark of a merge conflict is left", "keep one of the two sides, without the marks"
     if rest[0] in "'\u201c\u201d\u2018\u2019":
         return "a text is in other quotes than \"", 'use straight double quotes "'
     if rest.startswith(("True", "False", "None")):
@@ -291,6 +293,25 @@ def _cause(message: str, before: str, rest: str) -> tuple[str, str]:
     if "property name" in message:
         return "a key in double quotes is expected here", 'write keys as "key"'
     return "this is not JSON", "write one JSON object; check what is at this place"
+
+
+def _number_cause(before: str, rest: str) -> tuple[str, str] | None:
+    """What is wrong with a number: a unit, a comma in it, a form that JSON does not have."""
+    ends = re.search(r"(?:[\s:\[]|^)(-?\d[\d.eE+-]*)(,?)(\s*)$", before)
+    if ends is None:
+        opened = before.rstrip().endswith((":", "[", ","))
+        plus = re.match(r"\+?\.?\d", rest) if opened else None
+        return None if plus is None else (
+            "a number starts with + or a point", "start it with a digit, such as 0.5")
+    unit = re.match(r"[%A-Za-z\u00b5][^,\n}\]]*", rest)
+    if unit is not None and not ends[2] and not re.match(r"(true|false|null)\b", rest):
+        return (f"{shown(unit.group().rstrip(), 30)} stands behind a number",
+                "write the number alone, without a unit")
+    more = re.match(r"[0-9._:][0-9._:eE+-]*", rest) if not ends[3] else None
+    if more is not None:
+        whole = f"{ends[1]}{ends[2]}{more[0]}"
+        return f"{shown(whole, 40)} is not one number", "write digits and one decimal point alone"
+    return None
 
 
 def _invalid(file: str, message: str, fix: str, **fields: Any) -> Finding:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -135,7 +136,9 @@ def _place(finding: Finding, verdict: Verdict) -> str:
 
 def _sentence(text: str, capital: bool = True) -> str:
     text = plain(text, 900)
-    return text[:1].upper() + text[1:] if capital else text
+    # A path, a key or an address stays as it is written, or nobody finds it.
+    named = re.match(r"[\w-]*[\w-][/._:#][\w/-]", text)
+    return text[:1].upper() + text[1:] if capital and not named else text
 
 
 def _statistics(verdict: Verdict) -> Iterator[str]:

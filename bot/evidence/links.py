@@ -70,7 +70,7 @@ def parse_link(text: object) -> RunRef | LinkProblem:
     if "://" not in text and (bare := _BARE.fullmatch(text)) and text.count("/") <= 3:
         host = bare["entity"].lower()
         if "." not in host:
-            return _checked(bare) or _not_a_run(f'"{text}" is no path of a run')
+            return _given(_checked(bare)) or _not_a_run(f'"{text}" is no path of a run')
     if "://" not in text:
         if "." not in text.partition("/")[0] and not text.lower().startswith("localhost"):
             return _not_a_run("the text is not an address")
@@ -99,7 +99,14 @@ def _parse_url(text: str) -> RunRef | LinkProblem:
     path = path.removeprefix(prefix)
     match = _PATH.fullmatch(path)
     found = _checked(match) if match is not None else None
-    return found or _not_a_run(_page_kind(path))
+    return _given(found) or _not_a_run(_page_kind(path))
+
+
+def _given(run: RunRef | None) -> RunRef | LinkProblem | None:
+    """The run, unless its link is the form that our own remedies show, copied as it stands."""
+    if run is not None and {"ENTITY", "PROJECT"} & {run.entity, run.project}:
+        return _not_a_run("the link is the pattern, with its names in capitals not filled in")
+    return run
 
 
 def _checked(match: re.Match[str]) -> RunRef | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from bot import metrics
 from bot.case import Case
 from bot.causes import chip_cause, flops_causes, is_no_slice, peak_cause
-from bot.evidence.results_file import ResultsRun
+from bot.evidence.results_file import ResultsRun, is_not_finite
 from bot.metrics import TOLERANCE, same, vocab_of
 from bot.rules import finding, rule
 from bot.rules import values as _values  # noqa: F401  (registers its rules)
@@ -29,6 +29,8 @@ def hardware_flops_mismatch(case: Case) -> Iterator[Finding]:
     for run in case.results:
         claimed = run.number("hardware_flops")
         expected = metrics.of_results(run, vocab_of(case.track))["hardware_flops"]
+        if expected and _is_no_number(run):
+            yield _unread_flops(run, expected)
         if claimed is None or not expected or claimed <= 0:
             continue
         tolerance = max(TOLERANCE, run.stated["hardware_flops"].tolerance)
@@ -44,9 +46,39 @@ def hardware_flops_mismatch(case: Case) -> Iterator[Finding]:
             "hardware-flops-mismatch",
             f"{key_of(run, 'hardware_flops')} is {claimed:.6g}, expected {expected:.6g} = "
             f"{formula} FLOP/s; it is {_times(ratio)}{cause}",
-            claimed=claimed, expected=expected, ratio=ratio, fix=f"{fix}: write {expected!r}",
+            claimed=claimed, expected=expected, ratio=ratio,
+            fix=f"{fix}: write {expected!r}{_then(case, run, ratio)}",
             **place(run, "hardware_flops"),
         )
+
+
+def _then(case: Case, run: ResultsRun, ratio: float) -> str:
+    """The warning that comes up when the hardware FLOPs are right, where none stands now."""
+    reported = _reported_mfu(case, run)
+    if reported is None or not MFU_LOW <= reported[0] <= MFU_HIGH:
+        return ""
+    mfu = reported[0] * ratio
+    if MFU_LOW <= mfu <= MFU_HIGH:
+        return ""
+    bound = f"below {MFU_LOW:g}" if mfu < MFU_LOW else f"above {MFU_HIGH:g}"
+    return f"; MFU is then {mfu:.2g}, {bound}: check that the training time is right too"
+
+
+def _is_no_number(run: ResultsRun) -> bool:
+    """Whether the oldest shape's estimate, which is text, holds something else than a number."""
+    item = run.stated.get("hardware_flops")
+    return (item is not None and item.value is None and isinstance(item.raw, str)
+            and item.pointer.endswith("_flops_estimate") and not is_not_finite(item.raw))
+
+
+def _unread_flops(run: ResultsRun, expected: float) -> Finding:
+    raw = run.stated["hardware_flops"].raw
+    return finding(
+        "hardware-flops-mismatch",
+        f"{key_of(run, 'hardware_flops')} is {shown(raw)}, which is no number, expected "
+        f"{expected:.6g} from seconds x chips x peak", claimed=plain(raw), expected=expected,
+        fix=f"write {expected!r}", **place(run, "hardware_flops"),
+    )
 
 
 def _times(ratio: float) -> str:
@@ -212,6 +244,8 @@ def token_count_mismatch(case: Case) -> Iterator[Finding]:
 def _two_lengths(run: ResultsRun, lengths: tuple[tuple[str, int], ...]) -> Finding:
     used, other = lengths[0], next(item for item in lengths if item[1] != lengths[0][1])
     names = [pointer.rpartition("/")[2] for pointer, _ in (used, other)]
+    expected, claimed = metrics.tokens_of(run), run.number("tokens")
+    agrees = bool(expected and claimed and same(claimed, expected))
     return finding(
         "token-count-mismatch",
         f"two sequence lengths are stated, {names[0]} {used[1]} and {names[1]} {other[1]}; "
@@ -219,7 +253,8 @@ def _two_lengths(run: ResultsRun, lengths: tuple[tuple[str, int], ...]) -> Findi
         f"{other[1] / used[1]:.3g} times as many",
         file=run.file, line=run.document.line(other[0]), pointer=other[0],
         claimed=other[1], expected=used[1], ratio=other[1] / used[1],
-        fix=f"keep the one that the run used: remove {names[1]}, or else {names[0]}",
+        fix=f"keep the one that the run used: remove {names[1]}, or else {names[0]}" + (
+            f"; {key_of(run, 'tokens')} follows from {names[0]}" if agrees else ""),
     )
 
 
@@ -261,8 +296,7 @@ def mfu_impossible(case: Case) -> Iterator[Finding]:
                 "chip cannot exceed its peak" + (
                     f"; with hardware FLOPs put right it is {ours:.3f} times" if follows else ""),
                 claimed=reported[0], expected=ours if follows else None, ratio=reported[0],
-                fix="put the hardware FLOPs right and this goes away" if follows
-                else "correct training time, chips, peak or tokens",
+                fix=_right(ours) if follows else "correct training time, chips, peak or tokens",
                 **place(run, "hardware_flops"),
             )
         elif ours is not None and ours > 1:
@@ -273,6 +307,15 @@ def mfu_impossible(case: Case) -> Iterator[Finding]:
                 claimed=ours, ratio=ours, fix="correct training time, chips, peak or tokens",
                 **place(run, "training_time_s"),
             )
+
+
+def _right(mfu: float | None, what: str = "hardware FLOPs") -> str:
+    """The remedy where another figure is what is wrong, and the MFU that is left then."""
+    fix = f"put the {what} right and this goes away"
+    if mfu is None or MFU_LOW <= mfu <= MFU_HIGH:
+        return fix
+    side = "low" if mfu < MFU_LOW else "high"
+    return f"{fix}; what is left is a warning that {mfu:.2g} is {side}, to be explained"
 
 
 @rule("mfu-unusual")
@@ -287,17 +330,24 @@ def mfu_unusual(case: Case) -> Iterator[Finding]:
         if reported is None or not (MFU_HIGH < reported[0] <= 1 or reported[0] < MFU_LOW):
             continue
         side = f"above {MFU_HIGH:g}" if reported[0] > MFU_HIGH else f"below {MFU_LOW:g}"
-        values, stated = metrics.of_results(run, vocab_of(case.track)), run.number("hardware_flops")
-        follows = bool(stated and values["hardware_flops"] and values["mfu"]
-                       and not same(stated, values["hardware_flops"])
-                       and MFU_LOW <= values["mfu"] <= MFU_HIGH)
         yield finding(
             "mfu-unusual", f"{reported[1]} over hardware FLOPs, both as stated, are "
             f"{reported[0]:.3g}, {side}", claimed=reported[0], ratio=None,
-            fix="put the hardware FLOPs right and this goes away" if follows
-            else "check training time, chips and peak, or say in the description why it is so",
-            **place(run, "hardware_flops"),
+            fix=_unusual_fix(case, run), **place(run, "hardware_flops"),
         )
+
+
+def _unusual_fix(case: Case, run: ResultsRun) -> str:
+    """The figure that makes MFU unusual, where one is known to be wrong; else what to look at."""
+    values = metrics.of_results(run, vocab_of(case.track))
+    mfu = values["mfu"]
+    usual = mfu is not None and MFU_LOW <= mfu <= MFU_HIGH
+    for name, what in (("hardware_flops", "hardware FLOPs"), ("tokens", "tokens"),
+                       ("parameters", "parameters")):
+        stated, right = run.number(name), values[name]
+        if stated and right and not same(stated, right) and (usual or name == "hardware_flops"):
+            return _right(mfu, what)
+    return "check training time, chips and peak, or say in the description why it is so"
 
 
 @rule("parameter-count-mismatch")

@@ -34,7 +34,7 @@ _FAR = 0.75
 _RANGES = {
     "bpb": (0.3, 8.0, "bits per byte"),
     "loss": (0.0, 20.0, "loss in nats"),
-    "training_time_s": (0.0, 3.2e8, "training time in seconds"),
+    "training_time_s": (0.0, 3.2e8, "training time"),
     "hardware_flops": (0.0, 1e30, "hardware FLOPs"),
     "model_flops": (0.0, 1e30, "model FLOPs"),
     "tokens": (0.0, 1e15, "number of tokens"),
@@ -247,7 +247,7 @@ def timestamp_invalid(case: Case) -> Iterator[Finding]:
             "timestamp-invalid", message, level, **place(run, "timestamp"),
             claimed=None if item is None else plain(str(item.raw)),
             fix=('write it as' if item else f"add it to `{_key(run.info_pointer)}` as")
-            + ' "YYYY-MM-DD HH:MM:SS UTC", such as "2025-06-28 21:52:29 UTC"',
+            + ' "YYYY-MM-DD HH:MM:SS UTC", with the time at which the run ended',
         )
 
 

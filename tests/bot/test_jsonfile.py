@@ -20,6 +20,10 @@ REFUSED = [
     (b'{"a": "x\ny"}', 1, "line break"), (b'{"a": "\\x"}', 1, "backslash"),
     (b'{\n"a": NaN}', 2, "NaN is not a number"), (b'{\n"a": [1,\n-Infinity]}', 3, "-Infinity"),
     (b'{"a":\n1e999}', 1, "out of range"), (b'{"a": 1,\n"a": 2}', 2, "stands twice"),
+    (b'{"a":\n48.65 min}', 2, '"min" stands behind a number'), (b'{"a": 5e19s}', 1, "behind a"),
+    (b'{"a": 1,234}', 1, '"1,234" is not one number'), (b'{"a": 1_000}', 1, "is not one number"),
+    (b'{"a": .5}', 1, "a point"), (b'[1 true]', 1, '"," is missing'), (b"[2 3]", 1, "is missing"),
+    (b'{\n<<<<<<< HEAD\n"a": 1}', 2, "merge conflict"), (b'{"a": 1, 5: 2}', 1, "double quotes"),
     (b'{"a": "\\ud800"}', 1, "surrogate"), (b'{"a": "\x00"}', 1, "zero byte"),
 ]
 

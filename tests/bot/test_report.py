@@ -8,6 +8,7 @@ import re
 import pytest
 
 from bot.report import (
+    _sentence,
     number,
     summary_line,
     to_annotations,
@@ -122,3 +123,11 @@ def test_where_it_would_stand_and_what_the_runs_prove() -> None:
         assert "Would be place 3 of 41" in text
         assert re.search(r"1 run: loss mean \d", text)
     assert "claimed" not in to_text(verdict)
+
+
+@pytest.mark.parametrize(("text", "shown"), [
+    ("the run is odd", "The run is odd"), ("a/b.log is also there", "a/b.log is also there"),
+    ("training_time_s is claimed", "training_time_s is claimed"), ("loss is", "Loss is"),
+])
+def test_a_sentence_that_begins_with_a_name_keeps_it(text: str, shown: str) -> None:
+    assert _sentence(text) == shown

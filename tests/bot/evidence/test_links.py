@@ -61,6 +61,8 @@ def test_names_with_dots_and_spaces() -> None:
         ("https://wandb.ai/team/project/groups/abc", "group"),
         ("https://forge.coreweave.com/team/project/runs/abc", "outside"),
         ("gs://bucket/checkpoints/run", "storage path"),
+        ("https://wandb.ai/ENTITY/PROJECT/runs/ID", "not filled in"),
+        ("ENTITY/project/abc", "not filled in"),
         ("file:///etc/passwd", "storage path"),
         ("javascript:alert(1)", "not"),
         ("/home/someone/run", "not an address"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses as dc
 import datetime as dt
 import json
+import re
 from typing import Any
 
 import pytest
@@ -214,3 +215,27 @@ def test_a_precision_does_not_make_a_run_cheaper_unseen(
 def test_the_time_of_a_run_of_any_source(stated: str | None, expected: set[Level]) -> None:
     case = a_case([a_run(0, created_at=stated), a_run(1)], facts={"today": TODAY})
     assert {f.level for f in load_rules()["timestamp-invalid"](case)} == expected
+
+
+def fix_of(rule: str, name: str, change: Change) -> str:
+    (found,) = (f for f in findings(name, change) if f.rule == rule)
+    return found.fix or ""
+
+
+def test_a_remedy_says_what_comes_after_it() -> None:
+    """The figure put right may bring a warning up; nobody should meet it unprepared."""
+    after = fix_of("mfu-impossible", "v1_fp32", nothing)
+    assert after.startswith("put the hardware FLOPs right") and "0.0066 is low" in after
+    tokens = fix_of("mfu-unusual", "v2_h200", both(drop("model_flops"), put(total_tokens=3)))
+    assert tokens == "put the tokens right and this goes away"
+
+
+def test_the_length_that_the_total_follows_from_is_named() -> None:
+    fix = fix_of("token-count-mismatch", "v4", put(model_config__seq_len=2048))
+    assert fix.endswith("`total_tokens` follows from train_seq_len")
+
+
+@pytest.mark.parametrize("text", ["", "5.14e19 FLOPs", "5,14e19"])
+def test_an_estimate_that_is_no_number_does_not_pass(text: str) -> None:
+    fix = fix_of("hardware-flops-mismatch", "v0", put(run_stats__final_flops_estimate=text))
+    assert re.fullmatch(r"write \d\.\d+e\+\d\d", fix), fix
