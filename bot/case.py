@@ -10,6 +10,7 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from bot.likeness import Trace
 from bot.run import Run
 from bot.submission import Folder, RunSpec, Submission
 from bot.track import Track
@@ -60,6 +61,8 @@ class Neighbour:
     claims_key: str | None = None
     value_keys: frozenset[str] = frozenset()
     """Its losses and bits per byte that are stated to ten digits or more; see `bot.identity`."""
+    traces: tuple[Trace, ...] = ()
+    """Losses and clocks of its candidate runs that lie in files."""
 
 
 @dc.dataclass(frozen=True, slots=True)

@@ -11,12 +11,16 @@ from collections.abc import Iterable, Sequence
 from bot.case import Neighbour
 from bot.evidence.links import RunRef, parse_link
 from bot.evidence.results_file import ResultsRun
+from bot.likeness import Trace, trace_of
 from bot.run import Run
 from bot.submission import Folder, Submission
-from bot.submission_file import is_link
+from bot.submission_file import LOG_ENDINGS, is_link
+from bot.track import Keys
 
 _CLAIMED = ("bpb", "loss", "training_time_s", "hardware_flops", "tokens", "parameters")
 _QUALITY = ("bpb", "loss")
+_MIN_NONCE = 16
+NAMES = Keys()
 _MIN_POINTS = 3
 """A series of fewer validation points is no fingerprint."""
 
@@ -41,6 +45,11 @@ def run_key(run: Run) -> str | None:
 _LOSSES = re.compile(rb"^[^\n]{0,80}?s(?:tep)?:[^\n]{0,200}?(?:val_loss:| tel:)\s{0,4}"
                      rb"([0-9]{1,9}\.[0-9]{1,4})", re.MULTILINE)
 _MIN_HALF = 5
+_POINT = re.compile(
+    rb"^[^\n]{0,80}?s(?:tep)?:([0-9]{1,15})(?:/[0-9]{1,15})?\s[^\n]{0,200}?"
+    rb"(?:val_loss:|\btel:)([0-9]{1,9}\.[0-9]{1,12})\b"
+    rb"(?:[^\n]{0,200}?train_time:([0-9]{1,15}(?:\.[0-9]{1,9})?)(ms|s)\b)?", re.MULTILINE)
+_NONCE = re.compile(rb"^nonce: ([0-9A-Za-z_-]{16,64})\s*$", re.MULTILINE)
 
 
 def log_keys(data: bytes) -> tuple[str, ...]:
@@ -69,9 +78,67 @@ def run_keys(
         elif spec.source == "log":
             below = f"{spec.target.rstrip('/')}/"
             keys += [key for name, data in folder.files.items()
-                     if name == spec.target or name.startswith(below) for key in log_keys(data)]
+                     if name == spec.target or name.startswith(below)
+                     for key in (*log_keys(data), *_nonces(data))]
     keys += [link_key(run.text("link")) for run in results]
+    keys += [nonce_key(run.ours.get("nonce")) for run in results]
     return frozenset(key for key in keys if key is not None)
+
+
+def _nonces(data: bytes) -> list[str]:
+    return [f"nonce:{found.decode()}" for found in _NONCE.findall(data)]
+
+
+def nonce_key(nonce: object) -> str | None:
+    """The key of a run by the random bits that its trainer drew, None where there are none."""
+    return f"nonce:{nonce}" if isinstance(nonce, str) and len(nonce) >= _MIN_NONCE else None
+
+
+def log_traces(data: bytes) -> tuple[Trace, ...]:
+    """The traces of the runs of a log, read in a hurry; in full where that finds nothing."""
+    runs: list[list[tuple[int, float, float | None]]] = []
+    for step, loss, clock, unit in _POINT.findall(data):
+        seconds = float(clock) / (1000 if unit == b"ms" else 1) if clock else None
+        point = int(step), float(loss), seconds
+        if not runs or point[0] <= runs[-1][-1][0]:
+            runs.append([])
+        runs[-1].append(point)
+    if not runs:
+        from bot.evidence.training_log import read_log
+
+        return tuple(trace_of(run) for run in read_log(data, ""))
+    return tuple(Trace.of(points) for points in runs)
+
+
+def _offline_run(data: bytes, keys: Keys) -> Run | None:
+    """The run of an offline file of W&B, None where it cannot be read."""
+    from bot.evidence.wandb_offline import OfflineFileError, read_offline
+
+    try:
+        return read_offline(data, "", keys)
+    except (OfflineFileError, ImportError):
+        return None  # nothing is known of it then; the audit reads it and says so
+
+
+def _of_files(
+    submission: Submission, folder: Folder, names: Keys
+) -> tuple[list[str | None], list[Trace]]:
+    """Keys of the offline files among the candidate runs, and traces of all their files."""
+    keys: list[str | None] = []
+    traces: list[Trace] = []
+    for spec in submission.runs:
+        below = f"{spec.target.rstrip('/')}/"
+        for name, data in folder.files.items() if spec.arm == "candidate" else ():
+            if name != spec.target and not name.startswith(below):
+                continue
+            if name.lower().endswith(".wandb"):
+                run = _offline_run(data, names)
+                if run is not None:
+                    keys += [run_key(run), nonce_key(run.nonce)]
+                    traces.append(trace_of(run))
+            elif name.lower().endswith(LOG_ENDINGS) or name == spec.target:
+                traces += log_traces(data) if spec.source == "log" else ()
+    return keys, traces
 
 
 def claims_key(results: Sequence[ResultsRun]) -> str | None:
@@ -125,11 +192,15 @@ def author_of(submission: Submission, results: Iterable[ResultsRun]) -> str | No
 
 
 def as_neighbour(
-    submission: Submission, track: str, results: Sequence[ResultsRun], folder: Folder
+    submission: Submission, track: str, results: Sequence[ResultsRun], folder: Folder,
+    names: Keys = NAMES,
 ) -> Neighbour:
-    """A submission reduced to what the rules across submissions compare."""
+    """A submission reduced to what the rules across submissions compare; `names` are the track's
+    keys of a W&B history."""
+    keys, traces = _of_files(submission, folder, names)
     return Neighbour(
         path=submission.path, track=track, author=author_of(submission, results),
-        run_keys=run_keys(submission, results, folder), claims_key=claims_key(results),
-        value_keys=frozenset(value_keys(results)),
+        run_keys=run_keys(submission, results, folder) | {key for key in keys if key is not None},
+        claims_key=claims_key(results), value_keys=frozenset(value_keys(results)),
+        traces=tuple(traces),
     )

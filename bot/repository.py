@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.case import Neighbour, RunEvidence
-from bot.identity import as_neighbour
+from bot.identity import NAMES, as_neighbour
 from bot.reading import Parsed, ReadError, parse_submission, read_path
 from bot.rules import finding
 from bot.submission import Folder, Submission
@@ -72,7 +72,8 @@ def neighbours_of(root: Path, tracks: Mapping[str, Track]) -> tuple[Neighbour, .
             parsed = parse_submission(folder, tracks, track_id)
         except ReadError:
             continue
-        found.append(as_neighbour(parsed.submission, track_id, parsed.results, folder))
+        found.append(as_neighbour(
+            parsed.submission, track_id, parsed.results, folder, tracks[track_id].keys))
     return tuple(found)
 
 
@@ -149,7 +150,9 @@ def _near(
     folder: Folder, parsed: Parsed, index: Mapping[str, tuple[Neighbour, ...]]
 ) -> tuple[Neighbour, ...]:
     """The neighbours that share a key with a submission: only those can matter."""
-    mine = as_neighbour(parsed.submission, parsed.submission.track, parsed.results, folder)
+    names = NAMES if parsed.track is None else parsed.track.keys
+    mine = as_neighbour(
+        parsed.submission, parsed.submission.track, parsed.results, folder, names)
     near = (n for key in _keys(mine) for n in index.get(key, ()))
     return tuple({n.path: n for n in near if n.path != folder.path}.values())
 
@@ -165,7 +168,8 @@ def _index(neighbours: Iterable[Neighbour]) -> dict[str, tuple[Neighbour, ...]]:
 
 def _keys(neighbour: Neighbour) -> tuple[str, ...]:
     claims = () if neighbour.claims_key is None else (f"claims:{neighbour.claims_key}",)
-    return (*sorted(neighbour.run_keys), *claims, *sorted(neighbour.value_keys))
+    traces = {key for trace in neighbour.traces for key in trace.keys()}
+    return (*sorted(neighbour.run_keys | traces), *claims, *sorted(neighbour.value_keys))
 
 
 def _unreadable(path: Path, root: Path, track_id: str, why: str) -> Verdict:

@@ -127,7 +127,7 @@ def _once(runs: Sequence[Run], excluded: list[Excluded]) -> list[Run]:
     rest = [run for run in unique if id(run) not in parts]
     copies = dict(repeats(rest))
     for i, earlier in copies.items():
-        why = f"its losses are those of {_name(rest[earlier])}"
+        why = f"its losses or its clocks are those of {_name(rest[earlier])}"
         excluded.append(Excluded(rest[i].file, rest[i].index, why))
     return [run for i, run in enumerate(rest) if i not in copies]
 

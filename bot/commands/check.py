@@ -183,11 +183,12 @@ def _neighbours(
     folders = [folder for folder, _ in read]
     if not read or len(read) == 1 and folders[0].bare:
         return [()] * len(read)
-    from bot.identity import as_neighbour
+    from bot.identity import NAMES, as_neighbour
     from bot.repository import neighbours_of, same_file
 
     given = [
-        as_neighbour(item.submission, item.submission.track, item.results, folder)
+        as_neighbour(item.submission, item.submission.track, item.results, folder,
+                     item.track.keys if item.track else NAMES)
         for folder, item in read
     ]
     stored = neighbours_of(root, tracks) if any(not f.bare for f in folders) else ()

@@ -13,10 +13,12 @@ from bot.identity import (
     claims_key,
     link_key,
     log_keys,
+    nonce_key,
     run_key,
     run_keys,
     value_keys,
 )
+from bot.likeness import Known, trace_of
 from bot.rules import finding, rule
 from bot.safetext import plain
 from bot.verdict import Finding, Level
@@ -30,28 +32,45 @@ _MIN_WORDS = 5
 def duplicate_run(case: Case) -> Iterator[Finding]:
     """One training run stands in one submission, and there once.
 
-    Runs are told apart by their W&B address and by their validation series, so that a copied log
-    is found too. Two names for one run would count it twice on the board. A baseline arm may be
-    shared; candidates may not. Improve the entry that is there, or train again with another seed.
+    Runs are told apart by their W&B address, their nonce, and their validation losses and clocks,
+    so that a copied log is found too, also with digits or steps changed. Two names for one run
+    would count it twice on the board. A baseline arm may be shared; candidates may not. Improve
+    the entry that is there, or train again with another seed.
     """
     yield from case.problems_of("duplicate-run")
     yield from _within(case)
-    ours = run_keys(case.submission, case.results, case.folder)
+    ours = dict.fromkeys(run_keys(case.submission, case.results, case.folder)) | _evidence(case)
+    mine = [(run.file, trace_of(run)) for item in case.evidence
+            if item.spec.arm == "candidate" for run in item.runs]
     for neighbour in case.neighbours:
-        for key in sorted(ours & neighbour.run_keys):
-            where = plain(neighbour.path, 200)
-            what = _what(case, key)
+        found = [(_what(case, key, ours[key]), key) for key in sorted(ours.keys()
+                                                                      & neighbour.run_keys)]
+        known = Known()
+        for index, trace in enumerate(neighbour.traces):
+            known.add(index, trace)
+        found += [(file, "") for file, trace in mine if known.original(trace) is not None]
+        for what, key in dict(found).items():
             yield finding(
-                "duplicate-run", f"{plain(what, 160)} is also in {where}", _level(case),
-                fix="keep one of the two entries, or bring runs of your own", run=plain(what, 160),
-                claimed=plain(what, 160), expected=None, **_place(case, key),
+                "duplicate-run", f"{plain(what, 160)} is also in {plain(neighbour.path, 200)}",
+                _level(case), fix="keep one of the two entries, or bring runs of your own",
+                run=plain(what, 160), claimed=plain(what, 160), expected=None, **_place(case, key),
             )
 
 
-def _what(case: Case, key: str) -> str:
+def _evidence(case: Case) -> dict[str, str | None]:
+    """Keys of the candidate runs as they were read -> the file."""
+    runs = [run for item in case.evidence if item.spec.arm == "candidate" for run in item.runs]
+    keys = [(key, run.file) for run in runs for key in (run_key(run), nonce_key(run.nonce))
+            if key is not None]
+    return {key: file for key, file in keys if not key.startswith("metrics:")}
+
+
+def _what(case: Case, key: str, file: str | None) -> str:
     """The run that a key stands for, by its address or its file."""
     if key.startswith("wandb:"):
         return key.removeprefix("wandb:")
+    if file is not None:
+        return file
     for spec in case.submission.runs:
         data = case.folder.files.get(spec.target) if spec.source == "log" else None
         if data is not None and key in log_keys(data):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +119,77 @@ def test_a_copied_log_is_found_also_with_a_loss_or_digits_changed() -> None:
     assert keys == set(log_keys(noise))
     other = "\n".join(line.replace("val_loss:", "val_loss:1") for line in lines)
     assert not keys & set(log_keys(other.encode()))
+
+
+CLOCKS = [s * 23417 // 100 + s * 31 % 90 for s in range(0, 401, 25)]
+LINES = [f"step:{s}/400 val_loss:{10 - s / 99:.4f} train_time:{t}ms"
+         for s, t in zip(range(0, 401, 25), CLOCKS, strict=True)]
+
+
+def renumbered(line: str) -> str:
+    return re.sub(r"step:(\d+)", lambda m: f"step:{int(m[1]) + (0 < int(m[1]) < 400)}", line)
+
+
+def noisy(line: str) -> str:
+    return re.sub(r"val_loss:([\d.]+)", lambda m: f"val_loss:{float(m[1]) + 3e-4:.4f}", line)
+
+
+def by_parts(lines: list[str]) -> list[str]:
+    """A loss changed in each half, and validations that never were."""
+    made = [noisy(line) if i in (3, 12) else line for i, line in enumerate(lines)]
+    return [*made[:5], "step:110/400 val_loss:8.9 train_time:25750ms", *made[5:]]
+
+
+@pytest.mark.parametrize("change", [
+    by_parts,
+    lambda lines: [renumbered(line) for line in lines],
+    lambda lines: [noisy(line) for line in lines],
+    lambda lines: [line.replace("loss:", "loss:+0") for line in lines],
+    lambda lines: [re.sub(r"loss:([\d.]+)", lambda m: f"loss:{float(m[1]):.6e}", line)
+                   for line in lines],
+    lambda lines: [line.replace("loss:", "loss:\x1b[31m") for line in lines],
+    lambda lines: [line.replace("val_loss", "x:1 " * 80 + "val_loss") for line in lines],
+    lambda lines: [*lines, *(re.sub(r"loss:\d", "loss:1", line) for line in lines)],
+])  # fmt: skip
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_copied_log_is_found_as_the_judge_reads_it(
+    change: Callable[[list[str]], list[str]], encoding: str
+) -> None:
+    theirs = log_folder("theirs", "\n".join([*LINES, ""]).encode())
+    beside = as_neighbour(parse_submission(theirs, TRACKS).submission, "nanogpt-small", (), theirs)
+    mine = log_folder("mine", "\n".join([*change(LINES), ""]).encode(encoding))
+    found = verify(mine, TRACKS, neighbours=[beside]).findings
+    assert [f.level for f in found if f.rule == "duplicate-run"] == [Level.ERROR]
+    shared = log_folder("mine", "\n".join([*change(LINES), ""]).encode(encoding), arm="baseline")
+    assert "duplicate-run" not in rules(verify(shared, TRACKS, neighbours=[beside]))
+
+
+def test_another_run_on_the_same_machine_is_no_copy() -> None:
+    theirs = log_folder("theirs", "\n".join([*LINES, ""]).encode())
+    beside = as_neighbour(parse_submission(theirs, TRACKS).submission, "nanogpt-small", (), theirs)
+    other = [noisy(re.sub(r"(\d+)ms", lambda m: f"{int(m[1]) + 13}ms", line)) for line in LINES]
+    other[2:5] = LINES[2:5]  # by chance
+    mine = log_folder("mine", "\n".join([*other, ""]).encode())
+    assert "duplicate-run" not in rules(verify(mine, TRACKS, neighbours=[beside]))
+    seconds = [[re.sub(r"(\d+)ms", lambda m: f"{int(m[1]) // 1000}s", line) for line in lines]
+               for lines in (LINES, other)]
+    theirs, mine = (log_folder(name, "\n".join([*lines, ""]).encode())
+                    for name, lines in zip(("theirs", "mine"), seconds, strict=True))
+    beside = as_neighbour(parse_submission(theirs, TRACKS).submission, "nanogpt-small", (), theirs)
+    assert "duplicate-run" not in rules(verify(mine, TRACKS, neighbours=[beside]))
+
+
+def test_a_nonce_is_found_again_in_another_kind_of_file() -> None:
+    nonce = "0123456789abcdef" * 2
+    beside_log = log_folder("theirs", f"nonce: {nonce}\nstep:1/1 val_loss:3.2\n".encode())
+    beside = as_neighbour(
+        parse_submission(beside_log, TRACKS).submission, "nanogpt-small", (), beside_log)
+    made = json.loads(changed("v4", OTHER_RUN)) | {"speedrun": {"schema_version": 1}}
+    for drawn, expected in ((nonce, True), ("f" * 32, False)):
+        made["speedrun"]["nonce"] = drawn
+        folder = Folder("mine.json", {"r.json": json.dumps(made).encode()}, bare=True)
+        verdict = verify(folder, TRACKS, track_id="fineweb-edu", neighbours=[beside])
+        assert ("duplicate-run" in rules(verdict)) is expected
 
 
 def test_a_kind_of_evidence_that_the_track_does_not_take() -> None:
