@@ -32,6 +32,7 @@ class Wrong:
     claimed: float
     expected: float | None
     pointer: str
+    fix: str = "report what `speedrun stats` prints for these runs"
 
 
 def wrong_claims(case: Case, point: str | None, summary: Summary) -> Iterator[Wrong]:
@@ -42,7 +43,8 @@ def wrong_claims(case: Case, point: str | None, summary: Summary) -> Iterator[Wr
             continue
         sample = sample_of(case, claim.metric, summary, key)
         if sample is not None:
-            yield from _compare(claim, sample, summary, key)
+            for wrong in _compare(claim, sample, summary, key):
+                yield dc.replace(wrong, fix=_fix(wrong, claim, summary, len(sample.values)))
     yield from _table(case, summary)
 
 
@@ -95,11 +97,29 @@ def _compare(claim: Claim, sample: Sample, s: Summary, key: str | None) -> Itera
         yield from _wrong_p(claim, s)
 
 
+def _fix(wrong: Wrong, claim: Claim, s: Summary, n: int) -> str:
+    """What to write; or, where the claim is about more runs than there are, to bring the others."""
+    part = wrong.pointer.rpartition("/")[2]
+    value = "" if wrong.expected is None else f"{wrong.expected:.8g}"
+    if part == "p" or part == "sd":
+        value = value and f"{wrong.expected:.6g}"
+    write = f"write {value}" if value else f"leave `{part}` out"
+    missing = (claim.n or n) - n
+    if part == "n" and missing > len(s.excluded):
+        return (f"add the logs of the other {missing} to the folder and to `runs`, or claim only "
+                f"what the {n} here show")
+    if part == "n" and missing < 0:
+        return f"{write}; runs of another experiment belong into a point or an arm of their own"
+    if missing > 0:
+        return f"{write}, or bring the {missing} missing runs that `n` speaks of"
+    return f"{write}, as `speedrun stats` prints for these runs"
+
+
 def _mean_cause(claim: Claim, sample: Sample) -> str:
     """What the claimed mean is, where it can be told."""
     values = sample.values
     allowed = tolerance(claim.metric, claim.value)
-    if len(values) < 2:
+    if len(values) < 2 or (claim.n or 0) > len(values):
         return ""
     for name, value in (("lowest", min(values)), ("highest", max(values))):
         if abs(claim.value - value) <= min(allowed, 5e-5):

@@ -95,7 +95,7 @@ def new(
     read = ft.partial(_judge, shown=shown, files=files, tracks={track.id: track}, root=root)
     draft = _filled(draft, read(draft))
     _write(path, draft, files)
-    _say(path, read(draft), login)
+    _say(path, read(draft), login, sum("arm" in run for run in runs))
 
 
 # ---- what is given ------------------------------------------------------------------------------
@@ -135,25 +135,33 @@ def _evidence(
         inside = "speedrun_results.json" if n == 0 else f"speedrun_results_{n + 1}.json"
         files[inside] = _read(Path(name), MAX_JSON_BYTES)
         runs.append({"source": "results", "path": inside})
-    for path in _log_files(logs):
+    found_logs = _log_files(logs)
+    mixed = len({base for _, base in found_logs}) > 1 or bool(runs)
+    for path, base in found_logs:
         inside = _free(f"logs/{_file_name(path.name)}", files)
         files[inside] = _read(path, MAX_LOG_BYTES)
-        runs.append({"source": "log", "path": inside})
+        arm = {"arm": "baseline"} if base and mixed else {}
+        runs.append({"source": "log", "path": inside, **arm})
     return files, runs
 
 
-def _log_files(names: Iterable[str]) -> list[Path]:
-    found: list[Path] = []
+def _log_files(names: Iterable[str]) -> list[tuple[Path, bool]]:
+    """Every log, and whether its name or its folder says that it is one of the baseline."""
+    found: list[tuple[Path, bool]] = []
     for name in names:
         path = Path(name)
         if not path.is_dir():
-            found.append(path)
+            found.append((path, _is_baseline(path.name)))
             continue
         inside = sorted(p for p in path.rglob("*") if p.suffix in _LOGS and p.is_file())
         if not inside:
             raise Unusable(f"{path}: the folder holds no .log, .txt or .wandb file")
-        found += inside
+        found += [(p, any(map(_is_baseline, p.relative_to(path).parts))) for p in inside]
     return found
+
+
+def _is_baseline(name: str) -> bool:
+    return name.lower().startswith("baseline")
 
 
 def _read(path: Path, limit: int) -> bytes:
@@ -311,11 +319,14 @@ def _write(path: Path, draft: Mapping[str, Any], files: Mapping[str, bytes]) -> 
         raise Unusable(f"{path}: {error.strerror or 'cannot be written'}") from error
 
 
-def _say(path: Path, verdict: Verdict, login: str) -> None:
+def _say(path: Path, verdict: Verdict, login: str, baseline: int) -> None:
     from bot.report import to_text
 
     click.echo(to_text(verdict))
     click.echo(f"Written: {path}")
+    if baseline:
+        click.echo(f"{baseline} of the logs are named baseline and became the baseline arm; "
+                   '"arm" in submission.json says otherwise.')
     steps = ['say in "summary" what you changed and why it helps']
     if login == PLACEHOLDER:
         steps.insert(0, f'put your GitHub login in the place of "{PLACEHOLDER}"')

@@ -11,8 +11,10 @@ from typing import Any
 import click
 
 from bot.evidence.sources import Found, read_sources
+from bot.jsonfile import read_json
 from bot.paths import find_root
 from bot.run import Run
+from bot.submission import MAX_JSON_BYTES
 from bot.track import Track, TrackError, load_tracks
 from bot.verdict import SCHEMA_VERSION
 
@@ -75,9 +77,10 @@ def stats(
 ) -> None:
     """Say whether a set of runs reaches the target, and how many more would.
 
-    SOURCES are logs, .wandb files, results files, folders of them, or W&B links. Exit 0 when the
-    track's test is passed, 1 when not, 2 when there is nothing to test, 3 when a service did not
-    answer.
+    SOURCES are logs, .wandb files, results files, folders of them, or W&B links. In the folder of
+    a submission the runs of its baseline arm are compared with, as those of --baseline. Exit 0
+    when the track's test is passed, 1 when not, 2 when there is nothing to test, 3 when a service
+    did not answer.
     """
     from bot.statistics import summarise
     from bot.words import sentences
@@ -85,7 +88,10 @@ def stats(
     track = _track(track_id, root)
     found = read_sources(sources, track)
     other = read_sources(baseline, track)
-    summary = summarise(found.runs, track, baseline=other.runs, step=step, loss_key=loss_key)
+    arm = _baseline_files(sources)
+    ours = tuple(run for run in found.runs if run.file not in arm)
+    theirs = (*other.runs, *(run for run in found.runs if run.file in arm))
+    summary = summarise(ours, track, baseline=theirs, step=step, loss_key=loss_key)
     skipped = (*found.skipped, *other.skipped)
     if form == "json":
         unread = [{"file": s.file, "why": s.why} for s in skipped]
@@ -99,6 +105,21 @@ def stats(
     if found.ours or other.ours:
         raise SystemExit(3)
     raise SystemExit(0 if summary.passes else 1)
+
+
+def _baseline_files(sources: tuple[str, ...]) -> frozenset[str]:
+    """Files that the submission.json of a folder among the sources lists as the baseline arm."""
+    files: set[str] = set()
+    for source in sources:
+        path = Path(source, "submission.json")
+        if not path.is_file() or path.stat().st_size > MAX_JSON_BYTES:
+            continue
+        value = read_json(path.read_bytes(), str(path)).value
+        runs = value.get("runs") if isinstance(value, dict) else None
+        entries = [run for run in runs if isinstance(run, dict)] if isinstance(runs, list) else []
+        files |= {str(Path(source, run["path"])) for run in entries
+                  if run.get("arm") == "baseline" and isinstance(run.get("path"), str)}
+    return frozenset(files)
 
 
 def _track(track_id: str, root: Path | None) -> Track:

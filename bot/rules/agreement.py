@@ -314,7 +314,8 @@ def _hardware(
     case: Case, item: RunEvidence, run: Run, who: str, wanted: Any, found: Any
 ) -> Finding:
     if isinstance(wanted, int):
-        message = f"the run used {found} devices, {who} {wanted}"
+        devices = "1 device" if found == 1 else f"{found} devices"
+        message = f"the run used {devices}, {who} {wanted}"
     else:
         message = f"the run used {found}, {who} {wanted}"
     mine = who == "the submission says"

@@ -14,9 +14,8 @@ from pathlib import PurePosixPath
 from bot.case import Case
 from bot.evidence.log_header import source_sha256
 from bot.rules import finding, rule
-from bot.rules.about import about, per_message, runs_of
+from bot.rules.about import about, per_message, runs_of, short_name
 from bot.run import Run
-from bot.safetext import plain
 from bot.verdict import Finding
 
 # The trainer's hash of itself is no code of the submission: it differs with its version.
@@ -45,7 +44,7 @@ def _code_differs_between_runs(case: Case) -> Iterator[Finding]:
         if known != digest:
             yield about(
                 case, item, run, "code-differs-between-runs",
-                f"the code of the run is not that of {other.file}",
+                f"the code of the run is not that of {short_name(other.file)}",
                 claimed=digest[:12], expected=known[:12],
                 fix="use runs of one version of the code, or give them a point of their own",
             )
@@ -62,9 +61,11 @@ def _length_differs(case: Case) -> Iterator[Finding]:
         if known != run.total_steps:
             yield about(
                 case, item, run, "code-differs-between-runs",
-                f"the run sets out for {run.total_steps} steps, {plain(other.file, 120)} for "
-                f"{known}", claimed=run.total_steps, expected=known,
-                fix="pool runs of one length, or give the others a point of their own",
+                f"not all runs set out for the {known} steps of {short_name(other.file)}, but for "
+                f"{run.total_steps}", claimed=run.total_steps, expected=known,
+                fix="pool runs of one length, or give the others a point of their own"
+                + (', or "arm": "baseline" where they are the baseline'
+                   if item.spec.arm == "candidate" else ""),
             )
 
 

@@ -39,7 +39,7 @@ def target_missed(case: Case) -> Iterator[Finding]:
                 "target-missed",
                 point,
                 f"the mean {s.metric} of {_runs(s.n)} is {m.mean:.6g}, {side} the target "
-                f"{target:g}",
+                f"{target:g}{_wide(case, s)}",
                 expected=target,
                 claimed=m.mean,
                 ratio=_ratio(m.mean, target),
@@ -70,7 +70,7 @@ def target_not_significant(case: Case) -> Iterator[Finding]:
             "target-not-significant",
             point,
             f"{_runs(s.n)} with mean {s.metric} {_mean(s):.6g} do not prove that it reaches "
-            f"{s.target:g}: {_evidence(case, s)}",
+            f"{s.target:g}: {_evidence(case, s)}{_wide(case, s)}",
             claimed=d.p,
             expected=f"p < {s.alpha:g}",
             fix=fix,
@@ -95,11 +95,20 @@ def too_few_runs(case: Case) -> Iterator[Finding]:
             case,
             "too-few-runs",
             point,
-            f"finished runs that count: {s.n}, the track asks for {least}{out}{hint}",
+            f"finished runs that count: {s.n}, the track asks for {least} or more{out}{hint}",
             claimed=s.n,
             expected=least,
-            fix=f"Add {_runs(need)}{_gpu_hours(s, need)}; someone else may supply them.",
+            fix=f"Add {_runs(need)}{_gpu_hours(s, need)}{_why_more(case, s, least - s.n)}; someone "
+            "else may supply them.",
         )
+
+
+def _why_more(case: Case, s: Summary, fewest: int) -> str:
+    """Why more runs are asked for than the track's least number."""
+    if (s.needed_runs or 0) <= fewest or s.target is None:
+        return ""
+    return (f": with {fewest} more a test is possible, that many prove a mean of {_mean(s):.6g} if "
+            "the spread is the track's usual one")
 
 
 @rule("reported-statistics-wrong")
@@ -122,7 +131,7 @@ def reported_statistics_wrong(case: Case) -> Iterator[Finding]:
                 claimed=wrong.claimed,
                 expected=wrong.expected,
                 ratio=_ratio(wrong.claimed, wrong.expected),
-                fix="Report what `speedrun stats` prints for these runs.",
+                fix=wrong.fix,
             )
 
 
@@ -325,7 +334,18 @@ def _gpu_hours(s: Summary, runs: int | None = None) -> str:
     m = s.time.moments
     if m is None or not need or not s.gpu_count:
         return ""
-    return f", about {need * m.mean * s.gpu_count / 3600:.2g} GPU-hours"
+    hours = need * m.mean * s.gpu_count / 3600
+    return f", about {hours:.0f} GPU-hours" if hours >= 10 else f", about {hours:.2g} GPU-hours"
+
+
+def _wide(case: Case, s: Summary) -> str:
+    """A spread that runs of one experiment do not have on this track, with the run far off."""
+    usual, m = case.track.significance.pooled_sd, s.moments
+    if not usual or m is None or m.sd is None or m.sd < 5 * usual:
+        return ""
+    far = max(s.quality.values, key=lambda value: abs(value - m.mean))
+    return (f"; their sd {m.sd:.3g} is {m.sd / usual:.0f} times the usual one, and one run has "
+            f"{far:.6g}: are they runs of one experiment?")
 
 
 def _excluded(s: Summary) -> str:

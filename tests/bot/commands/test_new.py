@@ -79,6 +79,31 @@ def test_a_folder_of_logs_is_taken_whole(root: Path, logs: list[str]) -> None:
     assert 'put your GitHub login in the place of "your-github-login"' in made.output
 
 
+def test_logs_named_baseline_become_the_baseline_arm(root: Path, logs: list[str]) -> None:
+    folder = Path(logs[0]).parent
+    (folder / "baseline-900").mkdir()
+    for name in logs[:2]:
+        text = Path(name).read_text().replace(":60000ms", ":70000ms").replace("seed: ", "seed: 9")
+        (folder / "baseline-900" / Path(name).name).write_text(text)
+    made, path = new(root, "nanogpt-small/my-idea", "--log", str(folder))
+    assert made.exit_code == 0, made.output
+    runs = document(path)["runs"]
+    assert [run.get("arm") for run in runs].count("baseline") == 2
+    assert document(path)["claims"]["loss"]["n"] == len(LOSSES)
+    assert "2 of the logs are named baseline" in made.output
+    # The statistics of the folder are those of its own arm, as the bot's are.
+    stats = run(root, "stats", "--track", "nanogpt-small", str(path))
+    assert stats.output.startswith(f"{len(LOSSES)} runs,"), stats.output
+    assert "against 2 of the baseline" in stats.output
+
+
+def test_logs_that_are_all_named_baseline_are_the_submission(root: Path, logs: list[str]) -> None:
+    folder = Path(logs[0]).parent.rename(root / "baseline")
+    made, path = new(root, "nanogpt-small/my-idea", "--log", str(folder.parent / "baseline"))
+    assert made.exit_code == 0, made.output
+    assert all("arm" not in run for run in document(path)["runs"])
+
+
 def test_bad_runs_are_written_too_and_the_findings_said(root: Path, tmp_path: Path) -> None:
     log = tmp_path / "bad.log"
     log.write_text("step:10/1000 val_loss:3.5000 train_time:600ms step_avg:60.00ms\n")
