@@ -288,14 +288,17 @@ def of_run(run: Run, track: Track) -> dict[str, float | int | None]:
 
 
 def mean_of(rows: Iterable[Metrics]) -> dict[str, float | int | None]:
-    """The mean of each metric over runs; a metric that a run lacks is None. One run stays exact."""
+    """The mean of each metric over runs; a metric that a run lacks is None, and so are chips and
+    peaks that differ, of which no mean was used. One run stays exact."""
     rows = list(rows)
     if not rows:
         return {name: None for name in NAMES}
     if len(rows) == 1:
         return dict(rows[0])
     names = dict.fromkeys(name for row in rows for name in row)
-    return {name: _mean([row.get(name) for row in rows]) for name in names}
+    found = {name: _mean([row.get(name) for row in rows]) for name in names}
+    return found | {name: None for name in ("chips", "peak_flops")
+                    if len({row.get(name) for row in rows}) > 1}
 
 
 def _mean(values: list[float | int | None]) -> float | int | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools as ft
 import re
 from collections.abc import Iterator
 from typing import Any
 
 from bot.case import Case, Neighbour
 from bot.case_statistics import with_unlisted
+from bot.evidence.results_file import ResultsRun
 from bot.identity import (
     author_of,
     claims_key,
@@ -49,11 +51,15 @@ def duplicate_run(case: Case) -> Iterator[Finding]:
         for index, trace in enumerate(neighbour.traces):
             known.add(index, trace)
         found += [(file, "") for file, trace in mine if known.original(trace) is not None]
-        for what, key in dict(found).items():
+        if found:
+            (what, key), more = found[0], len(dict(found)) - 1
+            others = f" and {more} more run{'s' if more > 1 else ''} are" if more else " is"
+            name = plain(_inside(case, what), 160)
             yield finding(
-                "duplicate-run", f"{plain(what, 160)} is also in {plain(neighbour.path, 200)}",
+                "duplicate-run", f"{name}{others} also in {plain(neighbour.path, 200)}",
                 _level(case), fix="keep one of the two entries, or bring runs of your own",
-                run=plain(what, 160), claimed=plain(what, 160), expected=None, **_place(case, key),
+                run=plain(what, 160), claimed=plain(what, 160), expected=None,
+                **_place(case, key, what),
             )
 
 
@@ -82,35 +88,51 @@ def _within(case: Case) -> Iterator[Finding]:
     """The same run twice in one submission, whatever its arm; by its link, by its series, and in
     one point by a loss or bits per byte that agree to ten digits."""
     seen: dict[tuple[str, str], str] = {}
+    told: set[tuple[str, str]] = set()
+    inside = ft.partial(_inside, case)
     named = [("wandb", link_key(spec.target), spec.target) for spec in case.submission.runs
              if spec.source == "wandb"]
     # A results file and a link may speak of one run: the file claims, the link shows.
-    named += [("results", link_key(run.text("link")), f"{run.file} {run.pointer}")
+    named += [("results", link_key(run.text("link")), _numbered(case, run))
               for run in case.results]
-    named += [("log", run_key(run), f"{run.file} run {run.index}")
+    named += [("log", run_key(run), f"{inside(run.file)} run {run.index}" if run.index
+               else inside(run.file))
               for item in case.evidence if item.spec.source == "log" for run in item.runs]
     point_of = {case.folder.full(s.target): s.point for s in case.submission.runs}
-    named += [(f"value {point_of.get(run.file)}", key, f"{run.file} {run.pointer}")
+    named += [(f"value {point_of.get(run.file)}", key, _numbered(case, run))
               for run in case.results for key in value_keys([run])]
     for source, key, where in named:
         if key is None:
             continue
         first = seen.setdefault((source, key), where)
-        if first is not where:
+        if first is not where and (where, first) not in told:
+            told.add((where, first))
             yield finding(
                 "duplicate-run", f"{plain(where, 160)} is the same run as {plain(first, 160)}",
                 fix="list each run once", **_place(case, key),
             )
 
 
-def _place(case: Case, key: str) -> dict[str, Any]:
+def _inside(case: Case, file: str) -> str:
+    """The name of a file inside its submission."""
+    return file.removeprefix(f"{case.folder.path}/")
+
+
+def _numbered(case: Case, run: ResultsRun) -> str:
+    """A run of a results file as its author counts: from 1."""
+    return f"run {run.index + 1} of {_inside(case, run.file)}"
+
+
+def _place(case: Case, key: str, file: str = "") -> dict[str, Any]:
+    """Where a run is listed, found by its link's key or its file; else the folder."""
     for run in case.results:
         if link_key(run.text("link")) == key:
             pointer = run.where("link")
             return {"file": run.file, "line": run.document.line(pointer), "pointer": pointer}
     document = case.documents.get("submission.json")
     for spec in case.submission.runs:
-        if document is not None and link_key(spec.target) == key:
+        named = spec.source != "wandb" and case.folder.full(spec.target) == file
+        if document is not None and (named or link_key(spec.target) == key):
             return {"file": document.file, "line": document.line(spec.pointer),
                     "pointer": spec.pointer}
     return {"file": plain(case.folder.path, 200), "line": None, "pointer": None}

@@ -85,6 +85,8 @@ def test_means_are_exact_for_one_run_and_none_where_a_run_lacks_the_metric() -> 
     assert metrics.mean_of([{"a": 0.1, "b": None}]) == {"a": 0.1, "b": None}
     assert metrics.mean_of([{"a": 1.0, "b": 2}, {"a": 2.0, "b": None}]) == {"a": 1.5, "b": None}
     assert metrics.mean_of([{"a": 3}, {"a": 3}]) == {"a": 3}
+    assert metrics.mean_of([{"chips": 1}, {"chips": 8}]) == {"chips": None}
+    assert metrics.mean_of([{"chips": 8}, {"chips": 8}]) == {"chips": 8}
     assert set(metrics.mean_of([]).values()) == {None}
 
 

@@ -204,6 +204,27 @@ def test_one_log_twice_in_a_submission() -> None:
     assert "duplicate-run" in rules(verify(log_folder("mine", log, log), TRACKS))
 
 
+def test_runs_of_another_entry_are_told_at_once_and_by_their_names_here() -> None:
+    logs = [(LOGS / name).read_bytes() for name in ("plain.log", "console.log")]
+    theirs = log_folder("theirs", *logs)
+    parsed = parse_submission(theirs, TRACKS)
+    beside = as_neighbour(parsed.submission, "nanogpt-small", parsed.results, theirs)
+    verdict = verify(log_folder("mine", *logs), TRACKS, neighbours=[beside])
+    (found,) = (f for f in verdict.findings if f.rule == "duplicate-run")
+    assert re.fullmatch(
+        r"[01]\.log and 1 more run are also in submissions/nanogpt-small/theirs", found.message)
+    assert found.pointer in ("/runs/0", "/runs/1") and found.line
+
+
+def test_one_run_twice_in_a_file_is_said_once_and_counted_from_one() -> None:
+    value = json.loads(changed("v4", nothing))
+    value["runs"] *= 2
+    folder = Folder("mine.json", {"mine.json": json.dumps(value).encode()}, bare=True)
+    verdict = verify(folder, TRACKS, track_id="fineweb-edu")
+    assert [f.message for f in verdict.findings if f.rule == "duplicate-run"] == [
+        "run 2 of mine.json is the same run as run 1 of mine.json"]
+
+
 def test_keys() -> None:
     assert link_key("https://wandb.ai/e/p/runs/r?nw=x") == link_key("wandb.ai/e/p/runs/r")
     assert link_key("https://example.org/e/p/runs/r") is None and link_key(None) is None
