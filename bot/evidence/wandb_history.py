@@ -139,7 +139,7 @@ def read_columns(rows: Iterable[Row], keys: Keys, present: frozenset[str] | None
     used_keys = [(column, key, divisor) for column, key, divisor in wanted if key is not None]
     steps = tuple(name for name in keys.step if name in present and name != "_step")
     for row in rows:
-        step = _step(row, steps)
+        step = step_of(row, steps)
         if step is None:
             continue
         used = False
@@ -169,7 +169,7 @@ def _clock_of(durations: Sequence[tuple[int, float]]) -> list[tuple[int, float]]
     return clock
 
 
-def _step(row: Row, names: Sequence[str]) -> int | None:
+def step_of(row: Row, names: Sequence[str]) -> int | None:
     """The step of a row by the track's keys, else W&B's own."""
     for name in (*names, "_step"):
         value = row.get(name)

@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bot.evidence.wandb_contradictions import contradictions
 from bot.evidence.wandb_history import Raw, Row, build_run, flatten, read_columns, with_defaults
 from bot.run import Hardware, Run
 from bot.track import Keys
@@ -62,6 +63,7 @@ def read_offline(data: bytes, file: str, keys: Keys) -> Run:
     if damage is not None:
         raw.problems.append(("history-gap", f"{damage}; {len(rows)} rows before were read"))
     resolved = with_defaults(keys)
+    raw.problems += contradictions(rows, resolved, raw.config)
     return build_run(raw, read_columns(rows, resolved), resolved)
 
 

@@ -27,6 +27,7 @@ from bot.evidence.progress import Progress
 from bot.evidence.snapshot import SnapshotError, decode, encode, restrict
 from bot.evidence.wandb_attached import Attached, read_attached
 from bot.evidence.wandb_client import Client, Patience
+from bot.evidence.wandb_contradictions import contradictions
 from bot.evidence.wandb_errors import Failure, FetchError, not_found, not_public, unavailable
 from bot.evidence.wandb_history import (
     Columns,
@@ -216,6 +217,7 @@ class WandbFetcher:
         except NotComplete as error:
             raise FetchError(unavailable(str(error))) from None
         raw.problems += rows.problems
+        raw.problems += contradictions(rows.rows, keys, raw.config)
         columns = read_columns(rows.rows, keys, present or None)
         if attached:
             wants = Attached(
