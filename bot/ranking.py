@@ -6,6 +6,7 @@
     board.records            who held the record, in order of time
     board.unranked           what does not rank, and why
     place_of(board, verdict) where a verdict that is not merged yet would stand
+    why_not(board, verdict)  why a verdict that holds would have no place all the same
 
 Only verdicts that are `verified` or `needs-review` rank, and only points whose quality and cost
 are finite numbers. A place counts from 1:
@@ -29,7 +30,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from bot.admission import Row, admit, is_baseline, reaches_target, retimings_of
+from bot.admission import RANKED, Row, admit, is_baseline, reaches_target, retimings_of
 from bot.board import Board, Entry, Placement, Progress, Unranked, describe_place
 from bot.case import Standing
 from bot.pareto import dominators, finite, frontier
@@ -41,7 +42,7 @@ from bot.verdict import Point, Status, Verdict
 
 __all__ = [
     "Board", "Entry", "Placement", "Progress", "RecordStep", "Unranked", "frontier", "in_band",
-    "place_of", "rank", "standing",
+    "place_of", "rank", "standing", "why_not",
 ]
 
 
@@ -281,3 +282,15 @@ def place_of(board: Board, verdict: Verdict) -> Placement | None:
         entry=entry,
         text=describe_place(entry, len(after.entries), gap, board.track, verdict.status),
     )
+
+
+def why_not(board: Board, verdict: Verdict) -> str | None:
+    """Why `verdict` would have no place although it holds: `would not rank: ...`; None where it
+    has one, and where its findings say enough."""
+    if verdict.status not in RANKED:
+        return None
+    items = list(admit(verdict, board.track, {}))
+    reasons = [item.why for item in items if isinstance(item, Unranked)]
+    if not reasons or len(reasons) < len(items):
+        return None
+    return f"would not rank: {reasons[0]}"

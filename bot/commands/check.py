@@ -164,7 +164,7 @@ def _verdict(
     if folder.bare or parsed.track is None:
         return verify_parsed(parsed, folder, neighbours=neighbours, today=today), None
     from bot.evidence import ENVIRONMENT, gather
-    from bot.ranking import place_of, standing
+    from bot.ranking import place_of, standing, why_not
 
     board = boards.of(parsed.track)
     verdict = verify_parsed(
@@ -173,7 +173,7 @@ def _verdict(
         standing=standing(board, folder.path),
     )
     place = place_of(board, verdict)
-    return verdict, None if place is None else place.text
+    return verdict, why_not(board, verdict) if place is None else place.text
 
 
 def _neighbours(

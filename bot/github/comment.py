@@ -119,8 +119,10 @@ def number(value: Any) -> Safe:
 
 def placed(place: Place, track: str, done: bool = False) -> Safe:
     """`would be place 3 of 41 on nanogpt-small, 0.8 s behind the record`, or that it is so."""
-    words = place.text.replace("would be", "is", 1) if done else place.text
-    found = re.search(r"\d+ of \d+", words)
+    words = place.text
+    if done:
+        words = words.replace("would be", "is", 1).replace("would not rank", "does not rank", 1)
+    found = re.search(r"\d+ of \d+|not rank", words)
     if found is None:
         return Safe(f"{markdown.prose(words)} on {markdown.code(track)}")
     before, after = words[: found.end()], words[found.end() :]

@@ -19,7 +19,7 @@ from bot.case import Neighbour, PullRequest
 from bot.evidence import ENVIRONMENT, Evidence, Fetcher, gather
 from bot.evidence.snapshot import Snapshots
 from bot.github.report_file import Change, Place
-from bot.ranking import place_of, rank, standing
+from bot.ranking import place_of, rank, standing, why_not
 from bot.reading import Parsed, ReadError, parse_submission, read_path
 from bot.repository import neighbours_of, submission_folders, verify_repository
 from bot.rules import finding
@@ -155,7 +155,8 @@ class Engine:
         board = self.board(verdict.track)
         placement = place_of(board, verdict)
         if placement is None:
-            return None
+            why = why_not(board, verdict)
+            return Place(text=why) if why else None
         mine = self._entries_of(author) - {verdict.submission}
         own = [e.shown_cost for e in board.entries if e.submission in mine]
         lower = board.track.cost.goal == "min"

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.board import describe_place
-from bot.ranking import frontier, in_band, place_of, rank, standing
+from bot.ranking import frontier, in_band, place_of, rank, standing, why_not
 from bot.significance import welch
 from bot.track import Axis, Significance, Track, TrackError
 from bot.verdict import Grade, Point, Status, Verdict
@@ -271,6 +271,22 @@ def test_baseline_ratio_ranks_any_hardware():
     assert [e.progress.promotes for e in board.entries] == [True, False]
     assert board.entries[0].progress.interval == (0.86, 0.9)
     assert "no baseline arm" in board.unranked[0].why
+
+
+def test_a_verdict_that_holds_and_has_no_place_says_why():
+    board = rank([], BASELINE)
+    alone = verdict("alone", 3.27, 50.0)
+    assert place_of(board, alone) is None
+    assert why_not(board, alone) == (
+        "would not rank: it has no baseline arm: run the baseline in turn with it, on the same "
+        "machine"
+    )
+    missed = verdict("slow", 3.3, 50.0)
+    assert why_not(rank([], TARGET), missed) == (
+        "would not rank: its loss 3.3 misses the target 3.28"
+    )
+    assert why_not(board, dc.replace(alone, status=Status.REJECTED)) is None
+    assert why_not(rank([], TARGET), verdict("good", 3.27, 50.0)) is None
 
 
 def test_an_official_re_timing_changes_the_time_and_is_no_record():
