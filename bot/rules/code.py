@@ -8,10 +8,12 @@ family evidence; imported by `bot.rules.agreement`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePosixPath
+from typing import Any
 
-from bot.case import Case
+from bot.case import Case, RunEvidence
 from bot.evidence.log_header import source_sha256
 from bot.rules import finding, rule
 from bot.rules.about import about, per_message, runs_of, short_name
@@ -35,38 +37,53 @@ def code_differs_between_runs(case: Case) -> Iterator[Finding]:
 
 
 def _code_differs_between_runs(case: Case) -> Iterator[Finding]:
-    first: dict[tuple[str, str | None], tuple[str, Run]] = {}
-    for item, run in runs_of(case):
-        digest = _main(run)
-        if digest is None:
-            continue
-        known, other = first.setdefault((item.spec.arm, item.spec.point), (digest, run))
-        if known != digest:
-            yield about(
-                case, item, run, "code-differs-between-runs",
-                f"the code of the run is not that of {short_name(other.file)}",
-                claimed=digest[:12], expected=known[:12],
-                fix="use runs of one version of the code, or give them a point of their own",
-            )
+    for item, run, digest, known, other in _odd_ones(case, _main_of(case)):
+        yield about(
+            case, item, run, "code-differs-between-runs",
+            f"the code of the run is not that of {short_name(other.file)}",
+            claimed=str(digest)[:12], expected=str(known)[:12],
+            fix="use runs of one version of the code, or give them a point of their own",
+        )
 
 
 def _length_differs(case: Case) -> Iterator[Finding]:
-    """Runs of one arm that set out for different numbers of steps."""
-    first: dict[tuple[str, str | None], tuple[int, Run]] = {}
+    """Runs of one arm that set out for different numbers of steps, or end at different ones."""
+    for item, run, steps, known, other in _odd_ones(case, lambda run: run.total_steps):
+        yield about(
+            case, item, run, "code-differs-between-runs",
+            f"not all runs set out for the {known} steps of {short_name(other.file)}, but for "
+            f"{steps}", claimed=steps, expected=known,
+            fix="pool runs of one length, or give the others a point of their own"
+            + (', or "arm": "baseline" where they are the baseline'
+               if item.spec.arm == "candidate" else ""),
+        )
+    # Where they do not say for how many, each may have been stopped when it looked good.
+    ends = () if case.track.common_stop_step else _odd_ones(
+        case, lambda run: run.step if run.total_steps is None else None)
+    for item, run, end, known, other in ends:
+        yield about(
+            case, item, run, "code-differs-between-runs",
+            f"the runs do not say for how many steps they set out, and do not all end at step "
+            f"{known} as {short_name(other.file)} does", claimed=end, expected=known,
+            fix="log the number of steps that was planned, and pool runs of one length",
+        )
+
+
+def _odd_ones(
+    case: Case, trait: Callable[[Run], Any]
+) -> Iterator[tuple[RunEvidence, Run, Any, Any, Run]]:
+    """Runs whose trait is not that of most runs of their arm and point: the entry, the run, its
+    trait, the usual one, and a run that has it. Of equally many the first counts as usual."""
+    arms: dict[tuple[str, str | None], list[tuple[RunEvidence, Run, Any]]] = {}
     for item, run in runs_of(case):
-        if run.total_steps is None:
-            continue
-        known, other = first.setdefault(
-            (item.spec.arm, item.spec.point), (run.total_steps, run))
-        if known != run.total_steps:
-            yield about(
-                case, item, run, "code-differs-between-runs",
-                f"not all runs set out for the {known} steps of {short_name(other.file)}, but for "
-                f"{run.total_steps}", claimed=run.total_steps, expected=known,
-                fix="pool runs of one length, or give the others a point of their own"
-                + (', or "arm": "baseline" where they are the baseline'
-                   if item.spec.arm == "candidate" else ""),
-            )
+        found = trait(run)
+        if found is not None:
+            arms.setdefault((item.spec.arm, item.spec.point), []).append((item, run, found))
+    for members in arms.values():
+        usual = Counter(found for _, _, found in members).most_common(1)[0][0]
+        example = next(run for _, run, found in members if found == usual)
+        yield from (
+            (item, run, found, usual, example) for item, run, found in members if found != usual)
 
 
 @rule("code-differs-from-submission")
@@ -166,10 +183,24 @@ def _own(run: Run) -> dict[str, str]:
     return {name: digest for name, digest in run.code_sha256.items() if name != _TRAINER}
 
 
-def _main(run: Run) -> str | None:
-    """One hash for the code of a run; None where the run does not tell."""
-    own = _own(run)
-    return own[min(own)] if own else None
+def _main_of(case: Case) -> Callable[[Run], str | None]:
+    """One hash for the code of a run: of the files that all runs of its arm name, else of the
+    first; None where the run does not tell."""
+    shared: dict[tuple[str, str | None], set[str]] = {}
+    place: dict[tuple[str, int], tuple[str, str | None]] = {}
+    for item, run in runs_of(case):
+        if own := _own(run):
+            key = place[run.file, run.index] = item.spec.arm, item.spec.point
+            shared[key] = shared.get(key, set(own)) & own.keys()
+
+    def main(run: Run) -> str | None:
+        own = _own(run)
+        names = sorted(shared[place[run.file, run.index]]) if own else []
+        if len(names) < 2:
+            return own[names[0] if names else min(own)] if own else None
+        return hashlib.sha256("".join(own[name] for name in names).encode()).hexdigest()
+
+    return main
 
 
 def _base(name: str) -> str:

@@ -102,6 +102,10 @@ TRIGGERS: dict[str, list[Callable[[], Case]]] = {
     "code-differs-between-runs": [
         lambda: a_case([a_run(0), a_run(1, total_steps=1100)]),
         lambda: with_run(code_sha256=OTHER_CODE),
+        lambda: a_case([a_run(n, code_sha256={"a.py": "a" * 64, "b.py": f"{n}" * 64})
+                        for n in range(2)]),
+        lambda: a_case([a_run(0, total_steps=None), dc.replace(
+            a_run(1, total_steps=None), validation=a_run(1).validation[:-1])]),
     ],
     "code-differs-from-submission": [
         lambda: with_run(code_sha256=OTHER_CODE),
@@ -175,6 +179,11 @@ NEAR_MISSES: dict[str, list[Callable[[], Case]]] = {
     ],
     "code-differs-between-runs": [
         lambda: a_case([a_run(0), a_run(1, total_steps=None)]),
+        lambda: a_case([a_run(n, total_steps=None, finished=None) for n in range(2)]),
+        lambda: a_case([a_run(n, total_steps=None, code_sha256=code) for n, code in enumerate(
+            ({"a.py": "a" * 64, "b.py": "b" * 64}, {"b.py": "b" * 64, "c.py": "c" * 64}))]),
+        lambda: a_case([a_run(0, code_sha256={"x/train.py": "a" * 64}),
+                        a_run(1, code_sha256={"source": "a" * 64})]),
         lambda: a_case([a_run(0), a_run(1, total_steps=9)], arms=("candidate", "baseline")),
         lambda: a_case([a_run(0), a_run(1, code_sha256=OTHER_CODE)],
                        arms=("candidate", "baseline")),

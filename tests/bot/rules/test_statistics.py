@@ -91,6 +91,19 @@ def test_target_significant() -> None:
     assert not found("target-not-significant", case(SMALL, evidence(GOOD)))
 
 
+ALIKE = [3.2798, 3.2798, 3.2798, 3.2797]
+
+
+def test_runs_so_alike_that_this_alone_proves_the_target() -> None:
+    assert not found("target-not-significant", case(SMALL, evidence(ALIKE)))
+    (finding,) = found("metric-implausible", case(SMALL, evidence(ALIKE)))
+    assert finding.level is Level.WARNING and "p is 0.37 and not 0.0014" in finding.message
+    # Alike and far enough below, or as unlike as usual: nothing is odd.
+    assert not found("metric-implausible", case(SMALL, evidence([v - 0.001 for v in ALIKE])))
+    assert not found("metric-implausible", case(SMALL, evidence(GOOD)))
+    assert not found("metric-implausible", case(STEPS, evidence(ALIKE)))
+
+
 def test_the_threshold_of_the_steps_track() -> None:
     near = [3.2779, 3.2781, 3.2779, 3.2781]
     assert not found("target-not-significant", case(STEPS, evidence(near)))
