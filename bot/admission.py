@@ -102,7 +102,8 @@ def _progress(verdict: Verdict, point: Point, track: Track) -> Progress | str | 
     baseline = (point.statistics or {}).get("baseline") or {}
     measured = baseline.get("ratio")
     if not finite(measured) or measured <= 0:
-        return "it has no baseline arm: run the baseline in turn with it, on the same machine"
+        return ("it has no baseline arm: run the baseline in turn with it on the same machine "
+                "(`--interleave baseline` of the trainer)")
     current = track.baseline_id
     own, scale = current, 1.0
     if current is not None:

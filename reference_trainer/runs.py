@@ -167,9 +167,11 @@ def _line(arm: str, seed: int, info: dict[str, Any], folder: pathlib.Path) -> st
 
 
 def _next(out: pathlib.Path, arms: int, submission: str) -> str:
-    """The command that makes a submission of the candidate's runs: W&B files or else logs."""
-    below = "candidate-*/" if arms > 1 else "**/"
-    files = sorted(out.glob(f"{below}run.wandb")) or sorted(out.glob(f"{below}log.txt"))
+    """The command that makes a submission of the runs, W&B files or else logs. The names of the
+    folders tell it which of two arms a run is of, so that it gets the folder that holds both."""
+    files = sorted(out.glob("**/run.wandb")) or sorted(out.glob("**/log.txt"))
+    if arms > 1:
+        files = [out]
     here = pathlib.Path.cwd()
     shown = [p.relative_to(here) if p.is_relative_to(here) else p for p in files]
     return f"next: speedrun new {submission} " + " ".join(f"--log {path}" for path in shown)

@@ -22,6 +22,7 @@ from typing import Any
 import click
 
 from bot import accelerators
+from bot.commands.given import Unusable, given_logs
 from bot.paths import find_root
 from bot.reading import ReadError, parse_submission
 from bot.submission import MAX_JSON_BYTES, MAX_LOG_BYTES, Folder
@@ -32,13 +33,6 @@ SCHEMA = "https://speedrun-bot.github.io/schemas/submission.schema.json"
 PLACEHOLDER = "your-github-login"
 _PART = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})")
-_LOGS = (".log", ".txt", ".wandb")
-
-
-class Unusable(click.ClickException):
-    """The folder cannot be made; one sentence says why."""
-
-    exit_code = 2
 
 
 @click.command()
@@ -74,10 +68,11 @@ def new(
         raise Unusable("there is no folder with tracks/ here or above; give one with --root")
     track, path = _place(place, root)
     if (path / "submission.json").exists():
-        raise Unusable(f"{path / 'submission.json'} exists; choose another name, or edit it")
+        raise Unusable(f"{path / 'submission.json'} exists; edit it, remove it to begin "
+                       "again, or choose another name")
     if not (links or results or logs or starter):
         raise Unusable("nothing to submit: give --wandb, --results, --log or --starter")
-    files, runs = _evidence(links, results, logs)
+    files, runs = _evidence(links, results, logs, track)
     login = author or _login()
     if author is not None and not _LOGIN.fullmatch(author):
         raise Unusable(f'"{author}" is no GitHub login')
@@ -95,7 +90,7 @@ def new(
     read = ft.partial(_judge, shown=shown, files=files, tracks={track.id: track}, root=root)
     draft = _filled(draft, read(draft))
     _write(path, draft, files)
-    _say(path, read(draft), login, sum("arm" in run for run in runs))
+    _say(path, read(draft), track, login, sum("arm" in run for run in runs))
 
 
 # ---- what is given ------------------------------------------------------------------------------
@@ -119,7 +114,7 @@ def _place(place: str, root: Path) -> tuple[Track, Path]:
 
 
 def _evidence(
-    links: Iterable[str], results: Iterable[str], logs: Iterable[str]
+    links: Iterable[str], results: Iterable[str], logs: Iterable[str], track: Track
 ) -> tuple[dict[str, bytes], list[dict[str, Any]]]:
     """The files to copy, by name in the folder, and the entries of `runs`. Raises Unusable."""
     from bot.evidence.links import LinkProblem, parse_link
@@ -135,7 +130,7 @@ def _evidence(
         inside = "speedrun_results.json" if n == 0 else f"speedrun_results_{n + 1}.json"
         files[inside] = _read(Path(name), MAX_JSON_BYTES)
         runs.append({"source": "results", "path": inside})
-    found_logs = _log_files(logs)
+    found_logs = given_logs(logs, track)
     mixed = len({base for _, base in found_logs}) > 1 or bool(runs)
     for path, base in found_logs:
         inside = _free(f"logs/{_file_name(path.name)}", files)
@@ -143,25 +138,6 @@ def _evidence(
         arm = {"arm": "baseline"} if base and mixed else {}
         runs.append({"source": "log", "path": inside, **arm})
     return files, runs
-
-
-def _log_files(names: Iterable[str]) -> list[tuple[Path, bool]]:
-    """Every log, and whether its name or its folder says that it is one of the baseline."""
-    found: list[tuple[Path, bool]] = []
-    for name in names:
-        path = Path(name)
-        if not path.is_dir():
-            found.append((path, _is_baseline(path.name)))
-            continue
-        inside = sorted(p for p in path.rglob("*") if p.suffix in _LOGS and p.is_file())
-        if not inside:
-            raise Unusable(f"{path}: the folder holds no .log, .txt or .wandb file")
-        found += [(p, any(map(_is_baseline, p.relative_to(path).parts))) for p in inside]
-    return found
-
-
-def _is_baseline(name: str) -> bool:
-    return name.lower().startswith("baseline")
 
 
 def _read(path: Path, limit: int) -> bytes:
@@ -319,14 +295,15 @@ def _write(path: Path, draft: Mapping[str, Any], files: Mapping[str, bytes]) -> 
         raise Unusable(f"{path}: {error.strerror or 'cannot be written'}") from error
 
 
-def _say(path: Path, verdict: Verdict, login: str, baseline: int) -> None:
+def _say(path: Path, verdict: Verdict, track: Track, login: str, baseline: int) -> None:
+    from bot.ranking import rank, why_not
     from bot.report import to_text
 
-    click.echo(to_text(verdict))
+    click.echo(to_text(verdict, place=why_not(rank((), track), verdict)))
     click.echo(f"Written: {path}")
     if baseline:
-        click.echo(f"{baseline} of the logs are named baseline and became the baseline arm; "
-                   '"arm" in submission.json says otherwise.')
+        click.echo(f"{baseline} of the logs are named baseline and became the baseline arm; where "
+                   'that is wrong, remove "arm" from their entries in submission.json.')
     steps = ['say in "summary" what you changed and why it helps']
     if login == PLACEHOLDER:
         steps.insert(0, f'put your GitHub login in the place of "{PLACEHOLDER}"')

@@ -97,6 +97,49 @@ def test_logs_named_baseline_become_the_baseline_arm(root: Path, logs: list[str]
     assert "against 2 of the baseline" in stats.output
 
 
+def test_of_a_trainers_folder_every_run_is_taken_once(root: Path, logs: list[str]) -> None:
+    """What is no run (W&B's own logs, lists of packages) and a second copy stay out."""
+    out = root / "runs"
+    for arm, log in (("candidate-seed0", logs[0]), ("baseline-seed0", logs[1])):
+        inner = out / arm / "wandb" / "offline-run" / "logs"
+        inner.mkdir(parents=True)
+        nonce = f"nonce: {arm.encode().hex()}\n"
+        for copy in (out / arm / "log.txt", inner / "output.log"):
+            copy.write_text(nonce + Path(log).read_text())
+        (inner / "debug.log").write_text("2026-01-01 INFO starting\n")
+        (inner / "requirements.txt").write_text("numpy==2.0.0\n")
+    made, path = new(root, "single-gpu/my-idea", "--log", str(out))
+    assert made.exit_code == 0, made.output
+    assert "left out 6 of 8 files" in made.output
+    assert [(run["path"], run.get("arm")) for run in document(path)["runs"]] == [
+        ("logs/log.txt", "baseline"), ("logs/log_2.txt", None),
+    ]
+    files = [str(out / arm / "log.txt") for arm in ("candidate-seed0", "baseline-seed0")]
+    made, path = new(root, "single-gpu/named", "--log", files[0], "--log", files[1])
+    assert [run.get("arm") for run in document(path)["runs"]] == [None, "baseline"]
+
+
+def test_an_entry_without_a_baseline_arm_is_told_so(root: Path, logs: list[str]) -> None:
+    log = Path(logs[0])
+    log.write_text(log.read_text().replace("world_size=8", "world_size=1"))
+    made, _ = new(root, "single-gpu/alone", "--log", str(log), "--code", __file__)
+    said = " ".join(made.output.split())
+    assert "Would not rank: it has no baseline arm" in said, made.output
+
+
+def test_a_log_without_a_run_writes_nothing(root: Path, tmp_path: Path) -> None:
+    words = tmp_path / "words.log"
+    words.write_text("hello\n")
+    made, path = new(root, "single-gpu/my-idea", "--log", str(words))
+    assert made.exit_code == 2 and not path.exists()
+    assert "no step lines in it; expected lines such as step:80/80" in made.output
+    (tmp_path / "only").mkdir()
+    (tmp_path / "only" / "words.log").write_text("hello\n")
+    made, path = new(root, "single-gpu/my-idea", "--log", str(tmp_path / "only"))
+    assert made.exit_code == 2 and not path.exists()
+    assert "no file of the folder holds a run" in made.output
+
+
 def test_logs_that_are_all_named_baseline_are_the_submission(root: Path, logs: list[str]) -> None:
     folder = Path(logs[0]).parent.rename(root / "baseline")
     made, path = new(root, "nanogpt-small/my-idea", "--log", str(folder.parent / "baseline"))

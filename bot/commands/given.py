@@ -1,0 +1,79 @@
+"""The logs that `speedrun new --log` names: every run once, with the arm that its place tells.
+
+    given_logs(["runs/", "a.log"], track)  ->  [(Path("runs/seed0/run.wandb"), False), ...]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import click
+
+from bot.evidence.sources import read_sources
+from bot.run import Run
+from bot.track import Track
+
+ENDINGS = (".log", ".txt", ".wandb")
+LINE = "step:80/80 val_loss:1.94 train_time:17823ms"
+
+
+class Unusable(click.ClickException):
+    """The folder cannot be made; one sentence says why."""
+
+    exit_code = 2
+
+
+def given_logs(names: Iterable[str], track: Track) -> list[tuple[Path, bool]]:
+    """Every file with a run, and whether its name or its folder says that it is of the baseline.
+
+    A file that is named has to hold a run. In a folder, files without one are left out, and so
+    are those whose run another file holds: a trainer leaves a log beside a W&B file, and W&B
+    leaves logs of its own. Raises Unusable.
+    """
+    found: list[tuple[Path, bool]] = []
+    for name in names:
+        path = Path(name)
+        if path.is_dir():
+            kept = _with_runs(path, track)
+            found += [(p, any(map(_is_baseline, p.relative_to(path).parts))) for p in kept]
+        else:
+            _runs(path, track)
+            found.append((path, any(map(_is_baseline, path.absolute().parts[-2:]))))
+    return found
+
+
+def _is_baseline(name: str) -> bool:
+    return name.lower().startswith("baseline")
+
+
+def _runs(path: Path, track: Track) -> tuple[Run, ...]:
+    read = read_sources([str(path)], track)
+    if read.runs:
+        return read.runs
+    why = read.skipped[0].why.removeprefix(f"{path}: ") if read.skipped else "it holds no run"
+    form = f"; expected lines such as {LINE}" if why.startswith("no step") else ""
+    raise Unusable(f"{path}: {why}{form}")
+
+
+def _with_runs(folder: Path, track: Track) -> list[Path]:
+    """The files of a folder that hold runs, W&B files first where two hold the same run."""
+    files = [p for p in folder.rglob("*") if p.suffix in ENDINGS and p.is_file()]
+    if not files:
+        raise Unusable(f"{folder}: the folder holds no .log, .txt or .wandb file")
+    kept: dict[object, Path] = {}
+    for path in sorted(files, key=lambda p: (p.suffix != ".wandb", len(p.parts), str(p))):
+        runs = read_sources([str(path)], track).runs
+        if runs:
+            kept.setdefault(_identity(runs), path)
+    if not kept:
+        raise Unusable(f"{folder}: no file of the folder holds a run; expected W&B files, or logs "
+                       f"with lines such as {LINE}")
+    if left := len(files) - len(kept):
+        click.echo(f"{folder}: left out {left} of {len(files)} files, which hold no run or one "
+                   "that another file holds", err=True)
+    return sorted(kept.values())
+
+
+def _identity(runs: Sequence[Run]) -> object:
+    return tuple(run.nonce or (run.validation, run.step_times_s) for run in runs)
