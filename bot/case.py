@@ -60,7 +60,7 @@ class Neighbour:
     run_keys: frozenset[str]
     claims_key: str | None = None
     value_keys: frozenset[str] = frozenset()
-    """Its losses and bits per byte that are stated to ten digits or more; see `bot.identity`."""
+    """Its losses and bits per byte that are stated to enough digits; see `bot.identity`."""
     traces: tuple[Trace, ...] = ()
     """Losses and clocks of its candidate runs that lie in files."""
 

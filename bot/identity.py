@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from bot.case import Neighbour
 from bot.evidence.links import RunRef, parse_link
@@ -18,7 +18,8 @@ from bot.submission_file import LOG_ENDINGS, is_link
 from bot.track import Keys
 
 _CLAIMED = ("bpb", "loss", "training_time_s", "hardware_flops", "tokens", "parameters")
-_QUALITY = ("bpb", "loss")
+_QUALITY: Mapping[str, tuple[int, float]] = {"bpb": (7, 4e-6), "loss": (9, 4e-8)}
+"""Metric -> (digits that it must have, width within which it is the same value)."""
 _MIN_NONCE = 16
 NAMES = Keys()
 _MIN_POINTS = 3
@@ -159,19 +160,25 @@ def claims_key(results: Sequence[ResultsRun]) -> str | None:
 
 
 def value_keys(results: Sequence[ResultsRun], runs: Sequence[Run] = ()) -> dict[str, str]:
-    """Key -> metric of each loss or bits per byte with ten digits or more.
+    """Key -> metric of each loss or bits per byte that is stated to enough digits.
 
-    To ten digits no two trainings agree; a value rounded to fewer tells nothing.
+    Of two values that differ by less than half the width in `_QUALITY` at least one key is the
+    same, so that a copy that was rounded, or that has noise below what counts, is found. Bits per
+    byte of a board lie far apart; losses of a race to a target lie close together, and only those
+    that are one number of single precision are told. A value rounded to fewer digits tells nothing.
     """
     found: dict[str, str] = {}
-    for name in _QUALITY:
+    for name, (digits, width) in _QUALITY.items():
         stated = [run.number(name) for run in results]
         for value in (*stated, *(run.metrics.get(name) for run in runs)):
-            # What survives rounding to nine digits has no tenth.
-            if isinstance(value, float) and math.isfinite(value) and value != float(f"{value:.9g}"):
-                found.setdefault(f"{name}:{value:.9e}", name)
+            # What survives rounding to one digit less does not have as many.
+            if isinstance(value, float) and abs(value) < 1e6 and value != float(
+                f"{value:.{digits - 1}g}"
+            ):
+                for shift in (0.0, 0.5):
+                    place = math.floor(value / width + shift)
+                    found.setdefault(f"{name}:{shift:g}:{place}", name)
     return found
-
 
 def author_of(submission: Submission, results: Iterable[ResultsRun]) -> str | None:
     """Who is to be credited first: a GitHub login, else the name that a results file states."""

@@ -261,11 +261,14 @@ SHORT = put(bpb=1.17614)
 
 @pytest.mark.parametrize(("change", "theirs", "expected"), [
     (both(COPY, OTHER_AUTHOR), nothing, {"copied-result"}),
-    (both(COPY, OTHER_AUTHOR, put(bpb=1.17614222)), nothing, set()),
+    (both(COPY, OTHER_AUTHOR, put(bpb=1.17614222)), nothing, {"copied-result"}),
+    (both(COPY, OTHER_AUTHOR, put(bpb=1.176142)), nothing, {"copied-result"}),
+    (both(COPY, OTHER_AUTHOR, put(bpb=1.1761435)), nothing, {"copied-result"}),
+    (both(COPY, OTHER_AUTHOR, put(bpb=1.1761475)), nothing, set()),
     (both(COPY, OTHER_AUTHOR, SHORT), SHORT, set()),
     (COPY, nothing, set()),
 ])  # fmt: skip
-def test_ten_digits_of_quality_are_a_copy_whatever_else_differs(
+def test_the_digits_of_quality_are_a_copy_whatever_else_differs(
     change: Change, theirs: Change, expected: set[str]
 ) -> None:
     verdict = judged(change, theirs)
