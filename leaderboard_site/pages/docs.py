@@ -54,6 +54,7 @@ def navigation(site: Site) -> list[Any]:
                 {TITLES["submit"]: "submit.md"},
                 {"The starter in PyTorch": "walkthrough.md"},
                 {"The starter in JAX": "walkthrough-jax.md"},
+                {"Commands": "commands.md"},
             ]
         },
         {"Rules": "rules/index.md"},

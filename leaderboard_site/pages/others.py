@@ -184,6 +184,7 @@ def search_data(site: Site) -> dict[str, Any]:
         ["Rules", "rules/"],
         ["The starter in PyTorch", "walkthrough/"],
         ["The starter in JAX", "walkthrough-jax/"],
+        ["Commands", "commands/"],
     ]
     pages += [[title, f"{name}/"] for name, title in TITLES.items()]
     pages += [

@@ -48,6 +48,7 @@ KINDS = (
     "entries/",
     "walkthrough/",
     "walkthrough-jax/",
+    "commands/",
     *(f"{name}/" for name in DOCS),
 )
 

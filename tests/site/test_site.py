@@ -6,6 +6,8 @@ import hashlib
 import html
 import html.parser
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +16,7 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 import pytest
 from click.testing import CliRunner
 
-from bot.cli import main
+from bot.cli import COMMANDS, main
 from leaderboard_site.build import policy_of
 from leaderboard_site.cli import build_site
 from leaderboard_site.files import Writer
@@ -264,3 +266,15 @@ def test_the_walkthrough_shows_every_line_of_the_starter(built: Path, name: str,
     code = "\n".join(s.code for s in sections(source)).splitlines()
     assert len(code) > 100 and set(filter(str.strip, code)) <= set(shown)
     assert 'class="k"' in text and "style=" not in text.split("<article", 1)[1]
+
+
+def test_the_page_of_commands_says_what_help_says(built: Path) -> None:
+    text = (built / "commands" / "index.html").read_text(encoding="utf-8")
+    shown = html.unescape(re.sub(r"<[^>]+>", "", text))
+    command = [sys.executable, "-c", "from bot.cli import main; main(prog_name='speedrun')"]
+    for words in (["check"], ["baseline", "freeze"], ["webhook"]):
+        done = subprocess.run([*command, *words, "--help"], capture_output=True, text=True)
+        options = re.findall(r"^ +(--?[a-z-]+)", done.stdout, re.MULTILINE)
+        part = shown.split(f"Usage: speedrun {' '.join(words)} ")[1].split("Usage: ")[0]
+        assert options and all(option in part for option in options)
+    assert all(f"speedrun {name}" in shown for name in COMMANDS)
