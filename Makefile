@@ -9,7 +9,7 @@ EXTRAS_DEMO := bot,site,jax
 EXTRAS_TEST := bot,site,jax,dev
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full lint bench site site-check lock clean
+.PHONY: help demo test test-full test-rest lint bench site site-check lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -43,6 +43,9 @@ test: $(VENV)/test.stamp  ## the tests that need Python alone; the others say wh
 
 test-full: $(VENV)/full.stamp  ## every test; a skip is a failure
 	SPEEDRUN_FULL=1 $(BIN)/python -m pytest -n 2
+
+test-rest: $(VENV)/full.stamp  ## what the last `make test` skipped; both together are `make test-full`
+	SPEEDRUN_FULL=1 $(BIN)/python -m pytest -n 2 --rest
 
 lint: $(VENV)/test.stamp  ## ruff, and mypy --strict of bot, trainer and site
 	$(BIN)/ruff check .

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Generator
 from pathlib import Path
 
@@ -12,6 +13,53 @@ ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "data"
 OPTIONAL = "wide: "
 """A skip whose reason begins so is allowed in a full run: it reads data outside the repository."""
+
+
+SKIPPED = "speedrun/skipped"
+_skipped: set[str] = set()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--rest",
+        action="store_true",
+        help="Only what the run before skipped, and what does more in a full run.",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "more: does more in a full run (SPEEDRUN_FULL=1).")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With --rest, keep what was skipped before (whole modules too) and what is marked `more`."""
+    if not config.getoption("--rest"):
+        return
+    before = tuple(config.cache.get(SKIPPED, [])) if config.cache else ()
+    kept, left = [], []
+    for item in items:
+        skipped = item.nodeid in before or item.nodeid.partition("::")[0] in before
+        (kept if skipped or item.get_closest_marker("more") else left).append(item)
+    items[:] = kept
+    config.hook.pytest_deselected(items=left)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.skipped:
+        _skipped.add(report.nodeid)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    if report.skipped:
+        _skipped.add(report.nodeid)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Remember what was skipped, for --rest."""
+    config = session.config
+    partial = config.getoption("--rest") or config.getoption("--lf")
+    if config.cache and not hasattr(config, "workerinput") and not partial:
+        config.cache.set(SKIPPED, sorted(_skipped))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -26,6 +74,14 @@ def pytest_runtest_makereport(
             report.outcome = "failed"
             report.longrepr = f"skipped in a full run: {reason}"
     return report
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _own_wandb_process() -> None:
+    """The W&B client's helper process keeps the settings of its first user (bounds on time that a
+    test of faults makes very short) and asks servers that are gone: each module gets its own."""
+    if wandb := sys.modules.get("wandb"):
+        wandb.teardown()
 
 
 @pytest.fixture(scope="session")

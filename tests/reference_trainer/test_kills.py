@@ -149,6 +149,7 @@ def one_life(
     return status, time.monotonic() - born
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("backend", ["torch", "jax"])
 def test_killed_at_random_moments_the_curve_is_that_of_an_uninterrupted_run(
     backend: str, corpus: Corpus, tmp_path: pathlib.Path

@@ -63,7 +63,7 @@ class Hosts:
                     while True:
                         connection.sendall(b"H")
                         time.sleep(0.05)
-                connection.sendall(ANSWERS[path])
+                connection.sendall(ANSWERS.get(path, b""))  # a stranger on a used port: nothing
             except OSError:
                 return
 
