@@ -14,6 +14,7 @@ from bot.evidence.links import LinkProblem, parse_link
 from bot.rules import agreement as _agreement  # noqa: F401  (registers its rules)
 from bot.rules import finding, rule
 from bot.rules.about import about, per_message, ratio, read_problems, runs_of
+from bot.rules.stated import contradictions
 from bot.run import Run
 from bot.safetext import plain
 from bot.verdict import Finding
@@ -178,10 +179,13 @@ def summary_differs_from_history(case: Case) -> Iterator[Finding]:
     """The run's summary agrees with its history.
 
     A W&B summary can be edited by hand, history rows cannot: the history counts. A summary may
-    hold the last or the best value of a metric; another value is reported.
+    hold the last or the best value of a metric; another value is reported. A results file of the
+    trainer has its history in it: what it states must be what that ends with, which blocks.
     """
     yield from read_problems(case, "summary-differs-from-history")
     yield from per_message(_summary_differs_from_history(case))
+    for results in case.results:
+        yield from contradictions(results)
 
 
 def _summary_differs_from_history(case: Case) -> Iterator[Finding]:

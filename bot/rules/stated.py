@@ -1,0 +1,82 @@
+"""A results file against itself: what it states, and the history that the trainer wrote beside it.
+
+Part of the rule `summary-differs-from-history`; used by `bot.rules.evidence`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from bot import metrics
+from bot.evidence.results_file import ResultsRun
+from bot.rules import finding
+from bot.verdict import Finding, Level
+
+LOSS_TOLERANCE = 6e-5
+TIME_TOLERANCE_S = 0.06
+RELATIVE = 0.002
+
+
+def contradictions(run: ResultsRun) -> Iterator[Finding]:
+    """Where loss and time of a results file are not those of its own history: these block, since
+    no evidence would say which of the two was measured."""
+    steps = metrics.positive(run.section("train_config").get("num_train_steps"))
+    last = _last(run.ours.get("validation"))
+    if last is not None:
+        step, loss, clock = last
+        yield from _compare(run, "loss", loss, LOSS_TOLERANCE, "its history ends with")
+        if step == steps and clock is not None:
+            yield from _compare(run, "training_time_s", clock, _room(clock), "its clock ends at")
+        if steps is not None and step < steps:
+            yield _finding(
+                run, "loss", f"its history ends at step {step:,} of {steps:,}", step, None,
+                "state a run that reached its end", Level.WARNING)
+    timed = run.ours.get("step_time_s")
+    count, mean = (_number(timed.get(k)) for k in ("count", "mean")) if isinstance(
+        timed, dict) else (None, None)
+    if count is not None and mean is not None and count == steps:
+        total = count * mean
+        if math.isfinite(total):
+            yield from _compare(
+                run, "training_time_s", total, _room(total), "its step times sum up to")
+
+
+def _compare(
+    run: ResultsRun, name: str, shown: float, allowed: float, how: str
+) -> Iterator[Finding]:
+    stated = run.number(name)
+    if stated is not None and abs(stated - shown) > allowed:
+        what = "the loss" if name == "loss" else "the training time"
+        yield _finding(
+            run, name, f"the file states {what} as {stated:.10g}, and {how} {shown:.10g}", stated,
+            shown, "submit the file as the trainer wrote it", Level.ERROR)
+
+
+def _finding(
+    run: ResultsRun, name: str, message: str, claimed: float, expected: float | None, fix: str,
+    level: Level,
+) -> Finding:
+    return finding(
+        "summary-differs-from-history", message, level, file=run.file, line=run.line(name),
+        pointer=run.where(name), claimed=claimed, expected=expected, fix=fix,
+    )
+
+
+def _last(points: Any) -> tuple[float, float, float | None] | None:
+    """Step, loss and clock of the last point of a history; None where it is none."""
+    point = points[-1] if isinstance(points, list) and points else None
+    if not isinstance(point, list) or not 2 <= len(point) <= 3:
+        return None
+    step, loss, clock = (_number(value) for value in [*point, None][:3])
+    return None if step is None or loss is None else (step, loss, clock)
+
+
+def _room(seconds: float) -> float:
+    return max(TIME_TOLERANCE_S, RELATIVE * abs(seconds))
+
+
+def _number(value: Any) -> float | None:
+    usable = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if usable and abs(value) < 1e15 else None
