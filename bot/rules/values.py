@@ -22,13 +22,12 @@ from bot.evidence.results_file import (
 from bot.metrics import vocab_of
 from bot.rules import finding, rule
 from bot.rules.about import about, per_message, runs_of
+from bot.rules.plausible import odd_runs
 from bot.safetext import plain, shown
 from bot.verdict import Finding, Level
 
 EARLIEST = dt.datetime(2015, 1, 1, tzinfo=dt.UTC)
 DAY = dt.timedelta(days=1)
-_FAR = 0.75
-_TOO_ALIKE = 10
 
 # Quantity -> (lowest possible, highest possible, what it is). C4 text holds about 0.6 bits a byte
 # for the best models known; 8 bits a byte is no prediction at all, and so is a loss of 20 nats.
@@ -171,11 +170,11 @@ def metric_implausible(case: Case) -> Iterator[Finding]:
     Times, counts and FLOPs are above 0. Bits per byte lie between 0.3 and 8: English text is not
     known to be predictable below about 0.6 (a warning), and 8 is no prediction at all. A run that
     ends far beyond the target of a race to it is a warning too: why would it have gone on? And so
-    are runs so alike that this alone proves the target: were others left out?
+    are runs so alike that this alone proves the target (were others left out?), and a baseline arm
+    that ends where the baseline does not.
     """
     yield from case.problems_of("metric-implausible")
-    yield from _beyond_target(case)
-    yield from _too_alike(case)
+    yield from odd_runs(case)
     for run in case.results:
         for name, (low, high, what) in _RANGES.items():
             value = run.number(name)
@@ -211,44 +210,6 @@ def _odd_counts(run: ResultsRun) -> Iterator[Finding]:
                 "metric-implausible", f"`{key}` is {shown(value)}, expected a whole number above 0",
                 file=run.file, line=run.document.line(pointer), pointer=pointer, claimed=value,
                 fix="write the number that was used",
-            )
-
-
-def _beyond_target(case: Case) -> Iterator[Finding]:
-    """Runs of a race to a target that end where nobody would have run to."""
-    target = case.track.quality.target
-    if target is None or case.track.quality.goal != "min" or target <= 0:
-        return
-    for point in points_of(case):
-        summary = of_case(case, point)
-        values = () if summary is None else summary.quality.values
-        if values and min(values) < _FAR * target:
-            yield finding(
-                "metric-implausible", f"a run ends at {case.track.quality.metric} "
-                f"{min(values):.6g}, far below the target {target:g}", Level.WARNING,
-                file=plain(case.folder.path, 200), point=point, claimed=min(values),
-                expected=target, fix="check the validation, or stop where the target is reached",
-            )
-
-
-def _too_alike(case: Case) -> Iterator[Finding]:
-    """Runs whose own spread proves what the track's usual spread is far from proving.
-
-    Over the record history p by the pooled sd was at most six times alpha where the t-test passed.
-    """
-    rule = case.track.significance
-    for point in points_of(case) if rule.test == "t" else ():
-        summary = of_case(case, point)
-        if summary is None or not summary.passes or summary.p_pooled is None:
-            continue
-        moments = summary.moments
-        if moments is not None and moments.sd and summary.p_pooled > _TOO_ALIKE * rule.alpha:
-            yield finding(
-                "metric-implausible", f"the {moments.n} runs differ by an sd of {moments.sd:.2g}, "
-                f"usual on this track are {rule.pooled_sd:.2g}: with that p is "
-                f"{summary.p_pooled:.2g} and not {summary.decision.p:.2g}", Level.WARNING,
-                file=plain(case.folder.path, 200), point=point, claimed=moments.sd,
-                expected=rule.pooled_sd, fix="list all runs, or add a few",
             )
 
 

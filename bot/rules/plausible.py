@@ -1,0 +1,131 @@
+"""Runs that are possible and odd: together they look better than such runs do. Warnings all, of
+the rule `metric-implausible`; used by `bot.rules.values`.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+
+from bot import accelerators, frozen
+from bot.case import Case
+from bot.case_statistics import of_case, points_of
+from bot.frozen import Baseline
+from bot.rules import finding
+from bot.safetext import plain
+from bot.statistics import Baseline as Arm
+from bot.verdict import Finding, Level
+
+_FAR = 0.75
+_TOO_ALIKE = 10
+# A baseline arm whose loss is this far from the target, where no frozen baseline says better.
+_MISSED, _OVERTRAINED = 1.02, 0.9
+# Six standard deviations of the frozen runs, and half a per cent where they hardly differ.
+_SPREADS, _LEAST = 6.0, 0.005
+# On one kind of machine the same code takes the same time; a shared host may take a little more.
+_SLOWER = 1.3
+
+
+def odd_runs(case: Case) -> Iterator[Finding]:
+    """Everything that is odd about the runs of a case."""
+    yield from _beyond_target(case)
+    yield from _too_alike(case)
+    if case.track.objective == "baseline":
+        yield from _odd_baseline(case)
+
+
+def _beyond_target(case: Case) -> Iterator[Finding]:
+    """Runs of a race to a target that end where nobody would have run to."""
+    target = case.track.quality.target
+    if target is None or case.track.quality.goal != "min" or target <= 0:
+        return
+    for point in points_of(case):
+        summary = of_case(case, point)
+        values = () if summary is None else summary.quality.values
+        if values and min(values) < _FAR * target:
+            yield finding(
+                "metric-implausible", f"a run ends at {case.track.quality.metric} "
+                f"{min(values):.6g}, far below the target {target:g}", Level.WARNING,
+                file=plain(case.folder.path, 200), point=point, claimed=min(values),
+                expected=target, fix="check the validation, or stop where the target is reached",
+            )
+
+
+def _too_alike(case: Case) -> Iterator[Finding]:
+    """Runs whose own spread proves what the track's usual spread is far from proving.
+
+    Over the record history p by the pooled sd was at most six times alpha where the t-test passed.
+    """
+    rule = case.track.significance
+    for point in points_of(case) if rule.test == "t" else ():
+        summary = of_case(case, point)
+        if summary is None or not summary.passes or summary.p_pooled is None:
+            continue
+        moments = summary.moments
+        if moments is not None and moments.sd and summary.p_pooled > _TOO_ALIKE * rule.alpha:
+            yield finding(
+                "metric-implausible", f"the {moments.n} runs differ by an sd of {moments.sd:.2g}, "
+                f"usual on this track are {rule.pooled_sd:.2g}: with that p is "
+                f"{summary.p_pooled:.2g} and not {summary.decision.p:.2g}", Level.WARNING,
+                file=plain(case.folder.path, 200), point=point, claimed=moments.sd,
+                expected=rule.pooled_sd, fix="list all runs, or add a few",
+            )
+
+
+def _odd_baseline(case: Case) -> Iterator[Finding]:
+    """A baseline arm that is not what the baseline was, though nothing says what code it ran: a
+    ratio to a slower run is no progress."""
+    for point in points_of(case):
+        summary = of_case(case, point)
+        arm = None if summary is None else summary.baseline
+        if arm is None or not arm.quality.values:
+            continue
+        known = [b for b in frozen.history(case.track) if len(b.losses) > 1]
+        why = _other_loss(case, arm, known) or _other_cost(case, arm, known, point)
+        if why is not None:
+            yield finding(
+                "metric-implausible", f"the baseline arm {why}", Level.WARNING,
+                file=plain(case.folder.path, 200), point=point,
+                fix="run the baseline as it is, to its end, on this machine",
+            )
+
+
+def _other_loss(case: Case, arm: Arm, known: list[Baseline]) -> str | None:
+    axis, mean = case.track.quality, statistics.fmean(arm.quality.values)
+    if known:
+        if any(abs(mean - statistics.fmean(b.losses)) <= max(
+            _SPREADS * statistics.stdev(b.losses), _LEAST * abs(mean)
+        ) for b in known):
+            return None
+        usual = " or ".join(f"{statistics.fmean(b.losses):.5g}" for b in known[-3:])
+        return f"ends at {axis.metric} {mean:.5g}, the baseline at {usual}"
+    target = axis.target
+    if target is None or axis.goal != "min" or target <= 0:
+        return None
+    if mean > _MISSED * target:
+        return f"ends at {axis.metric} {mean:.5g} and misses the target {target:g}"
+    if mean < _OVERTRAINED * target:
+        return f"ends at {axis.metric} {mean:.5g}, far beyond the target {target:g}"
+    return None
+
+
+def _other_cost(case: Case, arm: Arm, known: list[Baseline], point: str | None) -> str | None:
+    """A higher cost than that of the frozen runs on the same machine."""
+    runs = case.runs("baseline", point)
+    machines = {(_device(run.hardware.device), run.hardware.count) for run in runs}
+    same = [b for b in known if (_device(b.device), b.count) in machines
+            and b.cost_metric == case.track.cost.metric and b.costs]
+    if not same or not arm.cost.values or case.track.cost.goal != "min":
+        return None
+    if len(machines) > 1 or None in next(iter(machines)):
+        return None
+    mean, most = statistics.fmean(arm.cost.values), max(max(b.costs) for b in same)
+    if mean <= _SLOWER * most:
+        return None
+    unit = f" {case.track.cost.unit}" if case.track.cost.unit else ""
+    return f"takes {mean:.5g}{unit}, the baseline takes {most:.5g}{unit} on the same machine"
+
+
+def _device(name: str | None) -> str | None:
+    found = accelerators.find(name) if name else None
+    return None if found is None else found.accelerator.id
