@@ -49,6 +49,8 @@ class _Draft:
     steps: list[LogStep] = dc.field(default_factory=list)
     last_validation: LogStep | None = None
     cut: bool = False
+    lines: tuple[int, int] = (0, 0)
+    """The first and the last line of the file that belong to it."""
 
     def begins_anew(self, line: LogStep) -> bool:
         """Whether `line` cannot belong to this run, so that it opens the next."""
@@ -103,10 +105,11 @@ def read_log(data: bytes, file: str) -> tuple[Run, ...]:
         if draft is None or draft.begins_anew(step):
             if len(drafts) == MAX_RUNS:
                 break
-            draft = current[key] = _Draft(header.copy(), key)
+            draft = current[key] = _Draft(header.copy(), key, lines=(number, number))
             drafts.append(draft)
         elif header.devices or header.counts or not header.rows_taken:
             draft.header.go_on(header)
+        draft.lines = draft.lines[0], number
         draft.add(step)
     kept = _without_echoes(drafts)
     return tuple(_run(draft, file, i, kept) for i, draft in enumerate(kept))
@@ -222,6 +225,19 @@ def _without_echoes(drafts: list[_Draft]) -> list[_Draft]:
     return kept
 
 
+def _beside(draft: _Draft, siblings: list[_Draft]) -> str | None:
+    """Another process that printed its steps in turn with this one, in words: ranks of one training
+    whose losses were not averaged look like this."""
+    begin, end = draft.lines
+    for other in siblings:
+        first, last = other.lines
+        if other.key != draft.key and first < end and begin < last and other.total == draft.total:
+            named = sorted(plain(d.key, 20) or "one without a name" for d in (draft, other))
+            return (f"the processes {named[0]} and {named[1]} print their steps in turn: as ranks "
+                    "of one training they are one run")
+    return None
+
+
 def _run(draft: _Draft, file: str, index: int, siblings: list[_Draft]) -> Run:
     """The finished run. Its final loss is the last validation; one that is not finite is none."""
     lines = [s for s in draft.steps if s.is_validation]
@@ -237,6 +253,9 @@ def _run(draft: _Draft, file: str, index: int, siblings: list[_Draft]) -> Run:
     resumed = index > 0 and draft.steps[0].step > siblings[index - 1].steps[0].step
     machine = header.contradiction()
     problems = problems_of(draft.steps, resumed=resumed, cut=draft.cut, whole=True)
+    beside = _beside(draft, siblings[:index]) if draft.key or index else None
+    if beside is not None:
+        problems = (*problems, ("history-gap", beside))
     if machine is not None:
         problems = (*problems, ("hardware-differs-from-run", machine))
     return Run(

@@ -237,7 +237,13 @@ def test_two_trainings_with_prefixes_stay_apart() -> None:
         for step in (0, 150, 300)
         for rank in (0, 1)
     )
-    assert [run.loss for run in read(text)] == [6.0, 5.9]
+    first, second = read(text)
+    assert [first.loss, second.loss] == [6.0, 5.9]
+    # They may be ranks of one training that did not average their losses: somebody looks.
+    ((rule, message),) = second.problems
+    assert rule == "history-gap" and "as ranks of one training they are one run" in message
+    one_after_the_other = "".join(sorted(text.splitlines(True)))
+    assert [run.problems for run in read(one_after_the_other)] == [(), ()]
 
 
 def test_colours_and_time_stamps_before_a_line_are_passed_over() -> None:
