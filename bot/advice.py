@@ -122,7 +122,8 @@ def version_problem(document: Document) -> Finding | None:
                 f"schema_version is {shown(written)}, this program knows {KNOWN_VERSIONS}",
                 file=document.file, line=document.line(where), pointer=where,
                 claimed=_claim(written), expected=1,
-                fix="write the file with a trainer of this version, or update this program",
+                fix="write 1 without quotes" if written == "1" else
+                "write the file with a trainer of this version, or update this program",
             )
     return None
 
@@ -159,7 +160,17 @@ def _type(error: Any, path: list[str], closed: bool) -> Words:
     if "number" in kinds or "integer" in kinds:
         if isinstance(text, str) and re.fullmatch(r"[+-]?[0-9.]{1,40}([eE][+-]?\d{1,3})?", text):
             fix = f"write {text.strip()} without quotes"
+    elif "array" in kinds and isinstance(text, str) and _takes_text(error.schema):
+        fix = f'write ["{plain(text)}"]'
+    elif "object" in kinds and error.schema.get("properties"):
+        must = error.schema.get("required") or list(error.schema["properties"])[:3]
+        fix = _hint(error, f"write an object with {' and '.join(map(_quoted, must))}")
     yield None, f"{name} is {_kind(text)}, expected {wanted}", fix, None
+
+
+def _takes_text(schema: Mapping[str, Any]) -> bool:
+    items = schema.get("items", {})
+    return items.get("type") == "string" or "enum" in items
 
 
 def _required(error: Any, path: list[str], closed: bool) -> Words:
@@ -180,6 +191,8 @@ def _required(error: Any, path: list[str], closed: bool) -> Words:
         return
     what = error.schema.get("properties", {}).get(key, {}).get("description", "")
     fix = f"add {_quoted(key)}" + (f" ({_lowered(what)})" if what else "")
+    if key == "path" and "link" in error.instance:
+        fix = 'write "source": "wandb", since there is a link, or give the file by `path`'
     yield key, f"{holder} has no {_quoted(key)}", fix, Level.WARNING if inner else None
 
 
@@ -216,7 +229,12 @@ def _pattern(error: Any, path: list[str], closed: bool) -> Words:
         else:
             yield None, f"{name} begins with {shown(scheme.group())}", "write https://...", None
         return
-    fix = _hint(error, f"match {error.validator_value}")
+    what = error.schema.get("description")
+    fix = f"write the {_lowered(what)}" if what else f"match {error.validator_value}"
+    if path[-1] == "github":
+        login = re.sub(r"^@|^(https?://)?(www\.)?github\.com/", "", value.strip()).strip("/")
+        if re.fullmatch(error.validator_value, login):
+            fix = f'write "{login}"'
     yield None, f"{name} is {shown(value)}, which has another form", fix, None
 
 
@@ -357,7 +375,8 @@ def _hint(error: Any, fallback: str) -> str:
 def _lowered(description: str) -> str:
     """A schema's description as part of a sentence."""
     text = description.rstrip(".")
-    return text if text[1:2].isupper() else text[:1].lower() + text[1:]
+    name = any(letter.isupper() for letter in text.partition(" ")[0][1:])
+    return text if name else text[:1].lower() + text[1:]
 
 
 def _claim(value: Any) -> Any:

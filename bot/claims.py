@@ -104,15 +104,18 @@ def _fix(wrong: Wrong, claim: Claim, s: Summary, n: int) -> str:
     if part == "p" or part == "sd":
         value = value and f"{wrong.expected:.6g}"
     write = f"write {value}" if value else f"leave `{part}` out"
-    missing = (claim.n or n) - n
-    if part == "n" and missing > len(s.excluded):
-        return (f"add the logs of the other {missing} to the folder and to `runs`, or claim only "
-                f"what the {n} here show")
-    if part == "n" and missing < 0:
+    missing, out = (claim.n or n) - n, len(s.excluded)
+    others = "the other run" if missing == 1 else f"the other {missing} runs"
+    if missing < 0 and part == "n":
         return f"{write}; runs of another experiment belong into a point or an arm of their own"
-    if missing > 0:
-        return f"{write}, or bring the {missing} missing runs that `n` speaks of"
-    return f"{write}, as `speedrun stats` prints for these runs"
+    if missing <= 0:
+        return f"{write}, as `speedrun stats` prints for these runs"
+    if missing <= out:
+        return f"{write}, or bring finished runs in place of those that do not count"
+    if part == "n":
+        return (f"add the log of {others} to the folder and to `runs`, or claim only what the {n} "
+                "here show")
+    return f"{write}, or bring {others} that `n` speaks of"
 
 
 def _mean_cause(claim: Claim, sample: Sample) -> str:

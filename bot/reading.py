@@ -174,7 +174,7 @@ def parse_submission(
     problems = [problem for document in documents.values() for problem in document.problems]
     problems.extend(_skipped(folder))
     track, wrong = _track(folder, tracks, track_id, raw, results)
-    problems.extend(wrong)
+    problems.extend(dc.replace(f, line=listed.line("/track")) if listed else f for f in wrong)
     problems.extend(_result_links(results))
     submission = read_submission(folder, raw, track, documents, results)
     problems.extend(_specs(folder, submission, listed))
@@ -241,7 +241,8 @@ def _track(
         return tracks[named], [finding(
             "schema", f"the track is {shown(named)}, but the folder lies under {shown(placed)}",
             file=file, pointer="/track", claimed=named, expected=placed,
-            fix="move the folder, or correct the track")]
+            fix=f'write "{plain(placed)}", or move the folder to submissions/{named}; the rest is '
+            f'judged by "{named}"')]
     return tracks[named], []
 
 
@@ -318,7 +319,7 @@ def _specs(
             yield finding(
                 "schema", f"the folder holds no file {shown(spec.target)}",
                 claimed=plain(spec.target), run=plain(spec.target, 200),
-                fix=f'write "{near}"' if near else "add the file or correct the path",
+                fix=f'write "{near}"' if near else _meant(spec.target, folder, submission),
                 **_listed_at(spec, listed))
         # One point alone may go unnamed; several would be pooled.
         several = bool(submission.points) or len(named) > 1
@@ -327,6 +328,16 @@ def _specs(
                 "schema", f"the point {shown(spec.point)} is not among `points`",
                 claimed=plain(spec.point), fix="add it to `points`, or correct it",
                 **_listed_at(spec, listed))
+
+
+def _meant(target: str, folder: Folder, submission: Submission) -> str:
+    """The file that a path which leads nowhere stands for: of its name, or the one not listed."""
+    name = PurePosixPath(target).name
+    listed = {spec.target for spec in submission.runs}
+    logs = [n for n in folder.files if n.lower().endswith(LOG_ENDINGS) and n not in listed]
+    likely = [n for n in folder.files if PurePosixPath(n).name == name] or logs
+    first = f'write "{plain(likely[0], 120)}", or ' if len(likely) == 1 else ""
+    return f"{first}add the file and write its path inside this folder"
 
 
 def _not_accepted(

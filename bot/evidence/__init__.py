@@ -203,7 +203,9 @@ def _from_file(spec: RunSpec, name: str, folder: Folder, track: Track) -> RunEvi
 
     runs = read_log(data, shown)
     if not runs:
-        return _problem(spec, "metric-missing", f"{shown} holds no line with a step and a loss")
+        return _problem(spec, "metric-missing", f"{shown} holds no line with a step and a loss",
+                        "give the log that the training printed, with lines such as step:10/100 "
+                        "val_loss:3.2800 train_time:6000ms")
     return _read(spec, runs)
 
 

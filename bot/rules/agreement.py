@@ -11,8 +11,8 @@ from typing import Any
 from bot import accelerators, metrics
 from bot.advice import near_key
 from bot.case import Case, RunEvidence
-from bot.case_statistics import claims_of, loss_key_of, of_case, points_of
-from bot.claims import sample_of, tolerance
+from bot.case_statistics import claims_of, has_unread, loss_key_of, of_case, points_of
+from bot.claims import LOSS_TOLERANCE, RELATIVE, TIME_TOLERANCE_S, sample_of, tolerance
 from bot.evidence.links import LinkProblem, parse_link
 from bot.evidence.results_file import ResultsRun, device_name
 from bot.linked import SHOWN
@@ -20,14 +20,9 @@ from bot.rules import code as _code  # noqa: F401  (registers its rules)
 from bot.rules import finding, rule
 from bot.rules.about import about, per_message, ratio, read_problems, runs_of, text_of
 from bot.run import Run
-from bot.safetext import plain
+from bot.safetext import plain, shown
 from bot.submission import Claim
 from bot.verdict import Finding, Level
-
-LOSS_TOLERANCE = 6e-5
-TIME_TOLERANCE_S = 0.06
-RELATIVE = 0.002
-
 
 # ---- does it show what is claimed ---------------------------------------------------------------
 
@@ -51,6 +46,7 @@ def claim_differs_from_run(case: Case) -> Iterator[Finding]:
             file=case.folder.full("submission.json"), pointer="/claims",
             fix="say in the README what it measures, or claim `loss`",
         )
+    yield from _claims_wait(case)
     for point in points_of(case):
         yield from _wrong_scalars(case, point)
     for results in case.results:
@@ -66,6 +62,7 @@ def hardware_differs_from_run(case: Case) -> Iterator[Finding]:
     """
     yield from read_problems(case, "hardware-differs-from-run")
     yield from per_message(_hardware_differs_from_run(case))
+    yield from _hardware_unknown(case)
 
 
 def _hardware_differs_from_run(case: Case) -> Iterator[Finding]:
@@ -186,7 +183,7 @@ def nonce_mismatch(case: Case) -> Iterator[Finding]:
 
 def _wrong_scalars(case: Case, point: str | None) -> Iterator[Finding]:
     summary = of_case(case, point)
-    if summary is None:
+    if summary is None or has_unread(case):
         return
     key = loss_key_of(case)
     for claim in claims_of(case, point):
@@ -201,11 +198,32 @@ def _wrong_scalars(case: Case, point: str | None) -> Iterator[Finding]:
         whose = "the run shows" if moments.n == 1 else f"the mean of the {moments.n} runs is"
         yield finding(
             "claim-differs-from-run",
-            f"{plain(claim.metric)} is claimed as {claim.value:.10g}, {whose} {moments.mean:.10g}",
+            f"{plain(claim.metric)} is claimed as {claim.value:.10g}, {whose} {moments.mean:.10g}"
+            f"{_unit(claim, moments.mean)}",
             file=case.folder.full("submission.json"), pointer=claim.pointer or None,
             claimed=claim.value, expected=moments.mean, ratio=ratio(claim.value, moments.mean),
             point=point, fix=f"claim {moments.mean:.6g}, or leave the claim out",
         )
+
+
+def _claims_wait(case: Case) -> Iterator[Finding]:
+    """Claims are compared only when every run that they are about can be read."""
+    if case.submission.claims and case.runs("candidate") and has_unread(case):
+        yield finding(
+            "claim-differs-from-run", "the claims were not compared yet, since a run that the "
+            "submission lists could not be read", Level.NOTE, pointer="/claims",
+            file=case.folder.full("submission.json"),
+            fix="put that run right; the claims are compared then",
+        )
+
+
+def _unit(claim: Claim, value: float) -> str:
+    """The unit in which a time was claimed, where it is not seconds."""
+    if claim.metric.endswith("_s") and value:
+        for factor, unit in ((1000, "milliseconds"), (1 / 60, "minutes"), (1 / 3600, "hours")):
+            if abs(claim.value / value / factor - 1) < 0.01:
+                return f" seconds; the claim is in {unit}"
+    return ""
 
 
 def _not_compared(case: Case, claim: Claim, point: str | None) -> Finding:
@@ -213,14 +231,24 @@ def _not_compared(case: Case, claim: Claim, point: str | None) -> Finding:
     shown = {name for run in case.runs("candidate", point) for name in (*run.metrics, *run.history)}
     known = {*metrics.NAMES, *shown}
     near = None if claim.metric in known else near_key(claim.metric, known)
-    what = "is no metric of the runs" if claim.metric not in known else "does not follow from them"
+    what, fix = "does not follow from them", "leave the claim out"
+    if claim.metric not in known:
+        what = "is no metric of the runs"
+        fix = f"claim {' or '.join(_claimable(case, point))}, or leave the claim out"
     return finding(
         "claim-differs-from-run",
         f"{plain(claim.metric, 60)} is claimed as {claim.value:.10g} and was not compared: it "
         f"{what}", Level.NOTE, file=case.folder.full("submission.json"),
         pointer=claim.pointer or None, claimed=claim.value, point=point,
-        fix=f'claim "{plain(near, 60)}", if that is what it is' if near else "leave the claim out",
+        fix=f'claim "{plain(near, 60)}", if that is what it is' if near else fix,
     )
+
+
+def _claimable(case: Case, point: str | None) -> list[str]:
+    """The track's own metrics that the runs show."""
+    shown = {name for run in case.runs("candidate", point) for name in run.metrics}
+    axes = case.track.quality.metric, case.track.cost.metric
+    return [name for name in axes if name in shown] or list(axes)
 
 
 def _wrong_results(case: Case, results: ResultsRun) -> Iterator[Finding]:
@@ -289,6 +317,21 @@ def _wrong_data(case: Case, results: ResultsRun) -> Iterator[Finding]:
 def _device(name: str | None) -> str | None:
     found = accelerators.find(name) if name else None
     return None if found is None else found.accelerator.id
+
+
+def _hardware_unknown(case: Case) -> Iterator[Finding]:
+    """Hardware of a name that nobody here knows, so that nothing was compared."""
+    claimed = case.submission.accelerator
+    if case.brought_over or not claimed or _device(claimed):
+        return
+    used = {_device(run.hardware.device) for _, run in runs_of(case)} - {None}
+    yield finding(
+        "hardware-differs-from-run", f"the submission says {shown(claimed)}, which is no "
+        "accelerator that is known here", Level.WARNING, claimed=plain(claimed),
+        file=case.folder.full("submission.json"), pointer="/hardware/accelerator",
+        fix=f'write "{used.pop()}", which the runs used' if len(used) == 1
+        else "name it as the vendor does, such as h100-sxm",
+    )
 
 
 def _hardware_not_told(case: Case) -> Iterator[Finding]:

@@ -108,8 +108,9 @@ def _within(case: Case) -> Iterator[Finding]:
         if first is not where and (where, first) not in told:
             told.add((where, first))
             yield finding(
-                "duplicate-run", f"{plain(where, 160)} is the same run as {plain(first, 160)}",
-                fix="list each run once", **_place(case, key),
+                "duplicate-run", f"{plain(where, 160)} is listed twice" if first == where else
+                f"{plain(where, 160)} is the same run as {plain(first, 160)}",
+                fix="list each run once", **_place(case, key, case.folder.full(where)),
             )
 
 
@@ -130,7 +131,7 @@ def _place(case: Case, key: str, file: str = "") -> dict[str, Any]:
             pointer = run.where("link")
             return {"file": run.file, "line": run.document.line(pointer), "pointer": pointer}
     document = case.documents.get("submission.json")
-    for spec in case.submission.runs:
+    for spec in reversed(case.submission.runs):
         named = spec.source != "wandb" and case.folder.full(spec.target) == file
         if document is not None and (named or link_key(spec.target) == key):
             return {"file": document.file, "line": document.line(spec.pointer),
@@ -278,7 +279,8 @@ def unlisted_runs(case: Case) -> Iterator[Finding]:
         if not item.runs:
             continue
         losses = [run.loss for run in item.runs if run.loss is not None]
-        spread = f" (losses {min(losses):.4f} to {max(losses):.4f})" if losses else ""
+        several = f"losses {min(losses):.4f} to " if len(losses) > 1 else "loss "
+        spread = f" ({several}{max(losses):.4f})" if losses else ""
         count = len(item.runs)
         runs = "1 run" if count == 1 else f"{count} runs"
         inside = item.project == case.folder.path
@@ -290,7 +292,7 @@ def unlisted_runs(case: Case) -> Iterator[Finding]:
             f"does not list{spread}{_with_them(case)}", file=_list(case), pointer="/runs",
             claimed=len(case.runs()), expected=len(case.runs()) + count,
             fix="list them too, or say why they do not count: "
-            + ", ".join(plain(run.file, 120) for run in item.runs[:5]),
+            + ", ".join(plain(_inside(case, run.file), 120) for run in item.runs[:5]),
         )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from bot import significance as sig
 from bot.case import Case
-from bot.case_statistics import of_case, points_of
+from bot.case_statistics import has_unread, of_case, points_of
 from bot.claims import wrong_claims
 from bot.rules import default_level, finding, rule
 from bot.run import TRAINER, Run
@@ -58,11 +58,11 @@ def target_not_significant(case: Case) -> Iterator[Finding]:
     for point, s in _summaries(case):
         if s.passes or s.n < _least_runs(case) or not _reached(s):
             continue
-        d = s.decision
-        need = s.needed_runs
+        d, need = s.decision, s.needed_runs
+        wide = _wide(case, s)
         fix = (
-            "More runs at this mean would not pass; a lower mean is needed."
-            if need is None
+            "Give runs of another experiment a point of their own." if wide
+            else "More runs at this mean would not pass; a lower mean is needed." if need is None
             else f"Add {_runs(need)} at this mean{_gpu_hours(s)}; someone else may supply them."
         )
         yield _finding(
@@ -70,7 +70,7 @@ def target_not_significant(case: Case) -> Iterator[Finding]:
             "target-not-significant",
             point,
             f"{_runs(s.n)} with mean {s.metric} {_mean(s):.6g} do not prove that it reaches "
-            f"{s.target:g}: {_evidence(case, s)}{_wide(case, s)}",
+            f"{s.target:g}: {_evidence(case, s)}{wide}",
             claimed=d.p,
             expected=f"p < {s.alpha:g}",
             fix=fix,
@@ -120,7 +120,7 @@ def reported_statistics_wrong(case: Case) -> Iterator[Finding]:
     where it can be told: a population sd, a standard error, a p without the square root of n, a
     two-sided p, the fastest run's time. Run `speedrun stats` and report what it prints.
     """
-    for point, s in _summaries(case):
+    for point, s in () if has_unread(case) else _summaries(case):
         for wrong in wrong_claims(case, point, s):
             yield _finding(
                 case,
@@ -344,8 +344,8 @@ def _wide(case: Case, s: Summary) -> str:
     if not usual or m is None or m.sd is None or m.sd < 5 * usual:
         return ""
     far = max(s.quality.values, key=lambda value: abs(value - m.mean))
-    return (f"; their sd {m.sd:.3g} is {m.sd / usual:.0f} times the usual one, and one run has "
-            f"{far:.6g}: are they runs of one experiment?")
+    return (f"; their sd {m.sd:.3g} is {m.sd / usual:.0f} times the usual one, as of runs of "
+            f"several experiments, and one run has {far:.6g}")
 
 
 def _excluded(s: Summary) -> str:

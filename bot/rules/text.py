@@ -181,7 +181,9 @@ def _local(path: str, document: Document, pointer: str) -> Finding:
     return finding(
         "local-path-in-text", f"the text names a local path, {shown(path)}",
         file=document.file, line=document.line(pointer), pointer=plain(pointer, 200),
-        claimed=plain(path), fix="write the public address of the data",
+        claimed=plain(path), fix="write the path inside this folder"
+        if pointer.startswith("/runs/") and pointer.endswith("/path")
+        else "write the public address of the data",
     )
 
 

@@ -28,6 +28,8 @@ def broken() -> dict[str, Any]:
         "contributors": [{"github": "another-user", "roles": ["boss"]}],
         "claims": {"loss": {"mean": 3.25, "n": 9}, "training_time_s": 80.0},
         "colour": "red",
+        "title": "",
+        "links": ["https://example.org/post"],
         "code": {"path": "train.py"},
     }
     files[PATH] = json.dumps(data, indent=2)
@@ -70,7 +72,8 @@ def test_twelve_findings_are_mended_by_the_comment_alone(competition: Competitio
         {"github": "another-user", "roles": ["code"]},
         {"github": AUTHOR, "roles": ["pr"]},
     ]
-    for key in ("claims", "colour"):
+    data["title"] = "A larger learning rate"
+    for key in ("claims", "colour", "links"):
         del data[key]
     mended: dict[str, Any] = {PATH: json.dumps(data, indent=2), "README.md": "A speedrun.\n"}
     mended[f"{FOLDER}/train.py"] = "print('train')\n"

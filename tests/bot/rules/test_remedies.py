@@ -1,10 +1,27 @@
-"""Remedies of the statistics: one root cause is named once, and following the words helps."""
+"""Remedies: one root cause is named once, and following the words helps."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
-from tests.bot.rules.test_statistics import GOOD, MEAN, SD, SMALL, case, evidence, found, loss_claim
+from bot.submission import Folder
+from bot.verdict import Finding, Level
+from bot.verify import verify
+from tests.bot.rules.test_statistics import (
+    GOOD,
+    MEAN,
+    SD,
+    SMALL,
+    TRACKS,
+    case,
+    evidence,
+    found,
+    loss_claim,
+)
 
 
 def fixes(**claim: float) -> list[str]:
@@ -14,9 +31,9 @@ def fixes(**claim: float) -> list[str]:
 
 def test_a_claim_about_more_runs_than_there_are_has_one_cause() -> None:
     count, mean, sd = fixes(n=81, value=3.2801, sd=0.0019)
-    assert count.startswith("add the logs of the other 76 to the folder and to `runs`")
-    assert mean == "write 3.27706, or bring the 76 missing runs that `n` speaks of"
-    assert sd.startswith("write 0.000270185, or bring the 76 missing runs")
+    assert count.startswith("add the log of the other 76 runs to the folder and to `runs`")
+    assert mean == "write 3.27706, or bring the other 76 runs that `n` speaks of"
+    assert sd.startswith("write 0.000270185, or bring the other 76 runs")
 
 
 def test_the_value_to_write_is_said_and_right() -> None:
@@ -44,4 +61,100 @@ def test_more_runs_than_the_tracks_least_number_are_explained() -> None:
 ])
 def test_a_spread_of_several_experiments_is_named(losses: list[float], told: bool) -> None:
     (finding,) = found("target-missed", case(SMALL, evidence(losses)))
-    assert ("one run has 3.3406: are they runs of one experiment?" in finding.message) is told
+    assert ("runs of several experiments, and one run has 3.3406" in finding.message) is told
+
+
+# ---- a submission broken in natural ways --------------------------------------------------------
+
+Break = Callable[[dict[str, Any]], Any]
+
+
+def log(seed: int, loss: float) -> bytes:
+    head = f"Running on device_name=NVIDIA H100 80GB HBM3 with world_size=8\nseed: {seed}\n"
+    return (head + "".join(
+        f"step:{step}/100 val_loss:{loss + (100 - step) / 50:.4f} train_time:{900 * step}ms "
+        "step_avg:900.00ms\n" for step in (0, 50, 100))).encode()
+
+
+def broken(change: Break, *notes: Level, **more: bytes) -> list[Finding]:
+    """What is found in a good submission that `change` was made to, without notes if not asked."""
+    logs = {f"logs/seed{n}.log": log(n, loss) for n, loss in enumerate(GOOD)}
+    listed: dict[str, Any] = {
+        "schema_version": 1, "track": "nanogpt-small", "title": "x",
+        "summary": "The last layer is trained with a lower rate than the others.",
+        "contributors": [{"github": "example-user", "roles": ["runs"]}],
+        "hardware": {"accelerator": "h100-sxm", "count": 8},
+        "claims": {"loss": {"mean": MEAN, "sd": SD, "n": 5}, "training_time_s": 90.0},
+        "runs": [{"source": "log", "path": path} for path in logs],
+    }
+    change(listed)
+    files = {"submission.json": json.dumps(listed, indent=1).encode(), **logs, **more}
+    verdict = verify(Folder("submissions/nanogpt-small/x", files), TRACKS)
+    return [f for f in verdict.findings if notes or f.level is not Level.NOTE]
+
+
+def test_the_submission_is_good_before() -> None:
+    assert broken(lambda listed: None) == []
+
+
+@pytest.mark.parametrize(("change", "rule", "fix"), [
+    (lambda d: d.update(track="nanogpt-medium"), "schema",
+     'write "nanogpt-small", or move the folder to submissions/nanogpt-medium'),
+    (lambda d: d["contributors"][0].update(github="@example-user"), "schema",
+     'write "example-user"'),
+    (lambda d: d["contributors"][0].update(github="https://github.com/example-user"), "schema",
+     'write "example-user"'),
+    (lambda d: d["contributors"][0].update(roles="code"), "schema", 'write ["code"]'),
+    (lambda d: d.update(hardware="8xH100"), "schema",
+     "write an object with `accelerator` and `count`"),
+    (lambda d: d["hardware"].update(accelerator="H1000"), "hardware-differs-from-run",
+     'write "h100-sxm", which the runs used'),
+    (lambda d: d.update(schema_version="1"), "schema-version-unknown", "write 1 without quotes"),
+    (lambda d: d.update(code={"commit": "main", "repository": "https://example.org/x"}), "schema",
+     "write the full commit hash"),
+    (lambda d: d["runs"].append(dict(d["runs"][0])), "duplicate-run", "list each run once"),
+])
+def test_the_first_finding_says_what_to_write(change: Break, rule: str, fix: str) -> None:
+    first = broken(change)[0]
+    assert (first.rule, (first.fix or "")[:len(fix)]) == (rule, fix)
+    assert first.line, first
+
+
+@pytest.mark.parametrize(("claimed", "unit"), [(90000, "milliseconds"), (1.5, "minutes")])
+def test_a_time_in_another_unit_is_named(claimed: float, unit: str) -> None:
+    (found,) = broken(lambda d: d["claims"].update(training_time_s=claimed))
+    assert found.message.endswith(f"seconds; the claim is in {unit}")
+
+
+@pytest.mark.parametrize(("change", "fix"), [
+    (lambda d: d["runs"][2].update(path="logs/run3.log"), 'write "logs/seed2.log"'),
+    (lambda d: d["runs"][2].update(path="/home/example/logs/seed2.log"), 'write "logs/seed2.log"'),
+    (lambda d: d["runs"][2].update(source="logs"), 'write "log"'),
+    (lambda d: d["runs"].__setitem__(2, {"source": "log", "link": "https://wandb.ai/a/b/runs/c"}),
+     'write "source": "wandb"'),
+])
+def test_a_run_that_cannot_be_read_is_one_error(change: Break, fix: str) -> None:
+    """Not four more on the claims, which are about all the runs."""
+    found = broken(change, Level.NOTE)
+    (error,) = (f for f in found if f.level is Level.ERROR)
+    assert any(f.message.startswith("the claims were not compared yet") for f in found)
+    assert error.rule == "schema" and (error.fix or "").startswith(fix)
+    assert error.pointer and error.pointer.startswith("/runs/2")
+
+
+def test_a_file_that_is_no_log_is_one_error_with_a_remedy() -> None:
+    (error,) = (f for f in broken(lambda d: None, **{"logs/seed2.log": b"%PDF-1.4"})
+                if f.level is Level.ERROR)
+    assert error.rule == "metric-missing" and "lines such as step:10/100" in (error.fix or "")
+
+
+def test_a_wrong_claim_is_an_error_again_once_the_run_is_there() -> None:
+    rules = {f.rule for f in broken(lambda d: d["claims"]["loss"].update(mean=3.27))}
+    assert rules == {"reported-statistics-wrong"}
+
+
+def test_the_one_log_of_another_experiment_is_named() -> None:
+    odd = log(0, 3.2771).replace(b"/100 ", b"/200 ").replace(b"step:100/", b"step:200/")
+    found = broken(lambda d: None, **{"logs/seed0.log": odd})
+    (differs,) = (f for f in found if f.rule == "code-differs-between-runs")
+    assert differs.message.endswith("but for 200: seed0.log")
