@@ -42,7 +42,7 @@ def due(board: Board) -> Entry | None:
 
 def best(board: Board) -> Entry | None:
     """The entry of most progress over the baseline, the baseline itself left out; None without."""
-    rest = (e for e in board.entries if e.progress and not _is(e.submission, board.track))
+    rest = (e for e in board.entries if e.progress and not is_baseline(e.submission, board.track))
     return next(rest, None)
 
 
@@ -70,7 +70,8 @@ def _hardware(verdict: Verdict) -> set[tuple[str | None, int | None]]:
     }
 
 
-def _is(submission: str, track: Track) -> bool:
+def is_baseline(submission: str, track: Track) -> bool:
+    """Whether this submission is the track's frozen baseline itself."""
     names = (track.baseline_id, f"submissions/{track.id}/{track.baseline_id}")
     return track.baseline_id is not None and submission in names
 
@@ -105,7 +106,7 @@ def freeze(
         raise BaselineError(f"{verdict.submission} has no {track.cost.metric} to measure against")
     hardware = _hardware(verdict)
     device, count = next(iter(hardware)) if len(hardware) == 1 else (None, None)
-    progress = entry.progress if entry and not _is(verdict.submission, track) else None
+    progress = entry.progress if entry and not is_baseline(verdict.submission, track) else None
     return Baseline(
         id=name, submission=verdict.submission, frozen_on=on, cost_metric=track.cost.metric,
         costs=costs, losses=_losses(point), device=device, count=count,

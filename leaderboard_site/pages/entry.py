@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 from typing import Any
 
+from bot.baseline import is_baseline
 from bot.verdict import Finding, Level
 from leaderboard_site import text
 from leaderboard_site.model import Item, Site, TrackBoard, device_of
@@ -214,7 +215,9 @@ def figures(board: TrackBoard, item: Item) -> list[dict[str, str]]:
             (
                 "Ratio to the baseline",
                 f"{entry.progress.ratio:.4f}",
-                _interval(entry.progress.interval),
+                "is the baseline"
+                if is_baseline(entry.submission, track)
+                else _interval(entry.progress.interval),
             ),
         )
     shown = {track.quality.metric, track.cost.metric}
@@ -239,7 +242,7 @@ def figures(board: TrackBoard, item: Item) -> list[dict[str, str]]:
 
 
 def _interval(interval: tuple[float, float] | None) -> str:
-    return f"{interval[0]:.3f}{text.DASH}{interval[1]:.3f}" if interval else "one run"
+    return f"{interval[0]:.3f}{text.DASH}{interval[1]:.3f}" if interval else "no interval"
 
 
 def claim_rows(item: Item) -> list[dict[str, Any]]:
