@@ -86,7 +86,7 @@ def _what(case: Case, key: str, file: str | None) -> str:
 
 def _within(case: Case) -> Iterator[Finding]:
     """The same run twice in one submission, whatever its arm; by its link, by its series, and in
-    one point by a loss or bits per byte that agree to ten digits."""
+    one point by a loss or bits per byte that agree too well."""
     seen: dict[tuple[str, str], str] = {}
     told: set[tuple[str, str]] = set()
     inside = ft.partial(_inside, case)
@@ -148,8 +148,8 @@ def _level(case: Case) -> Level | None:
 def copied_result(case: Case) -> Iterator[Finding]:
     """The numbers of a submission are its own: no other submission has the same.
 
-    Two trainings never agree in six digits of time, quality and FLOPs at once. In ten digits of a
-    loss or of bits per byte only the same code with the same seed on the same kind of chip may:
+    Two trainings never agree in six digits of time, quality and FLOPs at once. In nine digits of a
+    loss or six of bits per byte only the same code with the same seed on the same kind of chip may:
     whatever else differs, a maintainer looks. If you reproduced somebody's run, bring your own
     numbers; if you are the same person, keep one entry, or supersede your own.
     """
@@ -179,8 +179,8 @@ def copied_result(case: Case) -> Iterator[Finding]:
 
 def _supersedes(case: Case, neighbour: Neighbour, author: str | None) -> bool:
     """Whether an entry is its author's own earlier one: his name there, and he asks himself."""
-    request = case.pull_request
-    asks = request is None or not case.submission.contributors or request.author.lower() == author
+    # The name in a results file that stands alone is whatever was written there.
+    asks = case.pull_request is None or case.pull_request.author.lower() == author
     return asks and author is not None and neighbour.author == author
 
 

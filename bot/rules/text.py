@@ -71,12 +71,13 @@ def unsafe_name(case: Case) -> Iterator[Finding]:
 
     A submission's folder and its points: lower-case letters, digits, `_` and `-`, at most 64 and
     up to four folders deep, and none of the names that Windows reserves. Files inside: letters,
-    digits and `._@+-`.
+    digits and `._@+-`. No entry lies inside another: the outer one would hide it from the board.
     """
     yield from case.problems_of("unsafe-name")
     folder = case.folder
     if folder.bare:
         return
+    yield from _nested(case)
     if folder.path.startswith("submissions/"):
         parts = folder.path.split("/")[2:]
         if len(parts) > 4:
@@ -94,6 +95,21 @@ def unsafe_name(case: Case) -> Iterator[Finding]:
                 "unsafe-name", f"the file name {shown(name)} holds other characters than "
                 "letters, digits and ._@+-", file=plain(folder.full(name), 200), fix="rename it",
             )
+
+
+def _nested(case: Case) -> Iterator[Finding]:
+    """An entry above or below this one: a folder with a submission in it is one entry, whole."""
+    mine = case.folder.path.rstrip("/")
+    for neighbour in case.neighbours:
+        theirs = neighbour.path.rstrip("/")
+        if mine.startswith(f"{theirs}/") or theirs.startswith(f"{mine}/"):
+            side = "inside" if mine.startswith(f"{theirs}/") else "around"
+            yield finding(
+                "unsafe-name", f"the folder lies {side} the entry {plain(theirs, 160)}",
+                file=plain(mine, 200), claimed=plain(mine, 200), expected=None,
+                fix="give it a folder of its own, beside the other",
+            )
+            return
 
 
 def _plain_name(name: str) -> bool:

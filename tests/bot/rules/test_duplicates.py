@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses as dc
 import json
 import re
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from bot.case import PullRequest
 from bot.identity import as_neighbour, claims_key, link_key, log_keys
 from bot.reading import parse_submission
 from bot.repository import same_file
@@ -275,6 +277,34 @@ def test_the_digits_of_quality_are_a_copy_whatever_else_differs(
     assert rules(verdict) == expected
     # The same code and seed on the same kind of chip may do it: a maintainer looks.
     assert verdict.status is (Status.NEEDS_REVIEW if expected else Status.VERIFIED)
+
+
+def test_a_name_in_a_file_does_not_make_its_author() -> None:
+    """A copy that keeps the author's name and gives a page of one's own."""
+    page = put(author__url="https://github.com/example-user")
+    theirs = Folder("theirs.json", {"r.json": changed("v4", nothing)}, bare=True)
+    parsed = parse_submission(theirs, TRACKS, "fineweb-edu")
+    beside = as_neighbour(parsed.submission, "fineweb-edu", parsed.results, theirs)
+    mine = Folder("mine.json", {"r.json": changed("v4", both(COPY, page))}, bare=True)
+    request = PullRequest(1, "example-user", changed_paths=("mine.json",))
+    asked = verify(mine, TRACKS, track_id="fineweb-edu", neighbours=[beside], pull_request=request)
+    assert rules(asked) == {"copied-result"} and asked.status is Status.NEEDS_REVIEW
+    alone = verify(mine, TRACKS, track_id="fineweb-edu", neighbours=[beside])
+    assert rules(alone) == set()
+
+
+@pytest.mark.parametrize(("path", "nested"), [
+    ("submissions/nanogpt-small/theirs/mine", True),
+    ("submissions/nanogpt-small", True),
+    ("submissions/nanogpt-small/theirs2", False),
+    ("submissions/nanogpt-small/their", False),
+])
+def test_no_entry_lies_in_another(path: str, nested: bool) -> None:
+    beside = as_neighbour(parse_submission(log_folder("theirs"), TRACKS).submission,
+                          "nanogpt-small", (), log_folder("theirs"))
+    mine = dc.replace(log_folder("mine", b"step:1/1 val_loss:3.2"), path=path)
+    found = verify(mine, TRACKS, neighbours=[beside]).findings
+    assert any("the entry submissions" in f.message for f in found) is nested
 
 
 def test_ten_digits_twice_in_one_point_are_one_run() -> None:
