@@ -164,7 +164,7 @@ def _type(error: Any, path: list[str], closed: bool) -> Words:
         fix = f'write ["{plain(text)}"]'
     elif "object" in kinds and error.schema.get("properties"):
         must = error.schema.get("required") or list(error.schema["properties"])[:3]
-        fix = _hint(error, f"write an object with {' and '.join(map(_quoted, must))}")
+        fix = _hint(error, f"write an object with {', '.join(map(_quoted, must))}")
     yield None, f"{name} is {_kind(text)}, expected {wanted}", fix, None
 
 

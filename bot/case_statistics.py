@@ -42,15 +42,16 @@ def of_case(case: Case, point: str | None = None) -> Summary | None:
 
 
 def has_unread(case: Case) -> bool:
-    """Whether a run that the submission lists could not be read, which an error of its own says:
-    what is reported is then about other runs than those that are left."""
+    """Whether a run that the submission lists could not be read, or its arm, which an error of its
+    own says: what is reported is then about other runs than those that are left."""
     listed = case.submission.raw.get("runs")
     if case.brought_over or not isinstance(listed, list):
         return False
     read = {item.spec.pointer for item in case.evidence if item.runs}
     specs = [spec for spec in case.submission.runs if spec.pointer]
     shown = [spec for spec in specs if spec.source == "results" or spec.pointer in read]
-    return len(shown) < len(listed)
+    arms = [run.get("arm", "candidate") for run in listed if isinstance(run, dict)]
+    return len(shown) < len(listed) or any(arm not in ("candidate", "baseline") for arm in arms)
 
 
 def with_unlisted(case: Case, point: str | None = None) -> Summary | None:

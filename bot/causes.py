@@ -42,6 +42,25 @@ def flops_causes(
     return f", because {_listed([c.words for c in found])}", _listed([c.fix for c in found])
 
 
+def time_cause(
+    run: ResultsRun, ratio: float, before: float | None, usual: tuple[float, float]
+) -> tuple[str, str] | None:
+    """(", because ...", remedy) where the time is in another unit: hardware FLOPs are `ratio` times
+    what follows from it, and the MFU `before` is usual as stated and would not be any more."""
+    low, high = usual
+    if before is None or not low <= before <= high or low <= before * ratio <= high:
+        return None
+    item, seconds = run.stated.get("training_time_s"), run.number("training_time_s")
+    for factor, unit in ((60.0, "minutes"), (3600.0, "hours"), (0.001, "milliseconds")):
+        if item is not None and seconds and same(ratio, factor, 0.01):
+            key = item.pointer.rpartition("/")[2]
+            old = key.endswith("_in_minutes")
+            right = seconds * factor / (60 if old else 1)
+            words = f"`{key}` is in {'hours' if old and factor == 60 else unit}"
+            return f", because {words}", f"write {right:.8g} in `{key}`"
+    return None
+
+
 def _listed(parts: list[str]) -> str:
     """ "a", "a and b", "a, b and c"."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
@@ -68,6 +87,8 @@ def _candidates(run: ResultsRun, devices: Devices) -> Iterator[Cause]:
     yield Cause(3600.0, "seconds were taken for hours", seconds)
     yield Cause(1000.0, "milliseconds were multiplied as if they were seconds", seconds)
     yield Cause(0.001, "seconds were divided by 1000", seconds)
+    for power, unit in ((1e-18, "exaFLOPs"), (1e-15, "petaFLOPs"), (1e-12, "teraFLOPs")):
+        yield Cause(power, f"the figure is in {unit}", "write it in FLOPs")
     yield from _peak_candidates(run, devices)
 
 

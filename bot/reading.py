@@ -334,7 +334,9 @@ def _meant(target: str, folder: Folder, submission: Submission) -> str:
     """The file that a path which leads nowhere stands for: of its name, or the one not listed."""
     name = PurePosixPath(target).name
     listed = {spec.target for spec in submission.runs}
-    logs = [n for n in folder.files if n.lower().endswith(LOG_ENDINGS) and n not in listed]
+    ends = LOG_ENDINGS if name.lower().endswith(LOG_ENDINGS) else PurePosixPath(name).suffix
+    logs = [n for n in folder.files if ends and n.lower().endswith(ends)
+            and n not in listed and n != SUBMISSION]
     likely = [n for n in folder.files if PurePosixPath(n).name == name] or logs
     first = f'write "{plain(likely[0], 120)}", or ' if len(likely) == 1 else ""
     return f"{first}add the file and write its path inside this folder"
@@ -352,7 +354,9 @@ def _not_accepted(
                 "schema", f"the track takes runs from {' or '.join(track.accepts)}, "
                 f"{shown(spec.target)} is of kind {spec.source}",
                 claimed=spec.source, expected=", ".join(track.accepts),
-                fix="bring evidence that the track takes", **_listed_at(spec, listed))
+                fix='write "source": "results"' if spec.source == "log" and "results" in
+                track.accepts and spec.target.lower().endswith(".json")
+                else "bring evidence that the track takes", **_listed_at(spec, listed))
 
 
 def _listed_at(spec: RunSpec, listed: Document | None) -> dict[str, Any]:

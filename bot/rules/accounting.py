@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from bot import metrics
 from bot.case import Case
-from bot.causes import chip_cause, flops_causes, is_no_slice, peak_cause
-from bot.evidence.results_file import ResultsRun, is_not_finite
+from bot.causes import chip_cause, flops_causes, is_no_slice, peak_cause, time_cause
+from bot.evidence.results_file import ResultsRun
 from bot.metrics import TOLERANCE, same, vocab_of
 from bot.rules import finding, rule
 from bot.rules import values as _values  # noqa: F401  (registers its rules)
-from bot.rules.values import key_of, place
+from bot.rules.values import is_no_number, key_of, place, unread_flops
 from bot.safetext import plain, shown
 from bot.verdict import Finding, Level
 
@@ -29,8 +29,8 @@ def hardware_flops_mismatch(case: Case) -> Iterator[Finding]:
     for run in case.results:
         claimed = run.number("hardware_flops")
         expected = metrics.of_results(run, vocab_of(case.track))["hardware_flops"]
-        if expected and _is_no_number(run):
-            yield _unread_flops(run, expected)
+        if expected and is_no_number(run):
+            yield unread_flops(run, expected)
         if claimed is None or not expected or claimed <= 0:
             continue
         tolerance = max(TOLERANCE, run.stated["hardware_flops"].tolerance)
@@ -41,20 +41,21 @@ def hardware_flops_mismatch(case: Case) -> Iterator[Finding]:
         seconds = run.number("training_time_s") or 0
         minutes = f" ({seconds / 60:.6g} minutes)" if run.shape in ("V0", "V1") else ""
         formula = f"{seconds:.6g} s{minutes} x {devices.chips} chips x {devices.peak:.4g}"
-        cause, fix = flops_causes(run, devices, ratio, tolerance)
+        reported = _reported_mfu(case, run)
+        time = time_cause(run, ratio, reported and reported[0], (MFU_LOW, MFU_HIGH))
+        cause, fix = time or flops_causes(run, devices, ratio, tolerance)
         yield finding(
             "hardware-flops-mismatch",
             f"{key_of(run, 'hardware_flops')} is {claimed:.6g}, expected {expected:.6g} = "
             f"{formula} FLOP/s; it is {_times(ratio)}{cause}",
             claimed=claimed, expected=expected, ratio=ratio,
-            fix=f"{fix}: write {expected!r}{_then(case, run, ratio)}",
+            fix=fix if time else f"{fix}: write {expected!r}{_then(reported, ratio)}",
             **place(run, "hardware_flops"),
         )
 
 
-def _then(case: Case, run: ResultsRun, ratio: float) -> str:
+def _then(reported: tuple[float, str] | None, ratio: float) -> str:
     """The warning that comes up when the hardware FLOPs are right, where none stands now."""
-    reported = _reported_mfu(case, run)
     if reported is None or not MFU_LOW <= reported[0] <= MFU_HIGH:
         return ""
     mfu = reported[0] * ratio
@@ -62,23 +63,6 @@ def _then(case: Case, run: ResultsRun, ratio: float) -> str:
         return ""
     bound = f"below {MFU_LOW:g}" if mfu < MFU_LOW else f"above {MFU_HIGH:g}"
     return f"; MFU is then {mfu:.2g}, {bound}: check that the training time is right too"
-
-
-def _is_no_number(run: ResultsRun) -> bool:
-    """Whether the oldest shape's estimate, which is text, holds something else than a number."""
-    item = run.stated.get("hardware_flops")
-    return (item is not None and item.value is None and isinstance(item.raw, str)
-            and item.pointer.endswith("_flops_estimate") and not is_not_finite(item.raw))
-
-
-def _unread_flops(run: ResultsRun, expected: float) -> Finding:
-    raw = run.stated["hardware_flops"].raw
-    return finding(
-        "hardware-flops-mismatch",
-        f"{key_of(run, 'hardware_flops')} is {shown(raw)}, which is no number, expected "
-        f"{expected:.6g} from seconds x chips x peak", claimed=plain(raw), expected=expected,
-        fix=f"write {expected!r}", **place(run, "hardware_flops"),
-    )
 
 
 def _times(ratio: float) -> str:
@@ -141,8 +125,16 @@ def device_peak_mismatch(case: Case) -> Iterator[Finding]:
                 f"peak of one {devices.accelerator.name} is {devices.table:.4g} FLOP/s{cause}",
                 file=run.file, line=run.document.line(where), pointer=where,
                 claimed=claimed, expected=devices.table, ratio=claimed / devices.table,
-                fix=f"write {devices.table:.6g} and compute hardware FLOPs with it",
+                fix=f"write {devices.table:.6g} and compute hardware FLOPs with it" if _uses(
+                    run, claimed / devices.table, case) else f"write {devices.table:.6g}",
             )
+
+
+def _uses(run: ResultsRun, ratio: float, case: Case) -> bool:
+    """Whether the hardware FLOPs of a file may come from its wrong peak: they are not right."""
+    stated = run.number("hardware_flops")
+    right = metrics.of_results(run, vocab_of(case.track))["hardware_flops"]
+    return not (stated and right and same(stated, right))
 
 
 def _stated_peaks(run: ResultsRun) -> Iterator[tuple[float, str]]:

@@ -349,7 +349,9 @@ def _hardware_not_told(case: Case) -> Iterator[Finding]:
         if lacks:
             yield about(
                 case, item, run, "hardware-differs-from-run", f"the run {'; it '.join(lacks)}",
-                level=Level.WARNING, claimed=name, fix="print the devices at the top of the log",
+                level=Level.WARNING, claimed=name,
+                fix="print the devices at the top of the log" if name is None or not count
+                else "run on the track's hardware, or name it as its vendor does",
             )
 
 

@@ -75,6 +75,24 @@ def key_of(run: ResultsRun, name: str) -> str:
     return f"`{_key(run.where(name))}`"
 
 
+def is_no_number(run: ResultsRun) -> bool:
+    """Whether the oldest shape's estimate of FLOPs, which is text, holds no number."""
+    item = run.stated.get("hardware_flops")
+    return (item is not None and item.value is None and isinstance(item.raw, str)
+            and item.pointer.endswith("_flops_estimate") and not is_not_finite(item.raw))
+
+
+def unread_flops(run: ResultsRun, expected: float) -> Finding:
+    """The finding on such an estimate."""
+    raw = run.stated["hardware_flops"].raw
+    return finding(
+        "hardware-flops-mismatch",
+        f"{key_of(run, 'hardware_flops')} is {shown(raw)}, which is no number, expected "
+        f"{expected:.6g} from seconds x chips x peak", claimed=plain(raw), expected=expected,
+        fix=f"write {expected!r}", **place(run, "hardware_flops"),
+    )
+
+
 @rule("metric-missing")
 def metric_missing(case: Case) -> Iterator[Finding]:
     """What the track ranks by can be computed from the evidence.
@@ -131,7 +149,8 @@ def _without_runs(case: Case) -> Iterator[Finding]:
                 which = "the runs have" if without == summary.n else f"{without} of the runs have"
                 yield _no_metric(case, point, f"{which} no {case.track.cost.metric}")
         elif summary is None:
-            yield _no_metric(case, point, "no run could be read")
+            only = "all runs are of the baseline arm" if case.runs("baseline", point) else None
+            yield _no_metric(case, point, only or "no run could be read")
         elif case.track.objective == "baseline":
             why = "; ".join(f"{plain(e.file, 120)}: {e.why}" for e in summary.excluded[:3])
             yield _no_metric(case, point, f"no run counts: {why}")

@@ -106,7 +106,7 @@ def test_the_submission_is_good_before() -> None:
      'write "example-user"'),
     (lambda d: d["contributors"][0].update(roles="code"), "schema", 'write ["code"]'),
     (lambda d: d.update(hardware="8xH100"), "schema",
-     "write an object with `accelerator` and `count`"),
+     "write an object with `accelerator`, `count`"),
     (lambda d: d["hardware"].update(accelerator="H1000"), "hardware-differs-from-run",
      'write "h100-sxm", which the runs used'),
     (lambda d: d.update(schema_version="1"), "schema-version-unknown", "write 1 without quotes"),
@@ -130,6 +130,7 @@ def test_a_time_in_another_unit_is_named(claimed: float, unit: str) -> None:
     (lambda d: d["runs"][2].update(path="logs/run3.log"), 'write "logs/seed2.log"'),
     (lambda d: d["runs"][2].update(path="/home/example/logs/seed2.log"), 'write "logs/seed2.log"'),
     (lambda d: d["runs"][2].update(source="logs"), 'write "log"'),
+    (lambda d: d["runs"][2].update(arm="base-line"), 'write "baseline"'),
     (lambda d: d["runs"].__setitem__(2, {"source": "log", "link": "https://wandb.ai/a/b/runs/c"}),
      'write "source": "wandb"'),
 ])
@@ -158,3 +159,9 @@ def test_the_one_log_of_another_experiment_is_named() -> None:
     found = broken(lambda d: None, **{"logs/seed0.log": odd})
     (differs,) = (f for f in found if f.rule == "code-differs-between-runs")
     assert differs.message.endswith("but for 200: seed0.log")
+
+
+def test_runs_that_are_all_of_the_baseline_arm_are_told() -> None:
+    found = broken(lambda d: [run.update(arm="baseline") for run in d["runs"]])
+    assert ("metric-missing", "all runs are of the baseline arm") in {
+        (f.rule, f.message) for f in found}

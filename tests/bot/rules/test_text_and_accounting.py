@@ -239,3 +239,20 @@ def test_the_length_that_the_total_follows_from_is_named() -> None:
 def test_an_estimate_that_is_no_number_does_not_pass(text: str) -> None:
     fix = fix_of("hardware-flops-mismatch", "v0", put(run_stats__final_flops_estimate=text))
     assert re.fullmatch(r"write \d\.\d+e\+\d\d", fix), fix
+
+
+@pytest.mark.parametrize(("factor", "unit"), [(1 / 60, "minutes"), (1000.0, "milliseconds")])
+def test_a_training_time_in_another_unit_is_named_and_not_the_flops(
+    factor: float, unit: str
+) -> None:
+    wrong = scaled("training_time", factor)
+    (found,) = (f for f in findings("v4", wrong) if f.rule == "hardware-flops-mismatch")
+    assert found.message.endswith(f"because `training_time` is in {unit}")
+    value = float((found.fix or "").removeprefix("write ").removesuffix(" in `training_time`"))
+    assert findings("v4", put(training_time=value)) == ()
+
+
+def test_flops_in_exaflops_are_named() -> None:
+    (found,) = (f for f in findings("v4", scaled("training_hardware_flops", 1e-18))
+                if f.rule == "hardware-flops-mismatch")
+    assert "because the figure is in exaFLOPs" in found.message
