@@ -95,7 +95,7 @@ def to_text(
         lines += [paint("Numbers", "bold"), *_columns(table, paint), ""]
     for sentence in _statistics(verdict):
         lines += [*_wrap(sentence, width, ""), ""]
-    lines += _wrap(NEXT[verdict.status], width, "")
+    lines += _wrap(_next(verdict), width, "")
     rules = list(dict.fromkeys(f.rule for f in verdict.findings))
     if rules:
         lines += _wrap(f"More on a rule: speedrun explain {rules[0]}", width, "")
@@ -123,6 +123,13 @@ def _finding_lines(finding: Finding, verdict: Verdict, paint: Any, width: int) -
     yield from _wrap(_sentence(finding.message), width, "         ")
     if finding.fix:
         yield from _wrap(f"Fix: {_sentence(finding.fix, False)}", width, "         ")
+
+
+def _next(verdict: Verdict) -> str:
+    """The last line: what to do now. Notes of a verified entry ask for nothing."""
+    if verdict.status is Status.VERIFIED and verdict.findings:
+        return "Nothing needs doing; the notes are suggestions."
+    return NEXT[verdict.status]
 
 
 def _place(finding: Finding, verdict: Verdict) -> str:
@@ -271,7 +278,7 @@ def to_markdown(
         lines += ["### Numbers", "", *markdown.table(
             ("metric", *(cell.strip() for cell in rows[0][1:])), cells), ""]
     lines += [line for s in _statistics(verdict) for line in (markdown.prose(s), "")]
-    lines.append(NEXT[verdict.status])
+    lines.append(_next(verdict))
     return _shorten(lines, limit)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 ROLES = ("idea", "code", "runs", "writing", "review", "pr")
+PLACEHOLDER = "your-github-login"
 LOG_ENDINGS = (".log", ".txt", ".wandb")
 MAX_JSON_BYTES = 1_000_000
 MAX_LOG_BYTES = 20_000_000

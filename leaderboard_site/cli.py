@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools as ft
 import http.server
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -115,7 +116,16 @@ def _places(root: Path | None, out: Path | None, name: str) -> tuple[Path, Path]
         raise click.UsageError(
             f"{root or Path.cwd()}: no tracks/ here or above; give --root with the repository"
         )
-    return base, (out or base / "build" / name).absolute()
+    out = (out or base / "build" / name).absolute()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if not all(os.access(folder, os.W_OK) for folder in (out.parent, out)):
+            raise PermissionError(0, "no permission")
+    except OSError as error:
+        raise click.UsageError(
+            f"{out} cannot be written ({error.strerror}); give another folder with --out"
+        ) from error
+    return base, out
 
 
 def _read(root: Path, **source: str | None) -> Any:

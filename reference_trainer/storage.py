@@ -152,11 +152,16 @@ class Lock:
         self._folder = folder
 
     def acquire(self) -> None:
-        """Raises StorageError while another process has the folder."""
+        """Raises StorageError while another process has the folder, or nobody may write it."""
         import fcntl
 
-        self._folder.mkdir(parents=True, exist_ok=True)
-        self._file = (self._folder / ".lock").open("w")
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._file = (self._folder / ".lock").open("w")
+        except OSError as error:
+            raise StorageError(
+                f"{self._folder} cannot be written ({error.strerror}); choose another --out"
+            ) from None
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -25,12 +25,11 @@ from bot import accelerators
 from bot.commands.given import Unusable, given_logs
 from bot.paths import find_root
 from bot.reading import ReadError, parse_submission
-from bot.submission import MAX_JSON_BYTES, MAX_LOG_BYTES, Folder
+from bot.submission import MAX_JSON_BYTES, MAX_LOG_BYTES, PLACEHOLDER, Folder
 from bot.track import Track, TrackError, load_tracks
 from bot.verdict import Status, Verdict
 
 SCHEMA = "https://speedrun-bot.github.io/schemas/submission.schema.json"
-PLACEHOLDER = "your-github-login"
 _PART = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})")
 

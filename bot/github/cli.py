@@ -57,12 +57,13 @@ def the_root(root: str | None) -> Path:
 
 def the_door(repo: str, settings: Settings) -> Door:
     """The connection with the token of the environment."""
-    from bot.github.client import connect, open_door
+    from bot.github.client import checked_name, connect, open_door
 
     token = os.environ.get(TOKEN, "").strip()
-    if not token:
-        raise click.UsageError(f"{TOKEN} is not set; put a token with access to {repo} into it")
     try:
+        checked_name(repo)
+        if not token:
+            raise click.UsageError(f"{TOKEN} is not set; put a token with access to {repo} into it")
         return open_door(connect(token), repo, settings.login)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
@@ -228,10 +229,13 @@ def webhook(
     root: str | None,
 ) -> None:
     """Serve GitHub's webhooks for those who run an App instead of Actions."""
+    from bot.github.client import checked_name
     from bot.github.serving import serve
 
     with plainly():
         try:
+            if repo is not None:
+                checked_name(repo)
             serve(host, port, Path(queue), threads, repo, None if no_worker else the_root(root))
         except ValueError as error:
             raise click.UsageError(str(error)) from error
@@ -322,9 +326,9 @@ def doctor(repo: str | None, watch: bool, report: str | None, root: str | None) 
     with plainly():
         place = the_root(root)
         settings = running.settings_of(place)
-        if report:
-            if repo is None:
-                raise click.UsageError("--report needs --repo")
+        if repo is None and (report or watch):
+            raise click.UsageError(f"--{'report' if report else 'watch'} needs --repo OWNER/REPO")
+        if report and repo:
             click.echo(keep_issue(the_door(repo, settings), settings, Path(report)))
             return
         door = the_door(repo, settings) if repo else None

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import requests
 from github import GithubException
 from github.PullRequest import PullRequest as ApiPull
 
@@ -114,7 +115,10 @@ def _ask(name: str, look: Callable[[Door, Settings], Line], door: Door, settings
             return look(door, settings)
     except Exception as error:
         # whatever the answer was, the line says that this could not be seen, and the rest goes on
-        return bad(f"{name}: {plain(str(error), 200)}", "use a token of an administrator to see it")
+        said = str(error).removeprefix(f"{name}: ")
+        down = isinstance(error.__cause__, requests.exceptions.RequestException)
+        remedy = "look again later" if down else "use a token of an administrator to see it"
+        return bad(f"{name}: {plain(said, 200)}", remedy)
 
 
 def _get(door: Door, path: str) -> Any:

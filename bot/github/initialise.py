@@ -74,8 +74,11 @@ def initialise(
         if path.is_symlink() or path.exists():
             yield f"kept    {name}"
             continue
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise InitError(f"{path} cannot be written: {error.strerror}") from error
         written.add(name)
         yield f"written {name}"
     if any(name.startswith(".github/workflows/") for name in written):

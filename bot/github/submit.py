@@ -25,7 +25,7 @@ from bot.github.comment import Safe, render
 from bot.github.settings import Settings, load_settings
 from bot.reading import ReadError, read_path
 from bot.repository import neighbours_of
-from bot.submission import Folder
+from bot.submission import PLACEHOLDER, Folder
 from bot.track import load_tracks
 from bot.verdict import Status, Verdict
 from bot.verify import verify
@@ -49,11 +49,14 @@ def submit_folder(
 ) -> str:
     """Open the pull request for a folder; its address, empty for a dry run. Raises SubmitError."""
     settings = load_settings(root)
+    target = _target(repo, root)
     folder, verdict = _checked(path, root)
     say(f"1/5 checked: {words.WORDS[verdict.status]}")
     if verdict.status is Status.REJECTED:
         raise SubmitError(f"{words.to_text(verdict)}\nMend this first, then submit again.")
-    target = checked_name(repo or _origin(root))
+    if f'"{PLACEHOLDER}"'.encode() in folder.files.get("submission.json", b""):
+        raise SubmitError(f'{folder.path}/submission.json: put your GitHub login in the place of '
+                          f'"{PLACEHOLDER}", then submit again')
     title = f"{verdict.track}: {verdict.title or folder.path.rpartition('/')[2]}"
     body = description(folder, verdict, settings)
     branch = "speedrun/" + re.sub(r"[^a-z0-9_-]+", "-", folder.path.removeprefix("submissions/"))
@@ -117,6 +120,13 @@ def description(folder: Folder, verdict: Verdict, settings: Settings) -> str:
         plan=Safe(plan.replace("```", "'''")),
         results=Safe(words.to_text(verdict).replace("```", "'''")),
     )
+
+
+def _target(repo: str | None, root: Path) -> str:
+    try:
+        return checked_name(repo or _origin(root))
+    except ValueError as error:
+        raise error if isinstance(error, SubmitError) else SubmitError(str(error), 2) from error
 
 
 def _origin(root: Path) -> str:

@@ -97,3 +97,9 @@ def test_prefix_has_an_alias(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_unknown_scheme_names_what_is_missing() -> None:
     with pytest.raises(StorageError, match="needs a package"):
         open_folder("nosuchscheme://bucket")
+
+
+def test_a_folder_that_nobody_can_write_is_named(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(StorageError, match="cannot be written .*; choose another --out"):
+        Lock(tmp_path / "file" / "run").acquire()

@@ -278,3 +278,13 @@ def test_the_page_of_commands_says_what_help_says(built: Path) -> None:
         part = shown.split(f"Usage: speedrun {' '.join(words)} ")[1].split("Usage: ")[0]
         assert options and all(option in part for option in options)
     assert all(f"speedrun {name}" in shown for name in COMMANDS)
+
+
+@pytest.mark.parametrize("command", ["build", "generate", "serve"])
+def test_a_place_that_cannot_be_written_is_one_sentence(command: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    (tmp_path / "tracks").mkdir()
+    given = ["site", command, "--root", str(tmp_path), "--out", str(tmp_path / "file" / "site")]
+    result = CliRunner().invoke(main, given)
+    assert result.exit_code == 2, result.output
+    assert "cannot be written (Not a directory); give another folder with --out" in result.output

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bot.cli import main
+from bot.submission import PLACEHOLDER
 from bot.verdict import Status
 from tests.bot.github.competition import AUTHOR, REPO, Competition, submission
 from tests.doubles.github import Fault, git
@@ -139,3 +140,17 @@ def test_empty_approach_is_asked_for(competition: Competition) -> None:
     report = competition.verify(pull.number)
     found = {f.rule for f in report.verdicts[0].findings}
     assert "explanation-missing" not in found, json.dumps(filled)
+
+
+def test_a_name_that_is_no_repository(folder: Path) -> None:
+    result = submit(folder, "--dry-run", "--repo", "example-user")
+    assert result.exit_code == 2 and "expected OWNER/REPO" in result.output, result.output
+
+
+def test_the_placeholder_of_new_is_not_submitted(competition: Competition, folder: Path) -> None:
+    file = folder / "submission.json"
+    file.write_text(file.read_text().replace(AUTHOR, PLACEHOLDER))
+    result = submit(folder, "--dry-run")
+    assert result.exit_code == 1
+    assert f'put your GitHub login in the place of "{PLACEHOLDER}"' in result.output
+    assert competition.github.calls == []
