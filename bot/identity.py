@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from bot.case import Neighbour
 from bot.evidence.links import RunRef, parse_link
@@ -142,6 +142,13 @@ def _of_files(
     return keys, traces
 
 
+def _links(submission: Submission, results: Iterable[ResultsRun]) -> list[RunRef]:
+    """The runs on W&B that candidates are, each once."""
+    links = [s.target for s in submission.runs if s.arm == "candidate" and is_link(s)]
+    parsed = map(parse_link, [*links, *(run.text("link") for run in results)])
+    return list(dict.fromkeys(ref for ref in parsed if isinstance(ref, RunRef)))
+
+
 def claims_key(results: Sequence[ResultsRun]) -> str | None:
     """A digest of the numbers that results files state, to 6 digits; None where there are few.
 
@@ -200,11 +207,16 @@ def author_of(submission: Submission, results: Iterable[ResultsRun]) -> str | No
 
 def as_neighbour(
     submission: Submission, track: str, results: Sequence[ResultsRun], folder: Folder,
-    names: Keys = NAMES,
+    names: Keys = NAMES, kept: Callable[[RunRef], Run | None] | None = None,
 ) -> Neighbour:
     """A submission reduced to what the rules across submissions compare; `names` are the track's
-    keys of a W&B history."""
+    keys of a W&B history, `kept` gives the run that is kept of a link, or None."""
     keys, traces = _of_files(submission, folder, names)
+    for ref in _links(submission, results) if kept is not None else ():
+        run = None if kept is None else kept(ref)
+        if run is not None:
+            keys.append(nonce_key(run.nonce))
+            traces.append(trace_of(run))
     return Neighbour(
         path=submission.path, track=track, author=author_of(submission, results),
         run_keys=run_keys(submission, results, folder) | {key for key in keys if key is not None},

@@ -10,13 +10,13 @@ import concurrent.futures as cf
 import functools as ft
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.case import Neighbour, RunEvidence
-from bot.identity import NAMES, as_neighbour
-from bot.reading import Parsed, ReadError, parse_submission, read_path
+from bot.identity import as_neighbour
+from bot.reading import ReadError, parse_submission, read_path
 from bot.rules import finding
 from bot.submission import Folder, Submission
 from bot.submission_file import SUBMISSION
@@ -24,7 +24,9 @@ from bot.track import Track, load_tracks
 from bot.verdict import Grade, Status, Verdict
 
 if TYPE_CHECKING:
+    from bot.evidence.links import RunRef
     from bot.evidence.snapshot import Snapshots
+    from bot.run import Run
     from bot.verify import Gather
 
 CHUNK = 64
@@ -63,9 +65,13 @@ def folders_below(base: Path) -> Iterator[Path]:
         stack.extend(reversed(inside))
 
 
-def neighbours_of(root: Path, tracks: Mapping[str, Track]) -> tuple[Neighbour, ...]:
-    """What the submissions of a repository are compared with, from their JSON files alone."""
+def neighbours_of(
+    root: Path, tracks: Mapping[str, Track], snapshots: Snapshots | None = None
+) -> tuple[Neighbour, ...]:
+    """What the submissions of a repository are compared with, from their files alone, and the
+    snapshots of the runs that they link."""
     found = []
+    kept = None if snapshots is None else ft.partial(_kept, snapshots)
     for path, track_id in submission_folders(root, tracks):
         try:
             folder = _read(path, root)
@@ -73,8 +79,18 @@ def neighbours_of(root: Path, tracks: Mapping[str, Track]) -> tuple[Neighbour, .
         except ReadError:
             continue
         found.append(as_neighbour(
-            parsed.submission, track_id, parsed.results, folder, tracks[track_id].keys))
+            parsed.submission, track_id, parsed.results, folder, tracks[track_id].keys, kept))
     return tuple(found)
+
+
+def _kept(snapshots: Snapshots, ref: RunRef) -> Run | None:
+    """The newest snapshot of a run; None without one that can be read."""
+    from bot.evidence.snapshot import SnapshotError
+
+    try:
+        return snapshots.latest(ref)
+    except (SnapshotError, OSError):
+        return None  # whose run it is says so where it is judged
 
 
 def _read(path: Path, root: Path) -> Folder:
@@ -105,9 +121,11 @@ def verify_repository(
     places = [
         item for item in submission_folders(root, tracks) if only is None or item[1] == only
     ]
-    neighbours = _index(neighbours_of(root, tracks))
-    work = ft.partial(_verify_chunk, root, tracks, snapshots, neighbours)
-    chunks = [places[i:i + CHUNK] for i in range(0, len(places), CHUNK)]
+    near = _near(neighbours_of(root, tracks, snapshots))
+    work = ft.partial(_verify_chunk, root, tracks, snapshots)
+    items = [(path, track, near.get(path.relative_to(root).as_posix(), ()))
+             for path, track in places]
+    chunks = [items[i:i + CHUNK] for i in range(0, len(items), CHUNK)]
     workers = jobs if jobs is not None else os.cpu_count() or 1
     if workers <= 1 or len(chunks) <= 1:
         return tuple(v for chunk in chunks for v in work(chunk))
@@ -117,7 +135,7 @@ def verify_repository(
 
 def _verify_chunk(
     root: Path, tracks: Mapping[str, Track], snapshots: Snapshots | None,
-    index: Mapping[str, tuple[Neighbour, ...]], places: Sequence[tuple[Path, str]],
+    places: Sequence[tuple[Path, str, tuple[Neighbour, ...]]],
 ) -> list[Verdict]:
     from bot.evidence import gather
     from bot.verify import verify_parsed
@@ -125,7 +143,7 @@ def _verify_chunk(
     kept: Gather = ft.partial(gather, online=None, snapshots=snapshots)
     received = {} if snapshots is None else snapshots.received()
     verdicts = []
-    for path, track_id in places:
+    for path, track_id, near in places:
         try:
             folder = _read(path, root)
             parsed = parse_submission(folder, tracks, track_id)
@@ -134,7 +152,7 @@ def _verify_chunk(
             continue
         known = {"received": received.get(folder.path)}
         verdicts.append(verify_parsed(
-            parsed, folder, gather=kept, neighbours=_near(folder, parsed, index), merged=True,
+            parsed, folder, gather=kept, neighbours=near, merged=True,
             more=ft.partial(_known, known)))
     return verdicts
 
@@ -146,24 +164,17 @@ def _known(
     return known
 
 
-def _near(
-    folder: Folder, parsed: Parsed, index: Mapping[str, tuple[Neighbour, ...]]
-) -> tuple[Neighbour, ...]:
-    """The neighbours that share a key with a submission: only those can matter."""
-    names = NAMES if parsed.track is None else parsed.track.keys
-    mine = as_neighbour(
-        parsed.submission, parsed.submission.track, parsed.results, folder, names)
-    near = (n for key in _keys(mine) for n in index.get(key, ()))
-    return tuple({n.path: n for n in near if n.path != folder.path}.values())
-
-
-def _index(neighbours: Iterable[Neighbour]) -> dict[str, tuple[Neighbour, ...]]:
-    """Key -> the submissions that have it, for keys that more than one has."""
+def _near(neighbours: Sequence[Neighbour]) -> dict[str, tuple[Neighbour, ...]]:
+    """Path of a submission -> the others that share a key with it: only those can matter."""
     index: dict[str, list[Neighbour]] = {}
     for neighbour in neighbours:
         for key in _keys(neighbour):
             index.setdefault(key, []).append(neighbour)
-    return {key: tuple(found) for key, found in index.items() if len(found) > 1}
+    near: dict[str, dict[str, Neighbour]] = {}
+    for found in index.values():
+        for one in found if len(found) > 1 else ():
+            near.setdefault(one.path, {}).update((n.path, n) for n in found if n.path != one.path)
+    return {path: tuple(found.values()) for path, found in near.items()}
 
 
 def _keys(neighbour: Neighbour) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import contextlib
 import dataclasses as dc
 import datetime as dt
 import functools as ft
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bot import accelerators
@@ -19,6 +19,7 @@ from bot.case import Neighbour, PullRequest
 from bot.evidence import ENVIRONMENT, Evidence, Fetcher, gather
 from bot.evidence.snapshot import Snapshots
 from bot.github.report_file import Change, Place
+from bot.identity import NAMES, as_neighbour
 from bot.ranking import place_of, rank, standing, why_not
 from bot.reading import Parsed, ReadError, parse_submission, read_path
 from bot.repository import neighbours_of, submission_folders, verify_repository
@@ -85,7 +86,17 @@ class Engine:
     @ft.cached_property
     def neighbours(self) -> tuple[Neighbour, ...]:
         """All submissions of the checkout, reduced to what rules compare."""
-        return neighbours_of(self.root, self.tracks)
+        return neighbours_of(self.root, self.tracks, self._snapshots())
+
+    def beside(self, folder: Folder, track_id: str | None) -> tuple[Neighbour, ...]:
+        """A submission as those that come after it in one pull request are compared with it."""
+        try:
+            parsed = parse_submission(folder, self.tracks, track_id)
+        except ReadError:
+            return ()  # the verdict on that folder says why
+        keys = NAMES if parsed.track is None else parsed.track.keys
+        track = track_id or parsed.submission.track
+        return (as_neighbour(parsed.submission, track, parsed.results, folder, keys),)
 
     def contributors(self, folder: str) -> frozenset[str] | None:
         """Logins, in lower case, of a submission that is in the checkout; None where none is."""
@@ -102,8 +113,10 @@ class Engine:
         today: dt.date,
         merged: bool,
         more: Facts | None = None,
+        beside: Sequence[Neighbour] = (),
     ) -> Judged:
-        """The verdict on a folder of a pull request. `more` is asked once the runs are read."""
+        """The verdict on a folder of a pull request. `more` is asked once the runs are read;
+        `beside` are submissions of the same pull request."""
         gatherer = Gatherer(self._snapshots(), self.online)
         track = self.tracks.get(track_id or "")
         known = standing(self.board(track.id), folder.path) if track else None
@@ -112,7 +125,7 @@ class Engine:
                 folder,
                 self.tracks,
                 gather=gatherer,
-                neighbours=self.neighbours,
+                neighbours=(*self.neighbours, *beside),
                 standing=known,
                 pull_request=pull,
                 today=today,

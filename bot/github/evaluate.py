@@ -15,7 +15,7 @@ from typing import Any
 
 from github.PullRequest import PullRequest as ApiPull
 
-from bot.case import PullRequest
+from bot.case import Neighbour, PullRequest
 from bot.github import claims, intake
 from bot.github.classify import Kind, Plan, classify, names_are_safe
 from bot.github.client import Door, GitHubTrouble, told
@@ -39,7 +39,7 @@ from bot.github.settings import Settings
 from bot.github.waivers import Waiver, apply_waivers, read_waivers
 from bot.rules import finding
 from bot.run import Run
-from bot.submission import MAX_FILES
+from bot.submission import MAX_FILES, Folder
 from bot.verdict import Finding, Level, Verdict, status_of
 
 LISTED = "submission.json"
@@ -199,10 +199,14 @@ def _submissions(
         verdicts.append(
             refused(folder, "", "out-of-scope-change", message, "put it back and type /withdraw")
         )
-    for folder in list(plan.folders)[:MAX_VERDICTS]:
-        verdict, read = _one(reading, plan, folder, files)
+    beside: list[Neighbour] = []
+    for path in list(plan.folders)[:MAX_VERDICTS]:
+        entry = _read(reading, plan, path)
+        verdict, seen = _one(reading, plan, entry, files, tuple(beside))
+        if isinstance(entry, Folder) and len(plan.folders) > 1:
+            beside += reading.engine.beside(entry, plan.tracks.get(path))
         verdicts.append(verdict)
-        runs += read
+        runs += seen
         place = reading.engine.place(verdict, reading.author)
         if place:
             places[verdict.submission] = place
@@ -219,17 +223,29 @@ def _submissions(
     return report, tuple(runs)
 
 
-def _one(
-    reading: _Reading, plan: Plan, path: str, files: tuple[ChangedFile, ...]
-) -> tuple[Verdict, tuple[Run, ...]]:
-    track = plan.tracks.get(path)
+def _read(reading: _Reading, plan: Plan, path: str) -> Folder | Verdict:
+    """The files of one submission, or the verdict on one that is not read."""
+    track = plan.tracks.get(path) or ""
     if path.startswith("submissions/") and not names_are_safe(path):
         message = "a folder's name is not made of lower-case letters, digits, - and _"
-        return refused(path, track or "", "unsafe-name", message, "rename the folder"), ()
+        return refused(path, track, "unsafe-name", message, "rename the folder")
     try:
-        folder = read_folder(reading.trees, path, plan.folders[path])
+        return read_folder(reading.trees, path, plan.folders[path])
     except Incomplete as error:
-        return refused(path, track or "", "out-of-scope-change", str(error)), ()
+        return refused(path, track, "out-of-scope-change", str(error))
+
+
+def _one(
+    reading: _Reading,
+    plan: Plan,
+    folder: Folder | Verdict,
+    files: tuple[ChangedFile, ...],
+    beside: tuple[Neighbour, ...],
+) -> tuple[Verdict, tuple[Run, ...]]:
+    if isinstance(folder, Verdict):
+        return folder, ()
+    path = folder.path
+    track = plan.tracks.get(path)
     paths = [p for f in files for p in f.paths if p.startswith(f"{path}/")]
     request = PullRequest(
         number=reading.pull.number,
@@ -240,7 +256,9 @@ def _one(
         head_sha=reading.commit,
     )
     code = Elsewhere(reading.door, tuple(plan.folders))
-    judged = reading.engine.judge(folder, track, request, reading.today, reading.merged, code)
+    judged = reading.engine.judge(
+        folder, track, request, reading.today, reading.merged, code, beside
+    )
     verdict = dc.replace(judged.verdict, findings=(*judged.verdict.findings, *code.notes))
     verdict = _with_scope(reading, verdict, plan, path, files)
     return apply_waivers(verdict, reading.waivers), judged.runs

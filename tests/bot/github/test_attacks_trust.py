@@ -155,6 +155,30 @@ def test_log_of_another_entry(competition: Competition) -> None:
     assert "duplicate-run" in rules(competition.answer(pull.number))
 
 
+def test_one_set_of_runs_in_two_entries_of_one_pull_request(competition: Competition) -> None:
+    one = submission("one", seconds=90.0, salt=5)
+    two = {path.replace("mini/one", "mini/two"): text for path, text in one.items()}
+    pull = competition.open(one | two)
+    assert rules(competition.answer(pull.number)) == {"duplicate-run"}
+    assert competition.checks(pull.head_sha) == [("speedrun", "failure")]
+
+
+def test_two_entries_of_one_pull_request(competition: Competition) -> None:
+    files = submission("one", seconds=90.0, salt=5) | submission("two", seconds=91.0, salt=6)
+    pull = competition.open(files)
+    assert rules(competition.answer(pull.number)) == set()
+
+
+@pytest.mark.parametrize("folder", ["mini/record/fast", "mini/fast/inner"])
+def test_an_entry_inside_another(competition: Competition, folder: str) -> None:
+    """The board would never show it, or no longer show the one around it."""
+    files = submission("fast", STRANGER, seconds=90.0)
+    inner = submission("fast", STRANGER, seconds=91.0, salt=7)
+    files |= {path.replace("mini/fast", folder): text for path, text in inner.items()}
+    pull = competition.open(files, login=STRANGER)
+    assert "unsafe-name" in rules(competition.verify(pull.number))
+
+
 def test_nothing_of_a_pull_request_lands_on_our_disk(competition: Competition) -> None:
     files = submission("fast", seconds=90.0)
     files["submissions/mini/fast/conftest.py"] = "raise SystemExit(1)\n"

@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from bot.case import PullRequest
+from bot.evidence.snapshot import Snapshots
+from bot.evidence.training_log import read_log
 from bot.identity import as_neighbour, claims_key, link_key, log_keys
 from bot.reading import parse_submission
-from bot.repository import same_file
+from bot.repository import neighbours_of, same_file
 from bot.submission import Folder
 from bot.track import load_tracks
 from bot.verdict import Level, Status, Verdict
@@ -181,6 +183,32 @@ def test_another_run_on_the_same_machine_is_no_copy() -> None:
     assert "duplicate-run" not in rules(verify(mine, TRACKS, neighbours=[beside]))
 
 
+def test_a_log_of_a_run_that_another_entry_links(tmp_path: Path) -> None:
+    link = "https://wandb.ai/example-team/runs/runs/theirs"
+    (run,) = read_log("\n".join([*LINES, ""]).encode(), link)
+    (tmp_path / "tracks").mkdir()
+    (tmp_path / "tracks" / "nanogpt-small.toml").write_bytes(
+        (ROOT / "tracks" / "nanogpt-small.toml").read_bytes())
+    folder = tmp_path / "submissions" / "nanogpt-small" / "theirs"
+    folder.mkdir(parents=True)
+    listed = {"schema_version": 1, "track": "nanogpt-small", "title": "x",
+              "contributors": [{"github": "example-user"}],
+              "runs": [{"source": "wandb", "link": link}]}
+    (folder / "submission.json").write_text(json.dumps(listed))
+    kept = Snapshots(tmp_path / "evidence")
+    mine = log_folder("mine", "\n".join([*map(noisy, LINES), ""]).encode())
+
+    def found(snapshots: Snapshots | None) -> set[str]:
+        beside = neighbours_of(tmp_path, TRACKS, snapshots)
+        assert [n.path for n in beside] == ["submissions/nanogpt-small/theirs"]
+        return rules(verify(mine, TRACKS, neighbours=beside))
+
+    assert "duplicate-run" not in found(kept)
+    kept.add(run)
+    assert "duplicate-run" in found(kept)
+    assert "duplicate-run" not in found(None)
+
+
 def test_a_nonce_is_found_again_in_another_kind_of_file() -> None:
     nonce = "0123456789abcdef" * 2
     beside_log = log_folder("theirs", f"nonce: {nonce}\nstep:1/1 val_loss:3.2\n".encode())
@@ -321,3 +349,15 @@ def test_ten_digits_twice_in_one_point_are_one_run() -> None:
     assert "duplicate-run" in found()
     listed["runs"][1]["point"] = "b"
     assert "duplicate-run" not in found()
+
+
+def test_two_files_of_one_training_count_once_and_are_told() -> None:
+    """A log and the offline W&B file of a run show its losses with other digits."""
+    nonce = b"nonce=" + b"0123456789abcdef" * 2 + b"\n"
+    log = nonce + (LOGS / "plain.log").read_bytes()
+    other = re.sub(rb"(val_loss:\d\.\d{3})\d", rb"\1", log)
+    assert other != log
+    verdict = verify(log_folder("mine", log, other), TRACKS)
+    assert len(verdict.runs) == 2 and {run["nonce"] for run in verdict.runs} != {None}
+    (found,) = (f for f in verdict.findings if f.rule == "duplicate-run")
+    assert (found.level, found.message) == (Level.NOTE, "1.log is the same run as 0.log")
