@@ -229,13 +229,10 @@ def webhook(
     root: str | None,
 ) -> None:
     """Serve GitHub's webhooks for those who run an App instead of Actions."""
-    from bot.github.client import checked_name
     from bot.github.serving import serve
 
     with plainly():
         try:
-            if repo is not None:
-                checked_name(repo)
             serve(host, port, Path(queue), threads, repo, None if no_worker else the_root(root))
         except ValueError as error:
             raise click.UsageError(str(error)) from error

@@ -21,7 +21,7 @@ import waitress  # type: ignore[import-untyped]
 
 from bot.github import running
 from bot.github.actions import Dispatch
-from bot.github.client import Door, GitHubTrouble
+from bot.github.client import Door, GitHubTrouble, checked_name
 from bot.github.evaluate import NotOpen, evaluate
 from bot.github.publish import publish
 from bot.github.queue import Queue
@@ -40,8 +40,11 @@ def serve(
 ) -> None:
     """Serve until SIGTERM or SIGINT. Without `root` deliveries are only received.
 
-    Raises ValueError for a secret that is missing or too short, or no way to sign in.
+    Raises ValueError for a name that is no repository, for a secret that is missing or too short,
+    or no way to sign in.
     """
+    if repo is not None:
+        checked_name(repo)
     log_as_json()
     queue = Queue(queue_path)
     app = create_app(os.environ.get(SECRET, ""), queue)

@@ -3,6 +3,7 @@
     python main.py --dry-run        what would be trained, at what cost
     python main.py                  train; log, W&B file and results go where the last line says
     python main.py --seeds 5        five runs, for tracks that ask for statistics
+    python main.py --interleave baseline      the baseline in turn, for tracks that compare with it
 
 The file holds the model, the optimizer and the recipe. Data, clock, validation, checkpoints, log
 and results come from `reference_trainer`, so that every entry is measured alike. Shapes in names:
