@@ -15,6 +15,8 @@ from bot.ranking import rank
 from bot.track import Track
 from bot.verdict import SCHEMA_VERSION, Verdict, verdict_from_json
 
+NO_AUDIT = "not what `speedrun audit --format json` prints"
+
 Key = tuple[str, str]
 """Submission and point."""
 
@@ -91,7 +93,7 @@ def from_json(data: Any, tracks: Mapping[str, Track]) -> Boards:
             raise ValueError(f"schema_version is {data['schema_version']}, {known}")
         return boards_of([verdict_from_json(item) for item in data["verdicts"]], tracks)
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"not what `speedrun audit --format json` prints: {error}") from error
+        raise ValueError(NO_AUDIT) from error
 
 
 # ---- The difference ---------------------------------------------------------------------------

@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from bot.audit import Boards, Change, describe, difference, from_json, to_json
+from bot.admission import RANKED
+from bot.audit import NO_AUDIT, Boards, Change, describe, difference, from_json, to_json
 from bot.commands.board import (
     ROOT,
     SNAPSHOTS,
     boards,
     export_competition,
+    many,
     root_of,
     snapshots_of,
+    track_of,
     tracks_of,
 )
 from bot.gitdata import GitError
@@ -68,13 +71,16 @@ def audit(
     --against 0; with --evidence 1 where evidence drifted; with --links 1 where a page is gone.
     """
     place = root_of(root)
+    if track_id is not None:
+        track_of(place, track_id)
     with snapshots_of(place, snapshots) as kept:
         now = boards(place, kept, only=track_id, jobs=jobs)
         if not now.verdicts and (evidence or links) and against is None:
             click.echo(f"{place} holds no submission yet, so there is nothing to watch")
             return
         if not now.verdicts:
-            raise click.UsageError(f"{place} holds no submission to audit")
+            of = f" of {track_id}" if track_id else ""
+            raise click.UsageError(f"{place} holds no submission{of} to audit")
         changes = None
         if against is not None:
             old = _former(place, against, kept, track_id, jobs)
@@ -97,14 +103,16 @@ def _former(
         tracks = {k: t for k, t in tracks_of(root).items() if track_id in (None, k)}
         try:
             return from_json(json.loads(Path(against).read_bytes()), tracks)
-        except (ValueError, RecursionError) as error:
+        except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+            raise click.UsageError(f"--against {against}: {NO_AUDIT}, it is no JSON") from error
+        except ValueError as error:
             raise click.UsageError(f"--against {against}: {error}") from error
     with tempfile.TemporaryDirectory(prefix="speedrun-") as folder:
         old = Path(folder)
         try:
             export_competition(root, against, old)
         except (GitError, TrackError) as error:
-            raise click.UsageError(f"--against: {error}") from error
+            raise click.UsageError(f"--against: there is no file {against}, and {error}") from error
         return boards(old, kept, only=track_id, jobs=jobs)
 
 
@@ -221,11 +229,17 @@ def _lines(
             continue
         counts = Counter(str(v.status) for v in mine)
         said = ", ".join(f"{counts[s]} {s}" for s in Status if counts[s])
-        yield 0, f"{name}: {len(mine)} submissions ({said}), {len(board.entries)} places"
+        ranked = many(len(board.entries), "place")
+        yield 0, f"{name}: {many(len(mine), 'submission')} ({said}), {ranked}"
         for status in (Status.REJECTED, Status.NEEDS_RUNS, Status.UNVERIFIABLE):
             yield from _status_lines(mine, status)
+        out = [item for item in board.unranked if item.verdict.status in RANKED]
+        for item in out[:SHOWN]:
+            yield 1, f"no place: {item.verdict.submission}: {item.why}"
+        if len(out) > SHOWN:
+            yield 1, f"no place: {len(out) - SHOWN} more"
     if changes is not None:
-        yield 0, f"{len(changes)} differences" if changes else "No difference."
+        yield 0, many(len(changes), "difference") if changes else "No difference."
         yield from ((1, f"{change.track}: {describe(change)}") for change in changes)
     if drifts is not None:
         kinds = Counter(d.kind for d in drifts)
@@ -260,6 +274,8 @@ def recent(
 ) -> None:
     """Show the newest results, records first seen and joined frontiers, newest first."""
     place = root_of(root)
+    if track_id is not None:
+        track_of(place, track_id)
     with snapshots_of(place, snapshots) as kept:
         found = boards(place, kept, only=track_id)
     since = None
@@ -268,7 +284,8 @@ def recent(
     lines = sorted(_happened(found), reverse=True)
     shown = [line for line in lines if since is None or line[0] >= since][:limit]
     if not shown:
-        raise click.UsageError(f"{place} holds no dated submission" + (
+        of = f" of {track_id}" if track_id else ""
+        raise click.UsageError(f"{place} holds no dated submission{of}" + (
             f" since {since}: try more --days" if since else ""))
     for date, submission, words in shown:
         click.echo(f"{date[:10]}  {plain(submission, LINE)}: {words}")
@@ -284,12 +301,18 @@ def _happened(found: Boards) -> list[tuple[str, str, str]]:
         entry.submission: f"place {entry.place} of {len(board.entries)}"
         for board in found.boards.values() for entry in reversed(board.entries)
     }
+    reasons = {
+        item.verdict.submission: item.why
+        for board in found.boards.values() for item in board.unranked
+    }
     lines = []
     for verdict in found.verdicts:
         if verdict.date is None or verdict.track not in found.boards:
             continue
         pareto = found.boards[verdict.track].track.objective == "pareto"
-        words = [str(verdict.status), places.get(verdict.submission, "does not rank")]
+        why = reasons.get(verdict.submission) if verdict.status in RANKED else None
+        none = f"does not rank: {why}" if why else "does not rank"
+        words = [str(verdict.status), places.get(verdict.submission, none)]
         if (verdict.submission, verdict.date) in stood:
             words.append("joined the frontier" if pareto else "a record")
         lines.append((verdict.date, verdict.submission, ", ".join(words)))

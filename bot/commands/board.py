@@ -51,6 +51,11 @@ def tracks_of(root: Path) -> dict[str, Track]:
         raise click.UsageError(str(error)) from error
 
 
+def many(count: int, what: str) -> str:
+    """`1 place`, `2 places`."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def track_of(root: Path, name: str) -> Track:
     """One track. Raises UsageError naming those there are."""
     tracks = tracks_of(root)

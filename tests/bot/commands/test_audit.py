@@ -87,7 +87,7 @@ def test_markdown_is_a_list(root):
     "arguments, words",
     [
         (["--against", "nowhere"], "give a branch, a tag or a commit"),
-        (["--track", "none"], "holds no submission to audit"),
+        (["--track", "none"], "there is no track none: known are fast"),
         (["--snapshots", "nowhere"], "--snapshots: nowhere is no commit"),
         (["--evidence"], "--evidence needs snapshots"),
     ],
@@ -173,3 +173,31 @@ def test_recent_shows_the_newest_first(root):
     assert lines[1].startswith("2025-01-01  submissions/fast/a: ")
     assert len(run(recent, root, "--limit", "1").output.splitlines()) == 1
     assert run(recent, root, "--days", "1").exit_code == 2
+
+
+def test_what_has_no_place_is_named_with_the_reason(root):
+    levels = '\n[levels]\n"target-missed" = "note"\n'
+    put(root, "tracks/fast.toml", TARGET + levels)
+    submission(root, "fast", "slow", [(3.4, 80.0), (3.41, 80.2)])
+    why = "its loss 3.405 misses the target 3.28"
+    answer = run(audit, root)
+    assert f"  no place: submissions/fast/slow: {why}" in answer.output.splitlines()
+    assert answer.output.startswith("fast: 3 submissions (")
+    commit(root)
+    slow = next(x for x in run(recent, root).output.splitlines() if "fast/slow" in x)
+    assert slow.endswith(f"does not rank: {why}")
+
+
+def test_a_track_that_is_not_there_is_named(root):
+    for command in (audit, recent):
+        answer = run(command, root, "--track", "fats")
+        assert answer.exit_code == 2 and "there is no track fats: known are fast" in answer.output
+
+
+@pytest.mark.parametrize("data", [b"\x00\x80\xff", b"[]", b"{", b'{"schema_version": 1}'])
+def test_a_file_that_is_no_audit_is_named(root, tmp_path, data):
+    (tmp_path / "former.json").write_bytes(data)
+    answer = run(audit, root, "--against", str(tmp_path / "former.json"))
+    assert answer.exit_code == 2
+    assert "not what `speedrun audit --format json` prints" in answer.output
+    assert "codec" not in answer.output and "indices" not in answer.output
