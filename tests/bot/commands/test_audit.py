@@ -183,7 +183,8 @@ def test_what_has_no_place_is_named_with_the_reason(root):
     answer = run(audit, root)
     assert f"  no place: submissions/fast/slow: {why}" in answer.output.splitlines()
     assert answer.output.startswith("fast: 3 submissions (")
-    commit(root)
+    imported = {"url": "https://github.com/example/board", "date": "2025-01-01"}
+    submission(root, "fast", "slow", [(3.4, 80.0), (3.41, 80.2)], imported=imported)
     slow = next(x for x in run(recent, root).output.splitlines() if "fast/slow" in x)
     assert slow.endswith(f"does not rank: {why}")
 
