@@ -205,8 +205,9 @@ def _skipped(folder: Folder) -> Iterator[Finding]:
         rule = "unsafe-name" if "link" in why or "regular" in why else "schema"
         if rule == "schema" and name.lower().endswith(".json"):
             rule = "json-invalid"
+        fix = "make it readable" if "permission" in why else "remove it or make it smaller"
         yield finding(rule, f"the file was not read: {why}", file=plain(folder.full(name), 200),
-                      fix="remove it or make it smaller")
+                      fix=fix)
 
 
 def _track(
@@ -217,7 +218,7 @@ def _track(
     if track_id is not None:
         if track_id not in tracks:
             near = near_key(track_id, set(tracks))
-            hint = f'; did you mean "{near}"?' if near else ""
+            hint = f'; did you mean "{near}"?' if near else "."
             raise ReadError(f"there is no track {shown(track_id)}{hint} Known tracks: {known}")
         return tracks[track_id], []
     file = folder.full(SUBMISSION)

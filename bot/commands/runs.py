@@ -102,6 +102,9 @@ def stats(
         _name_skipped(Found((), skipped))
     if not found.runs or not summary.n:
         raise SystemExit(3 if found.ours else 2)
+    if baseline and not other.runs and not other.ours:
+        click.echo("Error: --baseline names no run, so nothing was compared with it", err=True)
+        raise SystemExit(2)
     if found.ours or other.ours:
         raise SystemExit(3)
     raise SystemExit(0 if summary.passes else 1)

@@ -177,6 +177,12 @@ def test_another_metric_can_be_taken() -> None:
     assert plain["mean"] != other["mean"] and other["metric"] == "val_ema_loss"
 
 
+def test_a_baseline_that_is_not_there_is_no_pass(folder: Path) -> None:
+    result = call(stats, "--track", "nanogpt-small", folder, "--baseline", folder / "none.log")
+    assert result.exit_code == 2
+    assert "--baseline names no run, so nothing was compared with it" in result.output
+
+
 def test_a_baseline_is_compared(folder: Path, tmp_path: Path) -> None:
     base = tmp_path / "base"
     for seed in range(3):
