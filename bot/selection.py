@@ -24,11 +24,13 @@ _ENDED_BADLY = ("crashed", "failed", "killed", "running")
 
 @dc.dataclass(frozen=True, slots=True)
 class Excluded:
-    """A run that does not count, and why in a few words."""
+    """A run that does not count, and why in a few words. `copy`: "same" for another file of a run
+    that counts, or a part of it, "alike" where only its numbers are too much alike."""
 
     file: str
     run: int
     why: str
+    copy: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The run as JSON values."""
@@ -108,7 +110,7 @@ def _once(runs: Sequence[Run], excluded: list[Excluded]) -> list[Run]:
         original = next((first[k] for k in _identities(run) if k in first), None)
         if original is not None:
             why = f"the same run as {_name(original)}"
-            excluded.append(Excluded(run.file, run.index, why))
+            excluded.append(Excluded(run.file, run.index, why, "same"))
             continue
         for key in _identities(run):
             first[key] = run
@@ -123,12 +125,12 @@ def _once(runs: Sequence[Run], excluded: list[Excluded]) -> list[Run]:
         if whole is not None:
             parts.add(id(run))
             why = f"repeats the end of {_name(whole)}"
-            excluded.append(Excluded(run.file, run.index, why))
+            excluded.append(Excluded(run.file, run.index, why, "same"))
     rest = [run for run in unique if id(run) not in parts]
     copies = dict(repeats(rest))
     for i, earlier in copies.items():
         why = f"its losses or its clocks are those of {_name(rest[earlier])}"
-        excluded.append(Excluded(rest[i].file, rest[i].index, why))
+        excluded.append(Excluded(rest[i].file, rest[i].index, why, "alike"))
     return [run for i, run in enumerate(rest) if i not in copies]
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import functools as ft
 import re
 from collections.abc import Iterator
 from typing import Any
 
 from bot.case import Case, Neighbour
 from bot.case_statistics import with_unlisted
-from bot.evidence.results_file import ResultsRun
 from bot.identity import (
     author_of,
     claims_key,
-    link_key,
     log_keys,
     nonce_key,
     run_key,
@@ -22,6 +19,7 @@ from bot.identity import (
 )
 from bot.likeness import Known, trace_of
 from bot.rules import finding, rule
+from bot.rules.copies import name_inside, place, uncounted_copies, within
 from bot.safetext import plain
 from bot.verdict import Finding, Level
 
@@ -40,7 +38,10 @@ def duplicate_run(case: Case) -> Iterator[Finding]:
     the entry that is there, or train again with another seed.
     """
     yield from case.problems_of("duplicate-run")
-    yield from _within(case)
+    told: set[str] = set()
+    for twice in within(case):
+        told.add(str(twice.run))
+        yield twice
     ours = dict.fromkeys(run_keys(case.submission, case.results, case.folder)) | _evidence(case)
     mine = [(run.file, trace_of(run)) for item in case.evidence
             if item.spec.arm == "candidate" for run in item.runs]
@@ -51,24 +52,24 @@ def duplicate_run(case: Case) -> Iterator[Finding]:
         for index, trace in enumerate(neighbour.traces):
             known.add(index, trace)
         found += [(file, "") for file, trace in mine if known.original(trace) is not None]
+        told.update(what for what, _ in found)
         if found:
             (what, key), more = found[0], len(dict(found)) - 1
             others = f" and {more} more run{'s' if more > 1 else ''} are" if more else " is"
-            name = plain(_inside(case, what), 160)
+            name = plain(name_inside(case, what), 160)
             yield finding(
                 "duplicate-run", f"{name}{others} also in {plain(neighbour.path, 200)}",
                 _level(case), fix="keep one of the two entries, or bring runs of your own",
-                run=plain(what, 160), claimed=plain(what, 160), expected=None,
-                **_place(case, key, what),
+                run=plain(what, 160), claimed=plain(what, 160), **place(case, key, what),
             )
+    yield from uncounted_copies(case, told)
 
 
 def _evidence(case: Case) -> dict[str, str | None]:
     """Keys of the candidate runs as they were read -> the file."""
     runs = [run for item in case.evidence if item.spec.arm == "candidate" for run in item.runs]
-    keys = [(key, run.file) for run in runs for key in (run_key(run), nonce_key(run.nonce))
-            if key is not None]
-    return {key: file for key, file in keys if not key.startswith("metrics:")}
+    keys = [(key, run.file) for run in runs for key in (run_key(run), nonce_key(run.nonce))]
+    return {key: file for key, file in keys if key and not key.startswith("metrics:")}
 
 
 def _what(case: Case, key: str, file: str | None) -> str:
@@ -82,61 +83,6 @@ def _what(case: Case, key: str, file: str | None) -> str:
         if data is not None and key in log_keys(data):
             return case.folder.full(spec.target)
     return "a run"
-
-
-def _within(case: Case) -> Iterator[Finding]:
-    """The same run twice in one submission, whatever its arm; by its link, by its series, and in
-    one point by a loss or bits per byte that agree too well."""
-    seen: dict[tuple[str, str], str] = {}
-    told: set[tuple[str, str]] = set()
-    inside = ft.partial(_inside, case)
-    named = [("wandb", link_key(spec.target), spec.target) for spec in case.submission.runs
-             if spec.source == "wandb"]
-    # A results file and a link may speak of one run: the file claims, the link shows.
-    named += [("results", link_key(run.text("link")), _numbered(case, run))
-              for run in case.results]
-    named += [("log", run_key(run), f"{inside(run.file)} run {run.index}" if run.index
-               else inside(run.file))
-              for item in case.evidence if item.spec.source == "log" for run in item.runs]
-    point_of = {case.folder.full(s.target): s.point for s in case.submission.runs}
-    named += [(f"value {point_of.get(run.file)}", key, _numbered(case, run))
-              for run in case.results for key in value_keys([run])]
-    for source, key, where in named:
-        if key is None:
-            continue
-        first = seen.setdefault((source, key), where)
-        if first is not where and (where, first) not in told:
-            told.add((where, first))
-            yield finding(
-                "duplicate-run", f"{plain(where, 160)} is listed twice" if first == where else
-                f"{plain(where, 160)} is the same run as {plain(first, 160)}",
-                fix="list each run once", **_place(case, key, case.folder.full(where)),
-            )
-
-
-def _inside(case: Case, file: str) -> str:
-    """The name of a file inside its submission."""
-    return file.removeprefix(f"{case.folder.path}/")
-
-
-def _numbered(case: Case, run: ResultsRun) -> str:
-    """A run of a results file as its author counts: from 1."""
-    return f"run {run.index + 1} of {_inside(case, run.file)}"
-
-
-def _place(case: Case, key: str, file: str = "") -> dict[str, Any]:
-    """Where a run is listed, found by its link's key or its file; else the folder."""
-    for run in case.results:
-        if link_key(run.text("link")) == key:
-            pointer = run.where("link")
-            return {"file": run.file, "line": run.document.line(pointer), "pointer": pointer}
-    document = case.documents.get("submission.json")
-    for spec in reversed(case.submission.runs):
-        named = spec.source != "wandb" and case.folder.full(spec.target) == file
-        if document is not None and (named or link_key(spec.target) == key):
-            return {"file": document.file, "line": document.line(spec.pointer),
-                    "pointer": spec.pointer}
-    return {"file": plain(case.folder.path, 200), "line": None, "pointer": None}
 
 
 def _level(case: Case) -> Level | None:
@@ -292,7 +238,7 @@ def unlisted_runs(case: Case) -> Iterator[Finding]:
             f"does not list{spread}{_with_them(case)}", file=_list(case), pointer="/runs",
             claimed=len(case.runs()), expected=len(case.runs()) + count,
             fix="list them too, or say why they do not count: "
-            + ", ".join(plain(_inside(case, run.file), 120) for run in item.runs[:5]),
+            + ", ".join(plain(name_inside(case, run.file), 120) for run in item.runs[:5]),
         )
 
 
@@ -366,7 +312,7 @@ def explanation_missing(case: Case) -> Iterator[Finding]:
     words = max(len(summary.split()), len(readme.split()))
     if words < _MIN_WORDS and not submission.links and not _described(case):
         yield finding(
-            "explanation-missing", f"the submission explains itself in {words} words",
+            "explanation-missing", f"the explanation has {words} of at least {_MIN_WORDS} words",
             file=_list(case), pointer="/summary", claimed=words, expected=_MIN_WORDS,
             fix="say in `summary` or in README.md what was changed and why",
         )

@@ -353,11 +353,22 @@ def test_ten_digits_twice_in_one_point_are_one_run() -> None:
 
 def test_two_files_of_one_training_count_once_and_are_told() -> None:
     """A log and the offline W&B file of a run show its losses with other digits."""
-    nonce = b"nonce=" + b"0123456789abcdef" * 2 + b"\n"
+    nonce = b"nonce: " + b"0123456789abcdef" * 2 + b"\n"
     log = nonce + (LOGS / "plain.log").read_bytes()
     other = re.sub(rb"(val_loss:\d\.\d{3})\d", rb"\1", log)
     assert other != log
     verdict = verify(log_folder("mine", log, other), TRACKS)
-    assert len(verdict.runs) == 2 and {run["nonce"] for run in verdict.runs} != {None}
+    assert len(verdict.runs) == 2
     (found,) = (f for f in verdict.findings if f.rule == "duplicate-run")
-    assert (found.level, found.message) == (Level.NOTE, "1.log is the same run as 0.log")
+    assert (found.level, found.message) == (
+        Level.NOTE, "1.log does not count: the same run as 0.log")
+    assert found.pointer == "/runs/1" and found.line
+
+
+def test_a_run_that_is_too_much_like_another_is_not_left_out_silently() -> None:
+    log = (LOGS / "plain.log").read_bytes()
+    alike = re.sub(rb"(val_loss:\d\.\d{3})\d", rb"\g<1>9", log)
+    verdict = verify(log_folder("mine", log, alike), TRACKS)
+    (found,) = (f for f in verdict.findings if f.rule == "duplicate-run")
+    assert found.level is Level.WARNING and found.pointer == "/runs/1"
+    assert found.message.startswith("1.log does not count: its losses or its clocks are those of")

@@ -1,0 +1,98 @@
+"""Copies within one submission: a run that is listed twice, and files that do not count.
+
+Part of the rule `duplicate-run`, in `bot.rules.provenance`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from typing import Any
+
+from bot.case import Case
+from bot.case_statistics import of_case, points_of
+from bot.evidence.results_file import ResultsRun
+from bot.identity import link_key, run_key, value_keys
+from bot.rules import finding
+from bot.safetext import plain
+from bot.selection import Excluded
+from bot.verdict import Finding, Level
+
+
+def within(case: Case) -> Iterator[Finding]:
+    """The same run twice in one submission, whatever its arm; by its link, its series, and in
+    one point by a loss or bits per byte that agree too well."""
+    seen: dict[tuple[str, str], str] = {}
+    told: set[tuple[str, str]] = set()
+    named = [("wandb", link_key(spec.target), spec.target) for spec in case.submission.runs
+             if spec.source == "wandb"]
+    # A results file and a link may speak of one run: the file claims, the link shows.
+    named += [("results", link_key(run.text("link")), _numbered(case, run))
+              for run in case.results]
+    named += [("log", run_key(run),
+               name_inside(case, run.file) + (f" run {run.index}" if run.index else ""))
+              for item in case.evidence if item.spec.source == "log" for run in item.runs]
+    point_of = {case.folder.full(s.target): s.point for s in case.submission.runs}
+    named += [(f"value {point_of.get(run.file)}", key, _numbered(case, run))
+              for run in case.results for key in value_keys([run])]
+    for source, key, where in named:
+        if key is None:
+            continue
+        first = seen.setdefault((source, key), where)
+        if first is not where and (where, first) not in told:
+            told.add((where, first))
+            what = "listed twice" if first == where else f"the same run as {plain(first, 160)}"
+            yield finding(
+                "duplicate-run", f"{plain(where, 160)} is {what}",
+                fix="list each run once, by one file",
+                run=case.folder.full(where) if source == "log" else None,
+                **place(case, key, case.folder.full(where)),
+            )
+
+
+def name_inside(case: Case, file: str) -> str:
+    """The name of a file inside its submission."""
+    return file.removeprefix(f"{case.folder.path}/")
+
+
+def _numbered(case: Case, run: ResultsRun) -> str:
+    """A run of a results file as its author counts: from 1."""
+    return f"run {run.index + 1} of {name_inside(case, run.file)}"
+
+
+def place(case: Case, key: str, file: str = "") -> dict[str, Any]:
+    """Where a run is listed, found by its link's key or its file; else the folder."""
+    for run in case.results:
+        if link_key(run.text("link")) == key:
+            pointer = run.where("link")
+            return {"file": run.file, "line": run.document.line(pointer), "pointer": pointer}
+    document = case.documents.get("submission.json")
+    for spec in reversed(case.submission.runs):
+        named = spec.source != "wandb" and case.folder.full(spec.target) == file
+        if document is not None and (named or link_key(spec.target) == key):
+            return {"file": document.file, "line": document.line(spec.pointer),
+                    "pointer": spec.pointer}
+    return {"file": plain(case.folder.path, 200), "line": None, "pointer": None}
+
+
+def uncounted_copies(case: Case, told: Container[str]) -> Iterator[Finding]:
+    """Candidate runs that do not count because another run is the same training. Two files of one
+    run, such as its log and its `.wandb` file, are a note; a log that only resembles another is a
+    warning. `told` are the files that an error speaks of already."""
+    if case.brought_over:
+        return
+    stated = {run.file for run in case.results}  # `within` speaks of these
+    for point in points_of(case):
+        summary = of_case(case, point)
+        for item in summary.excluded if summary is not None else ():
+            if item.copy is not None and item.file not in told and item.file not in stated:
+                yield _uncounted(case, item, point)
+
+
+def _uncounted(case: Case, item: Excluded, point: str | None) -> Finding:
+    name = name_inside(case, item.file) + (f" run {item.run}" if item.run else "")
+    why = item.why.replace(f"{case.folder.path}/", "")
+    return finding(
+        "duplicate-run", f"{plain(name, 160)} does not count: {plain(why, 200)}",
+        Level.WARNING if item.copy == "alike" else Level.NOTE, run=plain(item.file, 160),
+        point=point, fix="list each run once, by one file", **place(case, "", item.file),
+    )
