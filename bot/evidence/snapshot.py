@@ -42,6 +42,8 @@ _TEXTS += ("data_fingerprint", "created_at", "finished_at")
 _CONFIG_WORDS = ("validation_fingerprint", "precision", "backend")
 _WORD = re.compile(r"[A-Za-z0-9_.+:/ -]{1,200}", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,80}", re.ASCII)
+# A fingerprint begins with the name of its hash and a colon.
+_SETTING = re.compile(r"[A-Za-z0-9_.:-]{1,80}", re.ASCII)
 _TAG = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])?", re.ASCII)
 _DEVICE = re.compile(r"[A-Za-z0-9 ._()/+-]{1,80}", re.ASCII)
 
@@ -113,7 +115,7 @@ def restrict(run: Run) -> Run:
 def _words(config: Mapping[str, Any]) -> dict[str, str]:
     """The few texts of a configuration that rules read."""
     found = {name: config.get(name) for name in _CONFIG_WORDS}
-    return {k: v for k, v in found.items() if isinstance(v, str) and _NAME.fullmatch(v)}
+    return {k: v for k, v in found.items() if isinstance(v, str) and _SETTING.fullmatch(v)}
 
 
 def _config_digest(run: Run) -> str:

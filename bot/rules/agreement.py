@@ -17,6 +17,7 @@ from bot.evidence.links import LinkProblem, parse_link
 from bot.evidence.results_file import ResultsRun, device_name
 from bot.linked import SHOWN
 from bot.rules import code as _code  # noqa: F401  (registers its rules)
+from bot.rules import data as _data  # noqa: F401  (registers its rules)
 from bot.rules import finding, rule
 from bot.rules.about import about, per_message, ratio, read_problems, runs_of, text_of
 from bot.run import Run
@@ -89,63 +90,7 @@ def _hardware_differs_from_run(case: Case) -> Iterator[Finding]:
         yield from _other_machine(case)
 
 
-# ---- code and data ------------------------------------------------------------------------------
-
-
-@rule("data-fingerprint-mismatch")
-def data_fingerprint_mismatch(case: Case) -> Iterator[Finding]:
-    """The runs used the data of the track.
-
-    The trainer writes a digest of its training data, and one of its validation data, to W&B, log
-    and results; the track states what they must be. Use the data that the track names, unchanged.
-    """
-    yield from per_message(_wrong_fingerprints(case))
-    for results in case.results:
-        yield from _wrong_data(case, results)
-
-
-def _wrong_fingerprints(case: Case) -> Iterator[Finding]:
-    for item, run in runs_of(case):
-        pairs = (
-            ("training", run.data_fingerprint, case.track.train_fingerprint),
-            (
-                "validation",
-                text_of(run.config.get("validation_fingerprint")),
-                case.track.validation_fingerprint,
-            ),
-        )
-        for what, found, wanted in pairs:
-            if found and wanted and found != wanted:
-                yield about(
-                    case, item, run, "data-fingerprint-mismatch",
-                    f"the {what} data of the run are not the track's",
-                    claimed=found, expected=wanted, fix=f"train with the track's {what} data",
-                )
-
-
-@rule("train-validation-overlap")
-def train_validation_overlap(case: Case) -> Iterator[Finding]:
-    """No validation document is among the training documents.
-
-    A model that has seen the validation text learns it by heart. The trainer counts documents that
-    are in both parts and writes the number to the results.
-    """
-    yield from case.problems_of("train-validation-overlap")
-    for results in case.results:
-        data = results.ours.get("data")
-        data = data if isinstance(data, dict) else {}
-        both = data.get("documents_in_both")
-        same = data.get("train_fingerprint")
-        if isinstance(both, int) and not isinstance(both, bool) and both > 0:
-            text = f"{both} validation documents are among the training documents"
-        elif isinstance(same, str) and same and same == data.get("validation_fingerprint"):
-            text = "training and validation data are the same"
-        else:
-            continue
-        yield finding(
-            "train-validation-overlap", text, file=results.file, claimed=both, expected=0,
-            pointer=results.pointer, fix="train without the validation documents",
-        )
+# ---- one story ----------------------------------------------------------------------------------
 
 
 @rule("nonce-mismatch")
@@ -297,23 +242,6 @@ def _linked_run(results: ResultsRun, runs: dict[str, Run]) -> Run | None:
     return None if isinstance(link, LinkProblem) else runs.get(link.url)
 
 
-def _wrong_data(case: Case, results: ResultsRun) -> Iterator[Finding]:
-    data = results.ours.get("data")
-    data = data if isinstance(data, dict) else {}
-    train = data.get("train_fingerprint") or results.ours.get("data_fingerprint")
-    pairs = (
-        ("training", train, case.track.train_fingerprint),
-        ("validation", data.get("validation_fingerprint"), case.track.validation_fingerprint),
-    )
-    for what, found, wanted in pairs:
-        if isinstance(found, str) and found and wanted and found != wanted:
-            yield finding(
-                "data-fingerprint-mismatch", f"the {what} data of the run are not the track's",
-                file=results.file, pointer=results.pointer, claimed=plain(found)[:100],
-                expected=wanted, fix=f"train with the track's {what} data",
-            )
-
-
 def _device(name: str | None) -> str | None:
     found = accelerators.find(name) if name else None
     return None if found is None else found.accelerator.id
@@ -378,6 +306,13 @@ def _other_machine(case: Case) -> Iterator[Finding]:
         device = _device(run.hardware.device) or run.hardware.device
         if device is not None:
             kinds.setdefault((device, run.hardware.count), (item, run))
+    untold = [(item, run) for item, run in runs_of(case) if run.hardware.device is None]
+    if untold and case.runs("baseline") and len(kinds) < 2:
+        yield about(
+            case, *untold[0], "hardware-differs-from-run",
+            "the run names no device, and the arms must share a machine", level=Level.WARNING,
+            fix="log the device with the steps, `cpu` where there is no accelerator",
+        )
     if len(kinds) > 1:
         first, other = list(kinds)[:2]
         item, run = kinds[other]

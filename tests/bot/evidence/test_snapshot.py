@@ -107,6 +107,14 @@ def test_what_is_not_allowed_is_left_out() -> None:
         assert word not in text
 
 
+def test_the_fingerprint_of_the_validation_data_is_kept() -> None:
+    """As the trainer writes it; without it nobody could tell that a run validated on its own."""
+    mine = "sha256:" + "5" * 64
+    for given, kept in ((mine, mine), ("/home/someone/data", None), ("a b", None)):
+        run = a_run(config={"validation_fingerprint": given})
+        assert decode(encode(run)).config.get("validation_fingerprint") == kept
+
+
 @pytest.mark.parametrize(
     "data",
     [b"", b"{}", *map(lzma.compress, (b"{}", b"[]", b'{"schema_version": 9}'))],

@@ -110,6 +110,8 @@ TRIGGERS: dict[str, list[Callable[[], Case]]] = {
             [a_run(0, hardware=H100), a_run(1, hardware=Hardware("NVIDIA A100-SXM4-80GB", 1))],
             track=SINGLE, arms=("candidate", "baseline"),
         ),
+        lambda: a_case([a_run(0, hardware=H100), a_run(1, hardware=Hardware(None, 1))],
+                       track=SINGLE, arms=("candidate", "baseline")),
     ],
     "code-differs-between-runs": [
         lambda: a_case([a_run(0), a_run(1, total_steps=1100)]),
@@ -134,6 +136,9 @@ TRIGGERS: dict[str, list[Callable[[], Case]]] = {
         ),
     ],
     "data-fingerprint-mismatch": [
+        lambda: on_track(a_run(0), train_fingerprint="theirs"),
+        lambda: a_case((), results=results_file(),
+                       track=dc.replace(SMALL, validation_fingerprint="theirs")),
         lambda: on_track(a_run(0, data_fingerprint="mine"), train_fingerprint="theirs"),
         lambda: on_track(
             a_run(0, config={"validation_fingerprint": "mine"}), validation_fingerprint="theirs"
@@ -145,6 +150,7 @@ TRIGGERS: dict[str, list[Callable[[], Case]]] = {
     ],
     "train-validation-overlap": [
         lambda: a_case(results=results_file(data={"documents_in_both": 3})),
+        lambda: a_case(results=results_file(data={"documents_in_both": 3.0})),
         lambda: a_case(
             results=results_file(data={"train_fingerprint": "a", "validation_fingerprint": "a"})
         ),
@@ -192,6 +198,8 @@ NEAR_MISSES: dict[str, list[Callable[[], Case]]] = {
             [a_run(0, hardware=H100), a_run(1, hardware=H100)],
             track=SINGLE, arms=("candidate", "baseline"),
         ),
+        lambda: a_case([a_run(0, hardware=Hardware(None, 1)), a_run(1, hardware=H100)],
+                       track=SINGLE),
     ],
     "code-differs-between-runs": [
         lambda: a_case([a_run(0), a_run(1, total_steps=None)]),
@@ -219,8 +227,10 @@ NEAR_MISSES: dict[str, list[Callable[[], Case]]] = {
         lambda: a_case(submission={"code_path": "code"}, files={"code/main.py": b"1"}),
     ],
     "data-fingerprint-mismatch": [
-        lambda: on_track(a_run(0, data_fingerprint="theirs"), train_fingerprint="theirs"),
-        lambda: on_track(a_run(0), train_fingerprint="theirs"),
+        lambda: a_case([a_run(n, data_fingerprint="theirs") for n in range(2)],
+                       track=dc.replace(SMALL, train_fingerprint="theirs")),
+        lambda: a_case((), results=results_file(data={"train_fingerprint": "theirs"}),
+                       track=dc.replace(SMALL, train_fingerprint="theirs")),
         lambda: on_track(a_run(0, data_fingerprint="mine"), train_fingerprint=None),
     ],
     "train-validation-overlap": [

@@ -1,0 +1,101 @@
+"""Evidence: the runs used the data of the track, and kept training and validation apart.
+
+Part of the family evidence; imported by `bot.rules.agreement`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bot.case import Case
+from bot.evidence.results_file import ResultsRun
+from bot.rules import finding, rule
+from bot.rules.about import about, per_message, runs_of, text_of
+from bot.safetext import plain
+from bot.verdict import Finding, Level
+
+
+@rule("data-fingerprint-mismatch")
+def data_fingerprint_mismatch(case: Case) -> Iterator[Finding]:
+    """The runs used the data of the track.
+
+    The trainer writes a digest of its training data, and one of its validation data, to W&B, log
+    and results; the track states what they must be. Use the data that the track names, unchanged.
+    """
+    yield from per_message(_wrong_fingerprints(case))
+    for results in case.results:
+        yield from _wrong_data(case, results)
+
+
+def _wrong_fingerprints(case: Case) -> Iterator[Finding]:
+    for item, run in runs_of(case):
+        pairs = (
+            ("training", run.data_fingerprint, case.track.train_fingerprint),
+            (
+                "validation",
+                text_of(run.config.get("validation_fingerprint")),
+                case.track.validation_fingerprint,
+            ),
+        )
+        for what, found, wanted in pairs:
+            if found and wanted and found != wanted:
+                yield about(
+                    case, item, run, "data-fingerprint-mismatch",
+                    f"the {what} data of the run are not the track's",
+                    claimed=found, expected=wanted, fix=f"train with the track's {what} data",
+                )
+            elif wanted and not found and run.source != "results":
+                yield about(
+                    case, item, run, "data-fingerprint-mismatch",
+                    f"nothing in the run says what its {what} data were", level=Level.WARNING,
+                    expected=wanted, fix="log their fingerprint, as the trainer does",
+                )
+
+
+@rule("train-validation-overlap")
+def train_validation_overlap(case: Case) -> Iterator[Finding]:
+    """No validation document is among the training documents.
+
+    A model that has seen the validation text learns it by heart. The trainer counts documents that
+    are in both parts and writes the number to the results.
+    """
+    yield from case.problems_of("train-validation-overlap")
+    for results in case.results:
+        data = results.ours.get("data")
+        data = data if isinstance(data, dict) else {}
+        both = data.get("documents_in_both")
+        same = data.get("train_fingerprint")
+        if isinstance(both, (int, float)) and not isinstance(both, bool) and both > 0:
+            text = f"{both:g} validation documents are among the training documents"
+        elif isinstance(same, str) and same and same == data.get("validation_fingerprint"):
+            text = "training and validation data are the same"
+        else:
+            continue
+        yield finding(
+            "train-validation-overlap", text, file=results.file, claimed=both, expected=0,
+            pointer=results.pointer, fix="train without the validation documents",
+        )
+
+
+def _wrong_data(case: Case, results: ResultsRun) -> Iterator[Finding]:
+    data = results.ours.get("data")
+    data = data if isinstance(data, dict) else {}
+    train = data.get("train_fingerprint") or results.ours.get("data_fingerprint")
+    pairs = (
+        ("training", train, case.track.train_fingerprint),
+        ("validation", data.get("validation_fingerprint"), case.track.validation_fingerprint),
+    )
+    for what, found, wanted in pairs:
+        if isinstance(found, str) and found and wanted and found != wanted:
+            yield finding(
+                "data-fingerprint-mismatch", f"the {what} data of the run are not the track's",
+                file=results.file, pointer=results.pointer, claimed=plain(found)[:100],
+                expected=wanted, fix=f"train with the track's {what} data",
+            )
+        elif wanted and not found:
+            yield finding(
+                "data-fingerprint-mismatch",
+                f"nothing in the file says what the {what} data of the run were", Level.WARNING,
+                file=results.file, pointer=results.pointer, expected=wanted,
+                fix="state their fingerprint, as the trainer does",
+            )
