@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import itertools as it
 import re
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ MAX_PER_FILE = 5
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])")
 _FILE_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@+-]{0,119}")
-_TEXT_FILES = (".md", ".txt", ".py", ".toml", ".yaml", ".yml", ".sh", ".log", ".ipynb", ".cfg")
+_PIECE, _SEAM = 20_000, 400
 _LOCAL = re.compile(
     r"(?:^|[\s\"'(=,;])("
     r"/(?:home|Users|root|gscratch|scratch|mnt|lustre|workspace|tmp|data|nfs|work|private"
@@ -154,7 +155,7 @@ def secret_in_text(case: Case) -> Iterator[Finding]:
     for document in case.documents.values():
         for pointer, what in _texts(document, secrets_in):
             yield _secret(what, document.file, document.line(pointer), pointer)
-    for name, number, what in it.islice(_hits(case, _TEXT_FILES, secrets_in), MAX_PER_FILE):
+    for name, number, what in it.islice(_hits(case, ("",), secrets_in), MAX_PER_FILE):
         yield _secret(what, case.folder.full(name), number, None)
 
 
@@ -217,11 +218,19 @@ def _texts(
 def _hits(
     case: Case, endings: tuple[str, ...], look: Callable[[str], str | None]
 ) -> Iterator[tuple[str, int, str]]:
-    """(file, line number, what was found) over the lines of the text files of a folder."""
+    """(file, line number, what was found) over the lines of the files of a folder that have one of
+    the endings; ("",) for all."""
     for name, data in case.folder.files.items():
         if name in case.documents or not name.lower().endswith(endings):
             continue
-        for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
-            found = look(line[:20_000])
+        for number, line in enumerate(_text(data).split("\n"), 1):
+            # A long line is looked at piece by piece, with the seams in two pieces.
+            pieces = (line[at:at + _PIECE] for at in range(0, len(line) or 1, _PIECE - _SEAM))
+            found = next((what for piece in pieces if (what := look(piece)) is not None), None)
             if found is not None:
                 yield name, number, found
+
+
+def _text(data: bytes) -> str:
+    wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return data.decode("utf-16" if wide else "utf-8", "replace")

@@ -192,6 +192,30 @@ def test_secrets_in_other_files_are_found() -> None:
     assert found.line == 2 and found.file == f"{PATH}/train.py"
 
 
+@pytest.mark.parametrize("name", ["config.json", "keys.csv", "Dockerfile", "id_rsa", "run.html",
+                                  "out.jsonl", "fix.patch", "seed0.wandb"])
+@pytest.mark.parametrize("write", [
+    lambda text: text.encode(), lambda text: text.encode("utf-16"),
+    lambda text: ("x " * 15_000 + text).encode(), lambda text: b"\0\xff" * 99 + text.encode(),
+])  # fmt: skip
+def test_secrets_are_looked_for_in_every_file(name: str, write: Callable[[str], bytes]) -> None:
+    token = "ghp" + "_" + "Ab1" * 12
+    for text, expected in ((token, True), ("ghp" + "_" + "not a token", False)):
+        files = {"submission.json": json.dumps(good()).encode(), "speedrun_results.json": RESULTS,
+                 name: write(f" {text}\n")}
+        found = [f for f in judge(None, files=files).errors if f.rule == "secret-in-text"]
+        assert bool(found) is expected
+        assert all(token not in f.message for f in found)
+
+
+@pytest.mark.parametrize("at", [*range(19_560, 19_602, 7), *range(19_960, 20_002, 7)])
+def test_a_secret_on_a_seam_of_a_long_line(at: int) -> None:
+    line = ("x" * at + " ghp" + "_" + "Ab1" * 12 + " " + "y" * 30_000).encode()
+    files = {"submission.json": json.dumps(good()).encode(), "speedrun_results.json": RESULTS,
+             "notes.csv": line}
+    assert "secret-in-text" in {f.rule for f in judge(None, files=files).errors}
+
+
 def test_skipped_files_are_findings() -> None:
     verdict = judge(good(), skipped={"big.log": "has 30,000,000 bytes", "x": "a symbolic link"})
     assert {f.rule for f in verdict.errors} == {"schema", "unsafe-name"}
