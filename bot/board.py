@@ -125,7 +125,8 @@ def describe_place(
 
 def _pareto_words(entry: Entry, of: int, track: Track) -> str:
     if entry.on_frontier:
-        words = f"on the frontier, among {of} entries"
+        among = f"among {of} entries" if of > 1 else "the only entry"
+        words = f"on the frontier, {among}"
     else:
         words = f"place {entry.place} of {of}: {entry.place - 1} are no worse on both axes"
     if entry.band is not None:

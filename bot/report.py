@@ -95,7 +95,7 @@ def to_text(
         lines += [paint("Numbers", "bold"), *_columns(table, paint), ""]
     for sentence in _statistics(verdict):
         lines += [*_wrap(sentence, width, ""), ""]
-    lines += _wrap(_next(verdict), width, "")
+    lines += _wrap(_next(verdict, place), width, "")
     rules = list(dict.fromkeys(f.rule for f in verdict.findings))
     if rules:
         lines += _wrap(f"More on a rule: speedrun explain {rules[0]}", width, "")
@@ -125,8 +125,10 @@ def _finding_lines(finding: Finding, verdict: Verdict, paint: Any, width: int) -
         yield from _wrap(f"Fix: {_sentence(finding.fix, False)}", width, "         ")
 
 
-def _next(verdict: Verdict) -> str:
+def _next(verdict: Verdict, place: str | None) -> str:
     """The last line: what to do now. Notes of a verified entry ask for nothing."""
+    if verdict.status is Status.VERIFIED and (place or "").startswith("would not rank"):
+        return "It passes; what a place on the board needs is said above."
     if verdict.status is Status.VERIFIED and verdict.findings:
         return "Nothing needs doing; the notes are suggestions."
     return NEXT[verdict.status]
@@ -264,7 +266,7 @@ def to_markdown(
         markdown.code(verdict.submission, 200), "",
     ]
     if place:
-        lines += [markdown.prose(_sentence(place)), ""]
+        lines += [markdown.sentence(_sentence(place)), ""]
     for level, title in ((Level.ERROR, "What blocks"), (Level.WARNING, "Warnings"),
                          (Level.NOTE, "Notes")):
         found = [f for f in verdict.findings if f.level is level]
@@ -278,7 +280,7 @@ def to_markdown(
         lines += ["### Numbers", "", *markdown.table(
             ("metric", *(cell.strip() for cell in rows[0][1:])), cells), ""]
     lines += [line for s in _statistics(verdict) for line in (markdown.prose(s), "")]
-    lines.append(_next(verdict))
+    lines.append(_next(verdict, place))
     return _shorten(lines, limit)
 
 

@@ -124,9 +124,9 @@ def placed(place: Place, track: str, done: bool = False) -> Safe:
         words = words.replace("would be", "is", 1).replace("would not rank", "does not rank", 1)
     found = re.search(r"\d+ of \d+|not rank", words)
     if found is None:
-        return Safe(f"{markdown.prose(words)} on {markdown.code(track)}")
+        return Safe(f"{markdown.sentence(words)} on {markdown.code(track)}")
     before, after = words[: found.end()], words[found.end() :]
-    return Safe(f"{markdown.prose(before)} on {markdown.code(track)}{markdown.prose(after)}")
+    return Safe(f"{markdown.prose(before)} on {markdown.code(track)}{markdown.sentence(after)}")
 
 
 @ft.lru_cache(maxsize=4)

@@ -131,3 +131,12 @@ def test_where_it_would_stand_and_what_the_runs_prove() -> None:
 ])
 def test_a_sentence_that_begins_with_a_name_keeps_it(text: str, shown: str) -> None:
     assert _sentence(text) == shown
+
+
+def test_an_entry_that_would_not_rank_is_not_told_that_all_is_done() -> None:
+    verdict = judged("v4")
+    why = "would not rank: it has no baseline arm (`--interleave baseline` of the trainer)"
+    assert "Nothing needs doing" in to_text(verdict)
+    for form in (to_text(verdict, place=why), to_markdown(verdict, place=why)):
+        assert "what a place on the board needs is said above" in form
+        assert "Nothing needs doing" not in form and "`--interleave baseline`" in form
