@@ -65,7 +65,7 @@ def _with_runs(folder: Path, track: Track) -> list[Path]:
     for path in sorted(files, key=lambda p: (p.suffix != ".wandb", len(p.parts), str(p))):
         runs = read_sources([str(path)], track).runs
         if runs:
-            kept.setdefault(_identity(runs), path)
+            kept.setdefault(_identity(runs, path), path)
     if not kept:
         raise Unusable(f"{folder}: no file of the folder holds a run; expected W&B files, or logs "
                        f"with lines such as {LINE}")
@@ -75,5 +75,9 @@ def _with_runs(folder: Path, track: Track) -> list[Path]:
     return sorted(kept.values())
 
 
-def _identity(runs: Sequence[Run]) -> object:
-    return tuple(run.nonce or (run.validation, run.step_times_s) for run in runs)
+def _identity(runs: Sequence[Run], path: Path) -> object:
+    """What two files of one run share; a run without a nonce and without losses is itself."""
+    return tuple(
+        run.nonce or ((run.validation, run.step_times_s) if run.validation else path)
+        for run in runs
+    )

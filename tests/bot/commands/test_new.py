@@ -140,6 +140,17 @@ def test_a_log_without_a_run_writes_nothing(root: Path, tmp_path: Path) -> None:
     assert "no file of the folder holds a run" in made.output
 
 
+def test_logs_that_name_the_loss_otherwise_are_told_how(root: Path, logs: list[str]) -> None:
+    for name in logs:
+        Path(name).write_text(Path(name).read_text().replace("val_loss", "validation_loss"))
+    made, path = new(root, "nanogpt-small/my-idea", "--log", str(Path(logs[0]).parent))
+    assert len(document(path)["runs"]) == len(logs)
+    said = " ".join(made.output.split())
+    assert said.startswith("✗ rejected") and "too-few-runs" not in said
+    assert "goes to its last step and names no val_loss" in said
+    assert "val_loss:3.2800 train_time:6000ms" in said
+
+
 def test_logs_that_are_all_named_baseline_are_the_submission(root: Path, logs: list[str]) -> None:
     folder = Path(logs[0]).parent.rename(root / "baseline")
     made, path = new(root, "nanogpt-small/my-idea", "--log", str(folder.parent / "baseline"))

@@ -51,6 +51,7 @@ def test_names_with_dots_and_spaces() -> None:
         ("", "no link"),
         (None, "no link"),
         (17, "no link"),
+        ("logs/a.log", "names a file"),
         ("https://wandb.ai/team/project", "project"),
         ("https://wandb.ai/team/project?nw=nwuserx", "project"),
         ("https://wandb.ai/team/project/workspace?nw=x", "project"),
