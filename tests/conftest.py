@@ -57,9 +57,10 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Remember what was skipped, for --rest."""
     config = session.config
-    partial = config.getoption("--rest") or config.getoption("--lf")
-    if config.cache and not hasattr(config, "workerinput") and not partial:
-        config.cache.set(SKIPPED, sorted(_skipped))
+    partial = config.getoption("--rest") or config.getoption("lf", False)
+    cache = getattr(config, "cache", None)  # none with -p no:cacheprovider
+    if cache and not hasattr(config, "workerinput") and not partial:
+        cache.set(SKIPPED, sorted(_skipped))
 
 
 @pytest.hookimpl(wrapper=True)

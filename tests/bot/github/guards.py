@@ -233,7 +233,7 @@ GUARDS = (
     Guard(
         18,
         "bot/github/engine.py",
-        "neighbours=self.neighbours,",
+        "neighbours=(*self.neighbours, *beside),",
         "",
         TRUST + "test_log_of_another_entry",
     ),
