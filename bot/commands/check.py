@@ -111,7 +111,8 @@ def _inside(path: Path) -> list[Path]:
     if not below and not any(name.lower().endswith(LOG_ENDINGS) for name in names):
         raise ReadError(
             f"{plain(str(path), 200)}: nothing to check there; a submission holds submission.json, "
-            "a results file or logs")
+            "a results file or logs, and no folder between; speedrun new TRACK/NAME --log FOLDER "
+            "writes one")
     return below or [path]
 
 

@@ -100,6 +100,7 @@ def stats(
         for sentence in sentences(summary):
             click.echo(sentence)
         _name_skipped(Found((), skipped))
+        _name_spilt(sources, baseline)
     if not found.runs or not summary.n:
         raise SystemExit(3 if found.ours else 2)
     if baseline and not other.runs and not other.ours:
@@ -108,6 +109,16 @@ def stats(
     if found.ours or other.ours:
         raise SystemExit(3)
     raise SystemExit(0 if summary.passes else 1)
+
+
+def _name_spilt(sources: tuple[str, ...], baseline: tuple[str, ...]) -> None:
+    """Say where `--baseline base*.log` gave the option one file, and the rest to the sources."""
+    beside = {Path(name).parent for name in baseline if Path(name).is_file()}
+    spilt = [name for name in sources if Path(name).name.lower().startswith("baseline")
+             and Path(name).parent in beside]
+    if spilt:
+        click.echo(f"{spilt[0]} and others named baseline count as runs of your own: give each its "
+                   "own --baseline, or a folder of them", err=True)
 
 
 def _baseline_files(sources: tuple[str, ...]) -> frozenset[str]:

@@ -193,6 +193,16 @@ def test_a_baseline_is_compared(folder: Path, tmp_path: Path) -> None:
     assert got["passes"] is True and got["ratio_interval"][0] < 0.9
 
 
+def test_a_pattern_that_spills_from_the_baseline_is_told(folder: Path, tmp_path: Path) -> None:
+    """A shell makes several words of `base*.log`, and an option takes one."""
+    files = [log(tmp_path / f"baseline{n}.log", "3.2781", seed=n + 20) for n in range(2)]
+    got = call(stats, "--track", "nanogpt-small", folder, "--baseline", files[0], files[1])
+    assert f"{files[1]} and others named baseline count as runs of your own" in got.stderr
+    twice = call(stats, "--track", "nanogpt-small", folder, "--baseline", files[0], "--baseline",
+                 files[1])
+    assert "named baseline" not in twice.stderr
+
+
 def test_an_unknown_track_is_a_usage_error_that_lists_the_known(folder: Path) -> None:
     got = call(stats, "--track", "nanogpt-large", folder)
     assert got.exit_code == 2
