@@ -40,9 +40,7 @@ def target_missed(case: Case) -> Iterator[Finding]:
                 point,
                 f"the mean {s.metric} of {_runs(s.n)} is {m.mean:.6g}, {side} the target "
                 f"{target:g}{_wide(case, s)}",
-                expected=target,
-                claimed=m.mean,
-                ratio=_ratio(m.mean, target),
+                expected=target, claimed=m.mean, ratio=_ratio(m.mean, target),
                 fix="Train longer, or claim a later stop step, until the mean is there.",
             )
 
@@ -156,9 +154,7 @@ def not_better_than_record(case: Case) -> Iterator[Finding]:
             point,
             f"the {s.cost_metric} is {m.mean:.7g}{unit}, the record {case.standing.record} "
             f"has {record:.7g}{unit}",
-            claimed=m.mean,
-            expected=record,
-            ratio=_ratio(m.mean, record),
+            claimed=m.mean, expected=record, ratio=_ratio(m.mean, record),
             fix="Nothing needs doing: results that are no record are welcome.",
         )
 
@@ -236,7 +232,7 @@ def baseline_stale(case: Case) -> Iterator[Finding]:
     for point in points_of(case):
         why, level = _one_experiment(case.runs("candidate", point), case.runs("baseline", point))
         if why is not None and not (case.brought_over and level is Level.NOTE):
-            name = current or "the record"
+            name = current or ("the record" if case.track.objective == "target" else "the baseline")
             yield _finding(case, "baseline-stale", point, why, level=level,
                            fix=f"Run {name} as the baseline arm, and bring logs with its source.")
 
