@@ -353,7 +353,7 @@ def command(site: Site, item: Item) -> str:
     lines = []
     if site.repository:
         lines += [f"git clone {site.repository} speedrun && cd speedrun"]
-    lines.append("pip install .")
+    lines.append("pip install '.[bot]'")
     lines.append(f"speedrun check {text.clean(item.path, 200)}")
     about = item.about
     if about and about.code_repository and text.safe_url(about.code_repository):
