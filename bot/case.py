@@ -114,6 +114,8 @@ class Case:
     judged_on: dt.date | None = None
     problems: tuple[Finding, ...] = ()
     facts: Mapping[str, Any] = dc.field(default_factory=dict)
+    memo: dict[Any, Any] = dc.field(default_factory=dict, init=False, compare=False, repr=False)
+    """What was computed of this case and is asked for by several rules."""
 
     def runs(self, arm: str = "candidate", point: str | None = None) -> tuple[Run, ...]:
         """The runs of one arm, of one point where `point` is given, in the order listed."""

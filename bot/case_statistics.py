@@ -28,6 +28,14 @@ def of_case(case: Case, point: str | None = None) -> Summary | None:
     None where the submission brings no runs, or where some could not be fetched by a fault on our
     side: statistics of what is left would say something about nobody's submission.
     """
+    key = ("statistics", point)
+    if key not in case.memo:
+        case.memo[key] = _of_case(case, point)
+    made: Summary | None = case.memo[key]
+    return made
+
+
+def _of_case(case: Case, point: str | None) -> Summary | None:
     runs = case.runs("candidate", point)
     if not runs or any(p.rule in OURS for item in case.evidence for p in item.problems):
         return None
