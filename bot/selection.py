@@ -12,6 +12,7 @@ from typing import Any
 
 from bot.likeness import repeats
 from bot.run import Run, Validation
+from bot.safetext import plain
 from bot.track import Track
 
 LOSS_METRICS = ("loss", "val_loss")
@@ -87,7 +88,8 @@ def select(
             excluded.append(Excluded(run.file, run.index, why))
         else:
             kept.append(item)
-    return Selection(tuple(kept), tuple(excluded), at, _hint(kept, unique, step))
+    hint = _hint(kept, unique, step) if loss_key is None else None
+    return Selection(tuple(kept), tuple(excluded), at, hint)
 
 
 def with_loss_key(run: Run, key: str) -> Run:
@@ -160,21 +162,29 @@ def _whole(run: Run, by_end: dict[Validation, list[Run]]) -> Run | None:
     return None
 
 
+def _nearest(run: Run, step: int) -> str:
+    steps = [v.step for v in run.validation]
+    return f", the nearest is at {min(steps, key=lambda s: (abs(s - step), s))}" if steps else ""
+
+
 def _unusable(
     run: Run, original: Run, track: Track, step: int | None, loss_key: str | None
 ) -> str | None:
     """Why a run cannot count, or None."""
     if loss_key is not None and not run.validation:
-        return f"its history has no metric {loss_key}"
+        named = ", ".join(sorted(plain(name, 40) for name in original.history)[:8])
+        return f"its history has no metric {loss_key}" + (f", but {named}" if named else "")
     by_loss = loss_key is not None or track.quality.metric in LOSS_METRICS
     if by_loss and not run.validation:
-        return "it has no finite validation loss"
+        names = ", ".join(track.keys.loss) if original.source.startswith("wandb") else ""
+        return "it has no finite validation loss" + (
+            f" under the names that the track reads: {names}" if names else "")
     if by_loss and not all(_sane(v.loss) for v in run.validation):
         return "a validation loss of it is not a finite number"
     if by_loss and any(v.loss <= 0 for v in run.validation):
         return "a validation loss of it is not above 0"
     if step is not None and by_loss:
-        return None if run.at_step(step) else f"no validation at step {step}"
+        return None if run.at_step(step) else f"no validation at step {step}{_nearest(run, step)}"
     if original.state in _ENDED_BADLY and run.finished is not True:
         return f"its state is {original.state}"
     if run.finished is False:

@@ -142,7 +142,9 @@ def test_a_step_takes_every_run_that_has_it() -> None:
     other = run(3.3, 50.0, 8, validation=(Validation(90, 3.3, 45.0),))
     summary = summarise([short, other], SMALL, step=100)
     assert summary.quality.values == (3.2,)
-    assert excluded(summary) == {("a.log", 8): "no validation at step 100"}
+    assert excluded(summary) == {
+        ("a.log", 8): "no validation at step 100, the nearest is at 90"
+    }
 
 
 def test_the_same_run_counts_once_and_its_copy_is_named() -> None:
@@ -185,6 +187,10 @@ def test_another_metric_stands_in_for_the_loss() -> None:
     summary = summarise([ema, run(3.29, 60.0, 1)], SMALL, loss_key="val_ema_loss")
     assert summary.quality.values == (3.27,)
     assert excluded(summary) == {("a.log", 1): "its history has no metric val_ema_loss"}
+    neither = summarise([ema, ema], SMALL, loss_key="ema")
+    assert neither.hint is None and excluded(neither) == {
+        ("a.log", 0): "its history has no metric ema, but val_ema_loss"
+    }
 
 
 def test_one_stop_step_is_taken_for_all_runs() -> None:
@@ -360,3 +366,11 @@ def test_words_of_one_run_and_of_none() -> None:
 
 def test_words_say_that_it_hangs_on_one_run() -> None:
     assert "Without the best run it would not pass" in said(STEPS, [3.2754, 3.2785, 3.2783])
+
+
+def test_a_wandb_run_without_the_tracks_names_is_told_them() -> None:
+    other = run(3.27, 60.0, source="wandb-offline", validation=())
+    assert excluded(summarise([other], SMALL)) == {
+        ("a.log", 0): "it has no finite validation loss under the names that the track reads: "
+        + ", ".join(SMALL.keys.loss)
+    }
