@@ -282,7 +282,8 @@ def _cause(message: str, before: str, rest: str) -> tuple[str, str]:
     if rest.startswith(("True", "False", "None")):
         return "a value is spelled as in Python", "write true, false or null"
     if message.startswith("Unterminated string"):
-        return "a text that starts here has no closing quote", 'add the closing "'
+        return ("the file ends inside a text that starts here, which has no closing quote",
+                'give the whole file, where it was cut off; else add the closing "')
     if message.startswith("Invalid control character"):
         return "a text holds a line break or control character", "write it as \\n"
     if message.startswith("Invalid") and "escape" in message:
