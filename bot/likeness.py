@@ -22,6 +22,8 @@ LEAST_POINTS = 4
 """Fewer validations in common tell nothing."""
 SHARE = 0.7
 _MAX_POINTS = 500
+MOST_RUNS = 400
+"""So many runs are compared with one another: each with each, that is 80,000 pairs."""
 _BUCKET = 1e-4
 # A clock that is a multiple of this may be that of any run, and so may one that beats as evenly
 # as no machine does.
@@ -95,7 +97,7 @@ class Known:
                 for other, index in self._losses.get((step, bucket), ())
                 if abs(other - loss) <= TOLERANCE
             })
-        own = [step for step, _ in trace.losses]
+        own = frozenset(step for step, _ in trace.losses)
         return (i for i, n in equal.items() if _alike(n, own, self._traces[i][0]))
 
     def _by_clocks(self, trace: Trace) -> Iterator[int]:
@@ -139,9 +141,9 @@ def _bucket(loss: float) -> int:
     return math.floor(loss / _BUCKET)
 
 
-def _alike(equal: int, own: Iterable[int], other: frozenset[int]) -> bool:
+def _alike(equal: int, own: frozenset[int], other: frozenset[int]) -> bool:
     if equal < LEAST_POINTS:
         return False
-    common = sum(step in other for step in own)
+    common = len(own & other)
     # Four or five equal numbers of five may be chance where a model converges; all of them not.
     return equal == common or common > LEAST_POINTS + 1 and equal >= SHARE * common

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
-from bot.likeness import repeats
+from bot.likeness import MOST_RUNS, repeats
 from bot.run import Run, Validation
 from bot.safetext import plain
 from bot.track import Track
@@ -129,6 +129,10 @@ def _once(runs: Sequence[Run], excluded: list[Excluded]) -> list[Run]:
             why = f"repeats the end of {_name(whole)}"
             excluded.append(Excluded(run.file, run.index, why, "same"))
     rest = [run for run in unique if id(run) not in parts]
+    for run in rest[MOST_RUNS:]:
+        why = f"more than {MOST_RUNS} runs are not told apart"
+        excluded.append(Excluded(run.file, run.index, why))
+    rest = rest[:MOST_RUNS]
     copies = dict(repeats(rest))
     for i, earlier in copies.items():
         why = f"its losses or its clocks are those of {_name(rest[earlier])}"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 
 from bot.case import RunEvidence, Unlisted
-from bot.likeness import TOLERANCE, repeats
+from bot.likeness import MOST_RUNS, TOLERANCE, repeats
 from bot.run import Run
 from bot.submission import LOG_ENDINGS, Folder, RunSpec, Submission
 from bot.track import Track
@@ -33,6 +33,9 @@ def left_out(
              and not _is_listed(n, submission.runs)]
     others = [run for name in names for run in _read(name, folder, track)
               if run.validation and any(_one_experiment(run, own) for own in listed)]
+    if not others:
+        return ()
+    listed, others = listed[:MOST_RUNS], others[:MOST_RUNS]
     copies = {index for index, _ in repeats((*listed, *others))}
     fresh = [run for index, run in enumerate(others, len(listed))
              if index not in copies and not any(_same_run(run, own) for own in listed)]

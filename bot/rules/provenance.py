@@ -17,7 +17,7 @@ from bot.identity import (
     run_keys,
     value_keys,
 )
-from bot.likeness import Known, trace_of
+from bot.likeness import MOST_RUNS, Known, trace_of
 from bot.rules import finding, rule
 from bot.rules.copies import name_inside, place, uncounted_copies, within
 from bot.safetext import plain
@@ -44,7 +44,7 @@ def duplicate_run(case: Case) -> Iterator[Finding]:
         yield twice
     ours = dict.fromkeys(run_keys(case.submission, case.results, case.folder)) | _evidence(case)
     mine = [(run.file, trace_of(run)) for item in case.evidence
-            if item.spec.arm == "candidate" for run in item.runs]
+            if item.spec.arm == "candidate" for run in item.runs][:MOST_RUNS]
     for neighbour in case.neighbours:
         found = [(_what(case, key, ours[key]), key) for key in sorted(ours.keys()
                                                                       & neighbour.run_keys)]
