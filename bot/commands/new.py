@@ -301,7 +301,8 @@ def _say(path: Path, verdict: Verdict, track: Track, login: str, baseline: int) 
     click.echo(to_text(verdict, place=why_not(rank((), track), verdict)))
     click.echo(f"Written: {path}")
     if baseline:
-        click.echo(f"{baseline} of the logs are named baseline and became the baseline arm; where "
+        verb = "is" if baseline == 1 else "are"
+        click.echo(f"{baseline} of the logs {verb} named baseline and became the baseline arm; where "
                    'that is wrong, remove "arm" from their entries in submission.json.')
     steps = ['say in "summary" what you changed and why it helps']
     if login == PLACEHOLDER:
