@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from bot.case import Neighbour
 from bot.evidence.links import RunRef, parse_link
@@ -43,20 +43,37 @@ def run_key(run: Run) -> str | None:
 
 
 # A value written inside the line of a step; a further digit or another clock makes no other run.
-_LOSSES = re.compile(rb"^[^\n]{0,80}?s(?:tep)?:[^\n]{0,200}?(?:val_loss:| tel:)\s{0,4}"
-                     rb"([0-9]{1,9}\.[0-9]{1,4})", re.MULTILINE)
+_LOSS = re.compile(rb"(?:val_loss:| tel:)\s{0,4}([0-9]{1,9}\.[0-9]{1,4})")
+_STEP = re.compile(rb"s(?:tep)?:(?:([0-9]{1,15})(?:/[0-9]{1,15})?\s)?")
+_DIGITS = re.compile(rb"[0-9]{0,8}")
+_CLOCK = re.compile(rb"train_time:([0-9]{1,15}(?:\.[0-9]{1,9})?)(ms|s)\b")
+_HEAD, _TAIL = 300, 300
+_BEFORE_STEP = 84
 _MIN_HALF = 5
-_POINT = re.compile(
-    rb"^[^\n]{0,80}?s(?:tep)?:([0-9]{1,15})(?:/[0-9]{1,15})?\s[^\n]{0,200}?"
-    rb"(?:val_loss:|\btel:)([0-9]{1,9}\.[0-9]{1,12})\b"
-    rb"(?:[^\n]{0,200}?train_time:([0-9]{1,15}(?:\.[0-9]{1,9})?)(ms|s)\b)?", re.MULTILINE)
 _NONCE = re.compile(rb"^nonce: ([0-9A-Za-z_-]{16,64})\s*$", re.MULTILINE)
+
+
+def _loss_lines(data: bytes) -> Iterator[tuple[int | None, bytes, bytes]]:
+    """Step, loss to four decimals, and what follows it, of each line of a step. Time is linear in
+    the size, whatever the lines are."""
+    last = -1
+    for found in _LOSS.finditer(data):
+        at = found.start()
+        begin = data.rfind(b"\n", max(0, at - _HEAD), at) + 1
+        if begin == last or not begin and at > _HEAD:
+            continue
+        step = _STEP.search(data, begin, min(at + 1, begin + _BEFORE_STEP))
+        if step is not None:
+            last = begin
+            end = data.find(b"\n", found.end(), found.end() + _TAIL)
+            tail = data[found.end():end if end >= 0 else found.end() + _TAIL]
+            yield None if step.group(1) is None else int(step.group(1)), found.group(1), tail
 
 
 def log_keys(data: bytes) -> tuple[str, ...]:
     """Keys of a log, from its validation losses to four decimals: all of them, and each half, so
     that a copy with another clock, more digits or one loss changed has one of them too."""
-    losses = _LOSSES.findall(data)
+    losses = [loss for _, loss, _ in _loss_lines(data)]
     if len(losses) < _MIN_POINTS:
         return ()
     middle = len(losses) // 2
@@ -98,9 +115,14 @@ def nonce_key(nonce: object) -> str | None:
 def log_traces(data: bytes) -> tuple[Trace, ...]:
     """The traces of the runs of a log, read in a hurry; in full where that finds nothing."""
     runs: list[list[tuple[int, float, float | None]]] = []
-    for step, loss, clock, unit in _POINT.findall(data):
-        seconds = float(clock) / (1000 if unit == b"ms" else 1) if clock else None
-        point = int(step), float(loss), seconds
+    for step, loss, tail in _loss_lines(data):
+        if step is None:
+            continue
+        clock = _CLOCK.search(tail)
+        unit = 1000 if clock is not None and clock.group(2) == b"ms" else 1
+        more = _DIGITS.match(tail)
+        digits = loss + (b"" if more is None else more.group())
+        point = step, float(digits), None if clock is None else float(clock.group(1)) / unit
         if not runs or point[0] <= runs[-1][-1][0]:
             runs.append([])
         runs[-1].append(point)

@@ -19,6 +19,8 @@ from bot.submission import ROLES, Claim, Contributor, Folder, RunSpec, Submissio
 from bot.track import Track
 
 SUBMISSION = "submission.json"
+# What the schema refuses a longer list of; the rest would only cost time.
+MAX_POINTS, MAX_RUNS = 50, 500
 
 
 def is_link(spec: RunSpec) -> bool:
@@ -47,7 +49,7 @@ def read_submission(
         code_path=_text(code.get("path")), code_repository=_text(code.get("repository")),
         code_commit=_text(code.get("commit")), accelerator=_text(hardware.get("accelerator")),
         accelerator_count=_int(hardware.get("count")),
-        points=tuple(p for p in _list(raw.get("points")) if isinstance(p, str)),
+        points=tuple(p for p in _list(raw.get("points"))[:MAX_POINTS] if isinstance(p, str)),
         runs=runs, claims=_claims(raw), links=tuple(
             {k: v for k, v in link.items() if isinstance(v, str)}
             for link in _list(raw.get("links")) if isinstance(link, dict)),
@@ -63,7 +65,7 @@ def _described(results: tuple[ResultsRun, ...]) -> str | None:
 
 def _run_specs(raw: Mapping[str, Any]) -> tuple[RunSpec, ...]:
     specs = []
-    for index, run in enumerate(_list(raw.get("runs"))):
+    for index, run in enumerate(_list(raw.get("runs"))[:MAX_RUNS]):
         if not isinstance(run, dict):
             continue
         source = run.get("source")

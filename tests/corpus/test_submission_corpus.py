@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -214,6 +215,15 @@ def test_a_secret_on_a_seam_of_a_long_line(at: int) -> None:
     files = {"submission.json": json.dumps(good()).encode(), "speedrun_results.json": RESULTS,
              "notes.csv": line}
     assert "secret-in-text" in {f.rule for f in judge(None, files=files).errors}
+
+
+def test_longer_lists_than_the_schema_takes_are_refused_in_a_moment() -> None:
+    names = [f"p{n}" for n in range(20_000)]
+    runs = [{"source": "results", "path": "speedrun_results.json", "point": n} for n in names]
+    begun = time.monotonic()
+    verdict = judge(good() | {"points": names, "runs": runs[:5000]})
+    assert {"schema"} <= {f.rule for f in verdict.errors} and time.monotonic() - begun < 20
+    assert len(verdict.points) <= 50
 
 
 def test_skipped_files_are_findings() -> None:
