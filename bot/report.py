@@ -33,7 +33,8 @@ NEXT: Mapping[Status, str] = {
                          "are fine.",
     Status.NEEDS_RUNS: "Add runs as told above; everything else is in order.",
     Status.REJECTED: "Mend the errors and check again; warnings and notes do not block.",
-    Status.UNVERIFIABLE: "It will be tried again; nothing needs doing on your side.",
+    Status.UNVERIFIABLE: "Undecided: what could not be read, and why, is told above. On a pull "
+                         "request the bot tries again by itself.",
 }
 _MARKS = {Status.VERIFIED: "\u2713", Status.NEEDS_REVIEW: "\u2713", Status.NEEDS_RUNS: "\u2026",
           Status.REJECTED: "\u2717", Status.UNVERIFIABLE: "?"}
