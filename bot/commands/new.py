@@ -302,8 +302,8 @@ def _say(path: Path, verdict: Verdict, track: Track, login: str, baseline: int) 
     click.echo(f"Written: {path}")
     if baseline:
         verb = "is" if baseline == 1 else "are"
-        click.echo(f"{baseline} of the logs {verb} named baseline and became the baseline arm; where "
-                   'that is wrong, remove "arm" from their entries in submission.json.')
+        click.echo(f"{baseline} of the logs {verb} named baseline and became the baseline arm; "
+                   'where that is wrong, remove "arm" from their entries in submission.json.')
     steps = ['say in "summary" what you changed and why it helps']
     if login == PLACEHOLDER:
         steps.insert(0, f'put your GitHub login in the place of "{PLACEHOLDER}"')
