@@ -17,6 +17,7 @@ from bot.track import Keys
 _LOSS_TOLERANCE = 6e-5
 _TIME_TOLERANCE_S = 0.06
 _RELATIVE = 0.002
+_TIMED = 0.9
 
 Problem = tuple[str, str]
 
@@ -33,6 +34,8 @@ def contradictions(
     clocks |= {n: 1000.0 for n in keys.time_ms if n in present and n not in clocks}
     yield from _two_names(clocks, rows, steps, _TIME_TOLERANCE_S)
     yield from _two_lengths(rows, keys, config)
+    if not clocks:
+        yield from _untimed(rows, next((n for n in keys.step_time_s if n in present), None), steps)
 
 
 def _two_names(
@@ -59,6 +62,19 @@ def _two_names(
                 f"at step {last} the history has {plain(first, 60)} {a:.7g} and "
                 f"{plain(other, 60)} {b:.7g} for one quantity; the first is taken")
             return
+
+
+def _untimed(rows: Sequence[Row], name: str | None, steps: Sequence[str]) -> Iterator[Problem]:
+    """Steps whose duration is not logged, where the sum of the durations is the clock."""
+    timed = {step_of(row, steps) for row in rows if name is not None and row.get(name) is not None}
+    known = [step for step in timed if step is not None]
+    if len(known) < 2:
+        return
+    through = max(known) - min(known) + 1
+    if len(known) < _TIMED * through:
+        yield "history-gap", (
+            f"{plain(str(name), 60)} is logged for {len(known)} of {through} steps, and the "
+            "training time is the sum of them")
 
 
 def _two_lengths(

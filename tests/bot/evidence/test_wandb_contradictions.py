@@ -52,6 +52,17 @@ def test_two_names_that_agree(
     assert list(contradictions(rows(**more), KEYS, config)) == []
 
 
+@pytest.mark.parametrize(("every", "told"), [(1, False), (2, True), (10, True)])
+def test_steps_that_are_not_timed(every: int, told: bool) -> None:
+    keys = load_tracks(ROOT)["fineweb-edu"].keys
+    made = [{"_step": step, "eval/paloma/c4_en/bpb": 1.0} for step in range(100)]
+    for row in made[::every]:
+        row["throughput/duration"] = 0.5
+    found = list(contradictions(made, keys, {}))
+    assert [rule for rule, _ in found] == ["history-gap"] * told
+    assert not told or f"{100 // every} of {100 - every + 1} steps" in found[0][1]
+
+
 def test_names_without_a_step_in_common_contradict_nothing() -> None:
     other = [{"step": step + 7, "val/loss": 1.0} for step in (0, 200, 400)]
     assert list(contradictions([*rows(), *other, {"val_loss": "NaN", "val/loss": 2}], KEYS, {})) \
