@@ -23,6 +23,7 @@ from bot.rules import finding
 from bot.safetext import plain, shown
 from bot.submission import (
     MAX_FILES,
+    MAX_FOLDER_BYTES,
     MAX_JSON_BYTES,
     MAX_LOG_BYTES,
     Folder,
@@ -33,7 +34,6 @@ from bot.submission_file import LOG_ENDINGS, SUBMISSION, is_link, read_submissio
 from bot.track import Track
 from bot.verdict import Finding, Level
 
-MAX_FOLDER_BYTES = 100_000_000
 _FORM = "https://wandb.ai/ENTITY/PROJECT/runs/ID"
 _SKIPPED_FOLDERS = frozenset({"__pycache__", ".git", ".ipynb_checkpoints"})
 

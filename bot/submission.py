@@ -16,6 +16,7 @@ LOG_ENDINGS = (".log", ".txt", ".wandb")
 MAX_JSON_BYTES = 1_000_000
 MAX_LOG_BYTES = 20_000_000
 MAX_FILES = 100
+MAX_FOLDER_BYTES = 100_000_000
 
 
 @dc.dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from github.GitTreeElement import GitTreeElement
 from github.PullRequest import PullRequest as ApiPull
 
 from bot.github.client import Door, told
-from bot.submission import MAX_FILES, MAX_JSON_BYTES, MAX_LOG_BYTES, Folder
+from bot.submission import MAX_FILES, MAX_FOLDER_BYTES, MAX_JSON_BYTES, MAX_LOG_BYTES, Folder
 
 GHOST = "ghost"
 FILES_LIMIT = 3000
@@ -209,13 +209,17 @@ def read_folder(trees: Trees, folder: str, inside: Iterable[TreeEntry]) -> Folde
     files: dict[str, bytes] = {}
     skipped: dict[str, str] = {}
     seen: dict[str, str] = {}
+    room = MAX_FOLDER_BYTES
     for entry in sorted(inside, key=lambda e: e.path):
         why = _why_not(entry, len(files), seen)
+        if why is None and entry.size > room:
+            why = f"the folder has more than {MAX_FOLDER_BYTES:,} bytes"
         if why:
             skipped[entry.path] = why
         else:
             files[entry.path] = read_blob(trees.door, entry)
             seen[entry.path.casefold()] = entry.path
+            room -= len(files[entry.path])
     return Folder(folder, files, skipped)
 
 

@@ -284,7 +284,7 @@ def run_not_bound(case: Case) -> Iterator[Finding]:
     for item in case.evidence:
         loose = [
             run for run in item.runs
-            if run.source in ("wandb", "wandb-offline", "snapshot") and run.nonce is None
+            if run.source in ("wandb", "wandb-offline", "snapshot") and not nonce_key(run.nonce)
             and not logins & {tag.lower() for tag in run.tags}
         ]
         if loose and (logins or case.pull_request is not None):

@@ -270,6 +270,17 @@ def test_large_file_is_named_and_not_read(competition: Competition) -> None:
     assert not any(blob in call.path for call in competition.github.calls)
 
 
+def test_a_folder_that_is_too_large_as_a_whole(
+    competition: Competition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twenty megabytes a file would be two gigabytes a folder."""
+    monkeypatch.setattr("bot.github.pull_request.MAX_FOLDER_BYTES", 5000)
+    pull = competition.open(submission("fast", seconds=90.0))
+    report = competition.answer(pull.number)
+    assert report.status is Status.REJECTED
+    assert any("more than 5,000 bytes" in f.message for v in report.verdicts for f in v.errors)
+
+
 def test_too_many_files(competition: Competition) -> None:
     files = submission("fast", seconds=90.0)
     files |= {f"submissions/mini/fast/extra/{n:03d}.txt": f"{n}\n" for n in range(150)}

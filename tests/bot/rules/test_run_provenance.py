@@ -63,6 +63,8 @@ TRIGGERS: list[tuple[str, Callable[[], Case]]] = [
     ("seed-reused", lambda: a_case([a_run(0), a_run(1, seed=0)])),
     ("run-not-bound", lambda: loose()),
     ("run-not-bound", lambda: loose(tags=("somebody-else",))),
+    # A word that anybody could have written is no nonce.
+    ("run-not-bound", lambda: a_case([dc.replace(a_run(0), nonce="mine"), a_run(1)])),
     ("explanation-missing", lambda: a_case(submission={"summary": "Faster."})),
     ("explanation-missing", lambda: a_case(submission={"summary": None})),
 ]
