@@ -235,7 +235,10 @@ def explain(rule: str | None) -> None:
         from bot.advice import near_key
 
         near = near_key(rule, set(rules))
-        hint = f' Did you mean "{near}"?' if near else " `speedrun explain` lists them."
+        alike = [name for name in rules if rule and rule.lower() in name]
+        hint = f' Did you mean "{near}"?' if near else (
+            f" Rules with this word: {', '.join(alike)}." if alike
+            else " `speedrun explain` lists them.")
         raise Unusable(f'there is no rule "{rule[:60]}".{hint}')
     entry = rules[rule]
     click.echo(click.style(rule, bold=True) + f"  ({entry['level']}, family {entry['family']})")

@@ -107,3 +107,11 @@ def test_explain_lists_rules_and_guesses() -> None:
     wrong = run("explain", "hardware-flop-mismatch")
     assert wrong.exit_code == 2 and "hardware-flops-mismatch" in wrong.stderr
     assert run("explain", "no such thing").exit_code == 2
+
+
+def test_explain_of_a_part_of_a_name_lists_the_rules_with_it() -> None:
+    result = CliRunner().invoke(main, ["explain", "MFU"])
+    assert result.exit_code == 2
+    assert "Rules with this word: mfu-impossible, mfu-unusual." in result.output
+    nothing = CliRunner().invoke(main, ["explain", ""])
+    assert nothing.exit_code == 2 and "`speedrun explain` lists them." in nothing.output
