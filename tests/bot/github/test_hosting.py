@@ -386,19 +386,3 @@ def test_one_issue_for_all_nights(competition: Competition, tmp_path: Path) -> N
 
 def test_audit_that_left_nothing_is_reported(competition: Competition, tmp_path: Path) -> None:
     assert keep_issue(competition.door("issue"), Settings(), tmp_path).startswith("opened")
-
-
-def test_commands_refuse_what_is_no_repository(competition: Competition) -> None:
-    root = ["--root", str(competition.checkout())]
-    for command in (["doctor", "--repo", "mini"], ["webhook", "--repo", "mini"]):
-        result = CliRunner().invoke(main, [*command, *root], env={"GITHUB_TOKEN": None})
-        assert result.exit_code == 2 and "expected OWNER/REPO" in result.output, result.output
-    result = CliRunner().invoke(main, ["doctor", "--watch", *root])
-    assert result.exit_code == 2 and "--watch needs --repo OWNER/REPO" in result.output
-
-
-def test_init_into_a_place_where_nothing_can_be_written(tmp_path: Path) -> None:
-    (tmp_path / ".github").write_text("a file in the way")
-    given = ["init", str(tmp_path), "--repo", "a/b", "--bot-ref", "0" * 40]
-    result = CliRunner().invoke(main, given)
-    assert result.exit_code == 2 and "cannot be written: " in result.output, result.output
