@@ -87,7 +87,7 @@ class Wandb:
             import wandb
         except ImportError as error:
             raise TrainerError(
-                "logging to W&B needs a package: pip install wandb, or pass --wandb off"
+                f"logging to W&B needs a package ({error}): pip install wandb, or pass --wandb off"
             ) from error
         folder.mkdir(parents=True, exist_ok=True)
         self._run = wandb.init(
