@@ -129,12 +129,15 @@ def test_every_cell_runs_up_to_the_pull_request(kernel: Kernel) -> None:
     for begins in ("speedrun new", "python main.py --dry-run", "python main.py --seeds"):
         status, said = kernel.output(begins)
         assert status == 0, said
+    made = kernel.folder / "submissions/tutorial/my-first-idea/submission.json"
+    runs = json.loads(made.read_text(encoding="utf-8"))["runs"]
+    assert {run.get("arm", "candidate") for run in runs} == {"candidate", "baseline"}
     status, said = kernel.output("speedrun check")
     assert "track tutorial" in said and status in (0, 1), said
     errors = {line.split()[1] for line in said.splitlines() if line.startswith("error")}
     assert errors <= {"target-missed"}, said  # 12 steps reach no target
     status, said = kernel.output("speedrun submit")
-    assert "Traceback" not in said and "my-first-idea-done" in said, said
+    assert "Traceback" not in said and "my-first-idea" in said, said
 
 
 def test_cells_hold_no_output() -> None:
