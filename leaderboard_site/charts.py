@@ -134,6 +134,9 @@ def scatter(
     ys += [v for d in dots if d.interval for v in d.interval if v > 0 or not y_axis.log]
     low, high = (min(ys), max(ys)) if ys else (1.0, 10.0)
     shown = [m for m in marks if low * 0.97 <= m.y <= high * 1.03 or len(marks) == 1]
+    plain = [d for d in dots if d.kind in ("entry", "weak")]
+    best = sorted((d for d in dots if d.kind in ("frontier", "record")), key=lambda d: (d.x, d.y))
+    others = [(d.x, d.y) for d in dots] if len(dots) <= 400 else []
 
     def draw(frame: Frame) -> str:
         x = frame.x_scale(xs, x_axis.log)
@@ -142,8 +145,8 @@ def scatter(
             (
                 axes(frame, x, y, x_axis, y_axis),
                 reference_lines(frame, y, shown),
-                _background(dots, x, y),
-                _frontier(dots, frame, x, y, step_line, lower_is_better),
+                _background(plain, x, y),
+                _frontier(best, others, frame, x, y, step_line, lower_is_better),
                 f'<g class="overlay" {data_attributes(x, y)}></g>',
             )
         )
@@ -179,9 +182,8 @@ def dotted_path(points: Sequence[tuple[float, float]], x: Scale, y: Scale, kind:
     return f'<path class="dots {kind}" d="M0 0{"".join(parts)}"/>'
 
 
-def _background(dots: Sequence[Dot], x: Scale, y: Scale) -> str:
+def _background(plain: Sequence[Dot], x: Scale, y: Scale) -> str:
     parts = []
-    plain = [d for d in dots if d.kind in ("entry", "weak")]
     if len(plain) <= 400:
         parts += [_whisker(d, x, y) for d in plain if d.interval]
     for kind in ("weak", "entry"):
@@ -196,9 +198,14 @@ def _whisker(dot: Dot, x: Scale, y: Scale) -> str:
 
 
 def _frontier(
-    dots: Sequence[Dot], frame: Frame, x: Scale, y: Scale, step_line: bool, lower: bool
+    best: Sequence[Dot],
+    others: Sequence[tuple[float, float]],
+    frame: Frame,
+    x: Scale,
+    y: Scale,
+    step_line: bool,
+    lower: bool,
 ) -> str:
-    best = sorted((d for d in dots if d.kind in ("frontier", "record")), key=lambda d: (d.x, d.y))
     if not best:
         return ""
     parts = []
@@ -216,7 +223,6 @@ def _frontier(
     else:
         parts += [_link(dot, x, y, radius) for dot in best]
     named = [(d.x, d.y, d.short) for d in best]
-    others = [(d.x, d.y) for d in dots] if len(dots) <= 400 else []
     parts.append(labels.names(named, frame, x, y, lower=lower, step=step_line, others=others))
     return "".join(parts)
 

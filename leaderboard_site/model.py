@@ -197,6 +197,7 @@ class Site:
         return board.items.get(f"submissions/{path}") if self.tracks else None
 
 
+@ft.lru_cache(maxsize=20_000)
 def name_of(path: str, track: str) -> str:
     """The submission's path without the folder that all of the track share."""
     prefix = f"submissions/{track}/"

@@ -130,4 +130,6 @@ def number(value: Any) -> float | None:
     """The value when it is a finite number, else None."""
     if type(value) is float:
         return value if math.isfinite(value) else None
+    if value is None:
+        return None
     return float(value) if finite(value) else None

@@ -119,7 +119,7 @@ def _dot(
 ) -> Dot:
     quality = board.track.quality.metric
     stats = place.entry.point.statistics or {}
-    interval = interval_of(stats)
+    interval = interval_of(stats) if stats.get("interval") else None
     if kind is None and interval is None:
         # One of the many in the background, which has no words.
         weak = item.verdict.status != "verified"
