@@ -7,6 +7,7 @@ import math
 import os
 import pathlib
 import signal
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,21 @@ def test_resuming_gives_the_uninterrupted_run_bit_by_bit(
     assert steps[0] == steps[1]
 
 
+Step = Callable[[], Any]
+
+
+def with_step(make: Any, change: Callable[[int, Step], Any]) -> Any:
+    """Backends as `make` makes them, whose training step is `change(its number, the step)`."""
+
+    def made(config: Config, seed: int) -> Any:
+        backend = make(config, seed)
+        step, count = backend.train_step, iter(range(1, 99))
+        backend.train_step = lambda rows, rate: change(next(count), lambda: step(rows, rate))
+        return backend
+
+    return made
+
+
 def test_sigterm_saves_and_a_resumed_run_finishes(
     backend_name: str, small: Config, corpus: Corpus, out: pathlib.Path
 ) -> None:
@@ -70,18 +86,12 @@ def test_sigterm_saves_and_a_resumed_run_finishes(
 
     make = make_backend(backend_name)
 
-    def stopping(config: Config, seed: int) -> Any:
-        backend = make(config, seed)
-        step, count = backend.train_step, iter(range(1, 99))
+    def stop(count: int, step: Step) -> Any:
+        if count == 7:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return step()
 
-        def train_step(rows: np.ndarray, rate: float) -> Any:
-            if next(count) == 7:
-                os.kill(os.getpid(), signal.SIGTERM)
-            return step(rows, rate)
-
-        backend.train_step = train_step
-        return backend
-
+    stopping = with_step(make, stop)
     with pytest.raises(Stopped, match="step 7 of 12, checkpoint saved"):
         train(job(small, corpus, out), stopping)
     assert checkpoint.steps(LocalFolder(out)) == [7]
@@ -99,16 +109,11 @@ def test_nan_stops_with_step_checkpoint_and_hint(
 ) -> None:
     make = make_backend(backend_name)
 
-    def diverging(config: Config, seed: int) -> Any:
-        backend = make(config, seed)
-        step, count = backend.train_step, iter(range(1, 99))
+    def diverge(count: int, step: Step) -> Any:
+        pending = step()
+        return (lambda: math.nan) if count == 8 else pending
 
-        def train_step(rows: np.ndarray, rate: float) -> Any:
-            pending = step(rows, rate)
-            return (lambda: math.nan) if next(count) == 8 else pending
-
-        backend.train_step = train_step
-        return backend
+    diverging = with_step(make, diverge)
 
     with pytest.raises(NotFiniteLoss, match=r"nan at step 8; the last good checkpoint is step 6"):
         train(job(with_(small, checkpoint_every=3), corpus, out), diverging)
