@@ -11,6 +11,7 @@ from typing import Any
 
 from bot import metrics
 from bot.evidence.results_file import ResultsRun
+from bot.pareto import finite
 from bot.rules import finding
 from bot.verdict import Finding, Level
 
@@ -78,5 +79,4 @@ def _room(seconds: float) -> float:
 
 
 def _number(value: Any) -> float | None:
-    usable = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return float(value) if usable and abs(value) < 1e15 else None
+    return float(value) if finite(value) and abs(value) < 1e15 else None
