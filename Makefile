@@ -48,6 +48,7 @@ test-rest: $(VENV)/full.stamp  ## what the last `make test` skipped; both togeth
 	SPEEDRUN_FULL=1 $(BIN)/python -m pytest -n 2 --rest
 
 lint: $(VENV)/test.stamp  ## ruff, and mypy --strict of bot, trainer and site
+	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 

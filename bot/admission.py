@@ -102,8 +102,10 @@ def _progress(verdict: Verdict, point: Point, track: Track) -> Progress | str | 
     baseline = (point.statistics or {}).get("baseline") or {}
     measured = baseline.get("ratio")
     if not finite(measured) or measured <= 0:
-        return ("it has no baseline arm: run the baseline in turn with it on the same machine "
-                "(`--interleave baseline` of the trainer)")
+        return (
+            "it has no baseline arm: run the baseline in turn with it on the same machine "
+            "(`--interleave baseline` of the trainer)"
+        )
     current = track.baseline_id
     own, scale = current, 1.0
     if current is not None:
@@ -116,8 +118,10 @@ def _progress(verdict: Verdict, point: Point, track: Track) -> Progress | str | 
     ratio = measured * scale
     interval = baseline.get("ratio_interval")
     known = interval is not None and all(finite(v) for v in interval)
-    due = own == current and track.promote_at is not None and (
-        ratio <= track.promote_at if track.cost.goal == "min" else ratio >= track.promote_at
+    due = (
+        own == current
+        and track.promote_at is not None
+        and (ratio <= track.promote_at if track.cost.goal == "min" else ratio >= track.promote_at)
     )
     bounds = (interval[0] * scale, interval[1] * scale) if known and interval else None
     return Progress(ratio, bounds, due, measured, own)

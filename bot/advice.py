@@ -36,8 +36,13 @@ _TEXTS = frozenset({"run_completion_timestamp", "wandb_run_link", "wandb_run_id"
 _OWN_RULE = _TEXTS | {"eval/paloma/c4_en/bpb", "training_time", "training_time_in_minutes"}
 _ALWAYS = frozenset({"$schema"})
 _KINDS = {
-    "number": "a number", "integer": "a whole number", "string": "text", "object": "an object",
-    "array": "a list", "boolean": "true or false", "null": "null",
+    "number": "a number",
+    "integer": "a whole number",
+    "string": "text",
+    "object": "an object",
+    "array": "a list",
+    "boolean": "true or false",
+    "null": "null",
 }
 
 
@@ -53,7 +58,8 @@ def advise_file(document: Document) -> Iterator[Finding]:
         return
     listed = document.file.rpartition("/")[2] == "submission.json"
     yield from advise(
-        document, "submission" if listed and not is_results(document.value) else "results")
+        document, "submission" if listed and not is_results(document.value) else "results"
+    )
 
 
 def _all(document: Document, schema: str) -> Iterator[Finding]:
@@ -75,9 +81,14 @@ def _too_many_runs(document: Document) -> Finding | None:
     if not isinstance(runs, list) or len(runs) <= MAX_RUNS:
         return None
     return finding(
-        "schema", f"`runs` has {len(runs):,} entries, at most {MAX_RUNS} are read",
-        file=document.file, line=document.line("/runs"), pointer="/runs", claimed=len(runs),
-        expected=MAX_RUNS, fix="put one point of a suite in a file",
+        "schema",
+        f"`runs` has {len(runs):,} entries, at most {MAX_RUNS} are read",
+        file=document.file,
+        line=document.line("/runs"),
+        pointer="/runs",
+        claimed=len(runs),
+        expected=MAX_RUNS,
+        fix="put one point of a suite in a file",
     )
 
 
@@ -112,18 +123,24 @@ def version_problem(document: Document) -> Finding | None:
         ours = info.get("speedrun") if isinstance(info, dict) else None
         places.append((f"/runs/{index}/run_info/speedrun", ours))
     for pointer, place in places:
-        if isinstance(place, dict) and place.get("schema_version", 1) != 1 or (
-            isinstance(place, dict) and place.get("schema_version") is True
+        if (
+            isinstance(place, dict)
+            and place.get("schema_version", 1) != 1
+            or (isinstance(place, dict) and place.get("schema_version") is True)
         ):
             where = f"{pointer}/schema_version"
             written = place["schema_version"]
             return finding(
                 "schema-version-unknown",
                 f"schema_version is {shown(written)}, this program knows {KNOWN_VERSIONS}",
-                file=document.file, line=document.line(where), pointer=where,
-                claimed=_claim(written), expected=1,
-                fix="write 1 without quotes" if written == "1" else
-                "write the file with a trainer of this version, or update this program",
+                file=document.file,
+                line=document.line(where),
+                pointer=where,
+                claimed=_claim(written),
+                expected=1,
+                fix="write 1 without quotes"
+                if written == "1"
+                else "write the file with a trainer of this version, or update this program",
             )
     return None
 
@@ -137,13 +154,21 @@ def _advice(error: Any, document: Document, closed: bool) -> Iterator[Finding]:
     for key, message, fix, level in words(error, path, closed):
         if not closed and key in _OWN_RULE:
             continue
-        where = pointer if key is None or error.validator == "required" else (
-            f"{pointer}/{escape(key)}"
+        where = (
+            pointer
+            if key is None or error.validator == "required"
+            else (f"{pointer}/{escape(key)}")
         )
         value = None if error.validator in ("required", "anyOf") else _claim(error.instance)
         yield finding(
-            "schema", message, level, file=document.file, line=document.line(where),
-            pointer=where, claimed=value, fix=fix,
+            "schema",
+            message,
+            level,
+            file=document.file,
+            line=document.line(where),
+            pointer=where,
+            claimed=value,
+            fix=fix,
         )
 
 
@@ -175,9 +200,7 @@ def _takes_text(schema: Mapping[str, Any]) -> bool:
 
 def _required(error: Any, path: list[str], closed: bool) -> Words:
     # jsonschema gives one error for each missing key and names it only in its message.
-    key = next(
-        (k for k in error.validator_value if error.message.startswith(repr(k))), None
-    )
+    key = next((k for k in error.validator_value if error.message.startswith(repr(k))), None)
     if key is None:
         return
     holder = _name(path) if path else "the file"
@@ -245,8 +268,12 @@ def _size(error: Any, path: list[str], closed: bool) -> Words:
     elif error.validator == "maxItems":
         yield None, f"{name} has {len(error.instance)} items, at most {limit}", "shorten it", None
     else:
-        yield None, f"{name} has {len(error.instance)} characters, at most {limit}", \
-            "shorten it", None
+        yield (
+            None,
+            f"{name} has {len(error.instance)} characters, at most {limit}",
+            "shorten it",
+            None,
+        )
 
 
 def _range(error: Any, path: list[str], closed: bool) -> Words:
@@ -279,9 +306,18 @@ def _other(error: Any, path: list[str], closed: bool) -> Words:
 
 
 _WORDS = {
-    "type": _type, "required": _required, "additionalProperties": _unknown, "enum": _enum,
-    "pattern": _pattern, "minItems": _size, "maxItems": _size, "minLength": _size,
-    "maxLength": _size, "minimum": _range, "maximum": _range, "anyOf": _any_of,
+    "type": _type,
+    "required": _required,
+    "additionalProperties": _unknown,
+    "enum": _enum,
+    "pattern": _pattern,
+    "minItems": _size,
+    "maxItems": _size,
+    "minLength": _size,
+    "maxLength": _size,
+    "minimum": _range,
+    "maximum": _range,
+    "anyOf": _any_of,
     "uniqueItems": _unique,
 }
 
@@ -294,8 +330,11 @@ def typos(document: Document) -> Iterator[Finding]:
             for key, meant in misspelt(place, known):
                 where = f"{pointer}/{escape(key)}"
                 yield finding(
-                    "schema", f"there is no key {_quoted(key)}; {_quoted(meant)} is missing",
-                    file=document.file, line=document.line(where), pointer=where,
+                    "schema",
+                    f"there is no key {_quoted(key)}; {_quoted(meant)} is missing",
+                    file=document.file,
+                    line=document.line(where),
+                    pointer=where,
                     fix=f"rename {_quoted(key)} to {_quoted(meant)}",
                 )
 
@@ -338,7 +377,8 @@ def near_key(key: str, choices: set[str], likeness: float = 0.82) -> str | None:
         return None
     likely = (choice for choice in sorted(choices) if abs(len(choice) - len(key)) <= 4)
     lowered = {
-        choice.lower().replace("-", "_"): choice for choice in it.islice(likely, MAX_UNKNOWN)}
+        choice.lower().replace("-", "_"): choice for choice in it.islice(likely, MAX_UNKNOWN)
+    }
     near = difflib.get_close_matches(key.lower().replace("-", "_"), lowered, 1, likeness)
     return lowered[near[0]] if near else None
 
@@ -347,7 +387,7 @@ def _name(path: list[str]) -> str:
     """A value by its place below the run: `author.url`, `run 2`, `contributors 1 github`."""
     for part in ("run_info", "run_related_info", "run_stats"):
         if part in path[:-1]:
-            return _quoted(".".join(path[path.index(part) + 1:]))
+            return _quoted(".".join(path[path.index(part) + 1 :]))
     if not path:
         return "the file"
     return _quoted(" ".join(str(int(p) + 1) if p.isdigit() else p for p in path))

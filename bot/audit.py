@@ -65,9 +65,14 @@ def to_json(found: Boards) -> dict[str, Any]:
             name: {
                 "entries": [
                     {
-                        "submission": e.submission, "point": e.point.name, "place": e.place,
-                        "tied": e.tied, "quality": e.quality, "cost": e.shown_cost,
-                        "on_frontier": e.on_frontier, "band": e.band,
+                        "submission": e.submission,
+                        "point": e.point.name,
+                        "place": e.place,
+                        "tied": e.tied,
+                        "quality": e.quality,
+                        "cost": e.shown_cost,
+                        "on_frontier": e.on_frontier,
+                        "band": e.band,
                         "band_place": e.band_place,
                     }
                     for e in board.entries
@@ -75,7 +80,8 @@ def to_json(found: Boards) -> dict[str, Any]:
                 "unranked": [
                     {
                         "submission": u.verdict.submission,
-                        "point": u.point.name if u.point else None, "why": u.why,
+                        "point": u.point.name if u.point else None,
+                        "why": u.why,
                     }
                     for u in board.unranked
                 ],
@@ -108,7 +114,8 @@ def difference(old: Boards, new: Boards) -> tuple[Change, ...]:
         keys = sorted({*before, *after}, key=lambda k: _order(before.get(k), after.get(k), k))
         pareto = any(
             side.boards[track].track.objective == "pareto"
-            for side in (old, new) if track in side.boards
+            for side in (old, new)
+            if track in side.boards
         )
         for key in keys:
             change = _change(track, key, before.get(key), after.get(key), *verdicts, pareto)

@@ -66,7 +66,8 @@ def architecture(verdict: Verdict) -> str | None:
 def _hardware(verdict: Verdict) -> set[tuple[str | None, int | None]]:
     return {
         (run.get("hardware"), run.get("gpu_count"))
-        for run in verdict.runs if run.get("arm", "candidate") == "candidate"
+        for run in verdict.runs
+        if run.get("arm", "candidate") == "candidate"
     }
 
 
@@ -108,8 +109,14 @@ def freeze(
     device, count = next(iter(hardware)) if len(hardware) == 1 else (None, None)
     progress = entry.progress if entry and not is_baseline(verdict.submission, track) else None
     return Baseline(
-        id=name, submission=verdict.submission, frozen_on=on, cost_metric=track.cost.metric,
-        costs=costs, losses=_losses(point), device=device, count=count,
+        id=name,
+        submission=verdict.submission,
+        frozen_on=on,
+        cost_metric=track.cost.metric,
+        costs=costs,
+        losses=_losses(point),
+        device=device,
+        count=count,
         after=progress.against if progress else None,
         ratio=progress.measured if progress else None,
         interval=_interval(progress) if progress else None,
@@ -152,7 +159,8 @@ def credit(
         chain.append(at)
         at = _resolve(submissions[at], submissions)
     again = sorted(
-        path for path, s in submissions.items()
+        path
+        for path, s in submissions.items()
         if path not in chain and _resolve(s, submissions) == winner
     )
     found: dict[str, Credit] = {}
@@ -248,7 +256,8 @@ def to_toml(baseline: Baseline) -> str:
     for person in baseline.credits:
         lines += ["", "[[baselines.credits]]"]
         lines += [
-            f"{key} = {_toml(value)}" for key, value in dc.asdict(person).items()
+            f"{key} = {_toml(value)}"
+            for key, value in dc.asdict(person).items()
             if value is not None
         ]
     return "\n".join(lines) + "\n"

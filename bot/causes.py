@@ -139,7 +139,7 @@ def _peak_candidates(run: ResultsRun, devices: Devices) -> Iterator[Cause]:
 
 
 def peak_cause(claimed: float, devices: Devices) -> str:
-    """" (the fp32 peak)": what a stated peak is, where that can be told; else ""."""
+    """ " (the fp32 peak)": what a stated peak is, where that can be told; else ""."""
     accelerator, table = devices.accelerator, devices.table
     if accelerator is None or table is None:
         return ""

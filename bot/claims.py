@@ -113,8 +113,10 @@ def _fix(wrong: Wrong, claim: Claim, s: Summary, n: int) -> str:
     if missing <= out:
         return f"{write}, or bring finished runs in place of those that do not count"
     if part == "n":
-        return (f"add the log of {others} to the folder and to `runs`, or claim only what the {n} "
-                "here show")
+        return (
+            f"add the log of {others} to the folder and to `runs`, or claim only what the {n} "
+            "here show"
+        )
     return f"{write}, or bring {others} that `n` speaks of"
 
 

@@ -73,10 +73,16 @@ def _baseline(data: Mapping[str, Any]) -> Baseline:
     if ratio is not None and not (finite(ratio) and ratio > 0):
         raise ValueError(f"ratio is {ratio!r}, expected a number above 0")
     return Baseline(
-        id=str(data["id"]), submission=str(data["submission"]), frozen_on=_day(data["frozen_on"]),
-        cost_metric=str(data["cost_metric"]), costs=_numbers(data["costs"]),
-        losses=_numbers(data.get("losses", ())), device=data.get("device"),
-        count=data.get("count"), after=data.get("after"), ratio=ratio,
+        id=str(data["id"]),
+        submission=str(data["submission"]),
+        frozen_on=_day(data["frozen_on"]),
+        cost_metric=str(data["cost_metric"]),
+        costs=_numbers(data["costs"]),
+        losses=_numbers(data.get("losses", ())),
+        device=data.get("device"),
+        count=data.get("count"),
+        after=data.get("after"),
+        ratio=ratio,
         interval=None if interval is None else (float(interval[0]), float(interval[1])),
         credits=tuple(
             Credit(c["github"], c.get("name"), tuple(c["roles"]), tuple(c["submissions"]))

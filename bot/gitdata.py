@@ -45,8 +45,12 @@ def on_main(root: Path, path: str) -> bool:
     """Whether a folder below `root` is, unchanged, on the main branch of the repository: of the
     remote as last fetched, else of a clone without remotes. False outside a repository."""
     remotes = (_git(root, "remote") or b"").decode().split()
-    names = [f"refs/remotes/{remote}/{branch}" for remote in ("upstream", "origin")
-             if remote in remotes for branch in ("HEAD", "main", "master")]
+    names = [
+        f"refs/remotes/{remote}/{branch}"
+        for remote in ("upstream", "origin")
+        if remote in remotes
+        for branch in ("HEAD", "main", "master")
+    ]
     names = names if remotes else ["HEAD"]
     known = (n for n in names if _git(root, "rev-parse", "--verify", "--quiet", f"{n}^{{commit}}"))
     main = next(known, None)
@@ -59,8 +63,9 @@ def resolve(root: Path, revision: str) -> str:
     """The full hash of the commit that a revision names. Raises GitError."""
     if revision.startswith("-"):
         raise GitError(f"{revision!r} is no revision: give a branch, a tag or a commit")
-    found = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options",
-                 f"{revision}^{{commit}}")
+    found = _git(
+        root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"
+    )
     if found is None:
         raise GitError(
             f"{revision} is no commit of the repository at {root}: give a branch, a tag or a commit"
@@ -105,7 +110,10 @@ def _git(root: Path, *arguments: str, feed: bytes | None = None) -> bytes | None
     """What git answers; None where it fails. It never asks, and never fetches what is missing."""
     try:
         done = subprocess.run(
-            ["git", "-C", str(root), *arguments], input=feed, capture_output=True, check=False,
+            ["git", "-C", str(root), *arguments],
+            input=feed,
+            capture_output=True,
+            check=False,
             env={**os.environ, "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"},
         )
     except OSError as error:

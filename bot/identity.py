@@ -66,7 +66,7 @@ def _loss_lines(data: bytes) -> Iterator[tuple[int | None, bytes, bytes]]:
         if step is not None:
             last = begin
             end = data.find(b"\n", found.end(), found.end() + _TAIL)
-            tail = data[found.end():end if end >= 0 else found.end() + _TAIL]
+            tail = data[found.end() : end if end >= 0 else found.end() + _TAIL]
             yield None if step.group(1) is None else int(step.group(1)), found.group(1), tail
 
 
@@ -78,9 +78,7 @@ def log_keys(data: bytes) -> tuple[str, ...]:
         return ()
     middle = len(losses) // 2
     halves = [losses[:middle], losses[-middle:]] if middle >= _MIN_HALF else []
-    return tuple(
-        f"log:{hashlib.sha256(b' '.join(part)).hexdigest()}" for part in (losses, *halves)
-    )
+    return tuple(f"log:{hashlib.sha256(b' '.join(part)).hexdigest()}" for part in (losses, *halves))
 
 
 def run_keys(
@@ -95,9 +93,12 @@ def run_keys(
             keys.append(link_key(spec.target))
         elif spec.source == "log":
             below = f"{spec.target.rstrip('/')}/"
-            keys += [key for name, data in folder.files.items()
-                     if name == spec.target or name.startswith(below)
-                     for key in (*log_keys(data), *_nonces(data))]
+            keys += [
+                key
+                for name, data in folder.files.items()
+                if name == spec.target or name.startswith(below)
+                for key in (*log_keys(data), *_nonces(data))
+            ]
     keys += [link_key(run.text("link")) for run in results]
     keys += [nonce_key(run.ours.get("nonce")) for run in results]
     return frozenset(key for key in keys if key is not None)
@@ -201,13 +202,16 @@ def value_keys(results: Sequence[ResultsRun], runs: Sequence[Run] = ()) -> dict[
         stated = [run.number(name) for run in results]
         for value in (*stated, *(run.metrics.get(name) for run in runs)):
             # What survives rounding to one digit less does not have as many.
-            if isinstance(value, float) and abs(value) < 1e6 and value != float(
-                f"{value:.{digits - 1}g}"
+            if (
+                isinstance(value, float)
+                and abs(value) < 1e6
+                and value != float(f"{value:.{digits - 1}g}")
             ):
                 for shift in (0.0, 0.5):
                     place = math.floor(value / width + shift)
                     found.setdefault(f"{name}:{shift:g}:{place}", name)
     return found
+
 
 def author_of(submission: Submission, results: Iterable[ResultsRun]) -> str | None:
     """Who is to be credited first: a GitHub login, else the name that a results file states."""
@@ -228,8 +232,12 @@ def author_of(submission: Submission, results: Iterable[ResultsRun]) -> str | No
 
 
 def as_neighbour(
-    submission: Submission, track: str, results: Sequence[ResultsRun], folder: Folder,
-    names: Keys = NAMES, kept: Callable[[RunRef], Run | None] | None = None,
+    submission: Submission,
+    track: str,
+    results: Sequence[ResultsRun],
+    folder: Folder,
+    names: Keys = NAMES,
+    kept: Callable[[RunRef], Run | None] | None = None,
 ) -> Neighbour:
     """A submission reduced to what the rules across submissions compare; `names` are the track's
     keys of a W&B history, `kept` gives the run that is kept of a link, or None."""
@@ -240,8 +248,11 @@ def as_neighbour(
             keys.append(nonce_key(run.nonce))
             traces.append(trace_of(run))
     return Neighbour(
-        path=submission.path, track=track, author=author_of(submission, results),
+        path=submission.path,
+        track=track,
+        author=author_of(submission, results),
         run_keys=run_keys(submission, results, folder) | {key for key in keys if key is not None},
-        claims_key=claims_key(results), value_keys=frozenset(value_keys(results)),
+        claims_key=claims_key(results),
+        value_keys=frozenset(value_keys(results)),
         traces=tuple(traces),
     )

@@ -107,7 +107,8 @@ def strings(value: Any) -> Iterator[tuple[Place, str]]:
     while stack:
         place, item = stack.pop()
         inside: Iterable[tuple[Any, Any]] = (
-            item.items() if isinstance(item, dict) else enumerate(item))
+            item.items() if isinstance(item, dict) else enumerate(item)
+        )
         for key, inner in inside:
             if isinstance(key, str):
                 yield Place(key, place), key
@@ -127,9 +128,15 @@ def read_json(data: bytes, file: str) -> Document:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         bad = data[error.start]
-        return Document(file, None, (_invalid(
-            file, f"the byte 0x{bad:02x} is not UTF-8",
-            "save the file as UTF-8", line=line),))
+        return Document(
+            file,
+            None,
+            (
+                _invalid(
+                    file, f"the byte 0x{bad:02x} is not UTF-8", "save the file as UTF-8", line=line
+                ),
+            ),
+        )
     return _parse(text, file)
 
 
@@ -140,8 +147,11 @@ class _Strange(ValueError):
 def _parse(text: str, file: str) -> Document:
     try:
         value = json.loads(
-            text, object_pairs_hook=_object, parse_constant=_constant,
-            parse_float=_float, parse_int=_int,
+            text,
+            object_pairs_hook=_object,
+            parse_constant=_constant,
+            parse_float=_float,
+            parse_int=_int,
         )
         problems = _value_problems(value, text, file)
     except json.JSONDecodeError as error:
@@ -149,27 +159,38 @@ def _parse(text: str, file: str) -> Document:
     except RecursionError:
         problems = (_too_deep(file),)
     except _Strange:
-        value, problems = None, tuple(_strange(text, file)) or (
-            _invalid(file, "this is not strict JSON", "write it with a JSON library"),)
+        value, problems = (
+            None,
+            tuple(_strange(text, file))
+            or (_invalid(file, "this is not strict JSON", "write it with a JSON library"),),
+        )
     return Document(file, None if problems else value, problems, text)
 
 
 def _refuse_bytes(data: bytes, file: str) -> Finding | None:
     if len(data) > MAX_JSON_BYTES:
         return _invalid(
-            file, f"the file has {len(data):,} bytes, at most {MAX_JSON_BYTES:,} are read",
+            file,
+            f"the file has {len(data):,} bytes, at most {MAX_JSON_BYTES:,} are read",
             "keep the results in this file and long series in a log",
-            claimed=len(data), expected=MAX_JSON_BYTES)
+            claimed=len(data),
+            expected=MAX_JSON_BYTES,
+        )
     if not data.strip():
         return _invalid(file, "the file is empty", "write the results into it", line=1)
     for mark, what in _BOMS.items():
         if data.startswith(mark):
-            return _invalid(file, f"the file begins with {what}", 'save it as "UTF-8" without BOM',
-                            line=1)
+            return _invalid(
+                file, f"the file begins with {what}", 'save it as "UTF-8" without BOM', line=1
+            )
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
-        return _invalid(file, "there is a zero byte, so this is not a text file",
-                        "give the JSON file itself, not an archive or a binary", line=line)
+        return _invalid(
+            file,
+            "there is a zero byte, so this is not a text file",
+            "give the JSON file itself, not an archive or a binary",
+            line=line,
+        )
     return None
 
 
@@ -233,9 +254,15 @@ def _value_problems(value: Any, text: str, file: str) -> tuple[Finding, ...]:
         if any("\ud800" <= c <= "\udfff" for c in string):
             pointer = place.pointer
             line = line_column(text, Index(text).find(pointer))[0]
-            return (_invalid(
-                file, "the text holds half of a surrogate pair (\\ud800 to \\udfff)",
-                "write the character itself in UTF-8", line=line, pointer=pointer),)
+            return (
+                _invalid(
+                    file,
+                    "the text holds half of a surrogate pair (\\ud800 to \\udfff)",
+                    "write the character itself in UTF-8",
+                    line=line,
+                    pointer=pointer,
+                ),
+            )
     return ()
 
 
@@ -253,16 +280,21 @@ def _is_too_deep(value: Any) -> bool:
 
 
 def _too_deep(file: str, line: int | None = None) -> Finding:
-    return _invalid(file, f"values are nested more than {MAX_DEPTH} deep",
-                    "flatten the configuration", line=line, expected=MAX_DEPTH)
+    return _invalid(
+        file,
+        f"values are nested more than {MAX_DEPTH} deep",
+        "flatten the configuration",
+        line=line,
+        expected=MAX_DEPTH,
+    )
 
 
 def _syntax(error: json.JSONDecodeError, text: str, file: str) -> Finding:
     """A syntax error in words, with the likely cause where the text tells it."""
-    rest = text[error.pos:error.pos + 60].lstrip()
-    before = text[:error.pos].rstrip()
+    rest = text[error.pos : error.pos + 60].lstrip()
+    before = text[: error.pos].rstrip()
     line = error.lineno
-    why, fix = _number_cause(text[:error.pos][-60:], rest) or _cause(error.msg, before, rest)
+    why, fix = _number_cause(text[: error.pos][-60:], rest) or _cause(error.msg, before, rest)
     return _invalid(file, f"column {error.colno}: {why}", fix, line=line)
 
 
@@ -278,12 +310,14 @@ def _cause(message: str, before: str, rest: str) -> tuple[str, str]:
     if rest.startswith(("<<<<<<<", "=======", ">>>>>>>")):
         return "a mark of a merge conflict is left", "keep one of the two sides, without the marks"
     if rest[0] in "'\u201c\u201d\u2018\u2019":
-        return "a text is in other quotes than \"", 'use straight double quotes "'
+        return 'a text is in other quotes than "', 'use straight double quotes "'
     if rest.startswith(("True", "False", "None")):
         return "a value is spelled as in Python", "write true, false or null"
     if message.startswith("Unterminated string"):
-        return ("the file ends inside a text that starts here, which has no closing quote",
-                'give the whole file, where it was cut off; else add the closing "')
+        return (
+            "the file ends inside a text that starts here, which has no closing quote",
+            'give the whole file, where it was cut off; else add the closing "',
+        )
     if message.startswith("Invalid control character"):
         return "a text holds a line break or control character", "write it as \\n"
     if message.startswith("Invalid") and "escape" in message:
@@ -302,12 +336,17 @@ def _number_cause(before: str, rest: str) -> tuple[str, str] | None:
     if ends is None:
         opened = before.rstrip().endswith((":", "[", ","))
         plus = re.match(r"\+?\.?\d", rest) if opened else None
-        return None if plus is None else (
-            "a number starts with + or a point", "start it with a digit, such as 0.5")
+        return (
+            None
+            if plus is None
+            else ("a number starts with + or a point", "start it with a digit, such as 0.5")
+        )
     unit = re.match(r"[%A-Za-z\u00b5][^,\n}\]]*", rest)
     if unit is not None and not ends[2] and not re.match(r"(true|false|null)\b", rest):
-        return (f"{shown(unit.group().rstrip(), 30)} stands behind a number",
-                "write the number alone, without a unit")
+        return (
+            f"{shown(unit.group().rstrip(), 30)} stands behind a number",
+            "write the number alone, without a unit",
+        )
     more = re.match(r"[0-9._:][0-9._:eE+-]*", rest) if not ends[3] else None
     if more is not None:
         whole = f"{ends[1]}{ends[2]}{more[0]}"

@@ -53,8 +53,7 @@ class Scan:
         return "".join(f"/{escape(str(frame.key))}" for frame in self._frames)
 
     def events(self) -> Iterator[Event]:
-        """The values in the order of the text; an odd scalar comes a second time with its oddity.
-        """
+        """The values in text order; an odd scalar comes a second time with its oddity."""
         frames, offset = self._frames, 0
         for match in _TOKEN.finditer(self._text):
             token, frame = match.group(), frames[-1] if frames else None
@@ -114,7 +113,7 @@ class Index:
         holders = [0]
         for number, event in enumerate(Scan(text).events(), 1):
             if event.depth:
-                del holders[event.depth:]
+                del holders[event.depth :]
                 place = holders[-1], str(event.key)
                 self._places.setdefault(place, (number, event.offset))
                 holders.append(number)

@@ -91,19 +91,22 @@ class Known:
         equal: Counter[int] = Counter()
         for step, loss in trace.losses:
             middle = _bucket(loss)
-            equal.update({
-                index
-                for bucket in (middle - 1, middle, middle + 1)
-                for other, index in self._losses.get((step, bucket), ())
-                if abs(other - loss) <= TOLERANCE
-            })
+            equal.update(
+                {
+                    index
+                    for bucket in (middle - 1, middle, middle + 1)
+                    for other, index in self._losses.get((step, bucket), ())
+                    if abs(other - loss) <= TOLERANCE
+                }
+            )
         own = frozenset(step for step, _ in trace.losses)
         return (i for i, n in equal.items() if _alike(n, own, self._traces[i][0]))
 
     def _by_clocks(self, trace: Trace) -> Iterator[int]:
         equal = Counter(i for clock in trace.clocks for i in self._clocks.get(clock, ()))
         return (
-            i for i, n in equal.items()
+            i
+            for i, n in equal.items()
             if n >= LEAST_POINTS and n >= SHARE * min(len(trace.clocks), self._traces[i][1])
         )
 

@@ -41,9 +41,19 @@ def specs_of(
         spec = by_file.get(run.file)
         link = run.text("link")
         if spec is not None and link is not None and (known := ref(link)) and known not in listed:
-            found.append((run, dc.replace(
-                spec, source="wandb", target=link, seed=None, aside=True,
-                pointer=run.where("link"))))
+            found.append(
+                (
+                    run,
+                    dc.replace(
+                        spec,
+                        source="wandb",
+                        target=link,
+                        seed=None,
+                        aside=True,
+                        pointer=run.where("link"),
+                    ),
+                )
+            )
     return tuple(found)
 
 
@@ -98,11 +108,15 @@ def _with_file(run: Run, stated: Run, whole: bool) -> Run:
     total = run.total_steps or stated.total_steps
     reached = None if total is None else run.last_step is not None and run.last_step >= total - 1
     return dc.replace(
-        run, metrics=values, total_steps=total,
+        run,
+        metrics=values,
+        total_steps=total,
         finished=reached if run.finished is None else run.finished,
         hardware=Hardware(
             run.hardware.device or stated.hardware.device,
-            run.hardware.count or stated.hardware.count, run.hardware.driver),
+            run.hardware.count or stated.hardware.count,
+            run.hardware.driver,
+        ),
         seed=run.seed if run.seed is not None else stated.seed,
         source=run.source if whole else "results",
     )
@@ -116,7 +130,11 @@ def _untold(run: Run, results: ResultsRun, track: Track) -> Iterator[Finding]:
             yield finding(
                 "metric-missing",
                 f"the history of the linked run shows no {_WORDS.get(name, name)}: the file's "
-                "number stands alone", Level.WARNING, file=results.file, line=results.line(name),
-                pointer=results.where(name), run=run.file,
+                "number stands alone",
+                Level.WARNING,
+                file=results.file,
+                line=results.line(name),
+                pointer=results.where(name),
+                run=run.file,
                 fix="log it to W&B under the key that the track names",
             )

@@ -23,8 +23,17 @@ TOLERANCE = 0.002
 """Relative difference up to which two quantities count as the same (rounding of a datasheet)."""
 
 NAMES = (
-    "bpb", "loss", "training_time_s", "steps", "hardware_flops", "chips", "peak_flops", "tokens",
-    "model_flops", "mfu", "parameters",
+    "bpb",
+    "loss",
+    "training_time_s",
+    "steps",
+    "hardware_flops",
+    "chips",
+    "peak_flops",
+    "tokens",
+    "model_flops",
+    "mfu",
+    "parameters",
 )
 
 _MOST_TOKENS = 10**50
@@ -34,17 +43,53 @@ Metrics = Mapping[str, float | int | None]
 
 # Settings that do not change FLOPs or that the formula takes in; any other that is switched on
 # may be an architecture that the formula does not cover.
-_COVERED = frozenset({
-    "activation_function", "attention_dropout", "attn_backend", "base_dim",
-    "cross_entropy_block_size", "dropout", "embed_dropout", "flash_attention_block_size",
-    "gradient_checkpointing", "head_dim", "hidden_dim", "hybrid_norm", "initializer_range",
-    "input_embedding_norm", "intermediate_dim", "layer_norm_epsilon", "max_seq_len", "num_heads",
-    "num_kv_heads", "num_layers", "qk_norm", "reference_checkpoint", "resid_dropout", "rope",
-    "rope_theta", "scan_layers", "seq_len", "sliding_window", "tie_word_embeddings", "tokenizer",
-    "upcast_attn", "use_attention_sink", "use_bias", "use_flash_attention", "use_gated_attention",
-    "use_layer_norm_weight", "use_mup", "use_parallel_blocks", "use_qk_norm", "attention_bias",
-    "train_seq_len", "vocab_size", "type",
-})
+_COVERED = frozenset(
+    {
+        "activation_function",
+        "attention_dropout",
+        "attn_backend",
+        "base_dim",
+        "cross_entropy_block_size",
+        "dropout",
+        "embed_dropout",
+        "flash_attention_block_size",
+        "gradient_checkpointing",
+        "head_dim",
+        "hidden_dim",
+        "hybrid_norm",
+        "initializer_range",
+        "input_embedding_norm",
+        "intermediate_dim",
+        "layer_norm_epsilon",
+        "max_seq_len",
+        "num_heads",
+        "num_kv_heads",
+        "num_layers",
+        "qk_norm",
+        "reference_checkpoint",
+        "resid_dropout",
+        "rope",
+        "rope_theta",
+        "scan_layers",
+        "seq_len",
+        "sliding_window",
+        "tie_word_embeddings",
+        "tokenizer",
+        "upcast_attn",
+        "use_attention_sink",
+        "use_bias",
+        "use_flash_attention",
+        "use_gated_attention",
+        "use_layer_norm_weight",
+        "use_mup",
+        "use_parallel_blocks",
+        "use_qk_norm",
+        "attention_bias",
+        "train_seq_len",
+        "vocab_size",
+        "type",
+    }
+)
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -103,7 +148,8 @@ def _named_chips(run: ResultsRun, device: accelerators.Device | None) -> int | N
         return None if device.chips is None else device.chips * slices
     inner = resources.get("device")
     counts = (
-        resources.get("gpu_count"), inner.get("count") if isinstance(inner, dict) else None,
+        resources.get("gpu_count"),
+        inner.get("count") if isinstance(inner, dict) else None,
         resources.get("chip_count"),
         run.number("devices") if run.shape in ("V0", "V1") else None,
         None if device is None else device.chips,
@@ -188,7 +234,14 @@ def transformer_of(run: ResultsRun, vocab: int | None) -> Transformer | None:
         head_dim = hidden // heads
     kv_heads = positive(model.get("num_kv_heads")) or heads
     return Transformer(
-        layers, hidden, width, heads, kv_heads, head_dim, words, lengths[0][1],
+        layers,
+        hidden,
+        width,
+        heads,
+        kv_heads,
+        head_dim,
+        words,
+        lengths[0][1],
         gated="activation_function" in model,
         tied=model.get("tie_word_embeddings") is True,
         norms_per_layer=4 if model.get("hybrid_norm") is True else 2,
@@ -278,9 +331,7 @@ def of_run(run: Run, track: Track) -> dict[str, float | int | None]:
         found["peak_flops"] = _first(found["peak_flops"], peak)
     seconds, chips, peak_flops = (found[k] for k in ("training_time_s", "chips", "peak_flops"))
     if seconds and chips and peak_flops and found["hardware_flops"] is None:
-        found["hardware_flops"] = finite(
-            accounting.hardware_flops(seconds, int(chips), peak_flops)
-        )
+        found["hardware_flops"] = finite(accounting.hardware_flops(seconds, int(chips), peak_flops))
     model, hardware = found["model_flops"], found["hardware_flops"]
     if model is not None and hardware is not None and found["mfu"] is None:
         found["mfu"] = _mfu(model, hardware)
@@ -297,8 +348,9 @@ def mean_of(rows: Iterable[Metrics]) -> dict[str, float | int | None]:
         return dict(rows[0])
     names = dict.fromkeys(name for row in rows for name in row)
     found = {name: _mean([row.get(name) for row in rows]) for name in names}
-    return found | {name: None for name in ("chips", "peak_flops")
-                    if len({row.get(name) for row in rows}) > 1}
+    return found | {
+        name: None for name in ("chips", "peak_flops") if len({row.get(name) for row in rows}) > 1
+    }
 
 
 def _mean(values: list[float | int | None]) -> float | int | None:

@@ -70,7 +70,12 @@ def progression(results: Iterable[Dated], pareto: bool) -> tuple[RecordStep, ...
 
 def _step(result: Dated, previous: float | None = None) -> RecordStep:
     return RecordStep(
-        result.date, result.submission, result.point, result.cost, result.quality, previous,
+        result.date,
+        result.submission,
+        result.point,
+        result.cost,
+        result.quality,
+        previous,
         retimings=tuple((date, cost) for date, cost, _ in result.retimings),
     )
 
@@ -129,4 +134,3 @@ def _frontier_steps(ordered: Sequence[Dated]) -> tuple[RecordStep, ...]:
         corners[start:end] = [(y, [len(steps)])]
         steps.append(_step(result))
     return tuple(steps)
-

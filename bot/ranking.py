@@ -41,8 +41,18 @@ from bot.track import Track
 from bot.verdict import Point, Status, Verdict
 
 __all__ = [
-    "Board", "Entry", "Placement", "Progress", "RecordStep", "Unranked", "frontier", "in_band",
-    "place_of", "rank", "standing", "why_not",
+    "Board",
+    "Entry",
+    "Placement",
+    "Progress",
+    "RecordStep",
+    "Unranked",
+    "frontier",
+    "in_band",
+    "place_of",
+    "rank",
+    "standing",
+    "why_not",
 ]
 
 
@@ -81,7 +91,14 @@ def _by_cost(entry: Entry) -> tuple[float, float, str, str]:
 
 def _entry(row: Row, place: int, tied: bool, on_frontier: bool) -> Entry:
     return Entry(
-        row.verdict, row.point, place, tied, row.quality, row.cost, row.shown, on_frontier,
+        row.verdict,
+        row.point,
+        place,
+        tied,
+        row.quality,
+        row.cost,
+        row.shown,
+        on_frontier,
         progress=row.progress,
     )
 
@@ -92,9 +109,7 @@ def _pareto(rows: Sequence[Row], track: Track) -> tuple[Entry, ...]:
     places = [1 + (count or 0) for count in counts]
     shared = Counter(places)
     order = sorted(range(len(rows)), key=lambda i: (places[i], rows[i].score, *rows[i].key))
-    return tuple(
-        _entry(rows[i], places[i], shared[places[i]] > 1, places[i] == 1) for i in order
-    )
+    return tuple(_entry(rows[i], places[i], shared[places[i]] > 1, places[i] == 1) for i in order)
 
 
 def _line(rows: Sequence[Row], track: Track) -> tuple[Entry, ...]:

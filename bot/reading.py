@@ -133,8 +133,9 @@ def _read_file(path: Path, name: str) -> tuple[bytes | None, str]:
     limit = MAX_JSON_BYTES if name.lower().endswith(".json") else MAX_LOG_BYTES
     try:
         # O_NOFOLLOW and O_NONBLOCK: the file may have been swapped for a link or a pipe.
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(
-            os, "O_NONBLOCK", 0))
+        handle = os.open(
+            path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        )
         with os.fdopen(handle, "rb") as file:
             info = os.fstat(file.fileno())
             if not stat.S_ISREG(info.st_mode):
@@ -150,8 +151,11 @@ def _read_file(path: Path, name: str) -> tuple[bytes | None, str]:
 
 
 def _reason(error: Exception) -> str:
-    return (error.strerror or "cannot be read").lower() if isinstance(error, OSError) else (
-        "is no path")
+    return (
+        (error.strerror or "cannot be read").lower()
+        if isinstance(error, OSError)
+        else ("is no path")
+    )
 
 
 def _show(path: Path) -> str:
@@ -163,12 +167,15 @@ def parse_submission(
 ) -> Parsed:
     """What the files of a folder say, as data. Raises ReadError for an unknown `track_id`, and
     where no track can be told for a bare file."""
-    documents = {name: read_json(folder.files[name], folder.full(name))
-                 for name in _json_names(folder)}
+    documents = {
+        name: read_json(folder.files[name], folder.full(name)) for name in _json_names(folder)
+    }
     listed = documents.get(SUBMISSION)
     raw = listed.value if listed is not None and isinstance(listed.value, dict) else {}
     results = tuple(
-        run for name, document in documents.items() if name != SUBMISSION or folder.bare
+        run
+        for name, document in documents.items()
+        if name != SUBMISSION or folder.bare
         for run in read_results(document)
     )
     problems = [problem for document in documents.values() for problem in document.problems]
@@ -192,8 +199,11 @@ def _json_names(folder: Folder) -> list[str]:
     if SUBMISSION in wanted:
         value = read_json(folder.files[SUBMISSION], SUBMISSION).value
         runs = value.get("runs") if isinstance(value, dict) else None
-        paths = [run.get("path") for run in runs if isinstance(run, dict)] if isinstance(
-            runs, list) else []
+        paths = (
+            [run.get("path") for run in runs if isinstance(run, dict)]
+            if isinstance(runs, list)
+            else []
+        )
         listed = {path for path in paths if isinstance(path, str)}
         wanted += [n for n in names if n in listed and n not in wanted]
         wanted = [n for n in wanted if n == SUBMISSION or n in listed]
@@ -206,12 +216,16 @@ def _skipped(folder: Folder) -> Iterator[Finding]:
         if rule == "schema" and name.lower().endswith(".json"):
             rule = "json-invalid"
         fix = "make it readable" if "permission" in why else "remove it or make it smaller"
-        yield finding(rule, f"the file was not read: {why}", file=plain(folder.full(name), 200),
-                      fix=fix)
+        yield finding(
+            rule, f"the file was not read: {why}", file=plain(folder.full(name), 200), fix=fix
+        )
 
 
 def _track(
-    folder: Folder, tracks: Mapping[str, Track], track_id: str | None, raw: Mapping[str, Any],
+    folder: Folder,
+    tracks: Mapping[str, Track],
+    track_id: str | None,
+    raw: Mapping[str, Any],
     results: tuple[ResultsRun, ...],
 ) -> tuple[Track | None, list[Finding]]:
     known = ", ".join(tracks) or "none; is this the root of a competition?"
@@ -230,20 +244,32 @@ def _track(
     if named is None and len(tracks) == 1:
         named = next(iter(tracks))
     if named is None:
-        raise ReadError(
-            f"{plain(folder.path, 200)}: which track? Add --track with one of: {known}")
+        raise ReadError(f"{plain(folder.path, 200)}: which track? Add --track with one of: {known}")
     if not isinstance(named, str) or named not in tracks:
         near = near_key(named, set(tracks)) if isinstance(named, str) else None
-        return None, [finding(
-            "schema", f"there is no track {shown(named)}; known tracks are {known}",
-            file=file, pointer="/track", claimed=shown(named),
-            fix=f'write "{near}"' if near else "write the id of a track")]
+        return None, [
+            finding(
+                "schema",
+                f"there is no track {shown(named)}; known tracks are {known}",
+                file=file,
+                pointer="/track",
+                claimed=shown(named),
+                fix=f'write "{near}"' if near else "write the id of a track",
+            )
+        ]
     if placed is not None and placed != named:
-        return tracks[named], [finding(
-            "schema", f"the track is {shown(named)}, but the folder lies under {shown(placed)}",
-            file=file, pointer="/track", claimed=named, expected=placed,
-            fix=f'write "{plain(placed)}", or move the folder to submissions/{named}; the rest is '
-            f'judged by "{named}"')]
+        return tracks[named], [
+            finding(
+                "schema",
+                f"the track is {shown(named)}, but the folder lies under {shown(placed)}",
+                file=file,
+                pointer="/track",
+                claimed=named,
+                expected=placed,
+                fix=f'write "{plain(placed)}", or move the folder to submissions/{named}; '
+                f'the rest is judged by "{named}"',
+            )
+        ]
     return tracks[named], []
 
 
@@ -251,7 +277,8 @@ def _by_glob(folder: Folder, tracks: Mapping[str, Track]) -> str | None:
     """The track whose globs take the folder or one of its files in, where that is one track."""
     paths = [folder.path, *(folder.full(name) for name in folder.files)]
     found = [
-        track.id for track in tracks.values()
+        track.id
+        for track in tracks.values()
         if any(_matches(path, pattern) for pattern in track.globs for path in paths)
     ]
     return found[0] if len(found) == 1 else None
@@ -268,8 +295,11 @@ def _match_parts(parts: list[str], wanted: list[str]) -> bool:
         return not parts
     if wanted[0] == "**":
         return any(_match_parts(parts[i:], wanted[1:]) for i in range(len(parts) + 1))
-    return bool(parts) and PurePosixPath(parts[0]).match(wanted[0]) and _match_parts(
-        parts[1:], wanted[1:])
+    return (
+        bool(parts)
+        and PurePosixPath(parts[0]).match(wanted[0])
+        and _match_parts(parts[1:], wanted[1:])
+    )
 
 
 def _result_links(results: tuple[ResultsRun, ...]) -> Iterator[Finding]:
@@ -280,8 +310,16 @@ def _result_links(results: tuple[ResultsRun, ...]) -> Iterator[Finding]:
     """
     for run in results:
         item = run.stated.get("link")
-        found = None if item is not None else _link(
-            run, "link-not-a-run", "there is no link to a W&B run", f"link the run's page: {_FORM}")
+        found = (
+            None
+            if item is not None
+            else _link(
+                run,
+                "link-not-a-run",
+                "there is no link to a W&B run",
+                f"link the run's page: {_FORM}",
+            )
+        )
         if item is not None and "://" not in str(item.raw):
             parsed = parse_link(item.raw)
             fix = "" if isinstance(parsed, LinkProblem) else f'write "{parsed.url}"'
@@ -298,7 +336,12 @@ def _result_links(results: tuple[ResultsRun, ...]) -> Iterator[Finding]:
 def _link(run: ResultsRun, rule: str, message: str, fix: str) -> Finding:
     item = run.stated.get("link")
     return finding(
-        rule, message, file=run.file, line=run.line("link"), pointer=run.where("link"), fix=fix,
+        rule,
+        message,
+        file=run.file,
+        line=run.line("link"),
+        pointer=run.where("link"),
+        fix=fix,
         claimed=None if item is None else plain(str(item.raw)),
     )
 
@@ -309,26 +352,30 @@ def holds(folder: Folder, target: str) -> bool:
     return target in folder.files or any(name.startswith(below) for name in folder.files)
 
 
-def _specs(
-    folder: Folder, submission: Submission, listed: Document | None
-) -> Iterator[Finding]:
+def _specs(folder: Folder, submission: Submission, listed: Document | None) -> Iterator[Finding]:
     """Runs that name a file which the folder does not hold, or points that are not declared."""
     named = {spec.point for spec in submission.runs}
     for spec in submission.runs:
         if not is_link(spec) and not holds(folder, spec.target):
             near = near_key(spec.target, set(folder.files))
             yield finding(
-                "schema", f"the folder holds no file {shown(spec.target)}",
-                claimed=plain(spec.target), run=plain(spec.target, 200),
+                "schema",
+                f"the folder holds no file {shown(spec.target)}",
+                claimed=plain(spec.target),
+                run=plain(spec.target, 200),
                 fix=f'write "{near}"' if near else _meant(spec.target, folder, submission),
-                **_listed_at(spec, listed))
+                **_listed_at(spec, listed),
+            )
         # One point alone may go unnamed; several would be pooled.
         several = bool(submission.points) or len(named) > 1
         if spec.point is not None and several and spec.point not in submission.points:
             yield finding(
-                "schema", f"the point {shown(spec.point)} is not among `points`",
-                claimed=plain(spec.point), fix="add it to `points`, or correct it",
-                **_listed_at(spec, listed))
+                "schema",
+                f"the point {shown(spec.point)} is not among `points`",
+                claimed=plain(spec.point),
+                fix="add it to `points`, or correct it",
+                **_listed_at(spec, listed),
+            )
 
 
 def _meant(target: str, folder: Folder, submission: Submission) -> str:
@@ -336,8 +383,11 @@ def _meant(target: str, folder: Folder, submission: Submission) -> str:
     name = PurePosixPath(target).name
     listed = {spec.target for spec in submission.runs}
     ends = LOG_ENDINGS if name.lower().endswith(LOG_ENDINGS) else PurePosixPath(name).suffix
-    logs = [n for n in folder.files if ends and n.lower().endswith(ends)
-            and n not in listed and n != SUBMISSION]
+    logs = [
+        n
+        for n in folder.files
+        if ends and n.lower().endswith(ends) and n not in listed and n != SUBMISSION
+    ]
     likely = [n for n in folder.files if PurePosixPath(n).name == name] or logs
     first = f'write "{plain(likely[0], 120)}", or ' if len(likely) == 1 else ""
     return f"{first}add the file and write its path inside this folder"
@@ -352,12 +402,18 @@ def _not_accepted(
         kinds = {spec.source, "wandb"} if offline else {spec.source}
         if track is not None and not kinds & set(track.accepts):
             yield finding(
-                "schema", f"the track takes runs from {' or '.join(track.accepts)}, "
+                "schema",
+                f"the track takes runs from {' or '.join(track.accepts)}, "
                 f"{shown(spec.target)} is of kind {spec.source}",
-                claimed=spec.source, expected=", ".join(track.accepts),
-                fix='write "source": "results"' if spec.source == "log" and "results" in
-                track.accepts and spec.target.lower().endswith(".json")
-                else "bring evidence that the track takes", **_listed_at(spec, listed))
+                claimed=spec.source,
+                expected=", ".join(track.accepts),
+                fix='write "source": "results"'
+                if spec.source == "log"
+                and "results" in track.accepts
+                and spec.target.lower().endswith(".json")
+                else "bring evidence that the track takes",
+                **_listed_at(spec, listed),
+            )
 
 
 def _listed_at(spec: RunSpec, listed: Document | None) -> dict[str, Any]:
@@ -373,7 +429,11 @@ def _claimed_points(submission: Submission, listed: Document | None) -> Iterator
         if isinstance(value, dict) and "mean" not in value and key not in submission.points:
             pointer = f"/claims/{escape(key)}"
             yield finding(
-                "schema", f"the claim {shown(key)} has no `mean`, and no point has that name",
-                file=listed.file if listed else None, pointer=pointer,
-                line=listed.line(pointer) if listed else None, claimed=shown(value),
-                fix="write the value, or an object with `mean`; or add the point to `points`")
+                "schema",
+                f"the claim {shown(key)} has no `mean`, and no point has that name",
+                file=listed.file if listed else None,
+                pointer=pointer,
+                line=listed.line(pointer) if listed else None,
+                claimed=shown(value),
+                fix="write the value, or an object with `mean`; or add the point to `points`",
+            )

@@ -24,22 +24,33 @@ WORDS: Mapping[Status, str] = {
     Status.UNVERIFIABLE: "could not be verified yet, for a reason on our side",
 }
 GRADES: Mapping[Grade, str] = {
-    Grade.WANDB: "W&B runs", Grade.LOG: "training logs",
+    Grade.WANDB: "W&B runs",
+    Grade.LOG: "training logs",
     Grade.SELF_REPORTED: "self-reported numbers",
 }
 NEXT: Mapping[Status, str] = {
     Status.VERIFIED: "Nothing needs doing.",
     Status.NEEDS_REVIEW: "Nothing blocks. Mend the warnings or say in the description why they "
-                         "are fine.",
+    "are fine.",
     Status.NEEDS_RUNS: "Add runs as told above; everything else is in order.",
     Status.REJECTED: "Mend the errors and check again; warnings and notes do not block.",
     Status.UNVERIFIABLE: "Undecided: what could not be read, and why, is told above. On a pull "
-                         "request the bot tries again by itself.",
+    "request the bot tries again by itself.",
 }
-_MARKS = {Status.VERIFIED: "\u2713", Status.NEEDS_REVIEW: "\u2713", Status.NEEDS_RUNS: "\u2026",
-          Status.REJECTED: "\u2717", Status.UNVERIFIABLE: "?"}
-_COLOURS = {Status.VERIFIED: "green", Status.NEEDS_REVIEW: "yellow", Status.NEEDS_RUNS: "yellow",
-            Status.REJECTED: "red", Status.UNVERIFIABLE: "cyan"}
+_MARKS = {
+    Status.VERIFIED: "\u2713",
+    Status.NEEDS_REVIEW: "\u2713",
+    Status.NEEDS_RUNS: "\u2026",
+    Status.REJECTED: "\u2717",
+    Status.UNVERIFIABLE: "?",
+}
+_COLOURS = {
+    Status.VERIFIED: "green",
+    Status.NEEDS_REVIEW: "yellow",
+    Status.NEEDS_RUNS: "yellow",
+    Status.REJECTED: "red",
+    Status.UNVERIFIABLE: "cyan",
+}
 _LEVEL_COLOURS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTE: "cyan"}
 _CODES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1", "dim": "2"}
 
@@ -87,8 +98,11 @@ def to_text(
     `place` is a sentence on where the entry would stand.
     """
     paint = _paint if colour else _unpainted
-    lines = [*_head(verdict, paint), *_wrap(_sentence(place), width, "  "), ""] if place else [
-        *_head(verdict, paint), ""]
+    lines = (
+        [*_head(verdict, paint), *_wrap(_sentence(place), width, "  "), ""]
+        if place
+        else [*_head(verdict, paint), ""]
+    )
     for finding in verdict.findings:
         lines += [*_finding_lines(finding, verdict, paint, width), ""]
     table = list(_number_rows(verdict))
@@ -108,7 +122,8 @@ def _head(verdict: Verdict, paint: Any) -> Iterator[str]:
     yield f"{mark}: {WORDS[verdict.status]}{f' ({verdict.note})' if verdict.note else ''}"
     yield f"  {plain(verdict.submission, 200)}"
     counts = [
-        f"{n} {level}{'s' if n > 1 else ''}" for level in Level
+        f"{n} {level}{'s' if n > 1 else ''}"
+        for level in Level
         if (n := sum(f.level is level for f in verdict.findings))
     ]
     found = ", ".join(counts) or "no findings"
@@ -120,7 +135,8 @@ def _finding_lines(finding: Finding, verdict: Verdict, paint: Any, width: int) -
     place = _place(finding, verdict)
     name = paint(finding.rule, "bold")
     yield f"{paint(f'{finding.level:8}', _LEVEL_COLOURS[finding.level])} {name}" + (
-        f"  {place}" if place else "")
+        f"  {place}" if place else ""
+    )
     yield from _wrap(_sentence(finding.message), width, "         ")
     if finding.fix:
         yield from _wrap(f"Fix: {_sentence(finding.fix, False)}", width, "         ")
@@ -160,9 +176,11 @@ def _statistics(verdict: Verdict) -> Iterator[str]:
         name = f"{plain(point.name, 40)}: " if len(verdict.points) > 1 else ""
         sd = f", sd {number(s['sd'])}" if s.get("sd") is not None else ""
         test = s.get("test")
-        tested = "" if test in (None, "none") or s.get("p") is None else (
-            f"; target {number(s.get('target'))} {'reached' if s.get('passes') else 'not proved'}, "
-            f"p = {s['p']:.2g} ({test}, alpha {number(s.get('alpha'))})")
+        tested = ""
+        if test not in (None, "none") and s.get("p") is not None:
+            outcome = "reached" if s.get("passes") else "not proved"
+            tested = f"; target {number(s.get('target'))} {outcome}"
+            tested += f", p = {s['p']:.2g} ({test}, alpha {number(s.get('alpha'))})"
         runs = "1 run" if s["n"] == 1 else f"{s['n']} runs"
         yield f"{name}{runs}: {plain(str(s['metric']), 40)} mean {number(s['mean'])}{sd}{tested}."
 
@@ -184,8 +202,11 @@ def _number_rows(verdict: Verdict) -> Iterator[tuple[str, ...]]:
             label = f"  {prefix}{title}{f' ({unit})' if unit else ''}"
             ratio = f"{stated / value:.4g}" if stated is not None and value else ""
             recomputed = number(value) or "cannot be computed"
-            rows.append((label, number(stated) or "-", recomputed, ratio) if claimed
-                        else (label, recomputed))
+            rows.append(
+                (label, number(stated) or "-", recomputed, ratio)
+                if claimed
+                else (label, recomputed)
+            )
     if rows:
         yield ("  ", "claimed", "recomputed", "ratio") if claimed else ("  ", "recomputed")
         yield from rows
@@ -226,8 +247,12 @@ def _columns(rows: Sequence[tuple[str, ...]], paint: Any) -> list[str]:
 
 def _wrap(text: str, width: int, indent: str) -> list[str]:
     return textwrap.wrap(
-        text, max(40, width), initial_indent=indent, subsequent_indent=indent,
-        break_long_words=False, break_on_hyphens=False,
+        text,
+        max(40, width),
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
     ) or [indent]
 
 
@@ -242,7 +267,8 @@ def _unpainted(text: str, style: str) -> str:
 def summary_line(verdicts: Sequence[Verdict]) -> str:
     """ "3 checked: 2 verified, 1 rejected", for more than one submission."""
     counts = ", ".join(
-        f"{n} {status}" for status in reversed(Status)
+        f"{n} {status}"
+        for status in reversed(Status)
         if (n := sum(v.status is status for v in verdicts))
     )
     return f"{len(verdicts)} checked: {counts}"
@@ -252,7 +278,10 @@ def summary_line(verdicts: Sequence[Verdict]) -> str:
 
 
 def to_markdown(
-    verdict: Verdict, *, place: str | None = None, rules_url: str | None = None,
+    verdict: Verdict,
+    *,
+    place: str | None = None,
+    rules_url: str | None = None,
     limit: int = 60_000,
 ) -> str:
     """A verdict as the comment that it would get on a pull request; at most `limit` characters.
@@ -263,23 +292,34 @@ def to_markdown(
     note = f" ({markdown.prose(verdict.note)})" if verdict.note else ""
     lines = [
         f"**{WORDS[verdict.status].capitalize()}**{note} \u00b7 evidence: "
-        f"{GRADES[verdict.evidence]} \u00b7 track {markdown.code(verdict.track or 'unknown')}", "",
-        markdown.code(verdict.submission, 200), "",
+        f"{GRADES[verdict.evidence]} \u00b7 track {markdown.code(verdict.track or 'unknown')}",
+        "",
+        markdown.code(verdict.submission, 200),
+        "",
     ]
     if place:
         lines += [markdown.sentence(_sentence(place)), ""]
-    for level, title in ((Level.ERROR, "What blocks"), (Level.WARNING, "Warnings"),
-                         (Level.NOTE, "Notes")):
+    for level, title in (
+        (Level.ERROR, "What blocks"),
+        (Level.WARNING, "Warnings"),
+        (Level.NOTE, "Notes"),
+    ):
         found = [f for f in verdict.findings if f.level is level]
         if found:
             lines += [f"### {title}", ""]
             lines += [_finding_markdown(f, verdict, rules_url) for f in found] + [""]
     rows = list(_number_rows(verdict))
     if rows:
-        cells = [[c.strip() if i else markdown.prose(c.strip()) for i, c in enumerate(row)]
-                 for row in rows[1:]]
-        lines += ["### Numbers", "", *markdown.table(
-            ("metric", *(cell.strip() for cell in rows[0][1:])), cells), ""]
+        cells = [
+            [c.strip() if i else markdown.prose(c.strip()) for i, c in enumerate(row)]
+            for row in rows[1:]
+        ]
+        lines += [
+            "### Numbers",
+            "",
+            *markdown.table(("metric", *(cell.strip() for cell in rows[0][1:])), cells),
+            "",
+        ]
     lines += [line for s in _statistics(verdict) for line in (markdown.prose(s), "")]
     lines.append(_next(verdict, place))
     return _shorten(lines, limit)

@@ -78,8 +78,11 @@ def neighbours_of(
             parsed = parse_submission(folder, tracks, track_id)
         except ReadError:
             continue
-        found.append(as_neighbour(
-            parsed.submission, track_id, parsed.results, folder, tracks[track_id].keys, kept))
+        found.append(
+            as_neighbour(
+                parsed.submission, track_id, parsed.results, folder, tracks[track_id].keys, kept
+            )
+        )
     return tuple(found)
 
 
@@ -103,12 +106,14 @@ def _read(path: Path, root: Path) -> Folder:
 
 def same_file(a: str, b: str) -> bool:
     """Whether two paths are versions of one file, NAME@HASH.json and NAME@OTHER.json."""
-    return a == b or (
-        _VERSION.search(a) is not None and _VERSION.sub("", a) == _VERSION.sub("", b))
+    return a == b or (_VERSION.search(a) is not None and _VERSION.sub("", a) == _VERSION.sub("", b))
 
 
 def verify_repository(
-    root: Path, *, snapshots: Snapshots | None = None, jobs: int | None = None,
+    root: Path,
+    *,
+    snapshots: Snapshots | None = None,
+    jobs: int | None = None,
     only: str | None = None,
 ) -> tuple[Verdict, ...]:
     """The verdict on every submission under `root`, in order of path.
@@ -118,14 +123,13 @@ def verify_repository(
     `only` names one track. Raises TrackError for a broken track file.
     """
     tracks = load_tracks(root)
-    places = [
-        item for item in submission_folders(root, tracks) if only is None or item[1] == only
-    ]
+    places = [item for item in submission_folders(root, tracks) if only is None or item[1] == only]
     near = _near(neighbours_of(root, tracks, snapshots))
     work = ft.partial(_verify_chunk, root, tracks, snapshots)
-    items = [(path, track, near.get(path.relative_to(root).as_posix(), ()))
-             for path, track in places]
-    chunks = [items[i:i + CHUNK] for i in range(0, len(items), CHUNK)]
+    items = [
+        (path, track, near.get(path.relative_to(root).as_posix(), ())) for path, track in places
+    ]
+    chunks = [items[i : i + CHUNK] for i in range(0, len(items), CHUNK)]
     workers = jobs if jobs is not None else os.cpu_count() or 1
     if workers <= 1 or len(chunks) <= 1:
         return tuple(v for chunk in chunks for v in work(chunk))
@@ -134,7 +138,9 @@ def verify_repository(
 
 
 def _verify_chunk(
-    root: Path, tracks: Mapping[str, Track], snapshots: Snapshots | None,
+    root: Path,
+    tracks: Mapping[str, Track],
+    snapshots: Snapshots | None,
     places: Sequence[tuple[Path, str, tuple[Neighbour, ...]]],
 ) -> list[Verdict]:
     from bot.evidence import gather
@@ -151,9 +157,16 @@ def _verify_chunk(
             verdicts.append(_unreadable(path, root, track_id, str(error)))
             continue
         known = {"received": received.get(folder.path)}
-        verdicts.append(verify_parsed(
-            parsed, folder, gather=kept, neighbours=near, merged=True,
-            more=ft.partial(_known, known)))
+        verdicts.append(
+            verify_parsed(
+                parsed,
+                folder,
+                gather=kept,
+                neighbours=near,
+                merged=True,
+                more=ft.partial(_known, known),
+            )
+        )
     return verdicts
 
 

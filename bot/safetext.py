@@ -29,9 +29,12 @@ _SECRETS = (
     ("a JSON web token", r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
     ("an access token in a link", r"(?i)[?&](?:access_?token|api_?key|token)=[^&\s\"']{8,}"),
     ("a password in a link", r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@\"']{1,80}:[^\s/:@\"']{3,80}@"),
-    ("a key", r"(?i)(?:wandb[_ -]{0,3}(?:api)?[_ -]{0,3}key|api[_ -]?key|secret[_ -]?key"
-              r"|access[_ -]?token|auth[_ -]?token|hf[_ -]?token|password)"
-              r"[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?=[A-Za-z_+/.-]{0,60}[0-9])[A-Za-z0-9_+/.-]{16,}"),
+    (
+        "a key",
+        r"(?i)(?:wandb[_ -]{0,3}(?:api)?[_ -]{0,3}key|api[_ -]?key|secret[_ -]?key"
+        r"|access[_ -]?token|auth[_ -]?token|hf[_ -]?token|password)"
+        r"[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?=[A-Za-z_+/.-]{0,60}[0-9])[A-Za-z0-9_+/.-]{16,}",
+    ),
 )
 _SECRET = tuple((what, re.compile(pattern)) for what, pattern in _SECRETS)
 _HINT = re.compile(
@@ -90,9 +93,9 @@ def _unsafe(text: str, index: int, char: str) -> str | None:
     if char in _INVISIBLE or 0xE0100 <= code <= 0xE01EF:
         return "which shows nothing"
     if 0xE0000 <= code <= 0xE007F:
-        flag = "\U0001f3f4" in text[max(0, index - 7):index]
+        flag = "\U0001f3f4" in text[max(0, index - 7) : index]
         return None if flag else "which shows nothing"
-    if char in _JOINERS and not (_joins(text[:index][-1:]) and _joins(text[index + 1:][:1])):
+    if char in _JOINERS and not (_joins(text[:index][-1:]) and _joins(text[index + 1 :][:1])):
         return "which shows nothing here"
     if 0xD800 <= code <= 0xDFFF or code & 0xFFFE == 0xFFFE:
         return "which is no character"
@@ -123,7 +126,7 @@ def shown(value: Any, limit: int = MAX_SHOWN) -> str:
 
 def plain(text: str, limit: int = MAX_SHOWN) -> str:
     """Text of a stranger on one line: cut to `limit`, unsafe characters as \\uXXXX, secrets out."""
-    cut = text if len(text) <= 4 * limit else text[:4 * limit]
+    cut = text if len(text) <= 4 * limit else text[: 4 * limit]
     for _, pattern in _SECRET:
         cut = pattern.sub("[removed]", cut)
     out = []

@@ -182,7 +182,8 @@ def _unusable(
     if by_loss and not run.validation:
         names = ", ".join(track.keys.loss) if original.source.startswith("wandb") else ""
         return "it has no finite validation loss" + (
-            f" under the names that the track reads: {names}" if names else "")
+            f" under the names that the track reads: {names}" if names else ""
+        )
     if by_loss and not all(_sane(v.loss) for v in run.validation):
         return "a validation loss of it is not a finite number"
     if by_loss and any(v.loss <= 0 for v in run.validation):

@@ -29,8 +29,11 @@ def is_link(spec: RunSpec) -> bool:
 
 
 def read_submission(
-    folder: Folder, raw: Mapping[str, Any], track: Track | None,
-    documents: Mapping[str, Document], results: tuple[ResultsRun, ...],
+    folder: Folder,
+    raw: Mapping[str, Any],
+    track: Track | None,
+    documents: Mapping[str, Document],
+    results: tuple[ResultsRun, ...],
 ) -> Submission:
     """The submission that `raw`, the object of submission.json, describes; with {} what the files
     of the folder say by themselves. Values of a wrong type count as absent."""
@@ -41,19 +44,31 @@ def read_submission(
     code, hardware = _dict(raw.get("code")), _dict(raw.get("hardware"))
     runs = _run_specs(raw) if raw else _implied_specs(folder, documents)
     return Submission(
-        path=path, track=track.id if track else _text(raw.get("track")) or "", name=name,
-        title=_text(raw.get("title")) or _described(results), summary=_text(raw.get("summary")),
-        contributors=_contributors(raw), based_on=_text(raw.get("based_on")),
-        preregistration=None if raw.get("preregistration") is None
+        path=path,
+        track=track.id if track else _text(raw.get("track")) or "",
+        name=name,
+        title=_text(raw.get("title")) or _described(results),
+        summary=_text(raw.get("summary")),
+        contributors=_contributors(raw),
+        based_on=_text(raw.get("based_on")),
+        preregistration=None
+        if raw.get("preregistration") is None
         else plain(str(raw["preregistration"]), 300),
-        code_path=_text(code.get("path")), code_repository=_text(code.get("repository")),
-        code_commit=_text(code.get("commit")), accelerator=_text(hardware.get("accelerator")),
+        code_path=_text(code.get("path")),
+        code_repository=_text(code.get("repository")),
+        code_commit=_text(code.get("commit")),
+        accelerator=_text(hardware.get("accelerator")),
         accelerator_count=_int(hardware.get("count")),
         points=tuple(p for p in _list(raw.get("points"))[:MAX_POINTS] if isinstance(p, str)),
-        runs=runs, claims=_claims(raw), links=tuple(
+        runs=runs,
+        claims=_claims(raw),
+        links=tuple(
             {k: v for k, v in link.items() if isinstance(v, str)}
-            for link in _list(raw.get("links")) if isinstance(link, dict)),
-        imported=_dict(raw.get("imported")) or None, withdrawn=_dict(raw.get("withdrawn")) or None,
+            for link in _list(raw.get("links"))
+            if isinstance(link, dict)
+        ),
+        imported=_dict(raw.get("imported")) or None,
+        withdrawn=_dict(raw.get("withdrawn")) or None,
         raw=raw,
     )
 
@@ -75,19 +90,32 @@ def _run_specs(raw: Mapping[str, Any]) -> tuple[RunSpec, ...]:
         if source in ("wandb", "log", "results") and isinstance(target, str):
             arm = run.get("arm", "candidate")
             pair = run.get("pair")
-            specs.append(RunSpec(
-                source, target, arm if arm == "baseline" else "candidate",
-                None if pair is None else str(pair), _text(run.get("point")),
-                _int(run.get("seed")), f"/runs/{index}"))
+            specs.append(
+                RunSpec(
+                    source,
+                    target,
+                    arm if arm == "baseline" else "candidate",
+                    None if pair is None else str(pair),
+                    _text(run.get("point")),
+                    _int(run.get("seed")),
+                    f"/runs/{index}",
+                )
+            )
     return tuple(specs)
 
 
 def _implied_specs(folder: Folder, documents: Mapping[str, Document]) -> tuple[RunSpec, ...]:
     """The runs of a folder without submission.json, or of a bare file: all it holds."""
-    specs = [RunSpec("results", name) for name, document in documents.items()
-             if name != SUBMISSION or is_results(document.value)]
-    specs += [RunSpec("log", name) for name in folder.files
-              if name not in documents and name.lower().endswith(LOG_ENDINGS)]
+    specs = [
+        RunSpec("results", name)
+        for name, document in documents.items()
+        if name != SUBMISSION or is_results(document.value)
+    ]
+    specs += [
+        RunSpec("log", name)
+        for name in folder.files
+        if name not in documents and name.lower().endswith(LOG_ENDINGS)
+    ]
     return tuple(specs)
 
 
@@ -119,9 +147,14 @@ def _contributors(raw: Mapping[str, Any]) -> tuple[Contributor, ...]:
     people = [p for p in _list(raw.get("contributors")) if isinstance(p, dict)]
     return tuple(
         Contributor(
-            login, _text(p.get("name")), _text(p.get("affiliation")), _text(p.get("url")),
-            tuple(role for role in _list(p.get("roles")) if role in ROLES))
-        for p in people if (login := _text(p.get("github"))) is not None
+            login,
+            _text(p.get("name")),
+            _text(p.get("affiliation")),
+            _text(p.get("url")),
+            tuple(role for role in _list(p.get("roles")) if role in ROLES),
+        )
+        for p in people
+        if (login := _text(p.get("github"))) is not None
     )
 
 

@@ -74,13 +74,15 @@ def _problems(data: Mapping[str, Any]) -> Iterator[Problem]:
     rule = data.get("significance")
     if isinstance(rule, dict) and rule.get("test") == "z":
         if "sigma" not in rule and "threshold" not in rule:
-            yield ("significance",), (
-                'test "z" needs a known deviation; write sigma = NUMBER under [significance]'
+            yield (
+                ("significance",),
+                ('test "z" needs a known deviation; write sigma = NUMBER under [significance]'),
             )
     quality = data.get("quality")
     if data.get("objective") == "target" and isinstance(quality, dict) and "target" not in quality:
-        yield ("quality",), (
-            'objective "target" needs the value to reach; write target = NUMBER under [quality]'
+        yield (
+            ("quality",),
+            ('objective "target" needs the value to reach; write target = NUMBER under [quality]'),
         )
 
 
@@ -96,8 +98,9 @@ def _value(value: Any, schema: Mapping[str, Any], path: Path) -> Iterator[Proble
     name = _name(path)
     if path[-1] in _DATES:
         if not isinstance(value, dt.date) or isinstance(value, dt.datetime):
-            yield path, (
-                f"{name} is {_shown(value)}, expected a day without quotes, such as 2026-05-24"
+            yield (
+                path,
+                (f"{name} is {_shown(value)}, expected a day without quotes, such as 2026-05-24"),
             )
         return
     if "const" in schema and (value != schema["const"] or isinstance(value, bool)):

@@ -79,8 +79,15 @@ def verify(
     """
     parsed = parse_submission(folder, tracks, track_id)
     return verify_parsed(
-        parsed, folder, gather=gather, neighbours=neighbours, standing=standing,
-        pull_request=pull_request, today=today, merged=merged, more=more,
+        parsed,
+        folder,
+        gather=gather,
+        neighbours=neighbours,
+        standing=standing,
+        pull_request=pull_request,
+        today=today,
+        merged=merged,
+        more=more,
     )
 
 
@@ -99,8 +106,11 @@ def verify_parsed(
     """`verify` for a folder that was parsed already."""
     if parsed.track is None:
         return _without_track(parsed, folder)
-    opened = None if pull_request is None or pull_request.opened_at is None else (
-        pull_request.opened_at.date())
+    opened = (
+        None
+        if pull_request is None or pull_request.opened_at is None
+        else (pull_request.opened_at.date())
+    )
     if pull_request is None and merged:
         opened = _imported_on(parsed.submission)
     track = parsed.track.on(opened)
@@ -111,13 +121,23 @@ def verify_parsed(
         facts["today"] = today
     if more is not None:
         facts |= more(parsed.submission, evidence)
-    return judge(Case(
-        submission=parsed.submission, track=track, folder=folder, documents=parsed.documents,
-        results=parsed.results, evidence=evidence, unlisted=unlisted,
-        neighbours=tuple(n for n in neighbours if n.path != folder.path),
-        standing=standing or Standing(), pull_request=pull_request, judged_on=opened,
-        problems=parsed.problems, facts=facts,
-    ))
+    return judge(
+        Case(
+            submission=parsed.submission,
+            track=track,
+            folder=folder,
+            documents=parsed.documents,
+            results=parsed.results,
+            evidence=evidence,
+            unlisted=unlisted,
+            neighbours=tuple(n for n in neighbours if n.path != folder.path),
+            standing=standing or Standing(),
+            pull_request=pull_request,
+            judged_on=opened,
+            problems=parsed.problems,
+            facts=facts,
+        )
+    )
 
 
 def _imported_on(submission: Submission) -> dt.date | None:
@@ -151,7 +171,7 @@ def _evidence(
         rest = dc.replace(parsed.submission, runs=wanted)
         gathered = (gather or _without_network)(rest, folder, track)
         unlisted = gathered.unlisted
-        listed, beside = gathered.runs[:len(others)], gathered.runs[len(others):]
+        listed, beside = gathered.runs[: len(others)], gathered.runs[len(others) :]
         own |= {index: item for (index, _), item in zip(others, listed, strict=True)}
         read = [(results, item) for (results, _), item in zip(aside, beside, strict=True)]
         own = {index: linked.joined(item, read, track) for index, item in own.items()}
@@ -166,9 +186,12 @@ def _without_network(submission: Submission, folder: Folder, track: Track) -> Ga
 
 def _results_evidence(parsed: Parsed, folder: Folder, track: Track, spec: RunSpec) -> RunEvidence:
     vocab, file = metrics.vocab_of(track), folder.full(spec.target)
-    return RunEvidence(spec, tuple(
-        run.to_run(metrics.of_results(run, vocab)) for run in parsed.results if run.file == file
-    ))
+    return RunEvidence(
+        spec,
+        tuple(
+            run.to_run(metrics.of_results(run, vocab)) for run in parsed.results if run.file == file
+        ),
+    )
 
 
 def judge(case: Case) -> Verdict:
@@ -186,15 +209,26 @@ def judge(case: Case) -> Verdict:
     if withdrawn:
         note = "withdrawn: its entry stays and does not rank"
     return Verdict(
-        submission=case.submission.path, track=case.track.id, status=status,
-        evidence=grade_of(case), findings=findings, points=points,
+        submission=case.submission.path,
+        track=case.track.id,
+        status=status,
+        evidence=grade_of(case),
+        findings=findings,
+        points=points,
         runs=tuple(
-            {**run.summary(), "arm": item.spec.arm, "point": item.spec.point,
-             "claimed": _claimed(case, run)}
-            for item in case.evidence for run in item.runs
+            {
+                **run.summary(),
+                "arm": item.spec.arm,
+                "point": item.spec.point,
+                "claimed": _claimed(case, run),
+            }
+            for item in case.evidence
+            for run in item.runs
         ),
-        statistics=points[0].statistics if points else None, note=note,
-        title=_short(case.submission.title, 120), date=date_of(case),
+        statistics=points[0].statistics if points else None,
+        note=note,
+        title=_short(case.submission.title, 120),
+        date=date_of(case),
         based_on=_short(case.submission.based_on, 300),
     )
 
@@ -207,12 +241,18 @@ def _unranked(
         return
     level = Level.WARNING if case.brought_over else Level.ERROR
     for point in points:
-        lacks = [axis.metric for axis, value in (
-            (case.track.quality, point.quality), (case.track.cost, point.cost)) if value is None]
+        lacks = [
+            axis.metric
+            for axis, value in ((case.track.quality, point.quality), (case.track.cost, point.cost))
+            if value is None
+        ]
         if lacks and case.track.levels.get("metric-missing") != "off":
             yield finding(
-                "metric-missing", f"{' and '.join(lacks)} cannot be computed from the evidence",
-                level, file=plain(case.folder.path, 200), point=point.name,
+                "metric-missing",
+                f"{' and '.join(lacks)} cannot be computed from the evidence",
+                level,
+                file=plain(case.folder.path, 200),
+                point=point.name,
                 fix="bring runs that state it, or what it is computed from",
             )
 
@@ -266,7 +306,8 @@ def _clean(item: Finding) -> Finding:
         if isinstance(value := getattr(item, name), str)
     }
     endless: dict[str, Any] = {
-        name: None for name in ("claimed", "expected", "ratio")
+        name: None
+        for name in ("claimed", "expected", "ratio")
         if isinstance(value := getattr(item, name), float) and not math.isfinite(value)
     }
     return dc.replace(item, **texts, **endless)
@@ -302,9 +343,13 @@ def _point(case: Case, name: str | None) -> Point:
         cost = _mean(summary.cost.values)
         values |= {case.track.quality.metric: quality, case.track.cost.metric: cost}
     tested = summary is not None and (
-        case.track.significance.test != "none" or case.track.objective != "pareto")
+        case.track.significance.test != "none" or case.track.objective != "pareto"
+    )
     return Point(
-        name=name or MAIN, quality=quality, cost=cost, metrics=values,
+        name=name or MAIN,
+        quality=quality,
+        cost=cost,
+        metrics=values,
         statistics=summary.to_json() if summary is not None and tested else None,
     )
 
@@ -329,8 +374,11 @@ def grade_of(case: Case) -> Grade:
     """
     grades = list(Grade)
     found = [
-        Grade.WANDB if run.source in ("wandb", "snapshot")
-        else Grade.LOG if run.source in ("log", "wandb-offline") else Grade.SELF_REPORTED
+        Grade.WANDB
+        if run.source in ("wandb", "snapshot")
+        else Grade.LOG
+        if run.source in ("log", "wandb-offline")
+        else Grade.SELF_REPORTED
         for run in case.runs()
     ]
     return max(found, key=grades.index, default=Grade.SELF_REPORTED)
@@ -357,7 +405,11 @@ def date_of(case: Case) -> str | None:
 def _without_track(parsed: Parsed, folder: Folder) -> Verdict:
     """The verdict on a folder whose track is not known: only that, and what cannot be read."""
     return Verdict(
-        submission=folder.path, track=plain(parsed.submission.track, 64), status=Status.REJECTED,
-        evidence=Grade.SELF_REPORTED, findings=_distinct(parsed.problems), points=(),
+        submission=folder.path,
+        track=plain(parsed.submission.track, 64),
+        status=Status.REJECTED,
+        evidence=Grade.SELF_REPORTED,
+        findings=_distinct(parsed.problems),
+        points=(),
         title=_short(parsed.submission.title, 120),
     )

@@ -52,9 +52,11 @@ def test_the_wheel_holds_every_file_that_git_holds(
     files = {
         path.relative_to(ROOT / folder).as_posix()
         for path in (ROOT / folder).rglob("*")
-        if path.is_file() and not {"__pycache__", "node_modules"} & set(path.parts)
+        if path.is_file()
+        and not {"__pycache__", "node_modules"} & set(path.parts)
         and path.suffix in {".py", ".json", ".toml", ".md", ".j2", ".yml", ".js", ".css", ".txt"}
-        and "scaffold" not in path.parts and "docs/generated" not in path.as_posix()
+        and "scaffold" not in path.parts
+        and "docs/generated" not in path.as_posix()
     }
     assert len(files) >= 5
     assert {name for name in files if f"{inside}/{name}" not in wheel} == set()
@@ -64,12 +66,17 @@ def test_every_module_of_the_bot_can_be_the_first_that_is_imported() -> None:
     """One that only works after another breaks the command that imports it first."""
     names = sorted(
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-        for path in (ROOT / "bot").rglob("*.py") if "scaffold" not in path.parts
+        for path in (ROOT / "bot").rglob("*.py")
+        if "scaffold" not in path.parts
     )
     assert len(names) > 50
     done = subprocess.run(
         [sys.executable, "-c", EACH_ALONE, *names],
-        cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert (done.stdout, done.returncode) == ("", 0), done.stderr
 

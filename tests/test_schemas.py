@@ -21,10 +21,13 @@ from tests.conftest import ROOT
 from tests.corpus.hostile import hostile
 from tests.corpus.variants import GOOD
 
-SCHEMAS = {p.name.removesuffix(".schema.json"): json.loads(p.read_text(encoding="utf-8"))
-           for p in sorted((ROOT / "schemas").glob("*.schema.json"))}
+SCHEMAS = {
+    p.name.removesuffix(".schema.json"): json.loads(p.read_text(encoding="utf-8"))
+    for p in sorted((ROOT / "schemas").glob("*.schema.json"))
+}
 REGISTRY: Registry[Any] = Registry().with_resources(
-    (schema["$id"], Resource.from_contents(schema)) for schema in SCHEMAS.values())
+    (schema["$id"], Resource.from_contents(schema)) for schema in SCHEMAS.values()
+)
 
 
 def validator(name: str) -> Draft202012Validator:
@@ -33,8 +36,11 @@ def validator(name: str) -> Draft202012Validator:
 
 def properties(schema: Any, where: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
     if isinstance(schema, dict):
-        for key, value in schema.get("properties", {}).items() if isinstance(
-                schema.get("properties"), dict) else ():
+        for key, value in (
+            schema.get("properties", {}).items()
+            if isinstance(schema.get("properties"), dict)
+            else ()
+        ):
             yield f"{where}/{key}", value
         for key, value in schema.items():
             if key != "examples":
@@ -60,9 +66,14 @@ def test_valid_with_id_description_and_passing_examples(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["submission", "results", "track"])
 def test_an_editor_has_something_to_show_for_every_key(name: str) -> None:
-    bare = [where for where, value in properties(SCHEMAS[name])
-            if "description" not in value and "$ref" not in value and "const" not in value
-            and not {"run_info", "run_related_info", "run_stats"} & {where.rpartition("/")[2]}]
+    bare = [
+        where
+        for where, value in properties(SCHEMAS[name])
+        if "description" not in value
+        and "$ref" not in value
+        and "const" not in value
+        and not {"run_info", "run_related_info", "run_stats"} & {where.rpartition("/")[2]}
+    ]
     assert bare == []
 
 

@@ -50,8 +50,11 @@ LINE = 1000
 
 
 @click.command()
-@click.option("--against", metavar="REV|FILE",
-              help="Show what differs from a git revision, or from a former --format json.")
+@click.option(
+    "--against",
+    metavar="REV|FILE",
+    help="Show what differs from a git revision, or from a former --format json.",
+)
 @click.option("--evidence", is_flag=True, help="Pull linked runs again and find what drifted.")
 @click.option("--links", is_flag=True, help="Ask whether the linked pages are still there.")
 @click.option("--track", "track_id", help="One track alone.")
@@ -60,8 +63,14 @@ LINE = 1000
 @SNAPSHOTS
 @ROOT
 def audit(
-    against: str | None, evidence: bool, links: bool, track_id: str | None, jobs: int | None,
-    form: str, snapshots: str | None, root: Path | None,
+    against: str | None,
+    evidence: bool,
+    links: bool,
+    track_id: str | None,
+    jobs: int | None,
+    form: str,
+    snapshots: str | None,
+    root: Path | None,
 ) -> None:
     """Verify every submission again, by the rules, tracks and accelerators of now.
 
@@ -124,8 +133,10 @@ def _drift(root: Path, kept: Snapshots | None, track_id: str | None) -> tuple[Dr
 
     if kept is None:
         raise click.UsageError("--evidence needs snapshots to compare with: use --snapshots")
-    found = ((with_linked(parsed, folder), track)
-             for folder, parsed, track in _submissions(root, track_id))
+    found = (
+        (with_linked(parsed, folder), track)
+        for folder, parsed, track in _submissions(root, track_id)
+    )
     return drift(found, kept, WandbFetcher.from_environment(cached=False))
 
 
@@ -154,8 +165,10 @@ def _pages(root: Path, track_id: str | None) -> Iterator[tuple[str, LinkState]]:
     linked = [
         (folder.path, url)
         for folder, parsed, _ in _submissions(root, track_id)
-        for url in (*(link.get("url", "") for link in parsed.submission.links),
-                    parsed.submission.code_repository or "")
+        for url in (
+            *(link.get("url", "") for link in parsed.submission.links),
+            parsed.submission.code_repository or "",
+        )
         if url.startswith("https://")
     ]
     states = {state.url: state for state in check_links(url for _, url in linked)}
@@ -174,7 +187,9 @@ def _page_lines(pages: Pages | None) -> Iterator[tuple[int, str]]:
 
 
 def _code(
-    now: Boards, changes: tuple[Change, ...] | None, drifts: tuple[Drift, ...] | None,
+    now: Boards,
+    changes: tuple[Change, ...] | None,
+    drifts: tuple[Drift, ...] | None,
     pages: Pages | None = None,
 ) -> int:
     """A page that gave no answer tonight may be there tomorrow; one that is gone is told."""
@@ -192,7 +207,9 @@ def _code(
 
 
 def _print_json(
-    now: Boards, changes: tuple[Change, ...] | None, drifts: tuple[Drift, ...] | None,
+    now: Boards,
+    changes: tuple[Change, ...] | None,
+    drifts: tuple[Drift, ...] | None,
     pages: Pages | None,
 ) -> None:
     data: dict[str, Any] = to_json(now)
@@ -264,8 +281,13 @@ def _status_lines(verdicts: list[Verdict], status: Status) -> Iterator[tuple[int
 
 @click.command()
 @click.option("--days", type=click.IntRange(1, 36500), help="Only the last DAYS days.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=10, show_default=True,
-              help="At most so many.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 10_000),
+    default=10,
+    show_default=True,
+    help="At most so many.",
+)
 @click.option("--track", "track_id", help="One track alone.")
 @SNAPSHOTS
 @ROOT
@@ -285,8 +307,10 @@ def recent(
     shown = [line for line in lines if since is None or line[0] >= since][:limit]
     if not shown:
         of = f" of {track_id}" if track_id else ""
-        raise click.UsageError(f"{place} holds no dated submission{of}" + (
-            f" since {since}: try more --days" if since else ""))
+        raise click.UsageError(
+            f"{place} holds no dated submission{of}"
+            + (f" since {since}: try more --days" if since else "")
+        )
     for date, submission, words in shown:
         click.echo(f"{date[:10]}  {plain(submission, LINE)}: {words}")
 
@@ -294,16 +318,17 @@ def recent(
 def _happened(found: Boards) -> list[tuple[str, str, str]]:
     """(date, submission, what) of every dated verdict."""
     stood = {
-        (step.submission, step.date)
-        for board in found.boards.values() for step in board.records
+        (step.submission, step.date) for board in found.boards.values() for step in board.records
     }
     places = {
         entry.submission: f"place {entry.place} of {len(board.entries)}"
-        for board in found.boards.values() for entry in reversed(board.entries)
+        for board in found.boards.values()
+        for entry in reversed(board.entries)
     }
     reasons = {
         item.verdict.submission: item.why
-        for board in found.boards.values() for item in board.unranked
+        for board in found.boards.values()
+        for item in board.unranked
     }
     lines = []
     for verdict in found.verdicts:

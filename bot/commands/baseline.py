@@ -65,7 +65,11 @@ def status(track_id: str, form: str, snapshots: str | None, root: Path | None) -
 @SNAPSHOTS
 @ROOT
 def freeze_(
-    track_id: str, submission: str, on: str | None, dry_run: bool, snapshots: str | None,
+    track_id: str,
+    submission: str,
+    on: str | None,
+    dry_run: bool,
+    snapshots: str | None,
     root: Path | None,
 ) -> None:
     """Make the runs of SUBMISSION the baseline of TRACK, whatever its progress."""
@@ -83,7 +87,11 @@ def freeze_(
 @SNAPSHOTS
 @ROOT
 def promote(
-    track_id: str, submission: str | None, on: str | None, dry_run: bool, snapshots: str | None,
+    track_id: str,
+    submission: str | None,
+    on: str | None,
+    dry_run: bool,
+    snapshots: str | None,
     root: Path | None,
 ) -> None:
     """Make the entry that reached the track's threshold the new baseline, and credit everyone.
@@ -108,9 +116,7 @@ def promote(
 # ---- Reading ----------------------------------------------------------------------------------
 
 
-def _board(
-    root: Path, track: Track, snapshots: str | None
-) -> tuple[Board, tuple[Verdict, ...]]:
+def _board(root: Path, track: Track, snapshots: str | None) -> tuple[Board, tuple[Verdict, ...]]:
     with snapshots_of(root, snapshots) as kept:
         found = boards(root, kept, only=track.id)
     return found.boards[track.id], found.verdicts
@@ -212,9 +218,7 @@ def _lines(board: Board) -> list[str]:
     if ready is not None:
         lines.append(f"  due now: speedrun baseline promote {track.id} {ready.submission}")
     for name, entry in fastest(board).items():
-        lines.append(
-            f"  fastest on {name}: {entry.cost:.6g} {track.cost.unit}, {entry.submission}"
-        )
+        lines.append(f"  fastest on {name}: {entry.cost:.6g} {track.cost.unit}, {entry.submission}")
     return lines
 
 
@@ -247,7 +251,9 @@ def _status(board: Board) -> dict[str, Any]:
         "history": [dc.asdict(item) for item in history(board.track)],
         "entries": [
             {
-                "submission": e.submission, "place": e.place, "cost": e.cost,
+                "submission": e.submission,
+                "place": e.place,
+                "cost": e.cost,
                 "ratio": e.progress.ratio if e.progress else None,
                 "interval": e.progress.interval if e.progress else None,
                 "measured": e.progress.measured if e.progress else None,

@@ -24,11 +24,13 @@ EVIDENCE_REFS = ("evidence", "origin/evidence")
 below the root, or that branch itself."""
 
 ROOT = click.option(
-    "--root", type=click.Path(path_type=Path, file_okay=False),
+    "--root",
+    type=click.Path(path_type=Path, file_okay=False),
     help="Repository with tracks/ [default: nearest parent folder that has it].",
 )
 SNAPSHOTS = click.option(
-    "--snapshots", metavar="DIR|REF",
+    "--snapshots",
+    metavar="DIR|REF",
     help="Snapshots of linked runs: a folder or a git ref [default: evidence/ or that branch].",
 )
 

@@ -38,11 +38,20 @@ FORMATS = ("text", "json", "markdown", "github")
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--track", "track_id", help="The track to judge by, where the path does not tell.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True,
-              help="What to print.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="What to print.",
+)
 @click.option("--offline", is_flag=True, help="Do not ask W&B about linked runs.")
-@click.option("--root", type=click.Path(path_type=Path, file_okay=False),
-              help="Repository with tracks/ [default: nearest parent folder that has it].")
+@click.option(
+    "--root",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Repository with tracks/ [default: nearest parent folder that has it].",
+)
 def check(
     paths: tuple[str, ...], track_id: str | None, form: str, offline: bool, root: Path | None
 ) -> None:
@@ -86,8 +95,11 @@ def _read(
     read, problems = [], []
     for path in paths:
         try:
-            found = [read_path(path, root)] if not path.is_dir() else [
-                read_path(inner, root) for inner in _inside(path)]
+            found = (
+                [read_path(path, root)]
+                if not path.is_dir()
+                else [read_path(inner, root) for inner in _inside(path)]
+            )
             read += [(folder, parse_submission(folder, tracks, track_id)) for folder in found]
         except (ReadError, OSError) as error:
             problems.append(str(error))
@@ -112,7 +124,8 @@ def _inside(path: Path) -> list[Path]:
         raise ReadError(
             f"{plain(str(path), 200)}: nothing to check there; a submission holds submission.json, "
             "a results file or logs, and no folder between; speedrun new TRACK/NAME --log FOLDER "
-            "writes one")
+            "writes one"
+        )
     return below or [path]
 
 
@@ -156,7 +169,10 @@ class _Boards:
 
 
 def _verdict(
-    folder: Folder, parsed: Parsed, offline: bool, neighbours: tuple[Neighbour, ...],
+    folder: Folder,
+    parsed: Parsed,
+    offline: bool,
+    neighbours: tuple[Neighbour, ...],
     boards: _Boards,
 ) -> tuple[Verdict, str | None]:
     from bot.verify import verify_parsed
@@ -169,7 +185,11 @@ def _verdict(
 
     board = boards.of(parsed.track)
     verdict = verify_parsed(
-        parsed, folder, neighbours=neighbours, today=today, merged=boards.holds(folder, parsed),
+        parsed,
+        folder,
+        neighbours=neighbours,
+        today=today,
+        merged=boards.holds(folder, parsed),
         gather=ft.partial(gather, online=None if offline else ENVIRONMENT),
         standing=standing(board, folder.path),
     )
@@ -188,8 +208,13 @@ def _neighbours(
     from bot.repository import neighbours_of, same_file
 
     given = [
-        as_neighbour(item.submission, item.submission.track, item.results, folder,
-                     item.track.keys if item.track else NAMES)
+        as_neighbour(
+            item.submission,
+            item.submission.track,
+            item.results,
+            folder,
+            item.track.keys if item.track else NAMES,
+        )
         for folder, item in read
     ]
     stored = neighbours_of(root, tracks) if any(not f.bare for f in folders) else ()
@@ -215,8 +240,11 @@ def _print(judged: Sequence[tuple[Verdict, str | None]], form: str) -> None:
     else:
         colour = sys.stdout.isatty()
         width = min(100, shutil.get_terminal_size().columns)
-        click.echo("\n\n".join(
-            report.to_text(v, place=place, colour=colour, width=width) for v, place in judged))
+        click.echo(
+            "\n\n".join(
+                report.to_text(v, place=place, colour=colour, width=width) for v, place in judged
+            )
+        )
         if len(verdicts) > 1:
             click.echo(f"\n{report.summary_line(verdicts)}")
 
@@ -236,9 +264,15 @@ def explain(rule: str | None) -> None:
 
         near = near_key(rule, set(rules))
         alike = [name for name in rules if rule and rule.lower() in name]
-        hint = f' Did you mean "{near}"?' if near else (
-            f" Rules with this word: {', '.join(alike)}." if alike
-            else " `speedrun explain` lists them.")
+        hint = (
+            f' Did you mean "{near}"?'
+            if near
+            else (
+                f" Rules with this word: {', '.join(alike)}."
+                if alike
+                else " `speedrun explain` lists them."
+            )
+        )
         raise Unusable(f'there is no rule "{rule[:60]}".{hint}')
     entry = rules[rule]
     click.echo(click.style(rule, bold=True) + f"  ({entry['level']}, family {entry['family']})")

@@ -42,7 +42,11 @@ class _Demo:
         env = os.environ | {"PYTHONUTF8": "1", "WANDB_MODE": "offline", "WANDB_SILENT": "true"}
         done = subprocess.run(
             [sys.executable, "-c", "from bot.cli import main; main(prog_name='speedrun')", *args],
-            cwd=self.out, env=env, stdout=subprocess.PIPE, text=True, check=False,
+            cwd=self.out,
+            env=env,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
         )
         if not quiet:
             click.echo(done.stdout.rstrip())
@@ -54,12 +58,23 @@ class _Demo:
 
 
 @click.command()
-@click.option("--root", type=click.Path(path_type=Path, file_okay=False, exists=True),
-              help="Repository with tracks/ [default: nearest parent folder that has it].")
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=None,
-              help="Where to work [default: build/demo under the root].")
-@click.option("--seeds", default=3, show_default=True,
-              help="Training runs of the change, and as many of the baseline.")
+@click.option(
+    "--root",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Repository with tracks/ [default: nearest parent folder that has it].",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=None,
+    help="Where to work [default: build/demo under the root].",
+)
+@click.option(
+    "--seeds",
+    default=3,
+    show_default=True,
+    help="Training runs of the change, and as many of the baseline.",
+)
 def demo(root: Path | None, out: Path | None, seeds: int) -> None:
     """Train, submit, check, see the bot's comment, build the board. CPU only, no account.
 
@@ -99,8 +114,9 @@ def _copy(root: Path, out: Path) -> None:
         out.mkdir(parents=True)
         marker.touch()
     except OSError as error:
-        raise click.UsageError(f"{out} cannot be written ({error.strerror}); give another "
-                               "folder with --out") from error
+        raise click.UsageError(
+            f"{out} cannot be written ({error.strerror}); give another folder with --out"
+        ) from error
     for folder in ("tracks", "submissions"):
         shutil.copytree(root / folder, out / folder)
 
@@ -114,11 +130,29 @@ def _examples(journey: _Demo) -> None:
 
 
 def _train(journey: _Demo, backend: str, seeds: int) -> None:
-    journey.say(f"Train a tiny language model with {backend} and one change, {CHANGE}, beside the "
-                f"baseline; {seeds} seeds each, W&B offline")
-    journey.run("train", "--config", "tiny", "--set", CHANGE, "--interleave", "baseline",
-                "--backend", backend, "--seeds", str(seeds), "--track", TRACK,
-                "--wandb", "offline", "--out", "runs")
+    journey.say(
+        f"Train a tiny language model with {backend} and one change, {CHANGE}, beside the "
+        f"baseline; {seeds} seeds each, W&B offline"
+    )
+    journey.run(
+        "train",
+        "--config",
+        "tiny",
+        "--set",
+        CHANGE,
+        "--interleave",
+        "baseline",
+        "--backend",
+        backend,
+        "--seeds",
+        str(seeds),
+        "--track",
+        TRACK,
+        "--wandb",
+        "offline",
+        "--out",
+        "runs",
+    )
 
 
 def _submit(journey: _Demo) -> None:
@@ -135,7 +169,8 @@ def _board(journey: _Demo) -> None:
     entries = list((journey.out / "site").rglob(f"*{NAME}*"))
     if not (journey.out / "site" / "index.html").exists() or not entries:
         raise click.ClickException(f"the board in {journey.out / 'site'} lacks the new entry")
-    answer = journey.run("check", f"submissions/{TRACK}/{NAME}", "--offline", "--format", "json",
-                         quiet=True)
+    answer = journey.run(
+        "check", f"submissions/{TRACK}/{NAME}", "--offline", "--format", "json", quiet=True
+    )
     verdict = json.loads(answer)["verdicts"][0]
     click.secho(f"{TRACK}/{NAME}: {verdict['status']}", bold=True)

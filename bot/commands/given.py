@@ -1,6 +1,6 @@
 """The logs that `speedrun new --log` names: every run once, with the arm that its place tells.
 
-    given_logs(["runs/", "a.log"], track)  ->  [(Path("runs/seed0/run.wandb"), False), ...]
+given_logs(["runs/", "a.log"], track)  ->  [(Path("runs/seed0/run.wandb"), False), ...]
 """
 
 from __future__ import annotations
@@ -67,11 +67,16 @@ def _with_runs(folder: Path, track: Track) -> list[Path]:
         if runs:
             kept.setdefault(_identity(runs, path), path)
     if not kept:
-        raise Unusable(f"{folder}: no file of the folder holds a run; expected W&B files, or logs "
-                       f"with lines such as {LINE}")
+        raise Unusable(
+            f"{folder}: no file of the folder holds a run; expected W&B files, or logs "
+            f"with lines such as {LINE}"
+        )
     if left := len(files) - len(kept):
-        click.echo(f"{folder}: left out {left} of {len(files)} files, which hold no run or one "
-                   "that another file holds", err=True)
+        click.echo(
+            f"{folder}: left out {left} of {len(files)} files, which hold no run or one "
+            "that another file holds",
+            err=True,
+        )
     return sorted(kept.values())
 
 

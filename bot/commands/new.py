@@ -38,15 +38,26 @@ _LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})")
 @click.argument("place", metavar="TRACK/NAME")
 @click.option("--wandb", "links", multiple=True, metavar="URL", help="A W&B run; several times.")
 @click.option("--results", multiple=True, metavar="FILE", help="A results file; several times.")
-@click.option("--log", "logs", multiple=True, metavar="FILE",
-              help="A training log, a .wandb file or a folder of them; several times.")
+@click.option(
+    "--log",
+    "logs",
+    multiple=True,
+    metavar="FILE",
+    help="A training log, a .wandb file or a folder of them; several times.",
+)
 @click.option("--code", metavar="FILE", help="The source file that ran; it is copied.")
-@click.option("--starter", type=click.Choice(["torch", "jax"]),
-              help="Also put one readable training file to hack on into the folder.")
+@click.option(
+    "--starter",
+    type=click.Choice(["torch", "jax"]),
+    help="Also put one readable training file to hack on into the folder.",
+)
 @click.option("--title", help="Title for the board.")
 @click.option("--author", metavar="LOGIN", help="Your GitHub login.")
-@click.option("--root", type=click.Path(path_type=Path, file_okay=False),
-              help="Repository with tracks/ [default: nearest parent folder that has it].")
+@click.option(
+    "--root",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Repository with tracks/ [default: nearest parent folder that has it].",
+)
 def new(
     place: str,
     links: Sequence[str],
@@ -67,8 +78,10 @@ def new(
         raise Unusable("there is no folder with tracks/ here or above; give one with --root")
     track, path = _place(place, root)
     if (path / "submission.json").exists():
-        raise Unusable(f"{path / 'submission.json'} exists; edit it, remove it to begin "
-                       "again, or choose another name")
+        raise Unusable(
+            f"{path / 'submission.json'} exists; edit it, remove it to begin "
+            "again, or choose another name"
+        )
     if not (links or results or logs or starter):
         raise Unusable("nothing to submit: give --wandb, --results, --log or --starter")
     files, runs = _evidence(links, results, logs, track)
@@ -81,8 +94,10 @@ def new(
     if code is not None:
         files[_file_name(Path(code).name)] = _read(Path(code), MAX_JSON_BYTES)
     if not runs:
-        click.echo(f"{path / 'main.py'} is there. Train with it, then run speedrun new again with "
-                   "the runs.")
+        click.echo(
+            f"{path / 'main.py'} is there. Train with it, then run speedrun new again with "
+            "the runs."
+        )
         return
     shown = path.relative_to(root).as_posix()
     draft = _draft(track, path.name, title, login, runs, code or ("main.py" if starter else None))
@@ -175,8 +190,11 @@ def _login() -> str:
     if not found:
         try:
             done = subprocess.run(
-                ["git", "config", "--get", "github.user"], capture_output=True, text=True,
-                timeout=10, check=False,
+                ["git", "config", "--get", "github.user"],
+                capture_output=True,
+                text=True,
+                timeout=10,
+                check=False,
             )
             found = done.stdout.strip()
         except (OSError, subprocess.SubprocessError):
@@ -302,8 +320,10 @@ def _say(path: Path, verdict: Verdict, track: Track, login: str, baseline: int) 
     click.echo(f"Written: {path}")
     if baseline:
         verb = "is" if baseline == 1 else "are"
-        click.echo(f"{baseline} of the logs {verb} named baseline and became the baseline arm; "
-                   'where that is wrong, remove "arm" from their entries in submission.json.')
+        click.echo(
+            f"{baseline} of the logs {verb} named baseline and became the baseline arm; "
+            'where that is wrong, remove "arm" from their entries in submission.json.'
+        )
     steps = ['say in "summary" what you changed and why it helps']
     if login == PLACEHOLDER:
         steps.insert(0, f'put your GitHub login in the place of "{PLACEHOLDER}"')

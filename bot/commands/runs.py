@@ -114,11 +114,17 @@ def stats(
 def _name_spilt(sources: tuple[str, ...], baseline: tuple[str, ...]) -> None:
     """Say where `--baseline base*.log` gave the option one file, and the rest to the sources."""
     beside = {Path(name).parent for name in baseline if Path(name).is_file()}
-    spilt = [name for name in sources if Path(name).name.lower().startswith("baseline")
-             and Path(name).parent in beside]
+    spilt = [
+        name
+        for name in sources
+        if Path(name).name.lower().startswith("baseline") and Path(name).parent in beside
+    ]
     if spilt:
-        click.echo(f"{spilt[0]} and others named baseline count as runs of your own: give each its "
-                   "own --baseline, or a folder of them", err=True)
+        click.echo(
+            f"{spilt[0]} and others named baseline count as runs of your own: give each its "
+            "own --baseline, or a folder of them",
+            err=True,
+        )
 
 
 def _baseline_files(sources: tuple[str, ...]) -> frozenset[str]:
@@ -131,8 +137,11 @@ def _baseline_files(sources: tuple[str, ...]) -> frozenset[str]:
         value = read_json(path.read_bytes(), str(path)).value
         runs = value.get("runs") if isinstance(value, dict) else None
         entries = [run for run in runs if isinstance(run, dict)] if isinstance(runs, list) else []
-        files |= {str(Path(source, run["path"])) for run in entries
-                  if run.get("arm") == "baseline" and isinstance(run.get("path"), str)}
+        files |= {
+            str(Path(source, run["path"]))
+            for run in entries
+            if run.get("arm") == "baseline" and isinstance(run.get("path"), str)
+        }
     return frozenset(files)
 
 

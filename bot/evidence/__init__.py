@@ -205,8 +205,12 @@ def _from_file(spec: RunSpec, name: str, folder: Folder, track: Track) -> RunEvi
     runs = read_log(data, shown)
     lines = "with lines such as step:10/100 val_loss:3.2800 train_time:6000ms"
     if not runs:
-        return _problem(spec, "metric-missing", f"{shown} holds no line with a step and a loss",
-                        f"give the log that the training printed, {lines}")
+        return _problem(
+            spec,
+            "metric-missing",
+            f"{shown} holds no line with a step and a loss",
+            f"give the log that the training printed, {lines}",
+        )
     if track.quality.metric in LOSS_METRICS and all(map(_without_losses, runs)):
         why = f"{shown} goes to its last step and names no val_loss"
         return _problem(spec, "metric-missing", why, f"give a log {lines}")
@@ -216,8 +220,11 @@ def _from_file(spec: RunSpec, name: str, folder: Folder, track: Track) -> RunEvi
 def _without_losses(run: Run) -> bool:
     """Whether a whole run's lines hold steps and no validation loss, not even one that is NaN."""
     whole = run.total_steps is not None and run.last_step == run.total_steps
-    return whole and not run.validation and not any(
-        rule.startswith("metric-") for rule, _ in run.problems)
+    return (
+        whole
+        and not run.validation
+        and not any(rule.startswith("metric-") for rule, _ in run.problems)
+    )
 
 
 def _offline(spec: RunSpec, data: bytes, shown: str, track: Track) -> RunEvidence:

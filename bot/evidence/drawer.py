@@ -29,16 +29,26 @@ def left_out(
     listed = [run for item in evidence for run in item.runs]
     if not listed:
         return ()
-    names = [n for n in sorted(folder.files) if n.lower().endswith(LOG_ENDINGS)
-             and not _is_listed(n, submission.runs)]
-    others = [run for name in names for run in _read(name, folder, track)
-              if run.validation and any(_one_experiment(run, own) for own in listed)]
+    names = [
+        n
+        for n in sorted(folder.files)
+        if n.lower().endswith(LOG_ENDINGS) and not _is_listed(n, submission.runs)
+    ]
+    others = [
+        run
+        for name in names
+        for run in _read(name, folder, track)
+        if run.validation and any(_one_experiment(run, own) for own in listed)
+    ]
     if not others:
         return ()
     listed, others = listed[:MOST_RUNS], others[:MOST_RUNS]
     copies = {index for index, _ in repeats((*listed, *others))}
-    fresh = [run for index, run in enumerate(others, len(listed))
-             if index not in copies and not any(_same_run(run, own) for own in listed)]
+    fresh = [
+        run
+        for index, run in enumerate(others, len(listed))
+        if index not in copies and not any(_same_run(run, own) for own in listed)
+    ]
     return (Unlisted(folder.path, tuple(fresh[:MAX_RUNS])),) if fresh else ()
 
 

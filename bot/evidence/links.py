@@ -74,9 +74,11 @@ def parse_link(text: object) -> RunRef | LinkProblem:
     if "://" not in text:
         if "." not in text.partition("/")[0] and not text.lower().startswith("localhost"):
             if text.lower().endswith((".log", ".txt", ".json")):
-                return LinkProblem("link-not-a-run", "the text names a file, and no run on W&B",
-                                   'write "source": "log", or "results" for a results file; '
-                                   f"a link is {_FORM}")
+                return LinkProblem(
+                    "link-not-a-run",
+                    "the text names a file, and no run on W&B",
+                    f'write "source": "log", or "results" for a results file; a link is {_FORM}',
+                )
             return _not_a_run("the text is not an address")
         text = f"https://{text}"
     return _parse_url(text)

@@ -92,8 +92,11 @@ class Header:
 
     def contradiction(self) -> str | None:
         """Two kinds of machine in one run, or two sizes of it, in words; None for one."""
-        named = {found.accelerator.id: name for name in (*self.devices, *self.rows.values())
-                 if (found := accelerators.find(name)) is not None}
+        named = {
+            found.accelerator.id: name
+            for name in (*self.devices, *self.rows.values())
+            if (found := accelerators.find(name)) is not None
+        }
         sizes = sorted(set(self.counts))
         if len(named) > 1:
             return f"the log names two kinds of machine for one run, {' and '.join(named)}"

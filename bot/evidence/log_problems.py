@@ -143,8 +143,10 @@ def _stands(points: Sequence[LogStep]) -> tuple[str, str] | None:
             rates.append((end - begin, step - first, step))
     usual = statistics.median(t / n for t, n, _ in rates) if len(rates) >= 3 else 0.0
     for seconds, count, step in rates:
-        if seconds < usual * count / _FAST_FACTOR and usual * count > 3 * unit or (
-            seconds <= 0 and usual <= 0 and count > _GRACE_STEPS
+        if (
+            seconds < usual * count / _FAST_FACTOR
+            and usual * count > 3 * unit
+            or (seconds <= 0 and usual <= 0 and count > _GRACE_STEPS)
         ):
             text = f"the clock moves by {seconds:.3f} s over the {count} steps up to step {step}"
             return "clock-not-monotonic", f"{text}, usual are {usual * count:.1f} s"

@@ -144,13 +144,21 @@ class ResultsRun:
         curve = (Validation(steps or 0, float(loss), seconds),) if loss is not None else ()
         when = parse_timestamp(self.text("timestamp"))
         return Run(
-            source="results", file=self.file, index=self.index, validation=curve,
-            run_id=self._word("run_id"), total_steps=steps, last_step=steps, finished=True,
+            source="results",
+            file=self.file,
+            index=self.index,
+            validation=curve,
+            run_id=self._word("run_id"),
+            total_steps=steps,
+            last_step=steps,
+            finished=True,
             hardware=Hardware(_shown(device_name(self)), whole(metrics.get("chips"))),
-            seed=whole(self.ours.get("seed")), nonce=self._word("nonce"),
+            seed=whole(self.ours.get("seed")),
+            nonce=self._word("nonce"),
             data_fingerprint=self._word("data_fingerprint"),
             code_sha256=_hashes(self.ours.get("code_sha256")),
-            finished_at=None if when is None else when.isoformat(), metrics=metrics,
+            finished_at=None if when is None else when.isoformat(),
+            metrics=metrics,
         )
 
     def _word(self, name: str) -> str | None:
@@ -259,8 +267,7 @@ def device_name(run: ResultsRun) -> str | None:
 
 
 def device_names(run: ResultsRun) -> tuple[tuple[str, str], ...]:
-    """Every name that the file gives its accelerator, (pointer, name), the one that counts first.
-    """
+    """Every name the file gives its accelerator, as (pointer, name); the first counts."""
     resources = run.section("resources")
     device = resources.get("device")
     hardware = run.section("hardware_config")
@@ -269,15 +276,19 @@ def device_names(run: ResultsRun) -> tuple[tuple[str, str], ...]:
     if not isinstance(device, dict):
         device = {"type": device} if isinstance(device, str) else {}
     places = (
-        ("resources", resources, "tpu_type"), ("resources", resources, "accelerator_type"),
-        ("resources/device", device, "variant"), ("resources/device", device, "type"),
+        ("resources", resources, "tpu_type"),
+        ("resources", resources, "accelerator_type"),
+        ("resources/device", device, "variant"),
+        ("resources/device", device, "type"),
         ("hardware_config", hardware, "device_type"),
         ("train_config/resources", old, "tpu_type"),
         ("train_config/resources", old, "accelerator_type"),
-        ("speedrun", run.ours, "device"), ("resources/device", device, "kind"),
+        ("speedrun", run.ours, "device"),
+        ("resources/device", device, "kind"),
     )
     return tuple(
-        (f"{run.info_pointer}/{part}/{key}", name) for part, section, key in places
+        (f"{run.info_pointer}/{part}/{key}", name)
+        for part, section, key in places
         if isinstance(name := section.get(key), str) and name
     )
 

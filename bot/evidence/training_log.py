@@ -156,7 +156,13 @@ def _modern(step: int, total: int, rest: str) -> LogStep | None:
         return None
     text = tokens.get("val_loss", "")
     return LogStep(
-        step, total, clock, values, text, step_avg.startswith("nan"), _clock(step_avg),
+        step,
+        total,
+        clock,
+        values,
+        text,
+        step_avg.startswith("nan"),
+        _clock(step_avg),
         _other_value(pairs),
     )
 
@@ -165,9 +171,10 @@ def _other_value(pairs: list[list[str]]) -> str:
     """A loss or clock that a line gives twice with two values, in words; "" without one."""
     told: dict[str, str] = {}
     for name, value in pairs:
-        if name.lower() in ("val_loss", "train_time") and told.setdefault(
-            name.lower(), value
-        ) != value:
+        if (
+            name.lower() in ("val_loss", "train_time")
+            and told.setdefault(name.lower(), value) != value
+        ):
             return f"{name.lower()} {plain(told[name.lower()], 40)} and {plain(value, 40)}"
     return ""
 
@@ -233,8 +240,10 @@ def _beside(draft: _Draft, siblings: list[_Draft]) -> str | None:
         first, last = other.lines
         if other.key != draft.key and first < end and begin < last and other.total == draft.total:
             named = sorted(plain(d.key, 20) or "one without a name" for d in (draft, other))
-            return (f"the processes {named[0]} and {named[1]} print their steps in turn: as ranks "
-                    "of one training they are one run")
+            return (
+                f"the processes {named[0]} and {named[1]} print their steps in turn: as ranks "
+                "of one training they are one run"
+            )
     return None
 
 

@@ -209,9 +209,7 @@ class Client:
 
 def _decode_row(wanted: frozenset[str], row: Any) -> dict[str, Any]:
     """The wanted values of a history row of the client; objects are kept whole."""
-    return {
-        item.key: _decode(item.value_json) for item in row.history_items if item.key in wanted
-    }
+    return {item.key: _decode(item.value_json) for item in row.history_items if item.key in wanted}
 
 
 def _decode(text: str) -> Any:

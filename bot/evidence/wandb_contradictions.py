@@ -22,9 +22,7 @@ _TIMED = 0.9
 Problem = tuple[str, str]
 
 
-def contradictions(
-    rows: Sequence[Row], keys: Keys, config: Mapping[str, Any]
-) -> Iterator[Problem]:
+def contradictions(rows: Sequence[Row], keys: Keys, config: Mapping[str, Any]) -> Iterator[Problem]:
     """What the rows and the configuration of one run say twice and not alike."""
     present = frozenset(key for row in rows for key in row)
     steps = tuple(name for name in keys.step if name in present and name != "_step")
@@ -58,9 +56,13 @@ def _two_names(
             continue
         a, b = values[first][last], values[other][last]
         if abs(a - b) > max(allowed, _RELATIVE * abs(a) if allowed == _TIME_TOLERANCE_S else 0.0):
-            yield "history-gap", (
-                f"at step {last} the history has {plain(first, 60)} {a:.7g} and "
-                f"{plain(other, 60)} {b:.7g} for one quantity; the first is taken")
+            yield (
+                "history-gap",
+                (
+                    f"at step {last} the history has {plain(first, 60)} {a:.7g} and "
+                    f"{plain(other, 60)} {b:.7g} for one quantity; the first is taken"
+                ),
+            )
             return
 
 
@@ -72,14 +74,16 @@ def _untimed(rows: Sequence[Row], name: str | None, steps: Sequence[str]) -> Ite
         return
     through = max(known) - min(known) + 1
     if len(known) < _TIMED * through:
-        yield "history-gap", (
-            f"{plain(str(name), 60)} is logged for {len(known)} of {through} steps, and the "
-            "training time is the sum of them")
+        yield (
+            "history-gap",
+            (
+                f"{plain(str(name), 60)} is logged for {len(known)} of {through} steps, and the "
+                "training time is the sum of them"
+            ),
+        )
 
 
-def _two_lengths(
-    rows: Sequence[Row], keys: Keys, config: Mapping[str, Any]
-) -> Iterator[Problem]:
+def _two_lengths(rows: Sequence[Row], keys: Keys, config: Mapping[str, Any]) -> Iterator[Problem]:
     flat = flatten(config)
     stated = [number(setting(flat, name)) for name in keys.total_steps]
     # The last row counts: what grows with the steps is no length before.
@@ -87,6 +91,10 @@ def _two_lengths(
     stated += map(number, last.values())
     lengths = sorted({int(v) for v in stated if v is not None and math.isfinite(v) and v > 0})
     if len(lengths) > 1:
-        yield "history-gap", (
-            f"the run states two lengths, {lengths[0]} and {lengths[-1]} steps, so it may have "
-            "been stopped early or begun anew")
+        yield (
+            "history-gap",
+            (
+                f"the run states two lengths, {lengths[0]} and {lengths[-1]} steps, so it may have "
+                "been stopped early or begun anew"
+            ),
+        )

@@ -55,8 +55,10 @@ def submit_folder(
     if verdict.status is Status.REJECTED:
         raise SubmitError(f"{words.to_text(verdict)}\nMend this first, then submit again.")
     if f'"{PLACEHOLDER}"'.encode() in folder.files.get("submission.json", b""):
-        raise SubmitError(f'{folder.path}/submission.json: put your GitHub login in the place of '
-                          f'"{PLACEHOLDER}", then submit again')
+        raise SubmitError(
+            f"{folder.path}/submission.json: put your GitHub login in the place of "
+            f'"{PLACEHOLDER}", then submit again'
+        )
     title = f"{verdict.track}: {verdict.title or folder.path.rpartition('/')[2]}"
     body = description(folder, verdict, settings)
     branch = "speedrun/" + re.sub(r"[^a-z0-9_-]+", "-", folder.path.removeprefix("submissions/"))

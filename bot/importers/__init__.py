@@ -83,9 +83,7 @@ def _safe(part: str) -> str:
 
 def unnested(items: Sequence[Imported]) -> tuple[Imported, ...]:
     """The same submissions with none inside another's folder: such an outer one moves to `main`."""
-    parents = {
-        parent.as_posix() for item in items for parent in PurePosixPath(item.path).parents
-    }
+    parents = {parent.as_posix() for item in items for parent in PurePosixPath(item.path).parents}
     return tuple(
         dc.replace(item, path=f"{item.path}/main") if item.path in parents else item
         for item in items
@@ -198,8 +196,11 @@ def write(out: Path, result: Import) -> tuple[int, int]:
             raise SourceError(f"{target} holds a submission that is no import; it is left as it is")
     changed = 0
     for target, item in targets:
-        before = {p.relative_to(target).as_posix(): p for p in files_of(target)} \
-            if target.is_dir() else {}
+        before = (
+            {p.relative_to(target).as_posix(): p for p in files_of(target)}
+            if target.is_dir()
+            else {}
+        )
         same = True
         for name, data in item.files.items():
             file = target / name

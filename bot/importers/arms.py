@@ -86,9 +86,7 @@ def _distinct(logs: Iterable[LogFile], left_out: Reasons) -> list[LogFile]:
 
     The copy with the deeper facts stays: one that names its hardware, then the shorter path.
     """
-    ordered = sorted(
-        logs, key=lambda g: (len(g.runs), g.hardware[0] is None, len(g.path), g.path)
-    )
+    ordered = sorted(logs, key=lambda g: (len(g.runs), g.hardware[0] is None, len(g.path), g.path))
     seen: dict[Any, str] = {}
     kept: list[LogFile] = []
     for log in ordered:

@@ -174,12 +174,14 @@ def _submission(
     newest, older = ordered[0], ordered[1:]
     equal = [v for v in older if ages[id(v)] == ages[id(newest)]]
     if any(_without_prose(v.data) != _without_prose(newest.data) for v in equal):
-        doubts.append((
-            newest.path,
-            f"versions of the same shape and time, blobs "
-            f"{', '.join(str(v.blob) for v in (newest, *equal))}: "
-            "nothing says which is newer; the first was taken",
-        ))
+        doubts.append(
+            (
+                newest.path,
+                f"versions of the same shape and time, blobs "
+                f"{', '.join(str(v.blob) for v in (newest, *equal))}: "
+                "nothing says which is newer; the first was taken",
+            )
+        )
     name = _name(newest.path)
     imported = _imported(origin, newest.path, name, newest.author) | {
         "blob": newest.blob,
@@ -189,7 +191,8 @@ def _submission(
         f"{TRACK}/{slug(name)}",
         {
             "submission.json": submission_json(
-                TRACK, name,
+                TRACK,
+                name,
                 runs=[{"source": "results", "path": "speedrun_results.json"}],
                 imported={k: v for k, v in imported.items() if v not in (None, [])},
             ),
@@ -250,15 +253,20 @@ def _board_rows(
         }
         imported = _imported(origin, folder, name, author if isinstance(author, dict) else None)
         imported |= {"date": finished}
-        made.append(Imported(
-            f"{TRACK}/{slug(name)}",
-            {"submission.json": submission_json(
-                TRACK, name,
-                runs=[{"source": "wandb", "link": link}],
-                claims=claims,
-                imported={k: v for k, v in imported.items() if v not in (None, [])},
-            )},
-        ))
+        made.append(
+            Imported(
+                f"{TRACK}/{slug(name)}",
+                {
+                    "submission.json": submission_json(
+                        TRACK,
+                        name,
+                        runs=[{"source": "wandb", "link": link}],
+                        claims=claims,
+                        imported={k: v for k, v in imported.items() if v not in (None, [])},
+                    )
+                },
+            )
+        )
     return made
 
 

@@ -139,8 +139,11 @@ def _groups(path: Path | None) -> Mapping[str, Any]:
 
 def _check_record(record: Mapping[str, Any], where: str) -> None:
     """Refuse a record of the groups file that cannot be read as one. Raises SourceError."""
-    kinds = {"groups": (dict, "an object"), "claims": (dict, "an object"),
-             "contributors": (list, "a list")}
+    kinds = {
+        "groups": (dict, "an object"),
+        "claims": (dict, "an object"),
+        "contributors": (list, "a list"),
+    }
     for key, (kind, wanted) in kinds.items():
         if not isinstance(record.get(key) or kind(), kind):
             raise SourceError(f"{where}.{key} is {record[key]!r}, expected {wanted}")
@@ -241,7 +244,8 @@ def _tabled(
     alone = record.folder.endswith("/results_root")
     inside = {f"{place}/{log.path}" for log in record.logs}
     rows = {
-        path: facts for path, facts in tables.items()
+        path: facts
+        for path, facts in tables.items()
         if path in inside or not alone and (path == place or path.startswith(f"{place}/"))
     }
     if not rows:
@@ -260,9 +264,7 @@ def _source_path(record: Record) -> str:
     return f"records/{folder.removesuffix('/results_root')}"
 
 
-def _without_copies(
-    records: Iterable[Record], skipped: list[tuple[str, str]]
-) -> Iterator[Record]:
+def _without_copies(records: Iterable[Record], skipped: list[tuple[str, str]]) -> Iterator[Record]:
     """Drop a folder whose logs are those of another: the numbered one stays, else the later."""
     groups: dict[frozenset[bytes], list[Record]] = defaultdict(list)
     for record in records:

@@ -48,7 +48,9 @@ def hardware_flops_mismatch(case: Case) -> Iterator[Finding]:
             "hardware-flops-mismatch",
             f"{key_of(run, 'hardware_flops')} is {claimed:.6g}, expected {expected:.6g} = "
             f"{formula} FLOP/s; it is {_times(ratio)}{cause}",
-            claimed=claimed, expected=expected, ratio=ratio,
+            claimed=claimed,
+            expected=expected,
+            ratio=ratio,
             fix=fix if time else f"{fix}: write {expected!r}{_then(reported, ratio)}",
             **place(run, "hardware_flops"),
         )
@@ -91,13 +93,16 @@ def model_flops_mismatch(case: Case) -> Iterator[Finding]:
         if same(claimed, expected) or (stated is not None and same(claimed, stated)):
             continue
         ratio = claimed / expected
-        cause = ", the factor of forward and backward" if same(ratio, 3) or same(
-            ratio, 1 / 3) else ""
+        cause = (
+            ", the factor of forward and backward" if same(ratio, 3) or same(ratio, 1 / 3) else ""
+        )
         yield finding(
             "model-flops-mismatch",
             f"{key_of(run, 'model_flops')} is {claimed:.6g}, expected {expected:.6g} by the "
             f"model's dimensions; it is {_times(ratio)}{cause}",
-            claimed=claimed, expected=expected, ratio=ratio,
+            claimed=claimed,
+            expected=expected,
+            ratio=ratio,
             fix=f"write {expected!r}, 3 x forward FLOPs per token x tokens",
             **place(run, "model_flops"),
         )
@@ -123,10 +128,15 @@ def device_peak_mismatch(case: Case) -> Iterator[Finding]:
                 "device-peak-mismatch",
                 f"`{where.rpartition('/')[2]}` is {claimed:.4g}, the dense {devices.precision} "
                 f"peak of one {devices.accelerator.name} is {devices.table:.4g} FLOP/s{cause}",
-                file=run.file, line=run.document.line(where), pointer=where,
-                claimed=claimed, expected=devices.table, ratio=claimed / devices.table,
-                fix=f"write {devices.table:.6g} and compute hardware FLOPs with it" if _uses(
-                    run, claimed / devices.table, case) else f"write {devices.table:.6g}",
+                file=run.file,
+                line=run.document.line(where),
+                pointer=where,
+                claimed=claimed,
+                expected=devices.table,
+                ratio=claimed / devices.table,
+                fix=f"write {devices.table:.6g} and compute hardware FLOPs with it"
+                if _uses(run, claimed / devices.table, case)
+                else f"write {devices.table:.6g}",
             )
 
 
@@ -169,8 +179,11 @@ def chip_count_mismatch(case: Case) -> Iterator[Finding]:
             "chip-count-mismatch",
             f"{key_of(run, field)} is {claimed:g}, {shown(devices.name)} has {devices.chips} "
             f"chips{chip_cause(claimed, devices)}",
-            claimed=claimed, expected=devices.chips, ratio=claimed / (devices.chips or 1),
-            fix=f"write {devices.chips}", **place(run, field),
+            claimed=claimed,
+            expected=devices.chips,
+            ratio=claimed / (devices.chips or 1),
+            fix=f"write {devices.chips}",
+            **place(run, field),
         )
 
 
@@ -187,7 +200,10 @@ def _odd_devices(run: ResultsRun, devices: metrics.Devices) -> Iterator[Finding]
     yield finding(
         "chip-count-mismatch",
         f"{key_of(run, 'devices')} is {count:g}, and hardware FLOPs are counted for {chips} chips",
-        Level.ERROR if more else Level.WARNING, claimed=count, expected=chips, ratio=count / chips,
+        Level.ERROR if more else Level.WARNING,
+        claimed=count,
+        expected=chips,
+        ratio=count / chips,
         fix=f"write the number of chips that were used, {chips} or {count:g}, in both places",
         **place(run, "devices"),
     )
@@ -198,8 +214,11 @@ def _no_slice(run: ResultsRun, devices: metrics.Devices) -> Finding:
     return finding(
         "chip-count-mismatch",
         f"there is no slice {shown(devices.name)}: the number counts cores, two to a chip",
-        file=run.file, line=run.document.line(pointer), pointer=pointer,
-        claimed=plain(devices.name or ""), fix="write the name of the slice that was used",
+        file=run.file,
+        line=run.document.line(pointer),
+        pointer=pointer,
+        claimed=plain(devices.name or ""),
+        fix="write the name of the slice that was used",
     )
 
 
@@ -227,7 +246,10 @@ def token_count_mismatch(case: Case) -> Iterator[Finding]:
             f"{key_of(run, 'tokens')} is {claimed:,}, expected {expected:,} = batch size "
             f"{train.get('train_batch_size')} x {train.get('num_train_steps')} steps x sequence "
             f"length {lengths[0][1]}",
-            Level.ERROR, claimed=claimed, expected=expected, ratio=claimed / expected,
+            Level.ERROR,
+            claimed=claimed,
+            expected=expected,
+            ratio=claimed / expected,
             fix=f"write {expected}, or correct the batch size, steps or sequence length",
             **place(run, "tokens"),
         )
@@ -243,16 +265,19 @@ def _two_lengths(run: ResultsRun, lengths: tuple[tuple[str, int], ...]) -> Findi
         f"two sequence lengths are stated, {names[0]} {used[1]} and {names[1]} {other[1]}; "
         f"{used[1]} is used here; by the other, tokens and model FLOPs would be "
         f"{other[1] / used[1]:.3g} times as many",
-        file=run.file, line=run.document.line(other[0]), pointer=other[0],
-        claimed=other[1], expected=used[1], ratio=other[1] / used[1],
-        fix=f"keep the one that the run used: remove {names[1]}, or else {names[0]}" + (
-            f"; {key_of(run, 'tokens')} follows from {names[0]}" if agrees else ""),
+        file=run.file,
+        line=run.document.line(other[0]),
+        pointer=other[0],
+        claimed=other[1],
+        expected=used[1],
+        ratio=other[1] / used[1],
+        fix=f"keep the one that the run used: remove {names[1]}, or else {names[0]}"
+        + (f"; {key_of(run, 'tokens')} follows from {names[0]}" if agrees else ""),
     )
 
 
 def _reported_mfu(case: Case, run: ResultsRun) -> tuple[float, str] | None:
-    """MFU as the file itself states it, and of what; 6 x parameters x tokens without model FLOPs.
-    """
+    """MFU as the file states it, and of what; 6 x parameters x tokens without model FLOPs."""
     hardware = run.number("hardware_flops")
     if hardware is None or hardware <= 0:
         hardware = metrics.of_results(run, vocab_of(case.track))["hardware_flops"]
@@ -285,9 +310,11 @@ def mfu_impossible(case: Case) -> Iterator[Finding]:
             yield finding(
                 "mfu-impossible",
                 f"{reported[1]} are {reported[0]:.3g} times {key_of(run, 'hardware_flops')}, and a "
-                "chip cannot exceed its peak" + (
-                    f"; with hardware FLOPs put right it is {ours:.3f} times" if follows else ""),
-                claimed=reported[0], expected=ours if follows else None, ratio=reported[0],
+                "chip cannot exceed its peak"
+                + (f"; with hardware FLOPs put right it is {ours:.3f} times" if follows else ""),
+                claimed=reported[0],
+                expected=ours if follows else None,
+                ratio=reported[0],
                 fix=_right(ours) if follows else "correct training time, chips, peak or tokens",
                 **place(run, "hardware_flops"),
             )
@@ -296,7 +323,9 @@ def mfu_impossible(case: Case) -> Iterator[Finding]:
                 "mfu-impossible",
                 f"model FLOPs are {ours:.3g} times the hardware FLOPs recomputed from time, chips "
                 "and peak, and a chip cannot exceed its peak",
-                claimed=ours, ratio=ours, fix="correct training time, chips, peak or tokens",
+                claimed=ours,
+                ratio=ours,
+                fix="correct training time, chips, peak or tokens",
                 **place(run, "training_time_s"),
             )
 
@@ -323,9 +352,12 @@ def mfu_unusual(case: Case) -> Iterator[Finding]:
             continue
         side = f"above {MFU_HIGH:g}" if reported[0] > MFU_HIGH else f"below {MFU_LOW:g}"
         yield finding(
-            "mfu-unusual", f"{reported[1]} over hardware FLOPs, both as stated, are "
-            f"{reported[0]:.3g}, {side}", claimed=reported[0], ratio=None,
-            fix=_unusual_fix(case, run), **place(run, "hardware_flops"),
+            "mfu-unusual",
+            f"{reported[1]} over hardware FLOPs, both as stated, are {reported[0]:.3g}, {side}",
+            claimed=reported[0],
+            ratio=None,
+            fix=_unusual_fix(case, run),
+            **place(run, "hardware_flops"),
         )
 
 
@@ -334,8 +366,11 @@ def _unusual_fix(case: Case, run: ResultsRun) -> str:
     values = metrics.of_results(run, vocab_of(case.track))
     mfu = values["mfu"]
     usual = mfu is not None and MFU_LOW <= mfu <= MFU_HIGH
-    for name, what in (("hardware_flops", "hardware FLOPs"), ("tokens", "tokens"),
-                       ("parameters", "parameters")):
+    for name, what in (
+        ("hardware_flops", "hardware FLOPs"),
+        ("tokens", "tokens"),
+        ("parameters", "parameters"),
+    ):
         stated, right = run.number(name), values[name]
         if stated and right and not same(stated, right) and (usual or name == "hardware_flops"):
             return _right(mfu, what)
@@ -359,7 +394,9 @@ def parameter_count_mismatch(case: Case) -> Iterator[Finding]:
             yield finding(
                 "parameter-count-mismatch",
                 f"the file states {claimed:,} parameters, the dimensions give {expected:,}",
-                claimed=claimed, expected=expected, ratio=claimed / expected,
+                claimed=claimed,
+                expected=expected,
+                ratio=claimed / expected,
                 fix="check the dimensions, or say what else has parameters",
                 **place(run, "parameters"),
             )
@@ -377,15 +414,20 @@ def model_flops_unchecked(case: Case) -> Iterator[Finding]:
             continue
         new = metrics.novelties_of(run)
         ours = metrics.model_flops_of(
-            run, vocab_of(case.track), metrics.tokens_of(run) or run.number("tokens"))
+            run, vocab_of(case.track), metrics.tokens_of(run) or run.number("tokens")
+        )
         claimed = run.number("model_flops")
         if ours is not None and (not new or (claimed and same(claimed, ours))):
             continue
         why = (
-            f"there is no formula here for {', '.join(plain(n, 40) for n in new[:4])}" if new
-            else "the model's dimensions are not all stated")
+            f"there is no formula here for {', '.join(plain(n, 40) for n in new[:4])}"
+            if new
+            else "the model's dimensions are not all stated"
+        )
         yield finding(
             "model-flops-unchecked",
             f"{key_of(run, 'model_flops')} is shown as stated, since {why}; hardware FLOPs rank as "
-            "usual", claimed=claimed, **place(run, "model_flops"),
+            "usual",
+            claimed=claimed,
+            **place(run, "model_flops"),
         )

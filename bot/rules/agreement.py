@@ -43,8 +43,10 @@ def claim_differs_from_run(case: Case) -> Iterator[Finding]:
         yield finding(
             "claim-differs-from-run",
             f"the loss is taken from the runs' {plain(key, 60)}, which the submission claims, and "
-            "not from their validation loss", Level.WARNING,
-            file=case.folder.full("submission.json"), pointer="/claims",
+            "not from their validation loss",
+            Level.WARNING,
+            file=case.folder.full("submission.json"),
+            pointer="/claims",
             fix="say in the README what it measures, or claim `loss`",
         )
     yield from _claims_wait(case)
@@ -107,9 +109,13 @@ def nonce_mismatch(case: Case) -> Iterator[Finding]:
         stated = text_of(results.ours.get("nonce"))
         if run is not None and run.nonce and stated and run.nonce != stated:
             yield finding(
-                "nonce-mismatch", "the results file and the run that it links have other nonces",
-                file=results.file, pointer=results.where("link"), run=run.file,
-                claimed=plain(stated)[:64], expected=plain(run.nonce)[:64],
+                "nonce-mismatch",
+                "the results file and the run that it links have other nonces",
+                file=results.file,
+                pointer=results.where("link"),
+                run=run.file,
+                claimed=plain(stated)[:64],
+                expected=plain(run.nonce)[:64],
                 fix="submit the results file of this very run",
             )
     seen: dict[str, Run] = {}
@@ -117,7 +123,10 @@ def nonce_mismatch(case: Case) -> Iterator[Finding]:
         first = seen.setdefault(run.nonce, run) if run.nonce else run
         if first.validation[-1:] and run.validation[-1:] and _contradict(first, run):
             yield about(
-                case, item, run, "nonce-mismatch",
+                case,
+                item,
+                run,
+                "nonce-mismatch",
                 f"the run has the nonce of {plain(first.file)[:200]} and other numbers",
                 fix="submit each run with what it wrote itself",
             )
@@ -145,9 +154,13 @@ def _wrong_scalars(case: Case, point: str | None) -> Iterator[Finding]:
             "claim-differs-from-run",
             f"{plain(claim.metric)} is claimed as {claim.value:.10g}, {whose} {moments.mean:.10g}"
             f"{_unit(claim, moments.mean)}",
-            file=case.folder.full("submission.json"), pointer=claim.pointer or None,
-            claimed=claim.value, expected=moments.mean, ratio=ratio(claim.value, moments.mean),
-            point=point, fix=f"claim {moments.mean:.6g}, or leave the claim out",
+            file=case.folder.full("submission.json"),
+            pointer=claim.pointer or None,
+            claimed=claim.value,
+            expected=moments.mean,
+            ratio=ratio(claim.value, moments.mean),
+            point=point,
+            fix=f"claim {moments.mean:.6g}, or leave the claim out",
         )
 
 
@@ -155,8 +168,11 @@ def _claims_wait(case: Case) -> Iterator[Finding]:
     """Claims are compared only when every run that they are about can be read."""
     if case.submission.claims and case.runs("candidate") and has_unread(case):
         yield finding(
-            "claim-differs-from-run", "the claims were not compared yet, since a run that the "
-            "submission lists could not be read", Level.NOTE, pointer="/claims",
+            "claim-differs-from-run",
+            "the claims were not compared yet, since a run that the "
+            "submission lists could not be read",
+            Level.NOTE,
+            pointer="/claims",
             file=case.folder.full("submission.json"),
             fix="put that run right; the claims are compared then",
         )
@@ -183,8 +199,12 @@ def _not_compared(case: Case, claim: Claim, point: str | None) -> Finding:
     return finding(
         "claim-differs-from-run",
         f"{plain(claim.metric, 60)} is claimed as {claim.value:.10g} and was not compared: it "
-        f"{what}", Level.NOTE, file=case.folder.full("submission.json"),
-        pointer=claim.pointer or None, claimed=claim.value, point=point,
+        f"{what}",
+        Level.NOTE,
+        file=case.folder.full("submission.json"),
+        pointer=claim.pointer or None,
+        claimed=claim.value,
+        point=point,
         fix=f'claim "{plain(near, 60)}", if that is what it is' if near else fix,
     )
 
@@ -209,8 +229,13 @@ def _wrong_results(case: Case, results: ResultsRun) -> Iterator[Finding]:
             yield finding(
                 "claim-differs-from-run",
                 f"{name} is stated as {stated:.10g}, the linked run shows {shown:.10g}",
-                file=results.file, line=results.line(name), pointer=results.where(name),
-                claimed=stated, expected=shown, ratio=ratio(stated, shown), run=run.file,
+                file=results.file,
+                line=results.line(name),
+                pointer=results.where(name),
+                claimed=stated,
+                expected=shown,
+                ratio=ratio(stated, shown),
+                run=run.file,
                 fix="state what the history of the run shows at its last step",
             )
 
@@ -231,8 +256,13 @@ def _wrong_machine(case: Case, results: ResultsRun) -> Iterator[Finding]:
         return
     yield finding(
         "hardware-differs-from-run",
-        f"the linked run used {is_}, the file states {told}", file=results.file,
-        line=results.document.line(where), pointer=where, claimed=told, expected=is_, run=run.file,
+        f"the linked run used {is_}, the file states {told}",
+        file=results.file,
+        line=results.document.line(where),
+        pointer=where,
+        claimed=told,
+        expected=is_,
+        run=run.file,
         fix="state the hardware that the run used",
     )
 
@@ -254,10 +284,14 @@ def _hardware_unknown(case: Case) -> Iterator[Finding]:
         return
     used = {_device(run.hardware.device) for _, run in runs_of(case)} - {None}
     yield finding(
-        "hardware-differs-from-run", f"the submission says {shown(claimed)}, which is no "
-        "accelerator that is known here", Level.WARNING, claimed=plain(claimed),
-        file=case.folder.full("submission.json"), pointer="/hardware/accelerator",
-        fix=f'write "{used.pop()}", which the runs used' if len(used) == 1
+        "hardware-differs-from-run",
+        f"the submission says {shown(claimed)}, which is no accelerator that is known here",
+        Level.WARNING,
+        claimed=plain(claimed),
+        file=case.folder.full("submission.json"),
+        pointer="/hardware/accelerator",
+        fix=f'write "{used.pop()}", which the runs used'
+        if len(used) == 1
         else "name it as the vendor does, such as h100-sxm",
     )
 
@@ -276,9 +310,15 @@ def _hardware_not_told(case: Case) -> Iterator[Finding]:
             lacks.append(f"does not say how many, and the track asks for {track.accelerator_count}")
         if lacks:
             yield about(
-                case, item, run, "hardware-differs-from-run", f"the run {'; it '.join(lacks)}",
-                level=Level.WARNING, claimed=name,
-                fix="print the devices at the top of the log" if name is None or not count
+                case,
+                item,
+                run,
+                "hardware-differs-from-run",
+                f"the run {'; it '.join(lacks)}",
+                level=Level.WARNING,
+                claimed=name,
+                fix="print the devices at the top of the log"
+                if name is None or not count
                 else "run on the track's hardware, or name it as its vendor does",
             )
 
@@ -294,8 +334,14 @@ def _hardware(
     mine = who == "the submission says"
     fix = "state the hardware that the runs used" if mine else "run on the track's hardware"
     return about(
-        case, item, run, "hardware-differs-from-run", message,
-        claimed=wanted if mine else found, expected=found if mine else wanted, fix=fix,
+        case,
+        item,
+        run,
+        "hardware-differs-from-run",
+        message,
+        claimed=wanted if mine else found,
+        expected=found if mine else wanted,
+        fix=fix,
     )
 
 
@@ -309,18 +355,25 @@ def _other_machine(case: Case) -> Iterator[Finding]:
     untold = [(item, run) for item, run in runs_of(case) if run.hardware.device is None]
     if untold and case.runs("baseline") and len(kinds) < 2:
         yield about(
-            case, *untold[0], "hardware-differs-from-run",
-            "the run names no device, and the arms must share a machine", level=Level.WARNING,
+            case,
+            *untold[0],
+            "hardware-differs-from-run",
+            "the run names no device, and the arms must share a machine",
+            level=Level.WARNING,
             fix="log the device with the steps, `cpu` where there is no accelerator",
         )
     if len(kinds) > 1:
         first, other = list(kinds)[:2]
         item, run = kinds[other]
         yield about(
-            case, item, run, "hardware-differs-from-run",
+            case,
+            item,
+            run,
+            "hardware-differs-from-run",
             f"the run used {other[1] or '?'}x {plain(str(other[0]))}, another run "
             f"{first[1] or '?'}x {plain(str(first[0]))}: the arms must share a machine",
-            claimed=plain(str(other[0])), expected=plain(str(first[0])),
+            claimed=plain(str(other[0])),
+            expected=plain(str(first[0])),
             fix="run the baseline and your code on the same machine",
         )
 

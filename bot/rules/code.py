@@ -39,9 +39,13 @@ def code_differs_between_runs(case: Case) -> Iterator[Finding]:
 def _code_differs_between_runs(case: Case) -> Iterator[Finding]:
     for item, run, digest, known, other in _odd_ones(case, _main_of(case)):
         yield about(
-            case, item, run, "code-differs-between-runs",
+            case,
+            item,
+            run,
+            "code-differs-between-runs",
             f"the code of the run is not that of {short_name(other.file)}",
-            claimed=str(digest)[:12], expected=str(known)[:12],
+            claimed=str(digest)[:12],
+            expected=str(known)[:12],
             fix="use runs of one version of the code, or give them a point of their own",
         )
 
@@ -50,21 +54,37 @@ def _length_differs(case: Case) -> Iterator[Finding]:
     """Runs of one arm that set out for different numbers of steps, or end at different ones."""
     for item, run, steps, known, other in _odd_ones(case, lambda run: run.total_steps):
         yield about(
-            case, item, run, "code-differs-between-runs",
+            case,
+            item,
+            run,
+            "code-differs-between-runs",
             f"not all runs set out for the {known} steps of {short_name(other.file)}, but for "
-            f"{steps}", claimed=steps, expected=known,
+            f"{steps}",
+            claimed=steps,
+            expected=known,
             fix="pool runs of one length, or give the others a point of their own"
-            + (', or "arm": "baseline" where they are the baseline'
-               if item.spec.arm == "candidate" else ""),
+            + (
+                ', or "arm": "baseline" where they are the baseline'
+                if item.spec.arm == "candidate"
+                else ""
+            ),
         )
     # Where they do not say for how many, each may have been stopped when it looked good.
-    ends = () if case.track.common_stop_step else _odd_ones(
-        case, lambda run: run.step if run.total_steps is None else None)
+    ends = (
+        ()
+        if case.track.common_stop_step
+        else _odd_ones(case, lambda run: run.step if run.total_steps is None else None)
+    )
     for item, run, end, known, other in ends:
         yield about(
-            case, item, run, "code-differs-between-runs",
+            case,
+            item,
+            run,
+            "code-differs-between-runs",
             f"the runs do not say for how many steps they set out, and do not all end at step "
-            f"{known} as {short_name(other.file)} does", claimed=end, expected=known,
+            f"{known} as {short_name(other.file)} does",
+            claimed=end,
+            expected=known,
             fix="log the number of steps that was planned, and pool runs of one length",
         )
 
@@ -83,7 +103,8 @@ def _odd_ones(
         usual = Counter(found for _, _, found in members).most_common(1)[0][0]
         example = next(run for _, run, found in members if found == usual)
         yield from (
-            (item, run, found, usual, example) for item, run, found in members if found != usual)
+            (item, run, found, usual, example) for item, run, found in members if found != usual
+        )
 
 
 @rule("code-differs-from-submission")
@@ -110,9 +131,14 @@ def _code_differs_from_submission(case: Case) -> Iterator[Finding]:
         compared = same_name or list(logged.values())
         if not any(digest in hashes for digest in compared):
             yield about(
-                case, item, run, "code-differs-from-submission",
+                case,
+                item,
+                run,
+                "code-differs-from-submission",
                 f"the run's source has the hash {compared[0][:12]}, that of the submission is "
-                f"{min(hashes)[:12]}", claimed=min(hashes), expected=compared[0],
+                f"{min(hashes)[:12]}",
+                claimed=min(hashes),
+                expected=compared[0],
                 fix="submit the source file exactly as it ran",
             )
 
@@ -130,8 +156,11 @@ def code_missing(case: Case) -> Iterator[Finding]:
     file = case.folder.full("submission.json") if has_list else case.folder.path
     if path is not None and not _submitted(case) and _base(path) not in _names(case):
         yield finding(
-            "code-missing", f'the file "{path[:200]}" that `code` names is not in the submission',
-            file=file, pointer="/code/path", claimed=path[:200],
+            "code-missing",
+            f'the file "{path[:200]}" that `code` names is not in the submission',
+            file=file,
+            pointer="/code/path",
+            claimed=path[:200],
             fix="add the file, or correct the path",
         )
         return
@@ -141,8 +170,10 @@ def code_missing(case: Case) -> Iterator[Finding]:
     if case.evidence and all(_own(run) for _, run in runs_of(case)) and any(runs_of(case)):
         return
     yield finding(
-        "code-missing", "the track asks for the code, and the submission brings none",
-        file=file, fix="add the training script to the folder and name it under `code`",
+        "code-missing",
+        "the track asks for the code, and the submission brings none",
+        file=file,
+        fix="add the training script to the folder and name it under `code`",
     )
 
 

@@ -23,17 +23,29 @@ def within(case: Case) -> Iterator[Finding]:
     one point by a loss or bits per byte that agree too well."""
     seen: dict[tuple[str, str], str] = {}
     told: set[tuple[str, str]] = set()
-    named = [("wandb", link_key(spec.target), spec.target) for spec in case.submission.runs
-             if spec.source == "wandb"]
+    named = [
+        ("wandb", link_key(spec.target), spec.target)
+        for spec in case.submission.runs
+        if spec.source == "wandb"
+    ]
     # A results file and a link may speak of one run: the file claims, the link shows.
-    named += [("results", link_key(run.text("link")), _numbered(case, run))
-              for run in case.results]
-    named += [("log", run_key(run),
-               name_inside(case, run.file) + (f" run {run.index}" if run.index else ""))
-              for item in case.evidence if item.spec.source == "log" for run in item.runs]
+    named += [("results", link_key(run.text("link")), _numbered(case, run)) for run in case.results]
+    named += [
+        (
+            "log",
+            run_key(run),
+            name_inside(case, run.file) + (f" run {run.index}" if run.index else ""),
+        )
+        for item in case.evidence
+        if item.spec.source == "log"
+        for run in item.runs
+    ]
     point_of = {case.folder.full(s.target): s.point for s in case.submission.runs}
-    named += [(f"value {point_of.get(run.file)}", key, _numbered(case, run))
-              for run in case.results for key in value_keys([run])]
+    named += [
+        (f"value {point_of.get(run.file)}", key, _numbered(case, run))
+        for run in case.results
+        for key in value_keys([run])
+    ]
     for source, key, where in named:
         if key is None:
             continue
@@ -42,7 +54,8 @@ def within(case: Case) -> Iterator[Finding]:
             told.add((where, first))
             what = "listed twice" if first == where else f"the same run as {plain(first, 160)}"
             yield finding(
-                "duplicate-run", f"{plain(where, 160)} is {what}",
+                "duplicate-run",
+                f"{plain(where, 160)} is {what}",
                 fix="list each run once, by one file",
                 run=case.folder.full(where) if source == "log" else None,
                 **place(case, key, case.folder.full(where)),
@@ -69,8 +82,11 @@ def place(case: Case, key: str, file: str = "") -> dict[str, Any]:
     for spec in reversed(case.submission.runs):
         named = spec.source != "wandb" and case.folder.full(spec.target) == file
         if document is not None and (named or link_key(spec.target) == key):
-            return {"file": document.file, "line": document.line(spec.pointer),
-                    "pointer": spec.pointer}
+            return {
+                "file": document.file,
+                "line": document.line(spec.pointer),
+                "pointer": spec.pointer,
+            }
     return {"file": plain(case.folder.path, 200), "line": None, "pointer": None}
 
 
@@ -92,7 +108,11 @@ def _uncounted(case: Case, item: Excluded, point: str | None) -> Finding:
     name = name_inside(case, item.file) + (f" run {item.run}" if item.run else "")
     why = item.why.replace(f"{case.folder.path}/", "")
     return finding(
-        "duplicate-run", f"{plain(name, 160)} does not count: {plain(why, 200)}",
-        Level.WARNING if item.copy == "alike" else Level.NOTE, run=plain(item.file, 160),
-        point=point, fix="list each run once, by one file", **place(case, "", item.file),
+        "duplicate-run",
+        f"{plain(name, 160)} does not count: {plain(why, 200)}",
+        Level.WARNING if item.copy == "alike" else Level.NOTE,
+        run=plain(item.file, 160),
+        point=point,
+        fix="list each run once, by one file",
+        **place(case, "", item.file),
     )

@@ -40,15 +40,25 @@ def _wrong_fingerprints(case: Case) -> Iterator[Finding]:
         for what, found, wanted in pairs:
             if found and wanted and found != wanted:
                 yield about(
-                    case, item, run, "data-fingerprint-mismatch",
+                    case,
+                    item,
+                    run,
+                    "data-fingerprint-mismatch",
                     f"the {what} data of the run are not the track's",
-                    claimed=found, expected=wanted, fix=f"train with the track's {what} data",
+                    claimed=found,
+                    expected=wanted,
+                    fix=f"train with the track's {what} data",
                 )
             elif wanted and not found and run.source != "results":
                 yield about(
-                    case, item, run, "data-fingerprint-mismatch",
-                    f"nothing in the run says what its {what} data were", level=Level.WARNING,
-                    expected=wanted, fix="log their fingerprint, as the trainer does",
+                    case,
+                    item,
+                    run,
+                    "data-fingerprint-mismatch",
+                    f"nothing in the run says what its {what} data were",
+                    level=Level.WARNING,
+                    expected=wanted,
+                    fix="log their fingerprint, as the trainer does",
                 )
 
 
@@ -72,8 +82,13 @@ def train_validation_overlap(case: Case) -> Iterator[Finding]:
         else:
             continue
         yield finding(
-            "train-validation-overlap", text, file=results.file, claimed=both, expected=0,
-            pointer=results.pointer, fix="train without the validation documents",
+            "train-validation-overlap",
+            text,
+            file=results.file,
+            claimed=both,
+            expected=0,
+            pointer=results.pointer,
+            fix="train without the validation documents",
         )
 
 
@@ -88,14 +103,21 @@ def _wrong_data(case: Case, results: ResultsRun) -> Iterator[Finding]:
     for what, found, wanted in pairs:
         if isinstance(found, str) and found and wanted and found != wanted:
             yield finding(
-                "data-fingerprint-mismatch", f"the {what} data of the run are not the track's",
-                file=results.file, pointer=results.pointer, claimed=plain(found)[:100],
-                expected=wanted, fix=f"train with the track's {what} data",
+                "data-fingerprint-mismatch",
+                f"the {what} data of the run are not the track's",
+                file=results.file,
+                pointer=results.pointer,
+                claimed=plain(found)[:100],
+                expected=wanted,
+                fix=f"train with the track's {what} data",
             )
         elif wanted and not found:
             yield finding(
                 "data-fingerprint-mismatch",
-                f"nothing in the file says what the {what} data of the run were", Level.WARNING,
-                file=results.file, pointer=results.pointer, expected=wanted,
+                f"nothing in the file says what the {what} data of the run were",
+                Level.WARNING,
+                file=results.file,
+                pointer=results.pointer,
+                expected=wanted,
                 fix="state their fingerprint, as the trainer does",
             )

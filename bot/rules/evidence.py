@@ -110,10 +110,15 @@ def _run_unfinished(case: Case) -> Iterator[Finding]:
             if not going and run.total_steps is not None and (last or 0) >= run.total_steps:
                 going = ", where its loss is not a finite number"
             yield about(
-                case, item, run, "run-unfinished",
+                case,
+                item,
+                run,
+                "run-unfinished",
                 f"the run reached {where}{total}{going}; it does not count",
-                claimed=run.total_steps, expected=last,
-                fix="wait until it is done" if run.state in _UNDONE
+                claimed=run.total_steps,
+                expected=last,
+                fix="wait until it is done"
+                if run.state in _UNDONE
                 else "leave it out, or run it to its end",
             )
 
@@ -147,8 +152,14 @@ def _run_crashed(case: Case) -> Iterator[Finding]:
     for item, run in runs_of(case):
         if run.state in _DEAD:
             yield about(
-                case, item, run, "run-crashed", f'the state of the run is "{run.state}"',
-                claimed=run.state, expected="finished", fix="use runs that ended by themselves",
+                case,
+                item,
+                run,
+                "run-crashed",
+                f'the state of the run is "{run.state}"',
+                claimed=run.state,
+                expected="finished",
+                fix="use runs that ended by themselves",
             )
 
 
@@ -195,9 +206,14 @@ def _summary_differs_from_history(case: Case) -> Iterator[Finding]:
             allowed = TIME_TOLERANCE_S if name == "time_s" else LOSS_TOLERANCE
             if values and min(abs(shown - v) for v in _ends(values)) > allowed:
                 yield about(
-                    case, item, run, "summary-differs-from-history",
+                    case,
+                    item,
+                    run,
+                    "summary-differs-from-history",
                     f"the summary has {name} {shown:.6g}, the history ends with {values[-1]:.6g}",
-                    claimed=shown, expected=values[-1], ratio=ratio(shown, values[-1]),
+                    claimed=shown,
+                    expected=values[-1],
+                    ratio=ratio(shown, values[-1]),
                     fix="the history counts; correct the summary",
                 )
 
@@ -222,9 +238,13 @@ def _result_links(case: Case, name: str) -> Iterator[Finding]:
         found = None if item is None else parse_link(item.raw)
         if item is not None and isinstance(found, LinkProblem) and found.rule == name:
             yield finding(
-                name, f"`{item.pointer.rpartition('/')[2]}`: {found.message}",
-                file=results.file, line=results.line("link"),
-                pointer=item.pointer, claimed=plain(str(item.raw))[:300], fix=found.fix,
+                name,
+                f"`{item.pointer.rpartition('/')[2]}`: {found.message}",
+                file=results.file,
+                line=results.line("link"),
+                pointer=item.pointer,
+                claimed=plain(str(item.raw))[:300],
+                fix=found.fix,
             )
 
 

@@ -44,10 +44,15 @@ def _beyond_target(case: Case) -> Iterator[Finding]:
         values = () if summary is None else summary.quality.values
         if values and min(values) < _FAR * target:
             yield finding(
-                "metric-implausible", f"a run ends at {case.track.quality.metric} "
-                f"{min(values):.6g}, far below the target {target:g}", Level.WARNING,
-                file=plain(case.folder.path, 200), point=point, claimed=min(values),
-                expected=target, fix="check the validation, or stop where the target is reached",
+                "metric-implausible",
+                f"a run ends at {case.track.quality.metric} "
+                f"{min(values):.6g}, far below the target {target:g}",
+                Level.WARNING,
+                file=plain(case.folder.path, 200),
+                point=point,
+                claimed=min(values),
+                expected=target,
+                fix="check the validation, or stop where the target is reached",
             )
 
 
@@ -64,11 +69,16 @@ def _too_alike(case: Case) -> Iterator[Finding]:
         moments = summary.moments
         if moments is not None and moments.sd and summary.p_pooled > _TOO_ALIKE * rule.alpha:
             yield finding(
-                "metric-implausible", f"the {moments.n} runs differ by an sd of {moments.sd:.2g}, "
+                "metric-implausible",
+                f"the {moments.n} runs differ by an sd of {moments.sd:.2g}, "
                 f"usual on this track are {rule.pooled_sd:.2g}: with that p is "
-                f"{summary.p_pooled:.2g} and not {summary.decision.p:.2g}", Level.WARNING,
-                file=plain(case.folder.path, 200), point=point, claimed=moments.sd,
-                expected=rule.pooled_sd, fix="list all runs, or add a few",
+                f"{summary.p_pooled:.2g} and not {summary.decision.p:.2g}",
+                Level.WARNING,
+                file=plain(case.folder.path, 200),
+                point=point,
+                claimed=moments.sd,
+                expected=rule.pooled_sd,
+                fix="list all runs, or add a few",
             )
 
 
@@ -84,8 +94,11 @@ def _odd_baseline(case: Case) -> Iterator[Finding]:
         why = _other_loss(case, arm, known) or _other_cost(case, arm, known, point)
         if why is not None:
             yield finding(
-                "metric-implausible", f"the baseline arm {why}", Level.WARNING,
-                file=plain(case.folder.path, 200), point=point,
+                "metric-implausible",
+                f"the baseline arm {why}",
+                Level.WARNING,
+                file=plain(case.folder.path, 200),
+                point=point,
                 fix="run the baseline as it is, to its end, on this machine",
             )
 
@@ -93,9 +106,11 @@ def _odd_baseline(case: Case) -> Iterator[Finding]:
 def _other_loss(case: Case, arm: Arm, known: list[Baseline]) -> str | None:
     axis, mean = case.track.quality, statistics.fmean(arm.quality.values)
     if known:
-        if any(abs(mean - statistics.fmean(b.losses)) <= max(
-            _SPREADS * statistics.stdev(b.losses), _LEAST * abs(mean)
-        ) for b in known):
+        if any(
+            abs(mean - statistics.fmean(b.losses))
+            <= max(_SPREADS * statistics.stdev(b.losses), _LEAST * abs(mean))
+            for b in known
+        ):
             return None
         usual = " or ".join(f"{statistics.fmean(b.losses):.5g}" for b in known[-3:])
         return f"ends at {axis.metric} {mean:.5g}, the baseline at {usual}"
@@ -113,8 +128,13 @@ def _other_cost(case: Case, arm: Arm, known: list[Baseline], point: str | None) 
     """A higher cost than that of the frozen runs on the same machine."""
     runs = case.runs("baseline", point)
     machines = {(_device(run.hardware.device), run.hardware.count) for run in runs}
-    same = [b for b in known if (_device(b.device), b.count) in machines
-            and b.cost_metric == case.track.cost.metric and b.costs]
+    same = [
+        b
+        for b in known
+        if (_device(b.device), b.count) in machines
+        and b.cost_metric == case.track.cost.metric
+        and b.costs
+    ]
     if not same or not arm.cost.values or case.track.cost.goal != "min":
         return None
     if len(machines) > 1 or None in next(iter(machines)):

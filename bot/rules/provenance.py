@@ -43,11 +43,16 @@ def duplicate_run(case: Case) -> Iterator[Finding]:
         told.add(str(twice.run))
         yield twice
     ours = dict.fromkeys(run_keys(case.submission, case.results, case.folder)) | _evidence(case)
-    mine = [(run.file, trace_of(run)) for item in case.evidence
-            if item.spec.arm == "candidate" for run in item.runs][:MOST_RUNS]
+    mine = [
+        (run.file, trace_of(run))
+        for item in case.evidence
+        if item.spec.arm == "candidate"
+        for run in item.runs
+    ][:MOST_RUNS]
     for neighbour in case.neighbours:
-        found = [(_what(case, key, ours[key]), key) for key in sorted(ours.keys()
-                                                                      & neighbour.run_keys)]
+        found = [
+            (_what(case, key, ours[key]), key) for key in sorted(ours.keys() & neighbour.run_keys)
+        ]
         known = Known()
         for index, trace in enumerate(neighbour.traces):
             known.add(index, trace)
@@ -58,9 +63,13 @@ def duplicate_run(case: Case) -> Iterator[Finding]:
             others = f" and {more} more run{'s' if more > 1 else ''} are" if more else " is"
             name = plain(name_inside(case, what), 160)
             yield finding(
-                "duplicate-run", f"{name}{others} also in {plain(neighbour.path, 200)}",
-                _level(case), fix="keep one of the two entries, or bring runs of your own",
-                run=plain(what, 160), claimed=plain(what, 160), **place(case, key, what),
+                "duplicate-run",
+                f"{name}{others} also in {plain(neighbour.path, 200)}",
+                _level(case),
+                fix="keep one of the two entries, or bring runs of your own",
+                run=plain(what, 160),
+                claimed=plain(what, 160),
+                **place(case, key, what),
             )
     yield from uncounted_copies(case, told)
 
@@ -116,9 +125,11 @@ def copied_result(case: Case) -> Iterator[Finding]:
         if what is not None:
             yield finding(
                 "copied-result",
-                f"{what} {plain(neighbour.path, 200)}, digit by digit", level,
-                fix="bring the numbers of your own run" if name is None else
-                "bring the numbers of your own run, or say that it is the same code and seed",
+                f"{what} {plain(neighbour.path, 200)}, digit by digit",
+                level,
+                fix="bring the numbers of your own run"
+                if name is None
+                else "bring the numbers of your own run, or say that it is the same code and seed",
                 **_stated_at(case, name),
             )
 
@@ -156,9 +167,13 @@ def author_not_contributor(case: Case) -> Iterator[Finding]:
         return  # it cannot be read, which is told; whom it names is not known
     if case.submission.imported is not None:
         yield finding(
-            "author-not-contributor", "the submission says that it was imported, which only a "
-            "maintainer's import can say; it is judged as any other", Level.WARNING,
-            file=_list(case), pointer="/imported", fix="remove `imported`, name contributors",
+            "author-not-contributor",
+            "the submission says that it was imported, which only a "
+            "maintainer's import can say; it is judged as any other",
+            Level.WARNING,
+            file=_list(case),
+            pointer="/imported",
+            fix="remove `imported`, name contributors",
         )
         return
     logins = {c.github.lower() for c in case.submission.contributors}
@@ -168,7 +183,9 @@ def author_not_contributor(case: Case) -> Iterator[Finding]:
         yield finding(
             "author-not-contributor",
             f"{plain(request.author, 60)} opened the pull request and is not among the "
-            "contributors", None if listed else Level.WARNING, file=_list(case),
+            "contributors",
+            None if listed else Level.WARNING,
+            file=_list(case),
             pointer="/contributors" if listed else None,
             claimed=", ".join(plain(n, 60) for n in sorted(logins)[:5]) or None,
             expected=plain(request.author, 60),
@@ -197,7 +214,8 @@ def out_of_scope_change(case: Case) -> Iterator[Finding]:
         return
     inside = case.folder.path if case.folder.bare else f"{case.folder.path.rstrip('/')}/"
     outside = [
-        path for path in request.changed_paths
+        path
+        for path in request.changed_paths
         if not (path == inside if case.folder.bare else path.startswith(inside))
     ]
     others = frozenset(case.facts.get("submission_paths", ()))
@@ -206,8 +224,10 @@ def out_of_scope_change(case: Case) -> Iterator[Finding]:
         shown = ", ".join(plain(path, 120) for path in outside[:3])
         more = f" and {len(outside) - 3} more" if len(outside) > 3 else ""
         yield finding(
-            "out-of-scope-change", f"the pull request also changes {shown}{more}",
-            claimed=len(outside), expected=0,
+            "out-of-scope-change",
+            f"the pull request also changes {shown}{more}",
+            claimed=len(outside),
+            expected=0,
             fix=f"keep to {plain(case.folder.path, 120)} and move the rest to another pull request",
         )
 
@@ -235,8 +255,11 @@ def unlisted_runs(case: Case) -> Iterator[Finding]:
         yield finding(
             "unlisted-runs",
             f"{where} has {runs} of the same {what} that the submission "
-            f"does not list{spread}{_with_them(case)}", file=_list(case), pointer="/runs",
-            claimed=len(case.runs()), expected=len(case.runs()) + count,
+            f"does not list{spread}{_with_them(case)}",
+            file=_list(case),
+            pointer="/runs",
+            claimed=len(case.runs()),
+            expected=len(case.runs()) + count,
             fix="list them too, or say why they do not count: "
             + ", ".join(plain(name_inside(case, run.file), 120) for run in item.runs[:5]),
         )
@@ -263,8 +286,12 @@ def seed_reused(case: Case) -> Iterator[Finding]:
         shown = ", ".join(f"seed {seed} {len(files)} times" for seed, files in groups[:3])
         more = f" and {len(groups) - 3} more" if len(groups) > 3 else ""
         yield finding(
-            "seed-reused", f"runs of the {arm} arm share seeds: {shown}{more}",
-            file=_list(case), point=point, run=groups[0][1][1], claimed=groups[0][0],
+            "seed-reused",
+            f"runs of the {arm} arm share seeds: {shown}{more}",
+            file=_list(case),
+            point=point,
+            run=groups[0][1][1],
+            claimed=groups[0][0],
             fix="give each run a seed of its own",
         )
 
@@ -283,16 +310,21 @@ def run_not_bound(case: Case) -> Iterator[Finding]:
         logins.add(case.pull_request.author.lower())
     for item in case.evidence:
         loose = [
-            run for run in item.runs
-            if run.source in ("wandb", "wandb-offline", "snapshot") and not nonce_key(run.nonce)
+            run
+            for run in item.runs
+            if run.source in ("wandb", "wandb-offline", "snapshot")
+            and not nonce_key(run.nonce)
             and not logins & {tag.lower() for tag in run.tags}
         ]
         if loose and (logins or case.pull_request is not None):
             yield finding(
                 "run-not-bound",
                 "nothing in the run says whose it is: it has no nonce and no tag with the login "
-                "of a contributor", file=_list(case), pointer=item.spec.pointer or None,
-                run=loose[0].file, expected=", ".join(plain(n, 60) for n in sorted(logins)[:5]),
+                "of a contributor",
+                file=_list(case),
+                pointer=item.spec.pointer or None,
+                run=loose[0].file,
+                expected=", ".join(plain(n, 60) for n in sorted(logins)[:5]),
                 fix="tag the W&B run with your GitHub login",
             )
 
@@ -312,13 +344,14 @@ def explanation_missing(case: Case) -> Iterator[Finding]:
     words = max(len(summary.split()), len(readme.split()))
     if words < _MIN_WORDS and not submission.links and not _described(case):
         yield finding(
-            "explanation-missing", f"the explanation has {words} of at least {_MIN_WORDS} words",
-            file=_list(case), pointer="/summary", claimed=words, expected=_MIN_WORDS,
+            "explanation-missing",
+            f"the explanation has {words} of at least {_MIN_WORDS} words",
+            file=_list(case),
+            pointer="/summary",
+            claimed=words,
+            expected=_MIN_WORDS,
             fix="say in `summary` or in README.md what was changed and why",
         )
-
-
-
 
 
 def _described(case: Case) -> bool:

@@ -32,16 +32,26 @@ def contradictions(run: ResultsRun) -> Iterator[Finding]:
             yield from _compare(run, "training_time_s", clock, _room(clock), "its clock ends at")
         if steps is not None and step < steps:
             yield _finding(
-                run, "loss", f"its history ends at step {step:,} of {steps:,}", step, None,
-                "state a run that reached its end", Level.WARNING)
+                run,
+                "loss",
+                f"its history ends at step {step:,} of {steps:,}",
+                step,
+                None,
+                "state a run that reached its end",
+                Level.WARNING,
+            )
     timed = run.ours.get("step_time_s")
-    count, mean = (_number(timed.get(k)) for k in ("count", "mean")) if isinstance(
-        timed, dict) else (None, None)
+    count, mean = (
+        (_number(timed.get(k)) for k in ("count", "mean"))
+        if isinstance(timed, dict)
+        else (None, None)
+    )
     if count is not None and mean is not None and count == steps:
         total = count * mean
         if math.isfinite(total):
             yield from _compare(
-                run, "training_time_s", total, _room(total), "its step times sum up to")
+                run, "training_time_s", total, _room(total), "its step times sum up to"
+            )
 
 
 def _compare(
@@ -51,17 +61,35 @@ def _compare(
     if stated is not None and abs(stated - shown) > allowed:
         what = "the loss" if name == "loss" else "the training time"
         yield _finding(
-            run, name, f"the file states {what} as {stated:.10g}, and {how} {shown:.10g}", stated,
-            shown, "submit the file as the trainer wrote it", Level.ERROR)
+            run,
+            name,
+            f"the file states {what} as {stated:.10g}, and {how} {shown:.10g}",
+            stated,
+            shown,
+            "submit the file as the trainer wrote it",
+            Level.ERROR,
+        )
 
 
 def _finding(
-    run: ResultsRun, name: str, message: str, claimed: float, expected: float | None, fix: str,
+    run: ResultsRun,
+    name: str,
+    message: str,
+    claimed: float,
+    expected: float | None,
+    fix: str,
     level: Level,
 ) -> Finding:
     return finding(
-        "summary-differs-from-history", message, level, file=run.file, line=run.line(name),
-        pointer=run.where(name), claimed=claimed, expected=expected, fix=fix,
+        "summary-differs-from-history",
+        message,
+        level,
+        file=run.file,
+        line=run.line(name),
+        pointer=run.where(name),
+        claimed=claimed,
+        expected=expected,
+        fix=fix,
     )
 
 

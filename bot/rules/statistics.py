@@ -40,7 +40,9 @@ def target_missed(case: Case) -> Iterator[Finding]:
                 point,
                 f"the mean {s.metric} of {_runs(s.n)} is {m.mean:.6g}, {side} the target "
                 f"{target:g}{_wide(case, s)}",
-                expected=target, claimed=m.mean, ratio=_ratio(m.mean, target),
+                expected=target,
+                claimed=m.mean,
+                ratio=_ratio(m.mean, target),
                 fix="Train longer, or claim a later stop step, until the mean is there.",
             )
 
@@ -59,8 +61,10 @@ def target_not_significant(case: Case) -> Iterator[Finding]:
         d, need = s.decision, s.needed_runs
         wide = _wide(case, s)
         fix = (
-            "Give runs of another experiment a point of their own." if wide
-            else "More runs at this mean would not pass; a lower mean is needed." if need is None
+            "Give runs of another experiment a point of their own."
+            if wide
+            else "More runs at this mean would not pass; a lower mean is needed."
+            if need is None
             else f"Add {_runs(need)} at this mean{_gpu_hours(s)}; someone else may supply them."
         )
         yield _finding(
@@ -105,8 +109,10 @@ def _why_more(case: Case, s: Summary, fewest: int) -> str:
     """Why more runs are asked for than the track's least number."""
     if (s.needed_runs or 0) <= fewest or s.target is None:
         return ""
-    return (f": with {fewest} more a test is possible, that many prove a mean of {_mean(s):.6g} if "
-            "the spread is the track's usual one")
+    return (
+        f": with {fewest} more a test is possible, that many prove a mean of {_mean(s):.6g} if "
+        "the spread is the track's usual one"
+    )
 
 
 @rule("reported-statistics-wrong")
@@ -154,7 +160,9 @@ def not_better_than_record(case: Case) -> Iterator[Finding]:
             point,
             f"the {s.cost_metric} is {m.mean:.7g}{unit}, the record {case.standing.record} "
             f"has {record:.7g}{unit}",
-            claimed=m.mean, expected=record, ratio=_ratio(m.mean, record),
+            claimed=m.mean,
+            expected=record,
+            ratio=_ratio(m.mean, record),
             fix="Nothing needs doing: results that are no record are welcome.",
         )
 
@@ -233,13 +241,17 @@ def baseline_stale(case: Case) -> Iterator[Finding]:
         why, level = _one_experiment(case.runs("candidate", point), case.runs("baseline", point))
         if why is not None and not (case.brought_over and level is Level.NOTE):
             name = current or ("the record" if case.track.objective == "target" else "the baseline")
-            yield _finding(case, "baseline-stale", point, why, level=level,
-                           fix=f"Run {name} as the baseline arm, and bring logs with its source.")
+            yield _finding(
+                case,
+                "baseline-stale",
+                point,
+                why,
+                level=level,
+                fix=f"Run {name} as the baseline arm, and bring logs with its source.",
+            )
 
 
-def _one_experiment(
-    ours: Sequence[Run], theirs: Sequence[Run]
-) -> tuple[str | None, Level | None]:
+def _one_experiment(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[str | None, Level | None]:
     """Why two arms are runs of one experiment, or may be (a note); None where they are not. A
     change of the configuration alone is a change, where the configurations are known."""
     if not ours or not theirs:
@@ -260,7 +272,8 @@ def _one_experiment(
 def _code(runs: Sequence[Run]) -> frozenset[str]:
     """Source hashes of runs; the trainer's own, which all that use it share, is none."""
     return frozenset(
-        digest for run in runs for name, digest in run.code_sha256.items() if name != TRAINER)
+        digest for run in runs for name, digest in run.code_sha256.items() if name != TRAINER
+    )
 
 
 @rule("depends-on-best-run")
@@ -344,8 +357,10 @@ def _wide(case: Case, s: Summary) -> str:
     if not usual or m is None or m.sd is None or m.sd < 5 * usual:
         return ""
     far = max(s.quality.values, key=lambda value: abs(value - m.mean))
-    return (f"; their sd {m.sd:.3g} is {m.sd / usual:.0f} times the usual one, as of runs of "
-            f"several experiments, and one run has {far:.6g}")
+    return (
+        f"; their sd {m.sd:.3g} is {m.sd / usual:.0f} times the usual one, as of runs of "
+        f"several experiments, and one run has {far:.6g}"
+    )
 
 
 def _excluded(s: Summary) -> str:

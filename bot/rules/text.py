@@ -93,8 +93,11 @@ def unsafe_name(case: Case) -> Iterator[Finding]:
     for name in (*folder.files, *folder.skipped):
         if not all(_FILE_PART.fullmatch(part) for part in name.split("/")):
             yield finding(
-                "unsafe-name", f"the file name {shown(name)} holds other characters than "
-                "letters, digits and ._@+-", file=plain(folder.full(name), 200), fix="rename it",
+                "unsafe-name",
+                f"the file name {shown(name)} holds other characters than "
+                "letters, digits and ._@+-",
+                file=plain(folder.full(name), 200),
+                fix="rename it",
             )
 
 
@@ -106,8 +109,11 @@ def _nested(case: Case) -> Iterator[Finding]:
         if mine.startswith(f"{theirs}/") or theirs.startswith(f"{mine}/"):
             side = "inside" if mine.startswith(f"{theirs}/") else "around"
             yield finding(
-                "unsafe-name", f"the folder lies {side} the entry {plain(theirs, 160)}",
-                file=plain(mine, 200), claimed=plain(mine, 200), expected=None,
+                "unsafe-name",
+                f"the folder lies {side} the entry {plain(theirs, 160)}",
+                file=plain(mine, 200),
+                claimed=plain(mine, 200),
+                expected=None,
                 fix="give it a folder of its own, beside the other",
             )
             return
@@ -120,8 +126,11 @@ def _plain_name(name: str) -> bool:
 def _bad_name(what: str, name: str, file: str) -> Finding:
     slug = re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_")[:64] or "name"
     return finding(
-        "unsafe-name", f"{what} is named {shown(name)}, expected lower-case letters, digits, _, -",
-        file=plain(file, 200), claimed=plain(name), fix=f'rename it, for instance to "{slug}"',
+        "unsafe-name",
+        f"{what} is named {shown(name)}, expected lower-case letters, digits, _, -",
+        file=plain(file, 200),
+        claimed=plain(name),
+        fix=f'rename it, for instance to "{slug}"',
     )
 
 
@@ -136,12 +145,21 @@ def unsafe_text(case: Case) -> Iterator[Finding]:
     for document in case.documents.values():
         for pointer, found in _texts(document, lambda text, key: unsafe_in(text)):
             yield finding(
-                "unsafe-text", f"the text holds {found}", file=document.file,
-                line=document.line(pointer), pointer=plain(pointer, 200), fix="remove it",
+                "unsafe-text",
+                f"the text holds {found}",
+                file=document.file,
+                line=document.line(pointer),
+                pointer=plain(pointer, 200),
+                fix="remove it",
             )
     for name, number, found in it.islice(_hits(case, (".md",), unsafe_in), MAX_PER_FILE):
-        yield finding("unsafe-text", f"the text holds {found}", file=case.folder.full(name),
-                      line=number, fix="remove it")
+        yield finding(
+            "unsafe-text",
+            f"the text holds {found}",
+            file=case.folder.full(name),
+            line=number,
+            fix="remove it",
+        )
 
 
 @rule("secret-in-text")
@@ -161,7 +179,10 @@ def secret_in_text(case: Case) -> Iterator[Finding]:
 
 def _secret(what: str, file: str, line: int | None, pointer: str | None) -> Finding:
     return finding(
-        "secret-in-text", f"the text looks as if it holds {what}", file=file, line=line,
+        "secret-in-text",
+        f"the text looks as if it holds {what}",
+        file=file,
+        line=line,
         pointer=None if pointer is None else plain(pointer, 200),
         fix="revoke it where it was issued, then remove it from the file",
     )
@@ -196,20 +217,23 @@ def _is_local(dataset: str) -> bool:
 
 def _local(path: str, document: Document, pointer: str) -> Finding:
     return finding(
-        "local-path-in-text", f"the text names a local path, {shown(path)}",
-        file=document.file, line=document.line(pointer), pointer=plain(pointer, 200),
-        claimed=plain(path), fix="write the path inside this folder"
+        "local-path-in-text",
+        f"the text names a local path, {shown(path)}",
+        file=document.file,
+        line=document.line(pointer),
+        pointer=plain(pointer, 200),
+        claimed=plain(path),
+        fix="write the path inside this folder"
         if pointer.startswith("/runs/") and pointer.endswith("/path")
         else "write the public address of the data",
     )
 
 
-def _texts(
-    document: Document, look: Callable[[str, str], str | None]
-) -> Iterator[tuple[str, str]]:
+def _texts(document: Document, look: Callable[[str, str], str | None]) -> Iterator[tuple[str, str]]:
     """(pointer, what was found) over the texts of a document, the first MAX_PER_FILE."""
     hits = (
-        (place, found) for place, text in strings(document.value)
+        (place, found)
+        for place, text in strings(document.value)
         if (found := look(text, str(place.key))) is not None
     )
     return ((place.pointer, found) for place, found in it.islice(hits, MAX_PER_FILE))
@@ -225,7 +249,7 @@ def _hits(
             continue
         for number, line in enumerate(_text(data).split("\n"), 1):
             # A long line is looked at piece by piece, with the seams in two pieces.
-            pieces = (line[at:at + _PIECE] for at in range(0, len(line) or 1, _PIECE - _SEAM))
+            pieces = (line[at : at + _PIECE] for at in range(0, len(line) or 1, _PIECE - _SEAM))
             found = next((what for piece in pieces if (what := look(piece)) is not None), None)
             if found is not None:
                 yield name, number, found

@@ -45,12 +45,20 @@ _RANGES = {
 }
 
 _COUNTS = (
-    ("resources", "slice_count"), ("resources", "gpu_count"), ("resources", "chip_count"),
-    ("resources/device", "count"), ("train_config", "train_batch_size"),
-    ("train_config", "num_train_steps"), ("model_config", "num_layers"),
-    ("model_config", "hidden_dim"), ("model_config", "intermediate_dim"),
-    ("model_config", "num_heads"), ("model_config", "num_kv_heads"), ("model_config", "head_dim"),
-    ("model_config", "max_seq_len"), ("model_config", "seq_len"),
+    ("resources", "slice_count"),
+    ("resources", "gpu_count"),
+    ("resources", "chip_count"),
+    ("resources/device", "count"),
+    ("train_config", "train_batch_size"),
+    ("train_config", "num_train_steps"),
+    ("model_config", "num_layers"),
+    ("model_config", "hidden_dim"),
+    ("model_config", "intermediate_dim"),
+    ("model_config", "num_heads"),
+    ("model_config", "num_kv_heads"),
+    ("model_config", "head_dim"),
+    ("model_config", "max_seq_len"),
+    ("model_config", "seq_len"),
 )
 
 _INPUTS = {
@@ -58,8 +66,10 @@ _INPUTS = {
     "mfu": ("training_time_s", "chips", "peak_flops", "model_flops"),
 }
 _KEYS_OF_OLD = {
-    "training_time_s": "training_time_in_minutes", "chips": "num_devices",
-    "peak_flops": "device_flops", "hardware_flops": "total_training_flops",
+    "training_time_s": "training_time_in_minutes",
+    "chips": "num_devices",
+    "peak_flops": "device_flops",
+    "hardware_flops": "total_training_flops",
     "parameters": "num_parameters",
 }
 
@@ -78,8 +88,13 @@ def key_of(run: ResultsRun, name: str) -> str:
 def is_no_number(run: ResultsRun) -> bool:
     """Whether the oldest shape's estimate of FLOPs, which is text, holds no number."""
     item = run.stated.get("hardware_flops")
-    return (item is not None and item.value is None and isinstance(item.raw, str)
-            and item.pointer.endswith("_flops_estimate") and not is_not_finite(item.raw))
+    return (
+        item is not None
+        and item.value is None
+        and isinstance(item.raw, str)
+        and item.pointer.endswith("_flops_estimate")
+        and not is_not_finite(item.raw)
+    )
 
 
 def unread_flops(run: ResultsRun, expected: float) -> Finding:
@@ -88,8 +103,11 @@ def unread_flops(run: ResultsRun, expected: float) -> Finding:
     return finding(
         "hardware-flops-mismatch",
         f"{key_of(run, 'hardware_flops')} is {shown(raw)}, which is no number, expected "
-        f"{expected:.6g} from seconds x chips x peak", claimed=plain(raw), expected=expected,
-        fix=f"write {expected!r}", **place(run, "hardware_flops"),
+        f"{expected:.6g} from seconds x chips x peak",
+        claimed=plain(raw),
+        expected=expected,
+        fix=f"write {expected!r}",
+        **place(run, "hardware_flops"),
     )
 
 
@@ -122,14 +140,18 @@ def _missing_inputs(run: ResultsRun, case: Case) -> Iterator[Finding]:
     for name, metric in inputs.items():
         key = _KEYS_OF_OLD.get(name) if old else None
         key = key or NEW_KEYS.get(name, (name,))[0]
-        if values.get(name) is not None or name in run.stated or misspelt(
-            run.info, frozenset({key})
+        if (
+            values.get(name) is not None
+            or name in run.stated
+            or misspelt(run.info, frozenset({key}))
         ):
             continue
         hint = " or name the accelerator and how many" if name in ("chips", "peak_flops") else ""
         yield finding(
-            "metric-missing", f"`{key}` is missing, so {metric} cannot be computed",
-            fix=f"add `{key}`{hint}", **place(run, name),
+            "metric-missing",
+            f"`{key}` is missing, so {metric} cannot be computed",
+            fix=f"add `{key}`{hint}",
+            **place(run, name),
         )
 
 
@@ -159,7 +181,10 @@ def _without_runs(case: Case) -> Iterator[Finding]:
 def _no_metric(case: Case, point: str | None, message: str) -> Finding:
     name = f", point {plain(point, 64)}" if point else ""
     return finding(
-        "metric-missing", f"{message}{name}", file=plain(case.folder.path, 200), point=point,
+        "metric-missing",
+        f"{message}{name}",
+        file=plain(case.folder.path, 200),
+        point=point,
         fix=f"add runs with {case.track.quality.metric} and {case.track.cost.metric}",
     )
 
@@ -176,9 +201,11 @@ def metric_not_finite(case: Case) -> Iterator[Finding]:
         for name, item in run.stated.items():
             if is_not_finite(item.raw):
                 yield finding(
-                    "metric-not-finite", f"`{_key(item.pointer)}` is {shown(item.raw)}, expected "
-                    "a finite number", claimed=plain(str(item.raw)),
-                    fix="use a run that did not diverge", **place(run, name),
+                    "metric-not-finite",
+                    f"`{_key(item.pointer)}` is {shown(item.raw)}, expected a finite number",
+                    claimed=plain(str(item.raw)),
+                    fix="use a run that did not diverge",
+                    **place(run, name),
                 )
 
 
@@ -201,16 +228,22 @@ def metric_implausible(case: Case) -> Iterator[Finding]:
                 continue
             if low < value <= high:
                 yield finding(
-                    "metric-implausible", f"{key_of(run, name)}, the {what}, is {value:g}; no "
-                    "model is known to reach 0.6 on English text", Level.WARNING, claimed=value,
-                    fix="check that no validation text was trained on", **place(run, name),
+                    "metric-implausible",
+                    f"{key_of(run, name)}, the {what}, is {value:g}; no "
+                    "model is known to reach 0.6 on English text",
+                    Level.WARNING,
+                    claimed=value,
+                    fix="check that no validation text was trained on",
+                    **place(run, name),
                 )
                 continue
             bound = f"above {low:g}" if value <= low else f"at most {high:g}"
             yield finding(
-                "metric-implausible", f"{key_of(run, name)}, the {what}, is {value:g}, expected "
-                f"{bound}",
-                claimed=value, fix="write the value that was measured", **place(run, name),
+                "metric-implausible",
+                f"{key_of(run, name)}, the {what}, is {value:g}, expected {bound}",
+                claimed=value,
+                fix="write the value that was measured",
+                **place(run, name),
             )
         yield from _odd_counts(run)
 
@@ -226,8 +259,12 @@ def _odd_counts(run: ResultsRun) -> Iterator[Finding]:
         if metrics.positive(value) is None:
             pointer = f"{run.info_pointer}/{part}/{key}"
             yield finding(
-                "metric-implausible", f"`{key}` is {shown(value)}, expected a whole number above 0",
-                file=run.file, line=run.document.line(pointer), pointer=pointer, claimed=value,
+                "metric-implausible",
+                f"`{key}` is {shown(value)}, expected a whole number above 0",
+                file=run.file,
+                line=run.document.line(pointer),
+                pointer=pointer,
+                claimed=value,
                 fix="write the number that was used",
             )
 
@@ -248,9 +285,12 @@ def timestamp_invalid(case: Case) -> Iterator[Finding]:
         message, level = problem
         item = run.stated.get("timestamp")
         yield finding(
-            "timestamp-invalid", message, level, **place(run, "timestamp"),
+            "timestamp-invalid",
+            message,
+            level,
+            **place(run, "timestamp"),
             claimed=None if item is None else plain(str(item.raw)),
-            fix=('write it as' if item else f"add it to `{_key(run.info_pointer)}` as")
+            fix=("write it as" if item else f"add it to `{_key(run.info_pointer)}` as")
             + ' "YYYY-MM-DD HH:MM:SS UTC", with the time at which the run ended',
         )
 
@@ -274,8 +314,14 @@ def _odd_times(case: Case) -> Iterator[Finding]:
             continue
         if run.source != "results" or level is not None:
             yield about(
-                case, item, run, "timestamp-invalid", f"the run is dated {day}, {why}", level=level,
-                claimed=str(day), fix="check the clock of the machine, or say why it is so old",
+                case,
+                item,
+                run,
+                "timestamp-invalid",
+                f"the run is dated {day}, {why}",
+                level=level,
+                claimed=str(day),
+                fix="check the clock of the machine, or say why it is so old",
             )
 
 
@@ -313,20 +359,34 @@ def device_unknown(case: Case) -> Iterator[Finding]:
             if usual and devices.table and devices.table < usual and run.ours.get("precision"):
                 pointer = f"{run.info_pointer}/speedrun/precision"
                 yield finding(
-                    "device-unknown", f"the precision {shown(devices.precision)} is self-declared, "
+                    "device-unknown",
+                    f"the precision {shown(devices.precision)} is self-declared, "
                     f"and its peak is {usual / devices.table:.3g} times lower than that of bf16",
-                    file=run.file, line=run.document.line(pointer), pointer=pointer,
-                    claimed=devices.precision, fix="say in the description what ran in it",
+                    file=run.file,
+                    line=run.document.line(pointer),
+                    pointer=pointer,
+                    claimed=devices.precision,
+                    fix="say in the description what ran in it",
                 )
             continue
-        name = "no accelerator is named" if devices.name is None else (
-            f"the accelerator {shown(devices.name)} is not known here")
-        peak = f"its peak of {devices.peak:.4g} FLOP/s is self-declared and cannot be checked" if (
-            devices.peak) else "no peak is stated"
+        name = (
+            "no accelerator is named"
+            if devices.name is None
+            else (f"the accelerator {shown(devices.name)} is not known here")
+        )
+        peak = (
+            f"its peak of {devices.peak:.4g} FLOP/s is self-declared and cannot be checked"
+            if (devices.peak)
+            else "no peak is stated"
+        )
         pointer = f"{run.info_pointer}/resources"
         yield finding(
-            "device-unknown", f"{name}, {peak}", file=run.file, line=run.document.line(pointer),
-            pointer=pointer, claimed=None if devices.name is None else plain(devices.name),
+            "device-unknown",
+            f"{name}, {peak}",
+            file=run.file,
+            line=run.document.line(pointer),
+            pointer=pointer,
+            claimed=None if devices.name is None else plain(devices.name),
             fix="name the accelerator, such as H100 SXM, A100, v5p-32 or v6e-8"
             + _closest(devices.name),
         )
@@ -334,25 +394,34 @@ def device_unknown(case: Case) -> Iterator[Finding]:
 
 def _two_devices(run: ResultsRun) -> Iterator[Finding]:
     """A second name in the file that stands for another chip, or for another number of them."""
-    known = [(pointer, name, device) for pointer, name in device_names(run)
-             if (device := accelerators.find(name)) is not None]
+    known = [
+        (pointer, name, device)
+        for pointer, name in device_names(run)
+        if (device := accelerators.find(name)) is not None
+    ]
     for pointer, name, device in known[1:]:
         first = known[0]
         same_chip = device.accelerator.id == first[2].accelerator.id
         if same_chip and (None in (device.chips, first[2].chips) or device.chips == first[2].chips):
             continue
         yield finding(
-            "device-unknown", f"two accelerators are named, {shown(first[1])} and {shown(name)}; "
-            f"{shown(first[1])} is used", file=run.file, line=run.document.line(pointer),
-            pointer=pointer, claimed=plain(name), expected=plain(first[1]),
+            "device-unknown",
+            f"two accelerators are named, {shown(first[1])} and {shown(name)}; "
+            f"{shown(first[1])} is used",
+            file=run.file,
+            line=run.document.line(pointer),
+            pointer=pointer,
+            claimed=plain(name),
+            expected=plain(first[1]),
             fix="keep the one that the run used",
         )
         return
 
 
 def _closest(name: str | None) -> str:
-    names = {a.lower(): a for item in accelerators.all_accelerators()
-             for a in (item.id, *item.aliases)}
+    names = {
+        a.lower(): a for item in accelerators.all_accelerators() for a in (item.id, *item.aliases)
+    }
     near = difflib.get_close_matches((name or "").lower()[:60], names, 1, 0.75)
     return f'; perhaps "{names[near[0]]}"' if near else ""
 

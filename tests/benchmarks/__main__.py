@@ -36,8 +36,10 @@ def main() -> int:
         command = [sys.executable, "-m", f"tests.benchmarks.{name}"]
         if subprocess.run(command, cwd=HERE.parents[1], check=False).returncode:
             failed.append(name)
-    print(f"== {len(wanted) - len(failed)} of {len(wanted)} benchmarks within their limits",
-          f"(missed: {', '.join(failed)})" if failed else "")
+    print(
+        f"== {len(wanted) - len(failed)} of {len(wanted)} benchmarks within their limits",
+        f"(missed: {', '.join(failed)})" if failed else "",
+    )
     return bool(failed)
 
 

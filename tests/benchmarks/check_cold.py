@@ -40,8 +40,10 @@ def main() -> int:
     pairs = [(seconds(ours), seconds(theirs)) for _ in range(rounds)]
     mine, other = (statistics.median(times) for times in zip(*pairs, strict=True))
     ratio = mine / other
-    print(f"speedrun check {mine:.3f} s, check-jsonschema {other:.3f} s, ratio {ratio:.2f} "
-          f"(goal <= {LIMIT}), medians of {rounds} pairs")
+    print(
+        f"speedrun check {mine:.3f} s, check-jsonschema {other:.3f} s, ratio {ratio:.2f} "
+        f"(goal <= {LIMIT}), medians of {rounds} pairs"
+    )
     return int(ratio > LIMIT)
 
 

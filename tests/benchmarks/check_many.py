@@ -46,16 +46,24 @@ def make(root: Path, count: int) -> None:
         scale = 1 + index / (10 * count)
         info |= {
             "wandb_run_link": f"https://wandb.ai/example-user/bench/runs/run{index}",
-            "training_time": seconds * scale, "training_hardware_flops": flops * scale,
+            "training_time": seconds * scale,
+            "training_hardware_flops": flops * scale,
             "eval/paloma/c4_en/bpb": 1.1 + index / count,
         }
         (folder / "speedrun_results.json").write_text(json.dumps(value), encoding="utf-8")
-        (folder / "submission.json").write_text(json.dumps({
-            "schema_version": 1, "track": "fineweb-edu", "title": f"Entry {index}",
-            "summary": "One of many synthetic submissions for this measurement.",
-            "contributors": [{"github": "example-user", "roles": ["runs"]}],
-            "runs": [{"source": "results", "path": "speedrun_results.json"}],
-        }), encoding="utf-8")
+        (folder / "submission.json").write_text(
+            json.dumps(
+                {
+                    "schema_version": 1,
+                    "track": "fineweb-edu",
+                    "title": f"Entry {index}",
+                    "summary": "One of many synthetic submissions for this measurement.",
+                    "contributors": [{"github": "example-user", "roles": ["runs"]}],
+                    "runs": [{"source": "results", "path": "speedrun_results.json"}],
+                }
+            ),
+            encoding="utf-8",
+        )
 
 
 def memory_bytes(pid: int) -> int:
@@ -77,8 +85,12 @@ def measure(root: Path, count: int) -> tuple[float, int]:
     """(seconds, peak bytes) of checking the repository in a new process."""
     peak = 0
     start = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-c", CODE, str(root), str(JOBS)],
-                               stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    process = subprocess.Popen(
+        [sys.executable, "-c", CODE, str(root), str(JOBS)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
     done = threading.Event()
 
     def watch() -> None:

@@ -28,9 +28,12 @@ accelerator = "any"
 [evidence]
 accepts = ["log", "wandb"]
 """
-BASELINE = TARGET.replace('id = "fast"', 'id = "one"').replace(
-    'objective = "target"', 'objective = "baseline"'
-) + "\n[baseline]\n# a tenth less\npromote_at = 0.9\n"
+BASELINE = (
+    TARGET.replace('id = "fast"', 'id = "one"').replace(
+        'objective = "target"', 'objective = "baseline"'
+    )
+    + "\n[baseline]\n# a tenth less\npromote_at = 0.9\n"
+)
 
 
 def log(loss, seconds, device="NVIDIA A100-SXM4-80GB", seed=1):
@@ -63,8 +66,11 @@ def submission(root, track, name, candidate, baseline=(), **fields):
             put(root, f"{folder}/logs/{arm}{index}.log", log(loss, seconds, seed=seed))
             runs.append({"source": "log", "path": f"logs/{arm}{index}.log", "arm": arm})
     data = {
-        "schema_version": 1, "track": track, "title": name,
-        "contributors": [{"github": "example-user", "roles": ["idea", "runs"]}], "runs": runs,
+        "schema_version": 1,
+        "track": track,
+        "title": name,
+        "contributors": [{"github": "example-user", "roles": ["idea", "runs"]}],
+        "runs": runs,
     } | fields
     put(root, f"{folder}/submission.json", json.dumps(data, indent=2))
 

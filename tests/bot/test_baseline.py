@@ -27,24 +27,31 @@ def logins(found):
 
 
 def test_idea_runs_code_and_writing_may_be_four_people():
-    entries = dict([
-        entry("base", {"old-hand": ("code",)}),
-        entry("idea", {"thinker": ("idea",)}, based_on="base"),
-        entry("win", {"coder": ("code",), "writer": ("writing",)}, based_on="one/idea"),
-        entry("again", {"runner": ("runs",)}, based_on="submissions/one/win"),
-        entry("else", {"bystander": ("idea",)}, based_on="base"),
-    ])
+    entries = dict(
+        [
+            entry("base", {"old-hand": ("code",)}),
+            entry("idea", {"thinker": ("idea",)}, based_on="base"),
+            entry("win", {"coder": ("code",), "writer": ("writing",)}, based_on="one/idea"),
+            entry("again", {"runner": ("runs",)}, based_on="submissions/one/win"),
+            entry("else", {"bystander": ("idea",)}, based_on="base"),
+        ]
+    )
     found = credit("submissions/one/win", entries, until="submissions/one/base")
     assert logins(found) == {
-        "coder": ("code",), "writer": ("writing",), "thinker": ("idea",), "runner": ("runs",)
+        "coder": ("code",),
+        "writer": ("writing",),
+        "thinker": ("idea",),
+        "runner": ("runs",),
     }
 
 
 def test_roles_of_one_person_are_joined():
-    entries = dict([
-        entry("a", {"Example-User": ("runs",)}),
-        entry("b", {"example-user": ("idea", "runs")}, based_on="a"),
-    ])
+    entries = dict(
+        [
+            entry("a", {"Example-User": ("runs",)}),
+            entry("b", {"example-user": ("idea", "runs")}, based_on="a"),
+        ]
+    )
     (person,) = credit("submissions/one/b", entries)
     assert person == Credit(
         "example-user", None, ("idea", "runs"), ("submissions/one/b", "submissions/one/a")
@@ -84,8 +91,9 @@ def test_the_track_file_keeps_its_other_lines(text, expected):
 
 @settings(deadline=None)
 @given(
-    st.dictionaries(st.sampled_from(["id", "promote_at", "z"]), st.sampled_from(["1", '"b0"']),
-                    max_size=3),
+    st.dictionaries(
+        st.sampled_from(["id", "promote_at", "z"]), st.sampled_from(["1", '"b0"']), max_size=3
+    ),
     st.booleans(),
 )
 def test_the_track_file_says_what_it_said(keys, followed):
@@ -107,8 +115,13 @@ def test_what_would_not_come_out_right_is_refused():
 
 def frozen(name, **fields):
     return Baseline(
-        name, f"submissions/one/{name}", "2026-01-02", "training_time_s", (600.5, 601.0),
-        (3.27, 3.275), **fields,
+        name,
+        f"submissions/one/{name}",
+        "2026-01-02",
+        "training_time_s",
+        (600.5, 601.0),
+        (3.27, 3.275),
+        **fields,
     )
 
 
@@ -186,8 +199,14 @@ def test_the_baseline_of_an_entry(based_on, date, expected):
 
 @pytest.mark.parametrize(
     "own, current, scale",
-    [("b3", "b3", 1.0), ("b2", "b3", 1 / 0.8), ("b1", "b3", 1 / 0.72), ("b1", "b2", 1 / 0.9),
-     ("b3", "b4", None), ("unknown", "b4", None)],
+    [
+        ("b3", "b3", 1.0),
+        ("b2", "b3", 1 / 0.8),
+        ("b1", "b3", 1 / 0.72),
+        ("b1", "b2", 1 / 0.9),
+        ("b3", "b4", None),
+        ("unknown", "b4", None),
+    ],
 )
 def test_ratios_are_put_on_one_scale(own, current, scale):
     found = relation(CHAIN, own, current)

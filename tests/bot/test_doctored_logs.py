@@ -27,9 +27,7 @@ def clock(change: Callable[[int], str]) -> Callable[[str], str]:
 
 def without_steps(*steps: int) -> Callable[[str], str]:
     gone = tuple(f"step:{step}/" for step in steps)
-    return lambda text: "".join(
-        line for line in text.splitlines(True) if not line.startswith(gone)
-    )
+    return lambda text: "".join(line for line in text.splitlines(True) if not line.startswith(gone))
 
 
 def last(text: str) -> str:
@@ -75,9 +73,7 @@ def late(text: str) -> str:
         ),
     ],
 )
-def test_a_changed_log_is_found(
-    change: Callable[[str], str], rule: str, status: Status
-) -> None:
+def test_a_changed_log_is_found(change: Callable[[str], str], rule: str, status: Status) -> None:
     verdict = judged(each(change))
     assert rule in rules(verdict)
     assert verdict.status is status

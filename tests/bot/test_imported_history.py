@@ -30,7 +30,10 @@ def test_nothing_imported_is_rejected(verdicts):
     found = Counter((v.track, v.status) for v in verdicts)
     assert not [key for key in found if key[1] in (Status.REJECTED, Status.NEEDS_RUNS)]
     assert {track for track, _ in found} >= {
-        "fineweb-edu", "nanogpt-small", "nanogpt-medium", "nanogpt-optimization"
+        "fineweb-edu",
+        "nanogpt-small",
+        "nanogpt-medium",
+        "nanogpt-optimization",
     }
 
 
@@ -47,8 +50,9 @@ def test_what_has_no_evidence_at_hand_does_not_rank(verdicts, boards):
     assert waiting
     for board in boards.values():
         assert not waiting & {entry.submission for entry in board.entries}
-    assert {u.why for b in boards.values() for u in b.unranked if u.verdict.submission in waiting
-            } == {"its evidence is not at hand (unverifiable)"}
+    assert {
+        u.why for b in boards.values() for u in b.unranked if u.verdict.submission in waiting
+    } == {"its evidence is not at hand (unverifiable)"}
 
 
 def test_grades_are_those_of_the_evidence(boards):
@@ -59,7 +63,8 @@ def test_grades_are_those_of_the_evidence(boards):
 def test_cores_counted_as_chips_do_not_move_an_entry(boards):
     """This file once claimed twice its FLOPs; it ranks by seconds x chips x peak all the same."""
     entry = next(
-        e for e in boards["fineweb-edu"].entries
+        e
+        for e in boards["fineweb-edu"].entries
         if e.submission.endswith("hackable_transformer_starter/attnsink/jax/130m")
     )
     assert entry.cost == pytest.approx(1510.5195036789955 * 16 * 459e12, rel=1e-12)
@@ -71,7 +76,9 @@ def test_the_record_history_of_the_small_track(boards):
     costs = [step.cost for step in records]
     assert costs == sorted(costs, reverse=True)
     assert names(records)[:4] == [
-        "2024-10-10_muon", "2024-10-17_distributedmuon", "2024-10-18_pytorch25",
+        "2024-10-10_muon",
+        "2024-10-17_distributedmuon",
+        "2024-10-18_pytorch25",
         "2024-11-10_unetdoublelr",
     ]
     assert len(records) > 40

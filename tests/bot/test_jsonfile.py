@@ -13,19 +13,34 @@ from bot.jsonscan import escape
 from bot.submission import MAX_JSON_BYTES
 
 REFUSED = [
-    (b"", 1, "empty"), (b"\xef\xbb\xbf{}", 1, "byte order mark"), (b'{"a": "\xff"}', 1, "UTF-8"),
-    (b'{"a":\n1,}', 2, "comma stands before"), (b"{'a': 1}", 1, "other quotes"),
-    (b'{"a":\n True}', 2, "as in Python"), (b'{"a": 1\n "b": 2}', 2, "is missing"),
-    (b'{"a": 1', 1, "ends too early"), (b'{"a":\n "b', 2, "ends inside a text"),
-    (b"// x\n{}", 1, "comment"), (b"{}\n{}", 2, "after the end"),
-    (b'{"a": "x\ny"}', 1, "line break"), (b'{"a": "\\x"}', 1, "backslash"),
-    (b'{\n"a": NaN}', 2, "NaN is not a number"), (b'{\n"a": [1,\n-Infinity]}', 3, "-Infinity"),
-    (b'{"a":\n1e999}', 1, "out of range"), (b'{"a": 1,\n"a": 2}', 2, "stands twice"),
-    (b'{"a":\n48.65 min}', 2, '"min" stands behind a number'), (b'{"a": 5e19s}', 1, "behind a"),
-    (b'{"a": 1,234}', 1, '"1,234" is not one number'), (b'{"a": 1_000}', 1, "is not one number"),
-    (b'{"a": .5}', 1, "a point"), (b'[1 true]', 1, '"," is missing'), (b"[2 3]", 1, "is missing"),
-    (b'{\n<<<<<<< HEAD\n"a": 1}', 2, "merge conflict"), (b'{"a": 1, 5: 2}', 1, "double quotes"),
-    (b'{"a": "\\ud800"}', 1, "surrogate"), (b'{"a": "\x00"}', 1, "zero byte"),
+    (b"", 1, "empty"),
+    (b"\xef\xbb\xbf{}", 1, "byte order mark"),
+    (b'{"a": "\xff"}', 1, "UTF-8"),
+    (b'{"a":\n1,}', 2, "comma stands before"),
+    (b"{'a': 1}", 1, "other quotes"),
+    (b'{"a":\n True}', 2, "as in Python"),
+    (b'{"a": 1\n "b": 2}', 2, "is missing"),
+    (b'{"a": 1', 1, "ends too early"),
+    (b'{"a":\n "b', 2, "ends inside a text"),
+    (b"// x\n{}", 1, "comment"),
+    (b"{}\n{}", 2, "after the end"),
+    (b'{"a": "x\ny"}', 1, "line break"),
+    (b'{"a": "\\x"}', 1, "backslash"),
+    (b'{\n"a": NaN}', 2, "NaN is not a number"),
+    (b'{\n"a": [1,\n-Infinity]}', 3, "-Infinity"),
+    (b'{"a":\n1e999}', 1, "out of range"),
+    (b'{"a": 1,\n"a": 2}', 2, "stands twice"),
+    (b'{"a":\n48.65 min}', 2, '"min" stands behind a number'),
+    (b'{"a": 5e19s}', 1, "behind a"),
+    (b'{"a": 1,234}', 1, '"1,234" is not one number'),
+    (b'{"a": 1_000}', 1, "is not one number"),
+    (b'{"a": .5}', 1, "a point"),
+    (b"[1 true]", 1, '"," is missing'),
+    (b"[2 3]", 1, "is missing"),
+    (b'{\n<<<<<<< HEAD\n"a": 1}', 2, "merge conflict"),
+    (b'{"a": 1, 5: 2}', 1, "double quotes"),
+    (b'{"a": "\\ud800"}', 1, "surrogate"),
+    (b'{"a": "\x00"}', 1, "zero byte"),
 ]
 
 
@@ -42,7 +57,11 @@ def test_every_doubtful_number_and_key_is_named() -> None:
     data = b'{"a": NaN,\n "b": [Infinity,\n {"c": 1, "c": 1e400}]}'
     problems = read_json(data, "x").problems
     assert [(p.pointer, p.line) for p in problems] == [
-        ("/a", 1), ("/b/0", 2), ("/b/1/c", 3), ("/b/1/c", 3)]
+        ("/a", 1),
+        ("/b/0", 2),
+        ("/b/1/c", 3),
+        ("/b/1/c", 3),
+    ]
 
 
 def test_limits_and_their_near_misses() -> None:
@@ -76,10 +95,14 @@ def test_strings_walks_keys_and_values() -> None:
 
 
 TREES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**18), 10**18)
-    | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner,
-                                                                max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**18), 10**18)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4)
+    ),
     max_leaves=20,
 )
 
@@ -100,7 +123,7 @@ def test_what_python_writes_is_read_back_and_every_pointer_leads_to_its_line(
         position = document.position(pointer)
         assert position is not None
         line, column = position
-        rest = lines[line - 1][column - 1:]
+        rest = lines[line - 1][column - 1 :]
         if pointer.rpartition("/")[0] + "/" != pointer and isinstance(value, dict):
             assert rest[0] in '{"'
         if isinstance(value, dict):
@@ -108,7 +131,7 @@ def test_what_python_writes_is_read_back_and_every_pointer_leads_to_its_line(
                 where = f"{pointer}/{escape(key)}"
                 key_line, key_column = document.position(where) or (0, 0)
                 shown = json.dumps(key, ensure_ascii=False)
-                assert lines[key_line - 1][key_column - 1:].startswith(shown)
+                assert lines[key_line - 1][key_column - 1 :].startswith(shown)
                 walk(inner, where)
         elif isinstance(value, list):
             for index, inner in enumerate(value):

@@ -34,17 +34,27 @@ def test_real_files(name: str) -> None:
         assert ours["model_flops"] == right["model_flops"], "to the bit"
 
 
-@pytest.mark.parametrize(("resources", "chips", "peak"), [
-    ({"tpu_type": "v4-128", "slice_count": 1}, 64, 275e12),
-    ({"tpu_type": "v5p-32", "slice_count": 2}, 32, 459e12),
-    ({"tpu_type": "v5litepod-64"}, 64, 197e12), ({"tpu_type": "v6e-8"}, 8, 918e12),
-    ({"accelerator_type": "H100", "gpu_count": 8}, 8, 989.5e12),
-    ({"device": {"count": 2, "type": "A100"}}, 2, 312e12),
-    ({"device": {"kind": "tpu", "variant": "v5p-8", "topology": None}, "replicas": 4}, 4, 459e12),
-    ({"device": {"topology": None, "type": "v5p-64"}}, 32, 459e12),
-    ({"device": {"count": 3, "kind": "gpu", "variant": "unheard-of"}}, 3, None),
-    ({"device": "8x H100"}, 8, 989.5e12), ({"tpu_type": "v5p-7"}, None, 459e12), ({}, None, None),
-])
+@pytest.mark.parametrize(
+    ("resources", "chips", "peak"),
+    [
+        ({"tpu_type": "v4-128", "slice_count": 1}, 64, 275e12),
+        ({"tpu_type": "v5p-32", "slice_count": 2}, 32, 459e12),
+        ({"tpu_type": "v5litepod-64"}, 64, 197e12),
+        ({"tpu_type": "v6e-8"}, 8, 918e12),
+        ({"accelerator_type": "H100", "gpu_count": 8}, 8, 989.5e12),
+        ({"device": {"count": 2, "type": "A100"}}, 2, 312e12),
+        (
+            {"device": {"kind": "tpu", "variant": "v5p-8", "topology": None}, "replicas": 4},
+            4,
+            459e12,
+        ),
+        ({"device": {"topology": None, "type": "v5p-64"}}, 32, 459e12),
+        ({"device": {"count": 3, "kind": "gpu", "variant": "unheard-of"}}, 3, None),
+        ({"device": "8x H100"}, 8, 989.5e12),
+        ({"tpu_type": "v5p-7"}, None, 459e12),
+        ({}, None, None),
+    ],
+)
 def test_devices(resources: dict[str, Any], chips: int | None, peak: float | None) -> None:
     devices = metrics.devices_of(with_info(resources=resources))
     assert (devices.chips, devices.peak) == (chips, peak)
@@ -64,19 +74,27 @@ def test_hosts_of_a_gpu_job_multiply_only_where_the_chips_say_so() -> None:
 
 
 def test_the_length_that_counts() -> None:
-    run = with_info(model_config={"max_seq_len": 4096, "seq_len": 2048},
-                    train_config={"train_seq_len": 1024, "train_batch_size": 2,
-                                  "num_train_steps": 3})
+    run = with_info(
+        model_config={"max_seq_len": 4096, "seq_len": 2048},
+        train_config={"train_seq_len": 1024, "train_batch_size": 2, "num_train_steps": 3},
+    )
     assert [length for _, length in metrics.lengths_of(run)] == [1024, 4096, 2048]
     assert metrics.tokens_of(run) == 2 * 3 * 1024
     assert metrics.tokens_of(with_info(train_config={"train_batch_size": [1, 2]})) is None
 
 
-@pytest.mark.parametrize(("model", "novel"), [
-    ({"use_gated_deltanet": True}, True), ({"num_experts": 8}, True), ({"num_experts": 0}, False),
-    ({"use_gated_attention": "elementwise"}, False), ({"use_sliding_window": True}, True),
-    ({"use_sliding_window": False, "sliding_window": 4096}, False), ({"new": "none"}, False),
-])
+@pytest.mark.parametrize(
+    ("model", "novel"),
+    [
+        ({"use_gated_deltanet": True}, True),
+        ({"num_experts": 8}, True),
+        ({"num_experts": 0}, False),
+        ({"use_gated_attention": "elementwise"}, False),
+        ({"use_sliding_window": True}, True),
+        ({"use_sliding_window": False, "sliding_window": 4096}, False),
+        ({"new": "none"}, False),
+    ],
+)
 def test_novel_architectures(model: dict[str, Any], novel: bool) -> None:
     assert bool(metrics.novelties_of(with_info(model_config=model))) is novel
 
@@ -96,10 +114,23 @@ def test_counts_must_be_plain_numbers(value: Any) -> None:
 
 
 def test_absurd_dimensions_give_none_and_no_overflow() -> None:
-    big = {key: 10**15 for key in ("num_layers", "hidden_dim", "intermediate_dim", "num_heads",
-                                   "max_seq_len", "vocab_size")}
-    run = with_info(model_config={**big, "activation_function": "silu"}, training_time=1e300,
-                    train_config={"train_batch_size": 10**15, "num_train_steps": 10**15},
-                    resources={"tpu_type": "v5p-32"}, total_tokens=10**15)
+    big = {
+        key: 10**15
+        for key in (
+            "num_layers",
+            "hidden_dim",
+            "intermediate_dim",
+            "num_heads",
+            "max_seq_len",
+            "vocab_size",
+        )
+    }
+    run = with_info(
+        model_config={**big, "activation_function": "silu"},
+        training_time=1e300,
+        train_config={"train_batch_size": 10**15, "num_train_steps": 10**15},
+        resources={"tpu_type": "v5p-32"},
+        total_tokens=10**15,
+    )
     values = metrics.of_results(run, VOCAB)
     assert values["mfu"] is None or values["mfu"] > 1

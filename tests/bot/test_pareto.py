@@ -9,7 +9,11 @@ from hypothesis import strategies as st
 from bot.pareto import dominators, frontier
 
 NUMBER = st.one_of(
-    st.integers(0, 6), st.floats(0, 6), st.none(), st.just(math.nan), st.just(math.inf),
+    st.integers(0, 6),
+    st.floats(0, 6),
+    st.none(),
+    st.just(math.nan),
+    st.just(math.inf),
     st.booleans(),
 )
 GOAL = st.sampled_from(["min", "max"])
@@ -32,8 +36,7 @@ def beats(q, p, goals):
 def test_frontier_is_what_nothing_dominates(points, x_goal, y_goal):
     valid = [i for i, p in enumerate(points) if all(map(is_number, p))]
     expected = {
-        i for i in valid
-        if not any(beats(points[j], points[i], (x_goal, y_goal)) for j in valid)
+        i for i in valid if not any(beats(points[j], points[i], (x_goal, y_goal)) for j in valid)
     }
     found = frontier(points, x_goal, y_goal)
     assert set(found) == expected

@@ -19,25 +19,31 @@ from bot.verdict import Grade, Point, Status, Verdict
 
 DATA = Path(__file__).parent / "data"
 PARETO = Track(
-    id="t", title="", objective="pareto", quality=Axis("bpb", "bits/byte", bands=(3.0, 1.5)),
+    id="t",
+    title="",
+    objective="pareto",
+    quality=Axis("bpb", "bits/byte", bands=(3.0, 1.5)),
     cost=Axis("hardware_flops", "FLOP"),
 )
 TARGET = Track(
-    id="t", title="", objective="target", quality=Axis("loss", target=3.28),
-    cost=Axis("training_time_s", "s"), significance=Significance("t", alpha=0.01),
+    id="t",
+    title="",
+    objective="target",
+    quality=Axis("loss", target=3.28),
+    cost=Axis("training_time_s", "s"),
+    significance=Significance("t", alpha=0.01),
 )
 BASELINE = dc.replace(TARGET, objective="baseline", promote_at=0.9, significance=Significance())
 STEPS = dc.replace(
-    TARGET, cost=Axis("steps", "steps", step=0.0045),
+    TARGET,
+    cost=Axis("steps", "steps", step=0.0045),
     significance=Significance("z", alpha=0.001, sigma=0.0013, threshold=0.004),
 )
 
 
 def verdict(name, quality, cost, *, date=None, status=Status.VERIFIED, statistics=None):
     point = Point("default", quality, cost, {}, statistics)
-    return Verdict(
-        f"submissions/t/{name}", "t", status, Grade.LOG, (), (point,), date=date
-    )
+    return Verdict(f"submissions/t/{name}", "t", status, Grade.LOG, (), (point,), date=date)
 
 
 def timed(name, times, loss=3.27, **fields):
@@ -106,9 +112,15 @@ def test_bands_place_by_cost(rows):
 @given(ROWS)
 def test_pareto_progression_is_what_was_on_the_frontier_on_its_day(rows):
     verdicts = [v for v in numbered(rows) if is_ranked(v)]
-    verdicts.sort(key=lambda v: (
-        v.date is None, v.date or "", -v.points[0].cost, -v.points[0].quality, v.submission
-    ))
+    verdicts.sort(
+        key=lambda v: (
+            v.date is None,
+            v.date or "",
+            -v.points[0].cost,
+            -v.points[0].quality,
+            v.submission,
+        )
+    )
     expected = [
         v.submission for i, v in enumerate(verdicts) if not any(beats(o, v) for o in verdicts[:i])
     ]
@@ -123,7 +135,8 @@ def test_pareto_progression_is_what_was_on_the_frontier_on_its_day(rows):
 def test_record_progression_only_improves(rows):
     verdicts = [
         dc.replace(v, points=(dc.replace(v.points[0], quality=3.0),))
-        for v in numbered(rows) if is_ranked(v)
+        for v in numbered(rows)
+        if is_ranked(v)
     ]
     steps = rank(verdicts, TARGET).records
     costs = [s.cost for s in steps]
@@ -165,7 +178,9 @@ def test_each_point_ranks():
     )
     board = rank([suite, verdict("b", 2.5, 2.0)], PARETO)
     assert [(e.point.name, e.place) for e in board.entries] == [
-        ("130m", 1), ("300m", 1), ("default", 2)
+        ("130m", 1),
+        ("300m", 1),
+        ("default", 2),
     ]
 
 
@@ -175,7 +190,9 @@ def test_costs_that_do_not_differ_significantly_share_a_place():
     assert welch(a, b).p > 0.01 > welch(a, c).p
     board = rank([timed("c", c), timed("b", b), timed("a", a)], TARGET)
     assert [(e.submission[-1], e.place, e.tied) for e in board.entries] == [
-        ("a", 1, True), ("b", 1, True), ("c", 3, False)
+        ("a", 1, True),
+        ("b", 1, True),
+        ("c", 3, False),
     ]
 
 
@@ -252,8 +269,10 @@ def test_standing_knows_losses_and_code_of_the_record():
     statistics = {"values": [3.27, 3.28], "cost": {"values": [100.0, 101.0]}}
     holder = dc.replace(
         verdict("a", 3.275, 100.5, statistics=statistics),
-        runs=({"arm": "candidate", "code_sha256": {"train.py": "ab"}},
-              {"arm": "baseline", "code_sha256": {"train.py": "cd"}}),
+        runs=(
+            {"arm": "candidate", "code_sha256": {"train.py": "ab"}},
+            {"arm": "baseline", "code_sha256": {"train.py": "cd"}},
+        ),
     )
     found = standing(rank([holder], TARGET))
     assert found.record_values == (3.27, 3.28)
@@ -290,9 +309,14 @@ def test_a_verdict_that_holds_and_has_no_place_says_why():
 
 
 def test_an_official_re_timing_changes_the_time_and_is_no_record():
-    track = dc.replace(TARGET, raw={"retimings": [
-        {"submission": "submissions/t/again", "of": "submissions/t/a", "date": "2025-02-01"}
-    ]})
+    track = dc.replace(
+        TARGET,
+        raw={
+            "retimings": [
+                {"submission": "submissions/t/again", "of": "submissions/t/a", "date": "2025-02-01"}
+            ]
+        },
+    )
     board = rank(
         [
             timed("a", [100.0], date="2025-01-01"),
@@ -304,7 +328,8 @@ def test_an_official_re_timing_changes_the_time_and_is_no_record():
     assert names(board.entries) == ["b", "a"]
     assert [e.shown_cost for e in board.entries] == [102.0, 104.0]
     assert [(s.submission[-1], s.cost, s.previous) for s in board.records] == [
-        ("a", 100.0, None), ("b", 102.0, 104.0)
+        ("a", 100.0, None),
+        ("b", 102.0, 104.0),
     ]
     assert board.records[0].retimings == (("2025-02-01", 104.0),)
     assert "re-timing of submissions/t/a" in board.unranked[0].why
@@ -317,8 +342,9 @@ def test_a_re_timing_without_a_date_is_refused():
 
 
 def test_record_is_the_last_step_of_the_progression():
-    board = rank([timed("a", [100.0], date="2025-01-01"), timed("b", [99.0], date="2025-02-01")],
-                 TARGET)
+    board = rank(
+        [timed("a", [100.0], date="2025-01-01"), timed("b", [99.0], date="2025-02-01")], TARGET
+    )
     assert names([board.record]) == ["b"]
     assert board.records[0].superseded_on == "2025-02-01"
     assert rank([verdict("a", 1, 1)], PARETO).record is None

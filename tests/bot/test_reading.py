@@ -43,8 +43,12 @@ def test_links_pipes_and_what_is_too_large_are_skipped_and_named(tmp_path: Path)
     folder = read_path(tmp_path, tmp_path.parent)
     assert set(folder.files) == {"good.md"}
     assert {name: why.partition(", at most")[0] for name, why in folder.skipped.items()} == {
-        "link.md": "a symbolic link", "below": "a symbolic link", "pipe.log": "not a regular file",
-        "big.json": "has 1,000,001 bytes", "big.log": "has 20,000,001 bytes"}
+        "link.md": "a symbolic link",
+        "below": "a symbolic link",
+        "pipe.log": "not a regular file",
+        "big.json": "has 1,000,001 bytes",
+        "big.log": "has 20,000,001 bytes",
+    }
 
 
 def test_no_more_files_than_the_limit(tmp_path: Path) -> None:
@@ -68,22 +72,37 @@ def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_submission_json_says_it_by_its_files() -> None:
-    files = {"speedrun_results.json": RESULTS, "logs/a.log": b"", "notes.txt": b"", "b.py": b"",
-             "config.json": b"{}"}
+    files = {
+        "speedrun_results.json": RESULTS,
+        "logs/a.log": b"",
+        "notes.txt": b"",
+        "b.py": b"",
+        "config.json": b"{}",
+    }
     parsed = parse_submission(Folder("experiments/speedrun/a/130m", files), TRACKS)
     assert parsed.track is not None and parsed.track.id == "fineweb-edu"
     assert [(s.source, s.target) for s in parsed.submission.runs] == [
-        ("results", "speedrun_results.json"), ("log", "logs/a.log"), ("log", "notes.txt")]
+        ("results", "speedrun_results.json"),
+        ("log", "logs/a.log"),
+        ("log", "notes.txt"),
+    ]
     assert set(parsed.documents) == {"speedrun_results.json"}
 
 
 def test_only_what_is_listed_is_read_where_there_is_a_list() -> None:
-    listed = {"schema_version": 1, "track": "fineweb-edu", "title": "x",
-              "contributors": [{"github": "example-user", "roles": ["idea", "nonsense"]}],
-              "runs": [{"source": "results", "path": "a.json", "seed": 3, "pair": 1}],
-              "claims": {"bpb": {"mean": 1.1, "sd": 0.1, "n": 3, "p": 0.01}, "loss": 3}}
-    files = {"submission.json": json.dumps(listed).encode(), "a.json": RESULTS,
-             "old_results.json": b"not json"}
+    listed = {
+        "schema_version": 1,
+        "track": "fineweb-edu",
+        "title": "x",
+        "contributors": [{"github": "example-user", "roles": ["idea", "nonsense"]}],
+        "runs": [{"source": "results", "path": "a.json", "seed": 3, "pair": 1}],
+        "claims": {"bpb": {"mean": 1.1, "sd": 0.1, "n": 3, "p": 0.01}, "loss": 3},
+    }
+    files = {
+        "submission.json": json.dumps(listed).encode(),
+        "a.json": RESULTS,
+        "old_results.json": b"not json",
+    }
     parsed = parse_submission(Folder("submissions/fineweb-edu/suite/130m", files), TRACKS)
     submission = parsed.submission
     assert set(parsed.documents) == {"submission.json", "a.json"}

@@ -35,8 +35,13 @@ def test_the_worst_file_in_words() -> None:
     text = to_text(judged("v1_fp32"))
     assert text.splitlines()[0] == "\u2717 rejected: needs changes"
     assert "3 errors" in text and "self-reported numbers" in text
-    for words in ("960 times too low", "minutes were multiplied as if they were seconds",
-                  "fp32 peak of A100", "Fix: write 3.12e+14", "and this goes away"):
+    for words in (
+        "960 times too low",
+        "minutes were multiplied as if they were seconds",
+        "fp32 peak of A100",
+        "Fix: write 3.12e+14",
+        "and this goes away",
+    ):
         assert words in re.sub(r"\s+", " ", text), words
     assert re.search(r"hardware-flops-mismatch  line \d+", text)
     assert re.search(r"hardware FLOPs +4\.5660e\+15 +4\.3833e\+18 +0\.001042  <", text)
@@ -51,7 +56,7 @@ def test_a_good_file_in_words() -> None:
 def test_columns_are_aligned_and_lines_short() -> None:
     lines = to_text(judged("v1_fp32"), width=80).splitlines()
     assert all(len(line) <= 80 for line in lines)
-    table = lines[lines.index("Numbers") + 1:]
+    table = lines[lines.index("Numbers") + 1 :]
     ends = {re.search(r"recomputed|[0-9]  ", line).end() for line in table[:1]}
     assert len(ends) == 1
 
@@ -97,22 +102,43 @@ def test_annotations_carry_file_line_and_fix() -> None:
 def test_json_is_strict_and_complete() -> None:
     report = json.loads(to_json([judged("v1_fp32")]), parse_constant=lambda c: pytest.fail(c))
     assert report["schema_version"] == 1
-    keys = {"rule", "level", "message", "file", "line", "pointer", "claimed", "expected", "ratio",
-            "fix"}
+    keys = {
+        "rule",
+        "level",
+        "message",
+        "file",
+        "line",
+        "pointer",
+        "claimed",
+        "expected",
+        "ratio",
+        "fix",
+    }
     assert keys <= set(report["verdicts"][0]["findings"][0])
 
 
-@pytest.mark.parametrize(("value", "shown"), [
-    (None, ""), (0, "0"), (16, "16"), (2599944192, "2,599,944,192"), (4.59e14, "4.5900e+14"),
-    (1.17614, "1.17614"), (1e-9, "1.0000e-09"), (54420.352921210935, "54420.4"), (-3, "-3"),
-])
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, ""),
+        (0, "0"),
+        (16, "16"),
+        (2599944192, "2,599,944,192"),
+        (4.59e14, "4.5900e+14"),
+        (1.17614, "1.17614"),
+        (1e-9, "1.0000e-09"),
+        (54420.352921210935, "54420.4"),
+        (-3, "-3"),
+    ],
+)
 def test_numbers(value: float | None, shown: str) -> None:
     assert number(value) == shown
 
 
 def test_a_line_for_several() -> None:
     assert summary_line([judged("v4"), judged("v3"), judged("v0")]) == (
-        "3 checked: 2 verified, 1 rejected")
+        "3 checked: 2 verified, 1 rejected"
+    )
 
 
 def test_where_it_would_stand_and_what_the_runs_prove() -> None:
@@ -125,10 +151,15 @@ def test_where_it_would_stand_and_what_the_runs_prove() -> None:
     assert "claimed" not in to_text(verdict)
 
 
-@pytest.mark.parametrize(("text", "shown"), [
-    ("the run is odd", "The run is odd"), ("a/b.log is also there", "a/b.log is also there"),
-    ("training_time_s is claimed", "training_time_s is claimed"), ("loss is", "Loss is"),
-])
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("the run is odd", "The run is odd"),
+        ("a/b.log is also there", "a/b.log is also there"),
+        ("training_time_s is claimed", "training_time_s is claimed"),
+        ("loss is", "Loss is"),
+    ],
+)
 def test_a_sentence_that_begins_with_a_name_keeps_it(text: str, shown: str) -> None:
     assert _sentence(text) == shown
 

@@ -30,14 +30,22 @@ def root(tmp_path: Path) -> Path:
 def add(root: Path, path: str, link: str, bpb: float, listed: bool = True) -> None:
     folder = root / path
     folder.mkdir(parents=True)
-    results = changed("v4", put(
-        wandb_run_link=f"https://wandb.ai/example-user/p/runs/{link}", bpb=bpb))
+    results = changed(
+        "v4", put(wandb_run_link=f"https://wandb.ai/example-user/p/runs/{link}", bpb=bpb)
+    )
     (folder / "speedrun_results.json").write_bytes(results)
     if listed:
-        (folder / "submission.json").write_text(json.dumps({
-            "schema_version": 1, "track": "fineweb-edu", "title": path,
-            "contributors": [{"github": "example-user"}],
-            "runs": [{"source": "results", "path": "speedrun_results.json"}]}))
+        (folder / "submission.json").write_text(
+            json.dumps(
+                {
+                    "schema_version": 1,
+                    "track": "fineweb-edu",
+                    "title": path,
+                    "contributors": [{"github": "example-user"}],
+                    "runs": [{"source": "results", "path": "speedrun_results.json"}],
+                }
+            )
+        )
 
 
 def test_layouts_nested_names_and_globs(root: Path) -> None:
@@ -47,11 +55,12 @@ def test_layouts_nested_names_and_globs(root: Path) -> None:
     (root / "submissions/fineweb-edu/loop").symlink_to(root / "submissions/fineweb-edu")
     places = submission_folders(root, load_tracks(root))
     assert [p.relative_to(root).as_posix() for p, _ in places] == [
-        "experiments/speedrun/old/130m/speedrun_results.json", "submissions/fineweb-edu/b",
-        "submissions/fineweb-edu/suite/130m"]
+        "experiments/speedrun/old/130m/speedrun_results.json",
+        "submissions/fineweb-edu/b",
+        "submissions/fineweb-edu/suite/130m",
+    ]
     verdicts = verify_repository(root, jobs=1)
-    assert [v.submission for v in verdicts] == [
-        p.relative_to(root).as_posix() for p, _ in places]
+    assert [v.submission for v in verdicts] == [p.relative_to(root).as_posix() for p, _ in places]
     assert all(v.status in (Status.VERIFIED, Status.NEEDS_REVIEW) for v in verdicts)
     assert [v.points[0].quality for v in verdicts] == [1.4, 1.2, 1.3]
 
@@ -60,8 +69,10 @@ def test_pairs_warn_on_both_sides(root: Path) -> None:
     add(root, "submissions/fineweb-edu/a", "same", 1.2)
     add(root, "submissions/fineweb-edu/b", "same", 1.25)
     add(root, "submissions/fineweb-edu/c", "other", 1.3)
-    found = {v.submission[-1]: {f.rule for f in v.findings if f.rule == "duplicate-run"}
-             for v in verify_repository(root, jobs=1)}
+    found = {
+        v.submission[-1]: {f.rule for f in v.findings if f.rule == "duplicate-run"}
+        for v in verify_repository(root, jobs=1)
+    }
     assert found == {"a": {"duplicate-run"}, "b": {"duplicate-run"}, "c": set()}
 
 

@@ -22,12 +22,25 @@ def test_secrets_are_found_and_never_shown(name: str) -> None:
     assert secrets()[name] not in strip_secrets(text)
 
 
-@pytest.mark.parametrize("text", [
-    "0123456789abcdef0123456789abcdef01234567", "sha256:" + "ab" * 32, "tokens per second",
-    "the keyword sk-learn", "https://example.org/a?page=2", "hf_models", "ghp_short",
-    "api_key = os.environ['WANDB_API_KEY']", "password: ask a maintainer", "key: num_train_steps",
-    "https://wandb.ai/e/p/runs/r?nw=nwuserexample", "token=1", "AKIA", "eyJ0.x.y",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0123456789abcdef0123456789abcdef01234567",
+        "sha256:" + "ab" * 32,
+        "tokens per second",
+        "the keyword sk-learn",
+        "https://example.org/a?page=2",
+        "hf_models",
+        "ghp_short",
+        "api_key = os.environ['WANDB_API_KEY']",
+        "password: ask a maintainer",
+        "key: num_train_steps",
+        "https://wandb.ai/e/p/runs/r?nw=nwuserexample",
+        "token=1",
+        "AKIA",
+        "eyJ0.x.y",
+    ],
+)
 def test_near_misses_are_no_secrets(text: str) -> None:
     assert secrets_in(text) is None
 
@@ -39,12 +52,22 @@ def test_forty_digits_are_a_key_only_under_such_a_name() -> None:
     assert secrets_in(digits, "tokenizer_revision") is None
 
 
-@pytest.mark.parametrize("text", [
-    "Zo\u00eb", "\u674e\u96f7", "\u05d3\u05d5\u05d3", "\u0645\u06cc\u200c\u0634\u0648\u062f",
-    "\U0001f468\u200d\U0001f469\u200d\U0001f467", "e\u0301", "a\tb\nc", "\u2013 \u2018x\u2019",
-    "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e007f", "\u2764\ufe0f",
-    "\u0915\u094d\u200d\u0937",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Zo\u00eb",
+        "\u674e\u96f7",
+        "\u05d3\u05d5\u05d3",
+        "\u0645\u06cc\u200c\u0634\u0648\u062f",
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467",
+        "e\u0301",
+        "a\tb\nc",
+        "\u2013 \u2018x\u2019",
+        "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e007f",
+        "\u2764\ufe0f",
+        "\u0915\u094d\u200d\u0937",
+    ],
+)
 def test_writing_of_every_kind_is_safe(text: str) -> None:
     assert unsafe_in(text) is None
 
@@ -78,13 +101,21 @@ def test_a_code_span_cannot_be_left(text: str) -> None:
     span = code(text)
     fence = span[: len(span) - len(span.lstrip("`"))]
     assert span.endswith(fence) and "\n" not in span and "|" not in span
-    assert fence not in span[len(fence):-len(fence)].replace(fence + "`", "")
+    assert fence not in span[len(fence) : -len(fence)].replace(fence + "`", "")
 
 
-@pytest.mark.parametrize(("text", "harm"), [
-    ("@example-user", "@e"), ("see #12", "#1"), ("<b>x</b>", "<b>"), ("![x](https://a.b)", "!["),
-    ("https://example.org", "https:"), ("a | b", "a | b"), ("www.example.org", "www."),
-])
+@pytest.mark.parametrize(
+    ("text", "harm"),
+    [
+        ("@example-user", "@e"),
+        ("see #12", "#1"),
+        ("<b>x</b>", "<b>"),
+        ("![x](https://a.b)", "!["),
+        ("https://example.org", "https:"),
+        ("a | b", "a | b"),
+        ("www.example.org", "www."),
+    ],
+)
 def test_prose_has_no_markup_mentions_or_links(text: str, harm: str) -> None:
     assert harm not in prose(text)
 

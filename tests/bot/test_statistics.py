@@ -142,9 +142,7 @@ def test_a_step_takes_every_run_that_has_it() -> None:
     other = run(3.3, 50.0, 8, validation=(Validation(90, 3.3, 45.0),))
     summary = summarise([short, other], SMALL, step=100)
     assert summary.quality.values == (3.2,)
-    assert excluded(summary) == {
-        ("a.log", 8): "no validation at step 100, the nearest is at 90"
-    }
+    assert excluded(summary) == {("a.log", 8): "no validation at step 100, the nearest is at 90"}
 
 
 def test_the_same_run_counts_once_and_its_copy_is_named() -> None:

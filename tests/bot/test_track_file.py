@@ -71,18 +71,23 @@ ADDED = [
     ("[[rules]]\ndate = 2025-05-24T00:00:00Z\ntext = 'x'", "expected a day without quotes"),
     ("[[rules]]\ndate = 2025-05-24", "line 13: [rules[1]] lacks the key text"),
     ("[[rules]]\ndate = 2025-05-24\ntext = 'x'\n[[rules]]\ndate = 3\ntext = ''", "17: rules[2]."),
-    ("[[rules]]\ndate = 2025-05-24\ntext = 'x'\n[rules.before.quality]\ntargt = 3",
-     '17: [rules[1].before.quality] has the unknown key "targt"; did you mean "target"?'),
+    (
+        "[[rules]]\ndate = 2025-05-24\ntext = 'x'\n[rules.before.quality]\ntargt = 3",
+        '17: [rules[1].before.quality] has the unknown key "targt"; did you mean "target"?',
+    ),
     ("[baseline]\npromote_at = -1", "baseline.promote_at is -1, expected a ratio above 0"),
     ("baseline = 3", 'line 13: [cost] has the unknown key "baseline"'),
     ("[data]\nnote = '''\n[levels]\nx = 1\n'''", 'line 14: [data] has the unknown key "note"'),
 ]
 
 
-@pytest.mark.parametrize(("text", "words"), [
-    *((GOOD.replace(before, after, 1), words) for before, after, words in CHANGED),
-    *((f"{GOOD}{more}\n", words) for more, words in ADDED),
-])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        *((GOOD.replace(before, after, 1), words) for before, after, words in CHANGED),
+        *((f"{GOOD}{more}\n", words) for more, words in ADDED),
+    ],
+)
 def test_a_mistake_is_one_sentence_with_its_line(tmp_path: Path, text: str, words: str) -> None:
     path = put(tmp_path, text)
     with pytest.raises(TrackError) as caught:
@@ -92,29 +97,44 @@ def test_a_mistake_is_one_sentence_with_its_line(tmp_path: Path, text: str, word
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("data", "words"), [
-    (GOOD.replace("One", "Gr\u00fc\u00dfe").encode("latin-1"), "line 3: byte 0xfc is not UTF-8"),
-    (b"\xef\xbb\xbf" + GOOD.encode(), "line 1: begins with a byte order mark"),
-    (GOOD.encode("utf-16"), "line 1: byte 0xff is not UTF-8"),
-    (b"id = one\n", "not readable as TOML: Invalid value (at line 1, column 6)"),
-    (b'id = "a"\nid = "b"\n', "not readable as TOML: Cannot overwrite a value (at line 2"),
-    (b"[[rules]]\ndate = 2025-13-45\n", "not readable as TOML"),
-    (b"a = " + b"[" * 100_000, "not readable as TOML"),
-    (b"a = " + b"9" * 10_000, "not readable as TOML"),
-    (b"", "lacks the key schema_version"),
-    (b'title = [' + b"[" * 400 + b"]" * 400 + b"]", "title is "),
-    (b'levels."a\\nb\\u202e" = "x"', r'levels."a\nb\u202e" is "x", expected'),
-    (b"x = [" + b'"", ' * 100_000 + b"]", 'has the unknown key "x"'),
-])
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (
+            GOOD.replace("One", "Gr\u00fc\u00dfe").encode("latin-1"),
+            "line 3: byte 0xfc is not UTF-8",
+        ),
+        (b"\xef\xbb\xbf" + GOOD.encode(), "line 1: begins with a byte order mark"),
+        (GOOD.encode("utf-16"), "line 1: byte 0xff is not UTF-8"),
+        (b"id = one\n", "not readable as TOML: Invalid value (at line 1, column 6)"),
+        (b'id = "a"\nid = "b"\n', "not readable as TOML: Cannot overwrite a value (at line 2"),
+        (b"[[rules]]\ndate = 2025-13-45\n", "not readable as TOML"),
+        (b"a = " + b"[" * 100_000, "not readable as TOML"),
+        (b"a = " + b"9" * 10_000, "not readable as TOML"),
+        (b"", "lacks the key schema_version"),
+        (b"title = [" + b"[" * 400 + b"]" * 400 + b"]", "title is "),
+        (b'levels."a\\nb\\u202e" = "x"', r'levels."a\nb\u202e" is "x", expected'),
+        (b"x = [" + b'"", ' * 100_000 + b"]", 'has the unknown key "x"'),
+    ],
+)
 def test_bytes_that_are_no_track(data: bytes, words: str) -> None:
     with pytest.raises(TrackError, match=re.escape(words)):
         read_track(data, "tracks/one.toml")
 
 
-@pytest.mark.parametrize("command", [
-    ["doctor"], ["audit"], ["recent"], ["new", "one/mine"], ["stats", "--track", "one", "x.log"],
-    ["check", "x"], ["site", "generate"], ["baseline", "status", "one"],
-])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["doctor"],
+        ["audit"],
+        ["recent"],
+        ["new", "one/mine"],
+        ["stats", "--track", "one", "x.log"],
+        ["check", "x"],
+        ["site", "generate"],
+        ["baseline", "status", "one"],
+    ],
+)
 def test_every_command_says_it_without_a_traceback(tmp_path: Path, command: list[str]) -> None:
     put(tmp_path, GOOD.replace("title", "titel"))
     (tmp_path / "x.log").write_text("")
@@ -153,9 +173,12 @@ def test_doctor_tells_every_mistake_of_every_track(tmp_path: Path) -> None:
 
 def test_doctor_tells_what_a_track_names_and_nothing_is(tmp_path: Path) -> None:
     text = GOOD.replace('"training_time_s"', '"wall"')
-    put(tmp_path, text + '[hardware]\naccelerator = "h1000"\n[baseline]\nid = "gone"\n'
+    put(
+        tmp_path,
+        text + '[hardware]\naccelerator = "h1000"\n[baseline]\nid = "gone"\n'
         '[submissions]\nglobs = ["runs/*/"]\n'
-        '[[retimings]]\nsubmission = "submissions/one/a"\nof = "x"\ndate = 2026-01-01\n')
+        '[[retimings]]\nsubmission = "submissions/one/a"\nof = "x"\ndate = 2026-01-01\n',
+    )
     words = said(tmp_path)
     assert '[cost] metric is "wall", which nothing computes' in words
     assert '[hardware] accelerator "h1000" is unknown' in words
@@ -178,9 +201,26 @@ def test_the_page_for_hosts_names_every_key() -> None:
     page = (ROOT / "leaderboard_site/docs/host.md").read_text(encoding="utf-8")
     schema = json.loads(schema_path("track.schema.json").read_text(encoding="utf-8"))
     tables = schema["properties"]
-    keys = set(tables) | {
-        key for name in ("quality", "cost", "significance", "hardware", "data", "baseline",
-                         "evidence", "submissions") for key in tables[name]["properties"]
-    } | set(tables["evidence"]["properties"]["keys"]["properties"])
-    assert [key for key in sorted(keys) if not re.search(rf"[`\[]{key}[`\]]", page)
-            and f"evidence.{key}" not in page] == []
+    keys = (
+        set(tables)
+        | {
+            key
+            for name in (
+                "quality",
+                "cost",
+                "significance",
+                "hardware",
+                "data",
+                "baseline",
+                "evidence",
+                "submissions",
+            )
+            for key in tables[name]["properties"]
+        }
+        | set(tables["evidence"]["properties"]["keys"]["properties"])
+    )
+    assert [
+        key
+        for key in sorted(keys)
+        if not re.search(rf"[`\[]{key}[`\]]", page) and f"evidence.{key}" not in page
+    ] == []

@@ -22,15 +22,23 @@ LOG = (ROOT / "tests" / "bot" / "data" / "logs" / "plain.log").read_bytes()
 
 
 def listed(track: str, runs: list[dict[str, Any]], **more: Any) -> bytes:
-    return json.dumps({
-        "schema_version": 1, "track": track, "title": "An entry", "runs": runs,
-        "summary": "A summary of more than five words, as it should be.",
-        "contributors": [{"github": "example-user", "roles": ["runs", "pr"]}], **more}).encode()
+    return json.dumps(
+        {
+            "schema_version": 1,
+            "track": track,
+            "title": "An entry",
+            "runs": runs,
+            "summary": "A summary of more than five words, as it should be.",
+            "contributors": [{"github": "example-user", "roles": ["runs", "pr"]}],
+            **more,
+        }
+    ).encode()
 
 
 def folder(track: str, runs: list[dict[str, Any]], files: dict[str, bytes], **more: Any) -> Folder:
-    return Folder(f"submissions/{track}/entry",
-                  {"submission.json": listed(track, runs, **more), **files})
+    return Folder(
+        f"submissions/{track}/entry", {"submission.json": listed(track, runs, **more), **files}
+    )
 
 
 def result(path: str, **more: Any) -> dict[str, Any]:
@@ -40,14 +48,28 @@ def result(path: str, **more: Any) -> dict[str, Any]:
 def test_points_are_judged_apart_and_runs_pooled_within() -> None:
     link = "https://wandb.ai/example-user/marin/runs/"
     small = changed("v4", put(wandb_run_link=f"{link}a"))
-    again = changed("v4", lambda i: (put(wandb_run_link=f"{link}b", bpb=1.2)(i),
-                                     scaled("training_time", 1.5)(i),
-                                     scaled("training_hardware_flops", 1.5)(i)))
+    again = changed(
+        "v4",
+        lambda i: (
+            put(wandb_run_link=f"{link}b", bpb=1.2)(i),
+            scaled("training_time", 1.5)(i),
+            scaled("training_hardware_flops", 1.5)(i),
+        ),
+    )
     large = changed("v3", put(wandb_run_link=f"{link}c"))
-    verdict = verify(folder("fineweb-edu", [
-        result("a.json", point="130m"), result("b.json", point="130m"),
-        result("c.json", point="1_2b"),
-    ], {"a.json": small, "b.json": again, "c.json": large}, points=["130m", "1_2b"]), TRACKS)
+    verdict = verify(
+        folder(
+            "fineweb-edu",
+            [
+                result("a.json", point="130m"),
+                result("b.json", point="130m"),
+                result("c.json", point="1_2b"),
+            ],
+            {"a.json": small, "b.json": again, "c.json": large},
+            points=["130m", "1_2b"],
+        ),
+        TRACKS,
+    )
     assert [p.name for p in verdict.points] == ["130m", "1_2b"]
     first, second = verdict.points
     assert first.quality == pytest.approx((1.1761422157287598 + 1.2) / 2)
@@ -75,8 +97,11 @@ def test_claimed_numbers_stand_beside_the_recomputed() -> None:
 
 
 def test_the_grade_is_that_of_the_weakest_run() -> None:
-    both = folder("single-gpu", [{"source": "log", "path": "a.log"}, result("r.json")],
-                  {"a.log": LOG, "r.json": changed("v4_h100", lambda i: None)})
+    both = folder(
+        "single-gpu",
+        [{"source": "log", "path": "a.log"}, result("r.json")],
+        {"a.log": LOG, "r.json": changed("v4_h100", lambda i: None)},
+    )
     assert verify(both, TRACKS).evidence is Grade.SELF_REPORTED
     log = folder("single-gpu", [{"source": "log", "path": "a.log"}], {"a.log": LOG})
     assert verify(log, TRACKS).evidence is Grade.LOG
@@ -90,8 +115,10 @@ def test_evidence_that_is_not_at_hand_is_no_rejection() -> None:
 
 
 def test_a_lucky_run_on_a_baseline_track_is_recorded() -> None:
-    runs = [{"source": "log", "path": "a.log"},
-            {"source": "log", "path": "b.log", "arm": "baseline"}]
+    runs = [
+        {"source": "log", "path": "a.log"},
+        {"source": "log", "path": "b.log", "arm": "baseline"},
+    ]
     slower = LOG.replace(b"train_time:", b"train_time:1")
     verdict = verify(folder("single-gpu", runs, {"a.log": LOG, "b.log": slower}), TRACKS)
     families = {f.rule: f.level for f in verdict.findings}
@@ -101,29 +128,49 @@ def test_a_lucky_run_on_a_baseline_track_is_recorded() -> None:
 
 
 def test_withdrawn_entries_stay_and_do_not_rank() -> None:
-    verdict = verify(folder("fineweb-edu", [result("r.json")],
-                            {"r.json": changed("v4", lambda i: None)},
-                            withdrawn={"reason": "superseded"}), TRACKS)
+    verdict = verify(
+        folder(
+            "fineweb-edu",
+            [result("r.json")],
+            {"r.json": changed("v4", lambda i: None)},
+            withdrawn={"reason": "superseded"},
+        ),
+        TRACKS,
+    )
     assert verdict.points == () and "withdrawn" in (verdict.note or "")
 
 
 def dated_track() -> dict[str, Track]:
-    data = {**TRACKS["fineweb-edu"].raw, "rules": [{
-        "date": dt.date(2026, 1, 1), "text": "Peaks are checked.",
-        "before": {"levels": {"device-peak-mismatch": "off"}}}]}
+    data = {
+        **TRACKS["fineweb-edu"].raw,
+        "rules": [
+            {
+                "date": dt.date(2026, 1, 1),
+                "text": "Peaks are checked.",
+                "before": {"levels": {"device-peak-mismatch": "off"}},
+            }
+        ],
+    }
     return {"fineweb-edu": parse_track(data, "tracks/fineweb-edu.toml")}
 
 
-@pytest.mark.parametrize(("opened", "status"), [
-    (dt.datetime(2025, 12, 31, tzinfo=dt.UTC), Status.VERIFIED),
-    (dt.datetime(2026, 1, 1, tzinfo=dt.UTC), Status.REJECTED), (None, Status.REJECTED),
-])
+@pytest.mark.parametrize(
+    ("opened", "status"),
+    [
+        (dt.datetime(2025, 12, 31, tzinfo=dt.UTC), Status.VERIFIED),
+        (dt.datetime(2026, 1, 1, tzinfo=dt.UTC), Status.REJECTED),
+        (None, Status.REJECTED),
+    ],
+)
 def test_the_rules_of_the_day_of_the_pull_request_count(
     opened: dt.datetime | None, status: Status
 ) -> None:
     file = Folder("r.json", {"r.json": changed("v4", scaled("device_flops", 2.0))}, bare=True)
-    pull = None if opened is None else PullRequest(
-        1, "example-user", "A summary of what was done and why.", opened_at=opened)
+    pull = (
+        None
+        if opened is None
+        else PullRequest(1, "example-user", "A summary of what was done and why.", opened_at=opened)
+    )
     verdict = verify(file, dated_track(), track_id="fineweb-edu", pull_request=pull)
     blocking = {f.rule for f in verdict.errors} - {"author-not-contributor", "out-of-scope-change"}
     assert (blocking == set()) is (status is Status.VERIFIED)

@@ -33,8 +33,9 @@ def nested(value: object, keys: list[str]) -> object:
 LARGE: dict[str, Callable[[], object]] = {
     "long-key-many-lists": lambda: good() | {"k" * 400_000: [[]] * 150_000},
     "deep-long-keys": lambda: good() | {"x": nested(["s"] * 60_000, ["k" * 10_000] * 35)},
-    "many-unknown-keys": lambda: {"runs": [{"run_info": {f"training_tim{i}": 1
-                                                         for i in range(40_000)}}]},
+    "many-unknown-keys": lambda: {
+        "runs": [{"run_info": {f"training_tim{i}": 1 for i in range(40_000)}}]
+    },
     "many-unknown-keys-submission": lambda: {f"titl{i}": 1 for i in range(60_000)},
     "many-runs": lambda: {"runs": [1] * 400_000},
     "many-bad-runs": lambda: {"runs": [{"run_info": {"training_time": "x"}}] * 499},
@@ -47,8 +48,9 @@ LARGE: dict[str, Callable[[], object]] = {
     "long-text-of-near-secrets": lambda: good() | {"x": "api_key=" * 120_000},
     "long-text-of-addresses": lambda: good() | {"x": "a://b:c" * 130_000},
     "long-text-of-paths": lambda: good() | {"x": " /home/" * 1_400},
-    "long-link": lambda: {"runs": [{"run_info": {"wandb_run_link": "https://wandb.ai/" + "a/" *
-                                                 400_000}}]},
+    "long-link": lambda: {
+        "runs": [{"run_info": {"wandb_run_link": "https://wandb.ai/" + "a/" * 400_000}}]
+    },
     "long-time": lambda: {"runs": [{"run_info": {"run_completion_timestamp": "2" * 900_000}}]},
     "long-device": lambda: {"runs": [{"run_info": {"resources": {"tpu_type": "v5p-" * 200_000}}}]},
 }
@@ -57,13 +59,17 @@ LARGE: dict[str, Callable[[], object]] = {
 LISTED = ("deep-long-keys", "many-unknown-keys-submission", "many-odd-texts")
 
 
-@pytest.mark.parametrize(("name", "listed"), [
-    *((name, False) for name in LARGE), *((name, True) for name in LISTED)])
+@pytest.mark.parametrize(
+    ("name", "listed"), [*((name, False) for name in LARGE), *((name, True) for name in LISTED)]
+)
 def test_large(name: str, listed: bool) -> None:
     data = json.dumps(LARGE[name](), ensure_ascii=False, separators=(",", ":")).encode()
     assert 10_000 < len(data) <= MAX_JSON_BYTES
-    folder = Folder("submissions/fineweb-edu/x", {"submission.json": data}) if listed else Folder(
-        "r.json", {"r.json": data}, bare=True)
+    folder = (
+        Folder("submissions/fineweb-edu/x", {"submission.json": data})
+        if listed
+        else Folder("r.json", {"r.json": data}, bare=True)
+    )
     before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     verdict = verify(folder, TRACKS, track_id="fineweb-edu")
     taken = time.process_time() - began

@@ -92,8 +92,14 @@ def test_a_folder_with_a_link_out_of_it_is_not_followed(tmp_path: Path) -> None:
 
 
 def test_one_bad_path_among_good_ones_is_named_and_the_rest_is_checked(tmp_path: Path) -> None:
-    done = check(str(GOOD / "v4.json"), str(tmp_path / "none.json"), "--track", "fineweb-edu",
-                 "--format", "json")
+    done = check(
+        str(GOOD / "v4.json"),
+        str(tmp_path / "none.json"),
+        "--track",
+        "fineweb-edu",
+        "--format",
+        "json",
+    )
     assert done.returncode == 2
     assert len(json.loads(done.stdout)["verdicts"]) == 1
     assert "none.json" in done.stderr
@@ -107,10 +113,14 @@ def test_a_folder_of_results_files_is_checked_file_by_file(tmp_path: Path) -> No
     assert [v["status"] for v in json.loads(done.stdout)["verdicts"]] == ["verified"] * 2
 
 
-@pytest.mark.parametrize(("track", "words"), [
-    ("fineweb-edo", 'did you mean "fineweb-edu"'), ("x" * 300, "there is no track"),
-    ("../tracks/fineweb-edu", "there is no track"),
-])
+@pytest.mark.parametrize(
+    ("track", "words"),
+    [
+        ("fineweb-edo", 'did you mean "fineweb-edu"'),
+        ("x" * 300, "there is no track"),
+        ("../tracks/fineweb-edu", "there is no track"),
+    ],
+)
 def test_an_unknown_track_is_a_usage_error(track: str, words: str) -> None:
     done = check(str(GOOD / "v4.json"), "--track", track)
     assert done.returncode == 2 and words in done.stderr and done.stderr.count("\n") == 1
@@ -143,6 +153,12 @@ def test_nothing_heavy_is_imported_for_a_results_file() -> None:
         " 'rich', 'jinja2', 'requests', 'bot.github.client'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(GOOD / "v4.json")], cwd=ROOT,
-                          capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(GOOD / "v4.json")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
     assert done.stdout.splitlines()[-1] == "[]"

@@ -23,7 +23,9 @@ PATH = "submissions/fineweb-edu/example"
 
 def good() -> dict[str, Any]:
     return {
-        "schema_version": 1, "track": "fineweb-edu", "title": "Two layers fewer",
+        "schema_version": 1,
+        "track": "fineweb-edu",
+        "title": "Two layers fewer",
         "summary": "Drops two layers of the model and spends the time on more tokens.",
         "contributors": [{"github": "example-user", "roles": ["idea", "runs", "pr"]}],
         "runs": [{"source": "results", "path": "speedrun_results.json"}],
@@ -32,7 +34,9 @@ def good() -> dict[str, Any]:
 
 
 def judge(
-    value: Any, path: str = PATH, files: dict[str, bytes] | None = None,
+    value: Any,
+    path: str = PATH,
+    files: dict[str, bytes] | None = None,
     skipped: dict[str, str] | None = None,
 ) -> Verdict:
     data = value if isinstance(value, bytes) else json.dumps(value, indent=1).encode()
@@ -126,7 +130,8 @@ def test_schema_faults_read_like_advice(name: str) -> None:
     verdict = judge(change(good()))
     found = [f for f in verdict.findings if f.rule == "schema"]
     assert any(words in f.message or words in (f.fix or "") for f in found), [
-        (f.message, f.fix) for f in verdict.findings]
+        (f.message, f.fix) for f in verdict.findings
+    ]
     soft = name in ("misspelt-optional",)
     assert verdict.status is Status.REJECTED or soft
     for finding in found:
@@ -142,14 +147,24 @@ OTHERS: dict[str, tuple[Any, str]] = {
     "point-name": (put(points=["130 M"]), "unsafe-name"),
     "point-dots": (put(points=[".."]), "unsafe-name"),
     "token": (put(summary="my key is " + "hf" + "_" + "Ab1" * 12), "secret-in-text"),
-    "link-report": (put(runs=[{"source": "wandb", "link": "https://wandb.ai/e/p/reports/x--V1"}]),
-                    "link-not-a-run"),
-    "link-host": (put(runs=[{"source": "wandb", "link": "https://example.org/e/p/runs/r"}]),
-                  "host-not-allowed"),
+    "link-report": (
+        put(runs=[{"source": "wandb", "link": "https://wandb.ai/e/p/reports/x--V1"}]),
+        "link-not-a-run",
+    ),
+    "link-host": (
+        put(runs=[{"source": "wandb", "link": "https://example.org/e/p/runs/r"}]),
+        "host-not-allowed",
+    ),
     "claim": (put(claims={"bpb": 0.9}), "claim-differs-from-run"),
-    "run-listed-twice": (put(runs=[
-        {"source": "wandb", "link": "https://wandb.ai/e/p/runs/r"},
-        {"source": "wandb", "link": "https://wandb.ai/e/p/runs/r?nw=x"}]), "duplicate-run"),
+    "run-listed-twice": (
+        put(
+            runs=[
+                {"source": "wandb", "link": "https://wandb.ai/e/p/runs/r"},
+                {"source": "wandb", "link": "https://wandb.ai/e/p/runs/r?nw=x"},
+            ]
+        ),
+        "duplicate-run",
+    ),
 }
 
 
@@ -161,13 +176,21 @@ def test_other_faults(name: str) -> None:
     assert verdict.status is Status.REJECTED
 
 
-@pytest.mark.parametrize("path", [
-    "submissions/fineweb-edu/Example", "submissions/fineweb-edu/a b", "submissions/fineweb-edu/..",
-    "submissions/fineweb-edu/con", "submissions/fineweb-edu/caf\u00e9",
-    "submissions/fineweb-edu/a/b/c/d/e", "submissions/fineweb-edu/" + "x" * 65,
-    "submissions/fineweb-edu/-x", "submissions/fineweb-edu/x\u202ey",
-    "submissions/fineweb-edu/.git",
-])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "submissions/fineweb-edu/Example",
+        "submissions/fineweb-edu/a b",
+        "submissions/fineweb-edu/..",
+        "submissions/fineweb-edu/con",
+        "submissions/fineweb-edu/caf\u00e9",
+        "submissions/fineweb-edu/a/b/c/d/e",
+        "submissions/fineweb-edu/" + "x" * 65,
+        "submissions/fineweb-edu/-x",
+        "submissions/fineweb-edu/x\u202ey",
+        "submissions/fineweb-edu/.git",
+    ],
+)
 def test_unsafe_folder_names(path: str) -> None:
     assert "unsafe-name" in errors(judge(good(), path))
 
@@ -179,22 +202,39 @@ def test_safe_folder_names(path: str) -> None:
 
 @pytest.mark.parametrize("name", ["a b.py", "x;rm -rf.py", "\u202ex.md", "caf\u00e9.md", "a\nb.md"])
 def test_unsafe_file_names(name: str) -> None:
-    files = {"submission.json": json.dumps(good()).encode(), "speedrun_results.json": RESULTS,
-             name: b"x"}
+    files = {
+        "submission.json": json.dumps(good()).encode(),
+        "speedrun_results.json": RESULTS,
+        name: b"x",
+    }
     assert "unsafe-name" in errors(judge(None, files=files))
 
 
 def test_secrets_in_other_files_are_found() -> None:
     key = ("WANDB_API" + "_KEY=" + "0123456789abcdef" * 2 + "01234567").encode()
-    files = {"submission.json": json.dumps(good()).encode(), "speedrun_results.json": RESULTS,
-             "train.py": b"import os\n" + key + b"\n"}
+    files = {
+        "submission.json": json.dumps(good()).encode(),
+        "speedrun_results.json": RESULTS,
+        "train.py": b"import os\n" + key + b"\n",
+    }
     verdict = judge(None, files=files)
     found = next(f for f in verdict.errors if f.rule == "secret-in-text")
     assert found.line == 2 and found.file == f"{PATH}/train.py"
 
 
-@pytest.mark.parametrize("name", ["config.json", "keys.csv", "Dockerfile", "id_rsa", "run.html",
-                                  "out.jsonl", "fix.patch", "seed0.wandb"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "config.json",
+        "keys.csv",
+        "Dockerfile",
+        "id_rsa",
+        "run.html",
+        "out.jsonl",
+        "fix.patch",
+        "seed0.wandb",
+    ],
+)
 @pytest.mark.parametrize("write", [
     lambda text: text.encode(), lambda text: text.encode("utf-16"),
     lambda text: ("x " * 15_000 + text).encode(), lambda text: b"\0\xff" * 99 + text.encode(),
@@ -202,8 +242,11 @@ def test_secrets_in_other_files_are_found() -> None:
 def test_secrets_are_looked_for_in_every_file(name: str, write: Callable[[str], bytes]) -> None:
     token = "ghp" + "_" + "Ab1" * 12
     for text, expected in ((token, True), ("ghp" + "_" + "not a token", False)):
-        files = {"submission.json": json.dumps(good()).encode(), "speedrun_results.json": RESULTS,
-                 name: write(f" {text}\n")}
+        files = {
+            "submission.json": json.dumps(good()).encode(),
+            "speedrun_results.json": RESULTS,
+            name: write(f" {text}\n"),
+        }
         found = [f for f in judge(None, files=files).errors if f.rule == "secret-in-text"]
         assert bool(found) is expected
         assert all(token not in f.message for f in found)
@@ -212,8 +255,11 @@ def test_secrets_are_looked_for_in_every_file(name: str, write: Callable[[str], 
 @pytest.mark.parametrize("at", [*range(19_560, 19_602, 7), *range(19_960, 20_002, 7)])
 def test_a_secret_on_a_seam_of_a_long_line(at: int) -> None:
     line = ("x" * at + " ghp" + "_" + "Ab1" * 12 + " " + "y" * 30_000).encode()
-    files = {"submission.json": json.dumps(good()).encode(), "speedrun_results.json": RESULTS,
-             "notes.csv": line}
+    files = {
+        "submission.json": json.dumps(good()).encode(),
+        "speedrun_results.json": RESULTS,
+        "notes.csv": line,
+    }
     assert "secret-in-text" in {f.rule for f in judge(None, files=files).errors}
 
 

@@ -104,10 +104,14 @@ def secrets() -> dict[str, str]:
     """Texts of the shapes of secrets, none of them real; made here so that none is stored."""
     body = "Ab1" * 20
     return {
-        "github": "ghp" + "_" + body[:36], "github-fine": "github" + "_pat_" + body[:50],
-        "hugging-face": "hf" + "_" + body[:34], "openai": "sk" + "-" + body[:40],
-        "aws": "AKI" + "A" + "Q7" * 8, "google": "AIz" + "a" + body[:35],
-        "slack": "xox" + "b-" + "1234567890-" + body[:12], "gitlab": "glpat" + "-" + body[:20],
+        "github": "ghp" + "_" + body[:36],
+        "github-fine": "github" + "_pat_" + body[:50],
+        "hugging-face": "hf" + "_" + body[:34],
+        "openai": "sk" + "-" + body[:40],
+        "aws": "AKI" + "A" + "Q7" * 8,
+        "google": "AIz" + "a" + body[:35],
+        "slack": "xox" + "b-" + "1234567890-" + body[:12],
+        "gitlab": "glpat" + "-" + body[:20],
         "wandb-assigned": "WANDB_API" + "_KEY=" + "0123456789abcdef" * 2 + "01234567",
         "wandb-link": "https://wandb.ai/e/p/reports/r--V1?access" + "Token=" + body[:40],
         "url-password": "https://user:" + "hunter22@" + "example.org/data",

@@ -38,15 +38,71 @@ TRACKS = load_tracks(ROOT)
 SECONDS = 5.0
 """No input of at most 1 MB may take longer; ordinary ones take 5 ms."""
 SWELL_BYTES = 400_000_000
-NAMES = ("v0", "v1_fp32", "v1_minutes", "v2", "v2_cores", "v2_h200", "v3", "v4", "v4_gdn",
-         "v4_auto", "v4_gate", "v4_h100")
+NAMES = (
+    "v0",
+    "v1_fp32",
+    "v1_minutes",
+    "v2",
+    "v2_cores",
+    "v2_h200",
+    "v3",
+    "v4",
+    "v4_gdn",
+    "v4_auto",
+    "v4_gate",
+    "v4_h100",
+)
 ODD: tuple[Any, ...] = (
-    None, True, False, 0, -0.0, 1, -1, 0.1, 1e308, -1e308, 5e-324, 10**59, -(10**59), 2**63,
-    float("nan"), float("inf"), "", " ", "NaN", "Infinity", "-inf", "1e999", "v5p-32", "v4-7",
-    "8x H100", "x" * 5000, "\u202e", "\ud800", "\x00", "\U0001f600" * 50, [], {}, [[]], [{}],
-    {"a": None}, [1] * 300, "https://wandb.ai/e/p/runs/r", "gs://b/c", "javascript:x",
-    "2025-06-28 21:52:29 UTC", "9999-12-31 23:59:59 -23:59", "/home/example/x", "../../etc/passwd",
-    "0" * 400, "1" + "0" * 30 + "e30", "(((((((((((", "a/b/c/d/e/f", "%00", "\\", "`|<b>",
+    None,
+    True,
+    False,
+    0,
+    -0.0,
+    1,
+    -1,
+    0.1,
+    1e308,
+    -1e308,
+    5e-324,
+    10**59,
+    -(10**59),
+    2**63,
+    float("nan"),
+    float("inf"),
+    "",
+    " ",
+    "NaN",
+    "Infinity",
+    "-inf",
+    "1e999",
+    "v5p-32",
+    "v4-7",
+    "8x H100",
+    "x" * 5000,
+    "\u202e",
+    "\ud800",
+    "\x00",
+    "\U0001f600" * 50,
+    [],
+    {},
+    [[]],
+    [{}],
+    {"a": None},
+    [1] * 300,
+    "https://wandb.ai/e/p/runs/r",
+    "gs://b/c",
+    "javascript:x",
+    "2025-06-28 21:52:29 UTC",
+    "9999-12-31 23:59:59 -23:59",
+    "/home/example/x",
+    "../../etc/passwd",
+    "0" * 400,
+    "1" + "0" * 30 + "e30",
+    "(((((((((((",
+    "a/b/c/d/e/f",
+    "%00",
+    "\\",
+    "`|<b>",
 )
 
 
@@ -55,8 +111,11 @@ def nodes(value: Any) -> list[tuple[Any, Any]]:
     found, stack = [], [value]
     while stack:
         item = stack.pop()
-        inside = item.items() if isinstance(item, dict) else (
-            enumerate(item) if isinstance(item, list) else ())
+        inside = (
+            item.items()
+            if isinstance(item, dict)
+            else (enumerate(item) if isinstance(item, list) else ())
+        )
         for key, inner in inside:
             found.append((item, key))
             stack.append(inner)
@@ -99,17 +158,17 @@ def mutate_bytes(data: bytes, other: bytes, dice: random.Random) -> bytes:
         size = dice.choice((1, 1, 2, 8, 64))
         act = dice.randrange(6)
         if act == 0:
-            out[at:at + size] = bytes(dice.randrange(256) for _ in range(size))
+            out[at : at + size] = bytes(dice.randrange(256) for _ in range(size))
         elif act == 1:
-            del out[at:at + size]
+            del out[at : at + size]
         elif act == 2:
             marks = (b"{", b"[", b'"', b",", b":", b"\\u", b"}", b"]", b"0")
             out[at:at] = dice.choice(marks) * size
         elif act == 3:
-            out[at:at] = out[at:at + size]
+            out[at:at] = out[at : at + size]
         elif act == 4:
             start = dice.randrange(len(other) + 1)
-            out[at:at] = other[start:start + size * 8]
+            out[at:at] = other[start : start + size * 8]
         else:
             del out[at:]
         if len(out) > 300_000:
@@ -122,8 +181,10 @@ def probe(data: bytes, submission: bytes | None) -> Verdict:
     if submission is None:
         folder = Folder("r.json", {"r.json": data}, bare=True)
     else:
-        folder = Folder("submissions/fineweb-edu/x", {
-            "submission.json": submission, "speedrun_results.json": data})
+        folder = Folder(
+            "submissions/fineweb-edu/x",
+            {"submission.json": submission, "speedrun_results.json": data},
+        )
     verdict = verify(folder, TRACKS, track_id="fineweb-edu")
     for finding in verdict.findings:
         assert finding.rule in catalogue() and finding.message, finding
@@ -156,8 +217,11 @@ def fuzz(seconds: float, seed: int, failed: Callable[[bytes, bytes | None, str],
             data = mutate_bytes(dice.choice(texts), dice.choice(texts), dice)
         submission = None
         if dice.random() < 0.3:
-            submission = dumped(mutate_value(good_submission(), dice)) if dice.random() < 0.7 else (
-                mutate_bytes(listed, data, dice))
+            submission = (
+                dumped(mutate_value(good_submission(), dice))
+                if dice.random() < 0.7
+                else (mutate_bytes(listed, data, dice))
+            )
         began = time.monotonic()
         try:
             probe(data, submission)
@@ -171,8 +235,10 @@ def fuzz(seconds: float, seed: int, failed: Callable[[bytes, bytes | None, str],
     grown = memory() - start
     if grown > SWELL_BYTES:
         failed(b"", None, f"memory grew by {grown:,} bytes")
-    return (f"{count:,} inputs in {seconds:.0f} s, seed {seed}; slowest {slowest:.2f} s, "
-            f"memory grew by {grown / 1e6:.0f} MB")
+    return (
+        f"{count:,} inputs in {seconds:.0f} s, seed {seed}; slowest {slowest:.2f} s, "
+        f"memory grew by {grown / 1e6:.0f} MB"
+    )
 
 
 def dumped(value: Any) -> bytes:

@@ -97,11 +97,25 @@ def test_after_a_promotion_older_entries_are_on_the_new_scale(root):
     freeze(root)
     imported = {"url": "https://github.com/example/board"}
     for name, seconds, date in (("slow", 665.0, "2026-01-10"), ("win", 560.0, "2026-01-20")):
-        submission(root, "one", name, [(3.27, seconds)], [(3.27, 700.0)], based_on="b1",
-                   imported=imported | {"date": date})
+        submission(
+            root,
+            "one",
+            name,
+            [(3.27, seconds)],
+            [(3.27, 700.0)],
+            based_on="b1",
+            imported=imported | {"date": date},
+        )
     assert run(root, "promote", "one", "--date", "2026-02-01").exit_code == 0
-    submission(root, "one", "next", [(3.27, 539.0)], [(3.27, 550.0)], based_on="win",
-               imported=imported | {"date": "2026-02-10"})
+    submission(
+        root,
+        "one",
+        "next",
+        [(3.27, 539.0)],
+        [(3.27, 550.0)],
+        based_on="win",
+        imported=imported | {"date": "2026-02-10"},
+    )
     data = json.loads(run(root, "status", "one", "--format", "json").output)
     ratios = {e["submission"].rpartition("/")[2]: e["ratio"] for e in data["entries"]}
     assert ratios == pytest.approx({"next": 0.98, "win": 1.0, "slow": 0.95 / 0.8})

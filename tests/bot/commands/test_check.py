@@ -25,33 +25,56 @@ def check(*names: str, form: str = "json") -> Result:
     return run("check", *paths, "--track", "fineweb-edu", "--format", form, *HERE)
 
 
-@pytest.mark.parametrize(("names", "code"), [
-    (["v4"], 0), (["v4_gate"], 0), (["v2_cores"], 1), (["v4", "v2_cores"], 1), (["v3", "v4"], 0),
-])
+@pytest.mark.parametrize(
+    ("names", "code"),
+    [
+        (["v4"], 0),
+        (["v4_gate"], 0),
+        (["v2_cores"], 1),
+        (["v4", "v2_cores"], 1),
+        (["v3", "v4"], 0),
+    ],
+)
 def test_exit_codes(names: list[str], code: int) -> None:
     done = check(*names)
     assert done.exit_code == code
     assert len(json.loads(done.stdout)["verdicts"]) == len(names)
 
 
-@pytest.mark.parametrize(("form", "start"), [
-    ("text", "\u2717 rejected"), ("json", "{"), ("markdown", "**Needs changes**"),
-    ("github", "::error file="),
-])
+@pytest.mark.parametrize(
+    ("form", "start"),
+    [
+        ("text", "\u2717 rejected"),
+        ("json", "{"),
+        ("markdown", "**Needs changes**"),
+        ("github", "::error file="),
+    ],
+)
 def test_formats(form: str, start: str) -> None:
     assert check("v2_cores", form=form).stdout.startswith(start)
 
 
 def test_several_end_with_a_count() -> None:
-    assert check("v4", "v2_cores", form="text").stdout.rstrip().endswith(
-        "2 checked: 1 verified, 1 rejected")
+    assert (
+        check("v4", "v2_cores", form="text")
+        .stdout.rstrip()
+        .endswith("2 checked: 1 verified, 1 rejected")
+    )
 
 
 def test_rules_across_files_compare_the_paths_given(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.json").write_bytes(changed("v4", put(model_size=154147328)))
-    done = run("check", str(tmp_path / "a.json"), str(tmp_path / "b.json"), "--track",
-               "fineweb-edu", "--format", "json", *HERE)
+    done = run(
+        "check",
+        str(tmp_path / "a.json"),
+        str(tmp_path / "b.json"),
+        "--track",
+        "fineweb-edu",
+        "--format",
+        "json",
+        *HERE,
+    )
     rules = [{f["rule"] for f in v["findings"]} for v in json.loads(done.stdout)["verdicts"]]
     assert rules == [{"duplicate-run"}, {"duplicate-run"}] and done.exit_code == 1
     alone = run("check", str(tmp_path / "a.json"), "--track", "fineweb-edu", *HERE)
@@ -82,11 +105,13 @@ def test_a_folder_hears_where_it_would_stand(tmp_path: Path) -> None:
     root = competition(tmp_path)
     done = run("check", str(root / "submissions/fineweb-edu/new"), "--offline")
     assert "track fineweb-edu" in done.stdout and "2 of 2" not in done.stdout
-    (root / "submissions/fineweb-edu/old/speedrun_results.json").write_bytes(changed("v4", put(
-        bpb=1.3, wandb_run_link="https://wandb.ai/example-user/p/runs/old")))
+    (root / "submissions/fineweb-edu/old/speedrun_results.json").write_bytes(
+        changed("v4", put(bpb=1.3, wandb_run_link="https://wandb.ai/example-user/p/runs/old"))
+    )
     done = run("check", str(root / "submissions/fineweb-edu/new"), "--offline")
     assert done.exit_code == 0 and "on the frontier, among 2 entries" in done.stdout.replace(
-        "\n  ", " ")
+        "\n  ", " "
+    )
 
 
 def test_a_folder_of_submissions_stands_for_them_all(tmp_path: Path) -> None:

@@ -112,7 +112,8 @@ def test_of_a_trainers_folder_every_run_is_taken_once(root: Path, logs: list[str
     assert made.exit_code == 0, made.output
     assert "left out 6 of 8 files" in made.output
     assert [(run["path"], run.get("arm")) for run in document(path)["runs"]] == [
-        ("logs/log.txt", "baseline"), ("logs/log_2.txt", None),
+        ("logs/log.txt", "baseline"),
+        ("logs/log_2.txt", None),
     ]
     files = [str(out / arm / "log.txt") for arm in ("candidate-seed0", "baseline-seed0")]
     made, path = new(root, "single-gpu/named", "--log", files[0], "--log", files[1])
@@ -169,7 +170,9 @@ def test_bad_runs_are_written_too_and_the_findings_said(root: Path, tmp_path: Pa
 
 
 def test_linked_runs_are_read_from_wandb(
-    root: Path, wandb_home: Path, monkeypatch: pytest.MonkeyPatch  # noqa: F811
+    root: Path,
+    wandb_home: Path,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with WandbDouble() as server:
         fill(server)
@@ -188,7 +191,9 @@ def test_linked_runs_are_read_from_wandb(
 
 
 def test_without_a_key_the_folder_is_written_and_the_reason_said(
-    root: Path, wandb_home: Path, monkeypatch: pytest.MonkeyPatch  # noqa: F811
+    root: Path,
+    wandb_home: Path,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("WANDB_API_KEY", raising=False)
     made, path = new(root, "nanogpt-small/linked", "--wandb", REFS[0].url)

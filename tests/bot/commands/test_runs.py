@@ -198,8 +198,9 @@ def test_a_pattern_that_spills_from_the_baseline_is_told(folder: Path, tmp_path:
     files = [log(tmp_path / f"baseline{n}.log", "3.2781", seed=n + 20) for n in range(2)]
     got = call(stats, "--track", "nanogpt-small", folder, "--baseline", files[0], files[1])
     assert f"{files[1]} and others named baseline count as runs of your own" in got.stderr
-    twice = call(stats, "--track", "nanogpt-small", folder, "--baseline", files[0], "--baseline",
-                 files[1])
+    twice = call(
+        stats, "--track", "nanogpt-small", folder, "--baseline", files[0], "--baseline", files[1]
+    )
     assert "named baseline" not in twice.stderr
 
 

@@ -20,8 +20,17 @@ from bot.evidence.results_file import (
 from bot.jsonfile import at, read_json
 from tests.corpus.variants import GOOD
 
-SHAPES = {"v0": "V0", "v1_minutes": "V1", "v1_fp32": "V1", "v2": "V2", "v2_h200": "V2", "v3": "V3",
-          "v4": "V4", "v4_gdn": "V4", "v4_auto": "V4"}
+SHAPES = {
+    "v0": "V0",
+    "v1_minutes": "V1",
+    "v1_fp32": "V1",
+    "v2": "V2",
+    "v2_h200": "V2",
+    "v3": "V3",
+    "v4": "V4",
+    "v4_gdn": "V4",
+    "v4_auto": "V4",
+}
 
 
 def read(name: str) -> ResultsRun:
@@ -55,10 +64,18 @@ def test_minutes_become_seconds_and_rounded_text_a_number_with_its_tolerance() -
     assert read("v1_minutes").text("timestamp") is not None
 
 
-@pytest.mark.parametrize(("name", "device"), [
-    ("v0", "v4-128"), ("v1_fp32", "a100"), ("v2", "v5litepod-64"), ("v2_h200", "H200"),
-    ("v4", "v5p-8"), ("v4_h100", "H100"), ("v4_auto", "auto"),
-])
+@pytest.mark.parametrize(
+    ("name", "device"),
+    [
+        ("v0", "v4-128"),
+        ("v1_fp32", "a100"),
+        ("v2", "v5litepod-64"),
+        ("v2_h200", "H200"),
+        ("v4", "v5p-8"),
+        ("v4_h100", "H100"),
+        ("v4_auto", "auto"),
+    ],
+)
 def test_the_device_by_its_own_name(name: str, device: str) -> None:
     assert device_name(read(name)) == device
 
@@ -75,40 +92,72 @@ def test_as_a_run() -> None:
 
 def test_the_trainers_object_beside_the_runs_or_in_one() -> None:
     info = {"training_time": 1.0, "eval/loss": 3.5}
-    ours = {"schema_version": 1, "seed": 7, "nonce": "ab" * 16, "data_fingerprint": "f",
-            "code_sha256": "c" * 64}
-    for value in ({"runs": [{"run_info": {**info, "speedrun": ours}}]},
-                  {"runs": [{"run_info": info}], "speedrun": ours}):
+    ours = {
+        "schema_version": 1,
+        "seed": 7,
+        "nonce": "ab" * 16,
+        "data_fingerprint": "f",
+        "code_sha256": "c" * 64,
+    }
+    for value in (
+        {"runs": [{"run_info": {**info, "speedrun": ours}}]},
+        {"runs": [{"run_info": info}], "speedrun": ours},
+    ):
         made = of(value)[0].to_run()
         assert (made.seed, made.nonce, made.data_fingerprint) == (7, "ab" * 16, "f")
         assert made.loss == 3.5 and list(made.code_sha256.values()) == ["c" * 64]
 
 
-@pytest.mark.parametrize("value", [
-    None, [], {}, {"runs": None}, {"runs": []}, {"runs": [None, 3, "x", []]},
-    {"runs": [{"run_info": None}]}, {"runs": [{"run_info": []}]}, {"runs": [{}]},
-])
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        [],
+        {},
+        {"runs": None},
+        {"runs": []},
+        {"runs": [None, 3, "x", []]},
+        {"runs": [{"run_info": None}]},
+        {"runs": [{"run_info": []}]},
+        {"runs": [{}]},
+    ],
+)
 def test_what_is_no_results_file_gives_no_run(value: Any) -> None:
     assert of(value) == () and not (is_results(value) and of(value))
 
 
-@pytest.mark.parametrize(("text", "iso"), [
-    ("2025-06-28 21:52:29 UTC", "2025-06-28T21:52:29+00:00"),
-    ("2025-06-28T21:52:29Z", "2025-06-28T21:52:29+00:00"),
-    ("2025-06-28T21:52:29.5+02:00", "2025-06-28T19:52:29.500000+00:00"),
-    ("2025-06-28 21:52", "2025-06-28T21:52:00+00:00"),
-    (" 2025-06-28 21:52:29 GMT ", "2025-06-28T21:52:29+00:00"),
-])
+@pytest.mark.parametrize(
+    ("text", "iso"),
+    [
+        ("2025-06-28 21:52:29 UTC", "2025-06-28T21:52:29+00:00"),
+        ("2025-06-28T21:52:29Z", "2025-06-28T21:52:29+00:00"),
+        ("2025-06-28T21:52:29.5+02:00", "2025-06-28T19:52:29.500000+00:00"),
+        ("2025-06-28 21:52", "2025-06-28T21:52:00+00:00"),
+        (" 2025-06-28 21:52:29 GMT ", "2025-06-28T21:52:29+00:00"),
+    ],
+)
 def test_times_that_can_be_read(text: str, iso: str) -> None:
     moment = parse_timestamp(text)
     assert moment is not None and moment.isoformat() == iso
 
 
-@pytest.mark.parametrize("text", [
-    None, "", "2025-06-28", "28.06.2025 21:52:29", "2025-06-28 21:52:29 CET", "1751147549",
-    "2025-02-30 00:00:00 UTC", "2025-06-28 24:61:00 UTC", "0000-01-01 00:00:00 UTC",
-    "0001-01-01 00:00:00 +23:59", "2025-W26-6 10:00:00 UTC", "2025-06-28 21:52:29 UTC+1",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        None,
+        "",
+        "2025-06-28",
+        "28.06.2025 21:52:29",
+        "2025-06-28 21:52:29 CET",
+        "1751147549",
+        "2025-02-30 00:00:00 UTC",
+        "2025-06-28 24:61:00 UTC",
+        "0000-01-01 00:00:00 UTC",
+        "0001-01-01 00:00:00 +23:59",
+        "2025-W26-6 10:00:00 UTC",
+        "2025-06-28 21:52:29 UTC+1",
+    ],
+)
 def test_times_that_cannot(text: str | None) -> None:
     assert parse_timestamp(text) is None
 
@@ -117,8 +166,17 @@ def test_zones() -> None:
     assert has_zone("2025-06-28 21:52:29 UTC") and not has_zone("2025-06-28 21:52:29")
 
 
-@pytest.mark.parametrize(("value", "number"), [
-    (4, 4), (4.0, 4), (4.5, None), (True, None), ("4", None), (None, None), (float("nan"), None),
-])
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        (4, 4),
+        (4.0, 4),
+        (4.5, None),
+        (True, None),
+        ("4", None),
+        (None, None),
+        (float("nan"), None),
+    ],
+)
 def test_whole_numbers(value: Any, number: int | None) -> None:
     assert whole(value) == number

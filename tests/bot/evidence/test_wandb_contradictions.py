@@ -25,13 +25,16 @@ def rows(**more: Any) -> list[dict[str, Any]]:
     return made
 
 
-@pytest.mark.parametrize(("more", "config", "says"), [
-    ({"val__loss": ("val_loss", 1.01)}, {}, "val_loss 3.285714 and val/loss 3.318571"),
-    ({"training_time_s": ("train_time_s", 2)}, {}, "train_time_s 100 and training_time_s 200"),
-    ({"train_time": ("train_time_s", 1500)}, {}, "train_time_s 100 and train_time 150"),
-    ({}, {"train_steps": 400, "num_iterations": 800}, "two lengths, 400 and 800 steps"),
-    ({"total_steps": ("step", 1)}, {"speedrun": {"train_steps": 800}}, "400 and 800 steps"),
-])
+@pytest.mark.parametrize(
+    ("more", "config", "says"),
+    [
+        ({"val__loss": ("val_loss", 1.01)}, {}, "val_loss 3.285714 and val/loss 3.318571"),
+        ({"training_time_s": ("train_time_s", 2)}, {}, "train_time_s 100 and training_time_s 200"),
+        ({"train_time": ("train_time_s", 1500)}, {}, "train_time_s 100 and train_time 150"),
+        ({}, {"train_steps": 400, "num_iterations": 800}, "two lengths, 400 and 800 steps"),
+        ({"total_steps": ("step", 1)}, {"speedrun": {"train_steps": 800}}, "400 and 800 steps"),
+    ],
+)
 def test_two_names_that_differ(
     more: dict[str, tuple[str, float]], config: dict[str, Any], says: str
 ) -> None:
@@ -39,16 +42,17 @@ def test_two_names_that_differ(
     assert rule == "history-gap" and says in message
 
 
-@pytest.mark.parametrize(("more", "config"), [
-    ({}, {}),
-    ({"val__loss": ("val_loss", 1.000001)}, {"train_steps": 400}),
-    ({"train_time": ("train_time_s", 1000.2)}, {"train_steps": 400, "num_iterations": 400.0}),
-    ({"total_steps": ("step", 1)}, {"train_steps": 400}),
-    ({"train_loss": ("val_loss", 2)}, {"lr": 0.1, "total_steps": "many"}),
-])
-def test_two_names_that_agree(
-    more: dict[str, tuple[str, float]], config: dict[str, Any]
-) -> None:
+@pytest.mark.parametrize(
+    ("more", "config"),
+    [
+        ({}, {}),
+        ({"val__loss": ("val_loss", 1.000001)}, {"train_steps": 400}),
+        ({"train_time": ("train_time_s", 1000.2)}, {"train_steps": 400, "num_iterations": 400.0}),
+        ({"total_steps": ("step", 1)}, {"train_steps": 400}),
+        ({"train_loss": ("val_loss", 2)}, {"lr": 0.1, "total_steps": "many"}),
+    ],
+)
+def test_two_names_that_agree(more: dict[str, tuple[str, float]], config: dict[str, Any]) -> None:
     assert list(contradictions(rows(**more), KEYS, config)) == []
 
 
@@ -65,5 +69,6 @@ def test_steps_that_are_not_timed(every: int, told: bool) -> None:
 
 def test_names_without_a_step_in_common_contradict_nothing() -> None:
     other = [{"step": step + 7, "val/loss": 1.0} for step in (0, 200, 400)]
-    assert list(contradictions([*rows(), *other, {"val_loss": "NaN", "val/loss": 2}], KEYS, {})) \
-        == []
+    assert (
+        list(contradictions([*rows(), *other, {"val_loss": "NaN", "val/loss": 2}], KEYS, {})) == []
+    )

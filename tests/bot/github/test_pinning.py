@@ -44,9 +44,17 @@ def test_pip_says_from_which_commit_or_folder_it_built(tmp_path: Path) -> None:
     assert commit_in(json.dumps({"url": "https://example.org/x", "vcs_info": vcs})) == COMMIT
 
 
-@pytest.mark.parametrize("text", [
-    "", "[]", "{}", '{"url": "https://example.org/a.whl", "archive_info": {}}',
-    '{"vcs_info": {"commit_id": "main"}}', '{"vcs_info": 3}', '{"url": "file:///nowhere/at/all"}',
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"url": "https://example.org/a.whl", "archive_info": {}}',
+        '{"vcs_info": {"commit_id": "main"}}',
+        '{"vcs_info": 3}',
+        '{"url": "file:///nowhere/at/all"}',
+    ],
+)
 def test_else_nothing_is_said(text: str) -> None:
     assert commit_in(text) is None

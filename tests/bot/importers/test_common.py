@@ -73,9 +73,7 @@ def test_origin_is_read_from_git_files(tmp_path):
     (tmp_path / "records").mkdir()
     origin = origin_of(tmp_path / "records", "https://github.com/other/one")
     assert origin == Origin("https://github.com/example/board", "a" * 40)
-    assert origin.link("x/y.json") == (
-        f"https://github.com/example/board/blob/{'a' * 40}/x/y.json"
-    )
+    assert origin.link("x/y.json") == (f"https://github.com/example/board/blob/{'a' * 40}/x/y.json")
 
 
 @pytest.mark.parametrize(

@@ -11,30 +11,61 @@ from bot.importers import Origin, SourceError
 from bot.importers.marin import read_marin
 
 ORIGIN = Origin("https://github.com/example/board", "c" * 40)
-V2 = {"runs": [{"run_info": {
-    "author": {"name": "Example User", "affiliation": "Example", "url": "https://example.org"},
-    "description": "words that stay out",
-    "eval/paloma/c4_en/bpb": 1.5263875722885132,
-    "model_flops": 8.6953760391168e16,
-    "model_size": 33784960,
-    "resources": {"device_flops_override": None, "slice_count": 1, "tpu_type": "v4-128"},
-    "run_completion_timestamp": "2025-05-19 08:43:36 UTC",
-    "training_hardware_flops": 1.964721860534394e18,
-    "training_time": 111.63192389399967,
-    "wandb_run_link": "https://wandb.ai/example/board/runs/llama_30m_run-52f00d",
-}}]}
-V1 = {"runs": [{
-    "run_related_info": {
-        "num_parameters": 33784832,
-        "run_completion_timestamp": "2025-04-28 05:02:00 UTC",
-        "wandb_run_link": "https://wandb.ai/example/board/runs/30m-e509d3",
-    },
-    "run_stats": {"eval/paloma/c4_en/bpb": 1.528401494026184, "training_time_in_minutes": 28.79},
-}]}
-V0 = {"runs": [{
-    "run_related_info": {"num_parameters": 33784832, "wandb_run_id": "gs://example/30m-e509d3"},
-    "run_stats": {"eval/paloma/c4_en/bpb": 1.528401494026184, "final_flops_estimate": "5.13e+17"},
-}]}
+V2 = {
+    "runs": [
+        {
+            "run_info": {
+                "author": {
+                    "name": "Example User",
+                    "affiliation": "Example",
+                    "url": "https://example.org",
+                },
+                "description": "words that stay out",
+                "eval/paloma/c4_en/bpb": 1.5263875722885132,
+                "model_flops": 8.6953760391168e16,
+                "model_size": 33784960,
+                "resources": {
+                    "device_flops_override": None,
+                    "slice_count": 1,
+                    "tpu_type": "v4-128",
+                },
+                "run_completion_timestamp": "2025-05-19 08:43:36 UTC",
+                "training_hardware_flops": 1.964721860534394e18,
+                "training_time": 111.63192389399967,
+                "wandb_run_link": "https://wandb.ai/example/board/runs/llama_30m_run-52f00d",
+            }
+        }
+    ]
+}
+V1 = {
+    "runs": [
+        {
+            "run_related_info": {
+                "num_parameters": 33784832,
+                "run_completion_timestamp": "2025-04-28 05:02:00 UTC",
+                "wandb_run_link": "https://wandb.ai/example/board/runs/30m-e509d3",
+            },
+            "run_stats": {
+                "eval/paloma/c4_en/bpb": 1.528401494026184,
+                "training_time_in_minutes": 28.79,
+            },
+        }
+    ]
+}
+V0 = {
+    "runs": [
+        {
+            "run_related_info": {
+                "num_parameters": 33784832,
+                "wandb_run_id": "gs://example/30m-e509d3",
+            },
+            "run_stats": {
+                "eval/paloma/c4_en/bpb": 1.528401494026184,
+                "final_flops_estimate": "5.13e+17",
+            },
+        }
+    ]
+}
 
 
 def changed(base, **fields):
@@ -91,9 +122,14 @@ def flat(path, blob):
 
 def test_the_newest_of_several_versions_stands(tmp_path):
     path = "experiments/speedrun/llama_30m/speedrun_results.json"
-    put(tmp_path, **{
-        flat(path, "00000001"): V1, flat(path, "00000002"): V2, flat(path, "00000003"): V0,
-    })
+    put(
+        tmp_path,
+        **{
+            flat(path, "00000001"): V1,
+            flat(path, "00000002"): V2,
+            flat(path, "00000003"): V0,
+        },
+    )
     result = read_marin(tmp_path, ORIGIN)
     data = entry(result, "fineweb-edu/llama_30m")
     assert data["imported"]["blob"] == "00000002"
@@ -116,9 +152,14 @@ def test_the_live_row_settles_which_version_is_newest(tmp_path):
     path = "experiments/speedrun/a/speedrun_results.json"
     other = changed(V2, training_hardware_flops=1e18)
     row = {"run_name": "a", "training_hardware_flops": 1e18}
-    put(tmp_path, **{
-        flat(path, "00000002"): V2, flat(path, "00000001"): other, "board/runs.json": [row],
-    })
+    put(
+        tmp_path,
+        **{
+            flat(path, "00000002"): V2,
+            flat(path, "00000001"): other,
+            "board/runs.json": [row],
+        },
+    )
     result = read_marin(tmp_path, ORIGIN)
     assert entry(result, "fineweb-edu/a")["imported"]["blob"] == "00000001"
     assert result.doubts == ()
@@ -133,26 +174,32 @@ def test_versions_that_differ_in_prose_alone_are_no_doubt(tmp_path):
 
 def test_odd_file_names_are_found_and_told_apart(tmp_path):
     base = "experiments/speedrun/gate/lr_x2/130m/"
-    put(tmp_path, **{
-        base + "speedrun_results.json": V2,
-        base + "speedrun_results-sep.json": V2,
-        base + "speedrun_results_v5p64.json": V2,
-        "experiments/speedrun/dclm/speedrun_results.json.json": V0,
-        "experiments/speedrun/dclm/notes.json": V2,
-    })
+    put(
+        tmp_path,
+        **{
+            base + "speedrun_results.json": V2,
+            base + "speedrun_results-sep.json": V2,
+            base + "speedrun_results_v5p64.json": V2,
+            "experiments/speedrun/dclm/speedrun_results.json.json": V0,
+            "experiments/speedrun/dclm/notes.json": V2,
+        },
+    )
     result = read_marin(tmp_path, ORIGIN)
     names = {entry(result, item.path)["imported"]["name"] for item in result.submissions}
-    assert names == {
-        "gate/lr_x2/130m", "gate/lr_x2/130m:sep", "gate/lr_x2/130m:v5p64", "dclm"
-    }
+    assert names == {"gate/lr_x2/130m", "gate/lr_x2/130m:sep", "gate/lr_x2/130m:v5p64", "dclm"}
     assert len(by_path(result)) == 4
 
 
 def test_a_row_without_a_results_file_waits_for_its_evidence(tmp_path):
     row = {
-        "run_name": "moe/300m", "eval_paloma_c4_en_bpb": 1.05, "training_time": 100.5,
-        "training_hardware_flops": 1e19, "model_flops": None, "model_size": True,
-        "wandb_link": "https://wandb.ai/example/board/runs/abc", "description": "words",
+        "run_name": "moe/300m",
+        "eval_paloma_c4_en_bpb": 1.05,
+        "training_time": 100.5,
+        "training_hardware_flops": 1e19,
+        "model_flops": None,
+        "model_size": True,
+        "wandb_link": "https://wandb.ai/example/board/runs/abc",
+        "description": "words",
         "run_completion_timestamp": "2025-07-01 00:00:00 UTC",
     }
     put(tmp_path, **{"board/runs.json": [row, "noise", {"run_name": 3}]})
@@ -164,14 +211,19 @@ def test_a_row_without_a_results_file_waits_for_its_evidence(tmp_path):
 
 @pytest.mark.parametrize(
     "text, why",
-    [("{", "ends too early"), ('{"runs": []}', "no run of a known shape"), ("[]", "no run"),
-     ('{"runs": [{"run_info": 3}]}', "no run"), ('{"a": NaN}', "NaN")],
+    [
+        ("{", "ends too early"),
+        ('{"runs": []}', "no run of a known shape"),
+        ("[]", "no run"),
+        ('{"runs": [{"run_info": 3}]}', "no run"),
+        ('{"a": NaN}', "NaN"),
+    ],
 )
 def test_a_broken_file_is_left_out_and_named(tmp_path, text, why):
     put(tmp_path, **{"a/speedrun_results.json": V2, "b/speedrun_results.json": text})
     result = read_marin(tmp_path, ORIGIN)
     assert len(result.submissions) == 1
-    (path, reason), = result.skipped
+    ((path, reason),) = result.skipped
     assert path == "b/speedrun_results.json"
     assert why in reason
 
@@ -206,13 +258,17 @@ def test_a_track_that_is_not_there_is_told(tmp_path):
     assert "missing" not in answer.output
 
 
-@pytest.mark.parametrize(("arguments", "words"), [
-    (["--url", "example.org/x"], "--url is 'example.org/x', expected such as https://"),
-    (["--commit", "main"], "--commit is 'main', expected 40 hex digits"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--url", "example.org/x"], "--url is 'example.org/x', expected such as https://"),
+        (["--commit", "main"], "--commit is 'main', expected 40 hex digits"),
+    ],
+)
 def test_an_origin_that_is_no_address_is_refused(tmp_path, arguments, words):
     answer = CliRunner().invoke(
-        import_, ["marin", str(tmp_path), "--out", str(tmp_path / "out"), *arguments])
+        import_, ["marin", str(tmp_path), "--out", str(tmp_path / "out"), *arguments]
+    )
     assert answer.exit_code == 2
     assert words in " ".join(answer.output.split())
 

@@ -90,7 +90,8 @@ def test_code_and_environment_stay_out(tmp_path):
     put(tmp_path, **{FOLDER + "a1.txt": log(1)})
     text = only(read(tmp_path)).files["logs/a1.log"].decode()
     assert text.splitlines()[:2] == [
-        "Running PyTorch 2.10.0 compiled for CUDA 12.6", "device: NVIDIA H100 80GB HBM3"
+        "Running PyTorch 2.10.0 compiled for CUDA 12.6",
+        "device: NVIDIA H100 80GB HBM3",
     ]
     for private in ("somebody", "import os", "train_loss", "Driver", "{"):
         assert private not in text
@@ -152,31 +153,42 @@ def test_probes_and_ablations_are_left_out(tmp_path):
 
 def test_groups_that_no_name_tells_apart_are_a_doubt(tmp_path):
     """A folder with runs of two lengths: the faster are taken, and it is said."""
-    put(tmp_path, **{
-        FOLDER + f"{i}abcdef0-0000-0000-0000-000000000000.txt": log(i, 1000 + 250 * (i % 2))
-        for i in range(1, 5)
-    })
+    put(
+        tmp_path,
+        **{
+            FOLDER + f"{i}abcdef0-0000-0000-0000-000000000000.txt": log(i, 1000 + 250 * (i % 2))
+            for i in range(1, 5)
+        },
+    )
     result = read(tmp_path)
     assert len(arms_of(only(result))["candidate"]) == 2
-    (_, why), = result.doubts
+    ((_, why),) = result.doubts
     assert "2 of 1000 steps on 8 devices, 2 of 1250 steps on 8 devices" in why
 
 
 def test_runs_on_another_number_of_devices_are_no_baseline(tmp_path):
-    put(tmp_path, **{
-        FOLDER + "this_pr/a1.txt": log(1),
-        FOLDER + "baseline-8x/b1.txt": log(2),
-        FOLDER + "baseline/b2.txt": log(3, gpus=1),
-    })
+    put(
+        tmp_path,
+        **{
+            FOLDER + "this_pr/a1.txt": log(1),
+            FOLDER + "baseline-8x/b1.txt": log(2),
+            FOLDER + "baseline/b2.txt": log(3, gpus=1),
+        },
+    )
     result = read(tmp_path)
     assert arms_of(only(result))["baseline"] == {"b1"}
     assert any("another number of devices" in why for _, why in result.skipped)
 
 
 def test_a_second_copy_of_a_run_is_left_out(tmp_path):
-    put(tmp_path, **{
-        FOLDER + "a1.txt": log(1), FOLDER + "all.txt": log(1) + log(2), FOLDER + "a2.txt": log(2)
-    })
+    put(
+        tmp_path,
+        **{
+            FOLDER + "a1.txt": log(1),
+            FOLDER + "all.txt": log(1) + log(2),
+            FOLDER + "a2.txt": log(2),
+        },
+    )
     result = read(tmp_path)
     assert arms_of(only(result))["candidate"] == {"a1", "a2"}
     assert "its runs are those of" in result.skipped[0][1]
@@ -187,8 +199,10 @@ def test_a_folder_of_another_folders_logs_is_left_out(tmp_path):
     put(tmp_path, **{FOLDER + "a1.txt": log(1), later + "a1.txt": log(1)})
     result = read(tmp_path)
     assert only(result).path.startswith("nanogpt-small/2026-01-01_again")
-    assert ("track_1_short/2025-12-21_SmoothedScalars",
-            "its logs are those of track_1_short/2026-01-01_Again") in result.skipped
+    assert (
+        "track_1_short/2025-12-21_SmoothedScalars",
+        "its logs are those of track_1_short/2026-01-01_Again",
+    ) in result.skipped
 
 
 def groups_file(tmp_path, **record):
@@ -201,10 +215,16 @@ def test_a_groups_file_decides(tmp_path):
     src = put(tmp_path / "src", **{FOLDER + f"{n}.log": log(i) for i, n in enumerate("abc")})
     groups = groups_file(
         tmp_path,
-        groups={"claimed": {"logs": ["a.txt"]}, "baseline": {"logs": ["b.txt", "gone.txt"]},
-                "other": {"logs": ["c.txt"]}},
-        date="2025-12-22", number=52, contributors=["example-user"],
-        claims={"loss": {"mean": 3.279, "n": 7}}, steps=1000,
+        groups={
+            "claimed": {"logs": ["a.txt"]},
+            "baseline": {"logs": ["b.txt", "gone.txt"]},
+            "other": {"logs": ["c.txt"]},
+        },
+        date="2025-12-22",
+        number=52,
+        contributors=["example-user"],
+        claims={"loss": {"mean": 3.279, "n": 7}},
+        steps=1000,
     )
     result = read(src, groups)
     item = only(result)
@@ -230,18 +250,38 @@ def test_names_of_a_groups_file_that_fit_nothing_are_told(tmp_path):
     )
 
 
-@pytest.mark.parametrize("fields", [
-    {"groups": 3}, {"groups": {"claimed": 3}}, {"groups": {"claimed": {"logs": 3}}},
-    {"groups": {"claimed": {"logs": [3, None]}}}, {"groups": []}, {"date": 3}, {"claims": 3},
-    {"contributors": 3}, {"number": "x"}, {"steps": "x"}, {"folder": []},
-    {"claims": {"loss": {"mean": {}}}}, {"contributors": [3]}, {"steps": -1},
-])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"groups": 3},
+        {"groups": {"claimed": 3}},
+        {"groups": {"claimed": {"logs": 3}}},
+        {"groups": {"claimed": {"logs": [3, None]}}},
+        {"groups": []},
+        {"date": 3},
+        {"claims": 3},
+        {"contributors": 3},
+        {"number": "x"},
+        {"steps": "x"},
+        {"folder": []},
+        {"claims": {"loss": {"mean": {}}}},
+        {"contributors": [3]},
+        {"steps": -1},
+    ],
+)
 def test_odd_values_of_a_groups_file_are_no_crash(tmp_path, fields):
     src = put(tmp_path / "src", **{FOLDER + "a.txt": log(1)})
-    answer = CliRunner().invoke(import_, [
-        "modded-nanogpt", str(src), "--out", str(tmp_path / "out"),
-        "--groups", str(groups_file(tmp_path, **fields)),
-    ])
+    answer = CliRunner().invoke(
+        import_,
+        [
+            "modded-nanogpt",
+            str(src),
+            "--out",
+            str(tmp_path / "out"),
+            "--groups",
+            str(groups_file(tmp_path, **fields)),
+        ],
+    )
     assert answer.exception is None or isinstance(answer.exception, SystemExit)
 
 
@@ -294,14 +334,17 @@ def test_the_readme_table_gives_number_time_and_people(tmp_path):
 def test_the_table_names_the_subfolder_that_counts(tmp_path):
     base = "records/track_3_optimization/results/20260508_sweep/"
     slow, fast = base + "b95/s{}.txt", base + "b90/s{}.txt"
-    put(tmp_path, **{
-        **{slow.format(n): log(n, ms=70.0) for n in (1, 2)},
-        **{fast.format(n): log(n + 4) for n in (1, 2)},
-        "records/track_3_optimization/README.md":
-            "| # | Steps to 3.28 | Evidence | Date | Log |\n| - | - | - | - | - |\n"
-            "| 19 | 1000(!) | 3.2780 (n=2) | 2026/05/08 "
+    head = "| # | Steps to 3.28 | Evidence | Date | Log |\n| - | - | - | - | - |\n"
+    put(
+        tmp_path,
+        **{
+            **{slow.format(n): log(n, ms=70.0) for n in (1, 2)},
+            **{fast.format(n): log(n + 4) for n in (1, 2)},
+            "records/track_3_optimization/README.md": head
+            + "| 19 | 1000(!) | 3.2780 (n=2) | 2026/05/08 "
             "| [log](results/20260508_sweep/b95/s1.txt) |",
-    })
+        },
+    )
     result = read(tmp_path)
     data = json.loads(only(result).files["submission.json"])
     assert {run["path"] for run in data["runs"]} == {"logs/b95/s1.log", "logs/b95/s2.log"}

@@ -34,8 +34,14 @@ def test_times_carry_their_resolution(tmp_path, text, seconds, resolution):
 
 
 @pytest.mark.parametrize(
-    "text, date", [("10/18/24", "2024-10-18"), ("2026/05/01", "2026-05-01"),
-                   ("2026-05-01", "2026-05-01"), ("soon", None), ("13/45/24", None)],
+    "text, date",
+    [
+        ("10/18/24", "2024-10-18"),
+        ("2026/05/01", "2026-05-01"),
+        ("2026-05-01", "2026-05-01"),
+        ("soon", None),
+        ("13/45/24", None),
+    ],
 )
 def test_dates(tmp_path, text, date):
     assert facts(tmp_path, f"7 | 1 minute | words | {text} | {LOG} | @a").get("date") == date
@@ -56,7 +62,10 @@ def test_a_re_timing_is_no_record(tmp_path):
 def test_people_are_names_unless_the_table_links_to_a_login(tmp_path):
     people = "@a, [@b](https://github.com/b-login), [@c](https://x.com/c), @d.bsky.social, m@n.org"
     assert facts(tmp_path, f"7 | 1 minute | w | 10/18/24 | {LOG} | {people}")["contributors"] == [
-        {"name": "a"}, {"name": "b", "github": "b-login"}, {"name": "c"}, {"name": "d.bsky.social"}
+        {"name": "a"},
+        {"name": "b", "github": "b-login"},
+        {"name": "c"},
+        {"name": "d.bsky.social"},
     ]
 
 

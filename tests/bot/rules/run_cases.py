@@ -88,9 +88,7 @@ def a_case(
         documents = {"speedrun_results.json": document}
         read = read_results(document)
     evidence = tuple(RunEvidence(s, (r,)) for s, r in zip(specs, runs, strict=True))
-    case = Case(
-        Submission(**fields | (submission or {})), track, folder, documents, read, evidence
-    )
+    case = Case(Submission(**fields | (submission or {})), track, folder, documents, read, evidence)
     return dc.replace(case, **changes)
 
 

@@ -37,8 +37,10 @@ def nothing(info: dict[str, Any]) -> None:
 
 def judged(change: Change, neighbour: Change, merged: bool = False) -> Verdict:
     """The verdict on one file beside another."""
-    folders = [Folder(path, {"r.json": changed("v4", c)}, bare=True)
-               for path, c in (("mine.json", change), ("theirs.json", neighbour))]
+    folders = [
+        Folder(path, {"r.json": changed("v4", c)}, bare=True)
+        for path, c in (("mine.json", change), ("theirs.json", neighbour))
+    ]
     parsed = parse_submission(folders[1], TRACKS, "fineweb-edu")
     beside = as_neighbour(parsed.submission, "fineweb-edu", parsed.results, folders[1])
     return verify(folders[0], TRACKS, track_id="fineweb-edu", neighbours=[beside], merged=merged)
@@ -48,16 +50,22 @@ def rules(verdict: Verdict) -> set[str]:
     return {f.rule for f in verdict.findings}
 
 
-@pytest.mark.parametrize(("change", "expected"), [
-    (nothing, {"duplicate-run"}),
-    (put(wandb_run_link="https://wandb.ai/example-user/marin/runs/v4-run?nw=x"), {"duplicate-run"}),
-    (OTHER_AUTHOR, {"duplicate-run", "copied-result"}),
-    (OTHER_RUN, {"copied-result"}),
-    (both(OTHER_RUN, OTHER_AUTHOR), {"copied-result"}),
-    (both(OTHER_RUN, OTHER_TIME), set()),
-    (OTHER_TIME, {"duplicate-run"}),
-    (both(OTHER_RUN, put(bpb=1.1761)), set()),
-])
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (nothing, {"duplicate-run"}),
+        (
+            put(wandb_run_link="https://wandb.ai/example-user/marin/runs/v4-run?nw=x"),
+            {"duplicate-run"},
+        ),
+        (OTHER_AUTHOR, {"duplicate-run", "copied-result"}),
+        (OTHER_RUN, {"copied-result"}),
+        (both(OTHER_RUN, OTHER_AUTHOR), {"copied-result"}),
+        (both(OTHER_RUN, OTHER_TIME), set()),
+        (OTHER_TIME, {"duplicate-run"}),
+        (both(OTHER_RUN, put(bpb=1.1761)), set()),
+    ],
+)
 def test_duplicates_and_copies(change: Change, expected: set[str]) -> None:
     verdict = judged(change, nothing)
     assert rules(verdict) == expected, [f.message for f in verdict.findings]
@@ -81,21 +89,33 @@ def test_a_submission_is_no_neighbour_of_itself() -> None:
 
 def test_one_link_in_a_results_file_and_in_the_list_is_one_run() -> None:
     link = "https://wandb.ai/example-user/marin/runs/v4-run"
-    listed: dict[str, Any] = {"schema_version": 1, "track": "fineweb-edu", "title": "x",
-              "contributors": [{"github": "example-user"}],
-              "runs": [{"source": "wandb", "link": link}, {"source": "results", "path": "r.json"}]}
-    folder = Folder("submissions/fineweb-edu/x", {
-        "submission.json": json.dumps(listed).encode(), "r.json": changed("v4", nothing)})
+    listed: dict[str, Any] = {
+        "schema_version": 1,
+        "track": "fineweb-edu",
+        "title": "x",
+        "contributors": [{"github": "example-user"}],
+        "runs": [{"source": "wandb", "link": link}, {"source": "results", "path": "r.json"}],
+    }
+    folder = Folder(
+        "submissions/fineweb-edu/x",
+        {"submission.json": json.dumps(listed).encode(), "r.json": changed("v4", nothing)},
+    )
     assert "duplicate-run" not in rules(verify(folder, TRACKS))
 
 
 def log_folder(name: str, *logs: bytes, arm: str = "candidate") -> Folder:
     files = {f"{i}.log": data for i, data in enumerate(logs)}
-    listed = {"schema_version": 1, "track": "nanogpt-small", "title": "x",
-              "contributors": [{"github": "example-user"}],
-              "runs": [{"source": "log", "path": path, "arm": arm} for path in files]}
-    return Folder(f"submissions/nanogpt-small/{name}",
-                  {"submission.json": json.dumps(listed).encode(), **files})
+    listed = {
+        "schema_version": 1,
+        "track": "nanogpt-small",
+        "title": "x",
+        "contributors": [{"github": "example-user"}],
+        "runs": [{"source": "log", "path": path, "arm": arm} for path in files],
+    }
+    return Folder(
+        f"submissions/nanogpt-small/{name}",
+        {"submission.json": json.dumps(listed).encode(), **files},
+    )
 
 
 def test_a_copied_log_is_found_also_with_another_clock() -> None:
@@ -126,8 +146,10 @@ def test_a_copied_log_is_found_also_with_a_loss_or_digits_changed() -> None:
 
 
 CLOCKS = [s * 23417 // 100 + s * 31 % 90 for s in range(0, 401, 25)]
-LINES = [f"step:{s}/400 val_loss:{10 - s / 99:.4f} train_time:{t}ms"
-         for s, t in zip(range(0, 401, 25), CLOCKS, strict=True)]
+LINES = [
+    f"step:{s}/400 val_loss:{10 - s / 99:.4f} train_time:{t}ms"
+    for s, t in zip(range(0, 401, 25), CLOCKS, strict=True)
+]
 
 
 def renumbered(line: str) -> str:
@@ -175,10 +197,14 @@ def test_another_run_on_the_same_machine_is_no_copy() -> None:
     other[2:5] = LINES[2:5]  # by chance
     mine = log_folder("mine", "\n".join([*other, ""]).encode())
     assert "duplicate-run" not in rules(verify(mine, TRACKS, neighbours=[beside]))
-    seconds = [[re.sub(r"(\d+)ms", lambda m: f"{int(m[1]) // 1000}s", line) for line in lines]
-               for lines in (LINES, other)]
-    theirs, mine = (log_folder(name, "\n".join([*lines, ""]).encode())
-                    for name, lines in zip(("theirs", "mine"), seconds, strict=True))
+    seconds = [
+        [re.sub(r"(\d+)ms", lambda m: f"{int(m[1]) // 1000}s", line) for line in lines]
+        for lines in (LINES, other)
+    ]
+    theirs, mine = (
+        log_folder(name, "\n".join([*lines, ""]).encode())
+        for name, lines in zip(("theirs", "mine"), seconds, strict=True)
+    )
     beside = as_neighbour(parse_submission(theirs, TRACKS).submission, "nanogpt-small", (), theirs)
     assert "duplicate-run" not in rules(verify(mine, TRACKS, neighbours=[beside]))
 
@@ -188,12 +214,17 @@ def test_a_log_of_a_run_that_another_entry_links(tmp_path: Path) -> None:
     (run,) = read_log("\n".join([*LINES, ""]).encode(), link)
     (tmp_path / "tracks").mkdir()
     (tmp_path / "tracks" / "nanogpt-small.toml").write_bytes(
-        (ROOT / "tracks" / "nanogpt-small.toml").read_bytes())
+        (ROOT / "tracks" / "nanogpt-small.toml").read_bytes()
+    )
     folder = tmp_path / "submissions" / "nanogpt-small" / "theirs"
     folder.mkdir(parents=True)
-    listed = {"schema_version": 1, "track": "nanogpt-small", "title": "x",
-              "contributors": [{"github": "example-user"}],
-              "runs": [{"source": "wandb", "link": link}]}
+    listed = {
+        "schema_version": 1,
+        "track": "nanogpt-small",
+        "title": "x",
+        "contributors": [{"github": "example-user"}],
+        "runs": [{"source": "wandb", "link": link}],
+    }
     (folder / "submission.json").write_text(json.dumps(listed))
     kept = Snapshots(tmp_path / "evidence")
     mine = log_folder("mine", "\n".join([*map(noisy, LINES), ""]).encode())
@@ -213,7 +244,8 @@ def test_a_nonce_is_found_again_in_another_kind_of_file() -> None:
     nonce = "0123456789abcdef" * 2
     beside_log = log_folder("theirs", f"nonce: {nonce}\nstep:1/1 val_loss:3.2\n".encode())
     beside = as_neighbour(
-        parse_submission(beside_log, TRACKS).submission, "nanogpt-small", (), beside_log)
+        parse_submission(beside_log, TRACKS).submission, "nanogpt-small", (), beside_log
+    )
     made = json.loads(changed("v4", OTHER_RUN)) | {"speedrun": {"schema_version": 1}}
     for drawn, expected in ((nonce, True), ("f" * 32, False)):
         made["speedrun"]["nonce"] = drawn
@@ -242,7 +274,8 @@ def test_runs_of_another_entry_are_told_at_once_and_by_their_names_here() -> Non
     verdict = verify(log_folder("mine", *logs), TRACKS, neighbours=[beside])
     (found,) = (f for f in verdict.findings if f.rule == "duplicate-run")
     assert re.fullmatch(
-        r"[01]\.log and 1 more run are also in submissions/nanogpt-small/theirs", found.message)
+        r"[01]\.log and 1 more run are also in submissions/nanogpt-small/theirs", found.message
+    )
     assert found.pointer in ("/runs/0", "/runs/1") and found.line
 
 
@@ -252,7 +285,8 @@ def test_one_run_twice_in_a_file_is_said_once_and_counted_from_one() -> None:
     folder = Folder("mine.json", {"mine.json": json.dumps(value).encode()}, bare=True)
     verdict = verify(folder, TRACKS, track_id="fineweb-edu")
     assert [f.message for f in verdict.findings if f.rule == "duplicate-run"] == [
-        "run 2 of mine.json is the same run as run 1 of mine.json"]
+        "run 2 of mine.json is the same run as run 1 of mine.json"
+    ]
 
 
 def test_keys() -> None:
@@ -276,8 +310,22 @@ def test_the_pairs_among_the_real_files(shared_data: Path) -> None:
     rows = json.loads((folder / "truth.json").read_text(encoding="utf-8"))["files"]
     paths = [str(folder / "results" / row["file"]) for row in rows]
     done = subprocess.run(
-        [sys.executable, "-c", "from bot.cli import main; main()", "check", *paths, "--track",
-         "fineweb-edu", "--format", "json"], cwd=ROOT, capture_output=True, text=True, timeout=300)
+        [
+            sys.executable,
+            "-c",
+            "from bot.cli import main; main()",
+            "check",
+            *paths,
+            "--track",
+            "fineweb-edu",
+            "--format",
+            "json",
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     for row, verdict in zip(rows, json.loads(done.stdout)["verdicts"], strict=True):
         across = {f["rule"] for f in verdict["findings"]} & {"duplicate-run", "copied-result"}
         assert across == set(row["expected_across_files"]), row["file"]
@@ -321,30 +369,51 @@ def test_a_name_in_a_file_does_not_make_its_author() -> None:
     assert rules(alone) == set()
 
 
-@pytest.mark.parametrize(("path", "nested"), [
-    ("submissions/nanogpt-small/theirs/mine", True),
-    ("submissions/nanogpt-small", True),
-    ("submissions/nanogpt-small/theirs2", False),
-    ("submissions/nanogpt-small/their", False),
-])
+@pytest.mark.parametrize(
+    ("path", "nested"),
+    [
+        ("submissions/nanogpt-small/theirs/mine", True),
+        ("submissions/nanogpt-small", True),
+        ("submissions/nanogpt-small/theirs2", False),
+        ("submissions/nanogpt-small/their", False),
+    ],
+)
 def test_no_entry_lies_in_another(path: str, nested: bool) -> None:
-    beside = as_neighbour(parse_submission(log_folder("theirs"), TRACKS).submission,
-                          "nanogpt-small", (), log_folder("theirs"))
+    beside = as_neighbour(
+        parse_submission(log_folder("theirs"), TRACKS).submission,
+        "nanogpt-small",
+        (),
+        log_folder("theirs"),
+    )
     mine = dc.replace(log_folder("mine", b"step:1/1 val_loss:3.2"), path=path)
     found = verify(mine, TRACKS, neighbours=[beside]).findings
     assert any("the entry submissions" in f.message for f in found) is nested
 
 
 def test_ten_digits_twice_in_one_point_are_one_run() -> None:
-    listed = {"schema_version": 1, "track": "fineweb-edu", "title": "x",
-              "contributors": [{"github": "example-user"}], "points": ["a", "b"],
-              "runs": [{"source": "results", "path": "r.json", "point": "a"},
-                       {"source": "results", "path": "s.json", "point": "a"}]}
+    listed = {
+        "schema_version": 1,
+        "track": "fineweb-edu",
+        "title": "x",
+        "contributors": [{"github": "example-user"}],
+        "points": ["a", "b"],
+        "runs": [
+            {"source": "results", "path": "r.json", "point": "a"},
+            {"source": "results", "path": "s.json", "point": "a"},
+        ],
+    }
     files = {"r.json": changed("v4", nothing), "s.json": changed("v4", COPY)}
 
     def found() -> set[str]:
-        return rules(verify(Folder("submissions/fineweb-edu/x", {
-            "submission.json": json.dumps(listed).encode(), **files}), TRACKS))
+        return rules(
+            verify(
+                Folder(
+                    "submissions/fineweb-edu/x",
+                    {"submission.json": json.dumps(listed).encode(), **files},
+                ),
+                TRACKS,
+            )
+        )
 
     assert "duplicate-run" in found()
     listed["runs"][1]["point"] = "b"
@@ -361,7 +430,9 @@ def test_two_files_of_one_training_count_once_and_are_told() -> None:
     assert len(verdict.runs) == 2
     (found,) = (f for f in verdict.findings if f.rule == "duplicate-run")
     assert (found.level, found.message) == (
-        Level.NOTE, "1.log does not count: the same run as 0.log")
+        Level.NOTE,
+        "1.log does not count: the same run as 0.log",
+    )
     assert found.pointer == "/runs/1" and found.line
 
 

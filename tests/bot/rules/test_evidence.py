@@ -57,10 +57,13 @@ def at_one_step(end: int) -> Case:
 
 def of_trainer(last: Any = (1000, 3.2, 60.0), **stated: Any) -> Case:
     """A results file of the trainer with its own history."""
-    return a_case(results=results_file(
-        {"eval/loss": 3.2, "train_config": {"num_train_steps": 1000}, **stated},
-        validation=[[0, 10.8, 0.0], last if last is None else list(last)],
-        step_time_s={"count": 1000, "mean": 0.06}))
+    return a_case(
+        results=results_file(
+            {"eval/loss": 3.2, "train_config": {"num_train_steps": 1000}, **stated},
+            validation=[[0, 10.8, 0.0], last if last is None else list(last)],
+            step_time_s={"count": 1000, "mean": 0.06},
+        )
+    )
 
 
 TRIGGERS: dict[str, list[Callable[[], Case]]] = {
@@ -108,18 +111,27 @@ TRIGGERS: dict[str, list[Callable[[], Case]]] = {
         lambda: a_case(submission={"accelerator_count": 4}),
         lambda: a_case(
             [a_run(0, hardware=H100), a_run(1, hardware=Hardware("NVIDIA A100-SXM4-80GB", 1))],
-            track=SINGLE, arms=("candidate", "baseline"),
+            track=SINGLE,
+            arms=("candidate", "baseline"),
         ),
-        lambda: a_case([a_run(0, hardware=H100), a_run(1, hardware=Hardware(None, 1))],
-                       track=SINGLE, arms=("candidate", "baseline")),
+        lambda: a_case(
+            [a_run(0, hardware=H100), a_run(1, hardware=Hardware(None, 1))],
+            track=SINGLE,
+            arms=("candidate", "baseline"),
+        ),
     ],
     "code-differs-between-runs": [
         lambda: a_case([a_run(0), a_run(1, total_steps=1100)]),
         lambda: with_run(code_sha256=OTHER_CODE),
-        lambda: a_case([a_run(n, code_sha256={"a.py": "a" * 64, "b.py": f"{n}" * 64})
-                        for n in range(2)]),
-        lambda: a_case([a_run(0, total_steps=None), dc.replace(
-            a_run(1, total_steps=None), validation=a_run(1).validation[:-1])]),
+        lambda: a_case(
+            [a_run(n, code_sha256={"a.py": "a" * 64, "b.py": f"{n}" * 64}) for n in range(2)]
+        ),
+        lambda: a_case(
+            [
+                a_run(0, total_steps=None),
+                dc.replace(a_run(1, total_steps=None), validation=a_run(1).validation[:-1]),
+            ]
+        ),
     ],
     "code-differs-from-submission": [
         lambda: with_run(code_sha256=OTHER_CODE),
@@ -131,14 +143,16 @@ TRIGGERS: dict[str, list[Callable[[], Case]]] = {
     "code-missing": [
         lambda: a_case(submission={"code_path": "gone.py"}),
         lambda: a_case(
-            [a_run(0, code_sha256={})], submission={"code_path": None},
+            [a_run(0, code_sha256={})],
+            submission={"code_path": None},
             track=dc.replace(SMALL, code_required=True),
         ),
     ],
     "data-fingerprint-mismatch": [
         lambda: on_track(a_run(0), train_fingerprint="theirs"),
-        lambda: a_case((), results=results_file(),
-                       track=dc.replace(SMALL, validation_fingerprint="theirs")),
+        lambda: a_case(
+            (), results=results_file(), track=dc.replace(SMALL, validation_fingerprint="theirs")
+        ),
         lambda: on_track(a_run(0, data_fingerprint="mine"), train_fingerprint="theirs"),
         lambda: on_track(
             a_run(0, config={"validation_fingerprint": "mine"}), validation_fingerprint="theirs"
@@ -196,21 +210,34 @@ NEAR_MISSES: dict[str, list[Callable[[], Case]]] = {
         lambda: a_case(submission={"accelerator": "H100", "accelerator_count": 8}),
         lambda: a_case(
             [a_run(0, hardware=H100), a_run(1, hardware=H100)],
-            track=SINGLE, arms=("candidate", "baseline"),
+            track=SINGLE,
+            arms=("candidate", "baseline"),
         ),
-        lambda: a_case([a_run(0, hardware=Hardware(None, 1)), a_run(1, hardware=H100)],
-                       track=SINGLE),
+        lambda: a_case(
+            [a_run(0, hardware=Hardware(None, 1)), a_run(1, hardware=H100)], track=SINGLE
+        ),
     ],
     "code-differs-between-runs": [
         lambda: a_case([a_run(0), a_run(1, total_steps=None)]),
         lambda: a_case([a_run(n, total_steps=None, finished=None) for n in range(2)]),
-        lambda: a_case([a_run(n, total_steps=None, code_sha256=code) for n, code in enumerate(
-            ({"a.py": "a" * 64, "b.py": "b" * 64}, {"b.py": "b" * 64, "c.py": "c" * 64}))]),
-        lambda: a_case([a_run(0, code_sha256={"x/train.py": "a" * 64}),
-                        a_run(1, code_sha256={"source": "a" * 64})]),
+        lambda: a_case(
+            [
+                a_run(n, total_steps=None, code_sha256=code)
+                for n, code in enumerate(
+                    ({"a.py": "a" * 64, "b.py": "b" * 64}, {"b.py": "b" * 64, "c.py": "c" * 64})
+                )
+            ]
+        ),
+        lambda: a_case(
+            [
+                a_run(0, code_sha256={"x/train.py": "a" * 64}),
+                a_run(1, code_sha256={"source": "a" * 64}),
+            ]
+        ),
         lambda: a_case([a_run(0), a_run(1, total_steps=9)], arms=("candidate", "baseline")),
-        lambda: a_case([a_run(0), a_run(1, code_sha256=OTHER_CODE)],
-                       arms=("candidate", "baseline")),
+        lambda: a_case(
+            [a_run(0), a_run(1, code_sha256=OTHER_CODE)], arms=("candidate", "baseline")
+        ),
         lambda: with_run(code_sha256={}),
     ],
     "code-differs-from-submission": [
@@ -221,16 +248,19 @@ NEAR_MISSES: dict[str, list[Callable[[], Case]]] = {
     ],
     "code-missing": [
         lambda: a_case(track=dc.replace(SMALL, code_required=True)),
-        lambda: a_case(
-            submission={"code_path": None}, track=dc.replace(SMALL, code_required=True)
-        ),
+        lambda: a_case(submission={"code_path": None}, track=dc.replace(SMALL, code_required=True)),
         lambda: a_case(submission={"code_path": "code"}, files={"code/main.py": b"1"}),
     ],
     "data-fingerprint-mismatch": [
-        lambda: a_case([a_run(n, data_fingerprint="theirs") for n in range(2)],
-                       track=dc.replace(SMALL, train_fingerprint="theirs")),
-        lambda: a_case((), results=results_file(data={"train_fingerprint": "theirs"}),
-                       track=dc.replace(SMALL, train_fingerprint="theirs")),
+        lambda: a_case(
+            [a_run(n, data_fingerprint="theirs") for n in range(2)],
+            track=dc.replace(SMALL, train_fingerprint="theirs"),
+        ),
+        lambda: a_case(
+            (),
+            results=results_file(data={"train_fingerprint": "theirs"}),
+            track=dc.replace(SMALL, train_fingerprint="theirs"),
+        ),
         lambda: on_track(a_run(0, data_fingerprint="mine"), train_fingerprint=None),
     ],
     "train-validation-overlap": [
@@ -282,14 +312,16 @@ def test_a_claim_names_both_numbers_and_their_ratio() -> None:
     assert (item.claimed, item.expected, item.level) == (3.2, pytest.approx(MEAN), Level.ERROR)
     assert item.ratio == pytest.approx(3.2 / MEAN)
     assert (item.file, item.pointer) == (
-        "submissions/nanogpt-small/example/submission.json", "/claims/loss",
+        "submissions/nanogpt-small/example/submission.json",
+        "/claims/loss",
     )
 
 
 def test_an_unfinished_run_is_named_with_where_it_stopped() -> None:
     (item,) = found("run-unfinished", with_run(finished=False, last_step=970))
     assert (item.run, item.message) == (
-        LINK.format(0), "the run reached step 970 of 1000; it does not count: r0",
+        LINK.format(0),
+        "the run reached step 970 of 1000; it does not count: r0",
     )
 
 
@@ -304,8 +336,6 @@ def test_what_a_reader_said_is_not_said_twice() -> None:
 def test_two_points_at_one_step_are_no_nonce_of_two_runs() -> None:
     same = a_run(0, validation=(Validation(1000, 3.277, 60.0),))
     assert found("nonce-mismatch", a_case([a_run(0), same])) == ()
-
-
 
 
 def test_what_is_true_of_many_runs_is_said_once() -> None:

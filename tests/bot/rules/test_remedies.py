@@ -40,7 +40,8 @@ def test_the_value_to_write_is_said_and_right() -> None:
     assert fixes(n=5, value=3.2801) == ["write 3.27706, as `speedrun stats` prints for these runs"]
     assert fixes(n=5, value=MEAN, sd=SD) == []
     assert fixes(n=3) == [
-        "write 5; runs of another experiment belong into a point or an arm of their own"]
+        "write 5; runs of another experiment belong into a point or an arm of their own"
+    ]
 
 
 def test_one_run_is_told_to_leave_its_sd_out() -> None:
@@ -56,9 +57,13 @@ def test_more_runs_than_the_tracks_least_number_are_explained() -> None:
     assert "a test is possible" not in (far.fix or "")
 
 
-@pytest.mark.parametrize(("losses", "told"), [
-    ([3.279, 3.2785, 3.281, 3.3406], True), ([3.281, 3.2815, 3.2805], False),
-])
+@pytest.mark.parametrize(
+    ("losses", "told"),
+    [
+        ([3.279, 3.2785, 3.281, 3.3406], True),
+        ([3.281, 3.2815, 3.2805], False),
+    ],
+)
 def test_a_spread_of_several_experiments_is_named(losses: list[float], told: bool) -> None:
     (finding,) = found("target-missed", case(SMALL, evidence(losses)))
     assert ("runs of several experiments, and one run has 3.3406" in finding.message) is told
@@ -71,16 +76,23 @@ Break = Callable[[dict[str, Any]], Any]
 
 def log(seed: int, loss: float) -> bytes:
     head = f"Running on device_name=NVIDIA H100 80GB HBM3 with world_size=8\nseed: {seed}\n"
-    return (head + "".join(
-        f"step:{step}/100 val_loss:{loss + (100 - step) / 50:.4f} train_time:{900 * step}ms "
-        "step_avg:900.00ms\n" for step in (0, 50, 100))).encode()
+    return (
+        head
+        + "".join(
+            f"step:{step}/100 val_loss:{loss + (100 - step) / 50:.4f} train_time:{900 * step}ms "
+            "step_avg:900.00ms\n"
+            for step in (0, 50, 100)
+        )
+    ).encode()
 
 
 def broken(change: Break, *notes: Level, **more: bytes) -> list[Finding]:
     """What is found in a good submission that `change` was made to, without notes if not asked."""
     logs = {f"logs/seed{n}.log": log(n, loss) for n, loss in enumerate(GOOD)}
     listed: dict[str, Any] = {
-        "schema_version": 1, "track": "nanogpt-small", "title": "x",
+        "schema_version": 1,
+        "track": "nanogpt-small",
+        "title": "x",
         "summary": "The last layer is trained with a lower rate than the others.",
         "contributors": [{"github": "example-user", "roles": ["runs"]}],
         "hardware": {"accelerator": "h100-sxm", "count": 8},
@@ -97,26 +109,51 @@ def test_the_submission_is_good_before() -> None:
     assert broken(lambda listed: None) == []
 
 
-@pytest.mark.parametrize(("change", "rule", "fix"), [
-    (lambda d: d.update(track="nanogpt-medium"), "schema",
-     'write "nanogpt-small", or move the folder to submissions/nanogpt-medium'),
-    (lambda d: d["contributors"][0].update(github="@example-user"), "schema",
-     'write "example-user"'),
-    (lambda d: d["contributors"][0].update(github="https://github.com/example-user"), "schema",
-     'write "example-user"'),
-    (lambda d: d["contributors"][0].update(roles="code"), "schema", 'write ["code"]'),
-    (lambda d: d.update(hardware="8xH100"), "schema",
-     "write an object with `accelerator`, `count`"),
-    (lambda d: d["hardware"].update(accelerator="H1000"), "hardware-differs-from-run",
-     'write "h100-sxm", which the runs used'),
-    (lambda d: d.update(schema_version="1"), "schema-version-unknown", "write 1 without quotes"),
-    (lambda d: d.update(code={"commit": "main", "repository": "https://example.org/x"}), "schema",
-     "write the full commit hash"),
-    (lambda d: d["runs"].append(dict(d["runs"][0])), "duplicate-run", "list each run once"),
-])
+@pytest.mark.parametrize(
+    ("change", "rule", "fix"),
+    [
+        (
+            lambda d: d.update(track="nanogpt-medium"),
+            "schema",
+            'write "nanogpt-small", or move the folder to submissions/nanogpt-medium',
+        ),
+        (
+            lambda d: d["contributors"][0].update(github="@example-user"),
+            "schema",
+            'write "example-user"',
+        ),
+        (
+            lambda d: d["contributors"][0].update(github="https://github.com/example-user"),
+            "schema",
+            'write "example-user"',
+        ),
+        (lambda d: d["contributors"][0].update(roles="code"), "schema", 'write ["code"]'),
+        (
+            lambda d: d.update(hardware="8xH100"),
+            "schema",
+            "write an object with `accelerator`, `count`",
+        ),
+        (
+            lambda d: d["hardware"].update(accelerator="H1000"),
+            "hardware-differs-from-run",
+            'write "h100-sxm", which the runs used',
+        ),
+        (
+            lambda d: d.update(schema_version="1"),
+            "schema-version-unknown",
+            "write 1 without quotes",
+        ),
+        (
+            lambda d: d.update(code={"commit": "main", "repository": "https://example.org/x"}),
+            "schema",
+            "write the full commit hash",
+        ),
+        (lambda d: d["runs"].append(dict(d["runs"][0])), "duplicate-run", "list each run once"),
+    ],
+)
 def test_the_first_finding_says_what_to_write(change: Break, rule: str, fix: str) -> None:
     first = broken(change)[0]
-    assert (first.rule, (first.fix or "")[:len(fix)]) == (rule, fix)
+    assert (first.rule, (first.fix or "")[: len(fix)]) == (rule, fix)
     assert first.line, first
 
 
@@ -126,14 +163,24 @@ def test_a_time_in_another_unit_is_named(claimed: float, unit: str) -> None:
     assert found.message.endswith(f"seconds; the claim is in {unit}")
 
 
-@pytest.mark.parametrize(("change", "fix"), [
-    (lambda d: d["runs"][2].update(path="logs/run3.log"), 'write "logs/seed2.log"'),
-    (lambda d: d["runs"][2].update(path="/home/example/logs/seed2.log"), 'write "logs/seed2.log"'),
-    (lambda d: d["runs"][2].update(source="logs"), 'write "log"'),
-    (lambda d: d["runs"][2].update(arm="base-line"), 'write "baseline"'),
-    (lambda d: d["runs"].__setitem__(2, {"source": "log", "link": "https://wandb.ai/a/b/runs/c"}),
-     'write "source": "wandb"'),
-])
+@pytest.mark.parametrize(
+    ("change", "fix"),
+    [
+        (lambda d: d["runs"][2].update(path="logs/run3.log"), 'write "logs/seed2.log"'),
+        (
+            lambda d: d["runs"][2].update(path="/home/example/logs/seed2.log"),
+            'write "logs/seed2.log"',
+        ),
+        (lambda d: d["runs"][2].update(source="logs"), 'write "log"'),
+        (lambda d: d["runs"][2].update(arm="base-line"), 'write "baseline"'),
+        (
+            lambda d: d["runs"].__setitem__(
+                2, {"source": "log", "link": "https://wandb.ai/a/b/runs/c"}
+            ),
+            'write "source": "wandb"',
+        ),
+    ],
+)
 def test_a_run_that_cannot_be_read_is_one_error(change: Break, fix: str) -> None:
     """Not four more on the claims, which are about all the runs."""
     found = broken(change, Level.NOTE)
@@ -144,8 +191,11 @@ def test_a_run_that_cannot_be_read_is_one_error(change: Break, fix: str) -> None
 
 
 def test_a_file_that_is_no_log_is_one_error_with_a_remedy() -> None:
-    (error,) = (f for f in broken(lambda d: None, **{"logs/seed2.log": b"%PDF-1.4"})
-                if f.level is Level.ERROR)
+    (error,) = (
+        f
+        for f in broken(lambda d: None, **{"logs/seed2.log": b"%PDF-1.4"})
+        if f.level is Level.ERROR
+    )
     assert error.rule == "metric-missing" and "lines such as step:10/100" in (error.fix or "")
 
 
@@ -164,4 +214,5 @@ def test_the_one_log_of_another_experiment_is_named() -> None:
 def test_runs_that_are_all_of_the_baseline_arm_are_told() -> None:
     found = broken(lambda d: [run.update(arm="baseline") for run in d["runs"]])
     assert ("metric-missing", "all runs are of the baseline arm") in {
-        (f.rule, f.message) for f in found}
+        (f.rule, f.message) for f in found
+    }

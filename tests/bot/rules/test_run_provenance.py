@@ -76,7 +76,8 @@ NEAR_MISSES: list[tuple[str, Callable[[], Case]]] = [
     (
         "author-not-contributor",
         lambda: a_case(
-            submission={"contributors": (), "imported": {"url": "x"}}, pull_request=request(),
+            submission={"contributors": (), "imported": {"url": "x"}},
+            pull_request=request(),
             facts={"merged": True},
         ),
     ),
@@ -97,7 +98,8 @@ NEAR_MISSES: list[tuple[str, Callable[[], Case]]] = [
     (
         "run-not-bound",
         lambda: a_case(
-            [a_run(0, nonce=None, tags=("opener",))], pull_request=request("opener"),
+            [a_run(0, nonce=None, tags=("opener",))],
+            pull_request=request("opener"),
             submission={"contributors": (Contributor("another"),)},
         ),
     ),

@@ -39,37 +39,62 @@ CASES: dict[str, tuple[tuple[str, Change], tuple[str, Change]]] = {
     "json-invalid": (("v4", put(bpb=float("nan"))), ("v4", put(remark="NaN"))),
     "schema": (("v4", put(model_size="154147328")), ("v4", put(model_size=154147328.0))),
     "schema-version-unknown": (
-        ("v4", put(speedrun={"schema_version": 2})), ("v4", put(speedrun={"schema_version": 1}))),
+        ("v4", put(speedrun={"schema_version": 2})),
+        ("v4", put(speedrun={"schema_version": 1})),
+    ),
     "unsafe-text": (("v4", put(description="a\u202eb")), ("v4", put(description="a \u2013 b"))),
-    "secret-in-text": (("v4", put(description="hf" + "_" + "Ab1" * 11)),
-                       ("v4", put(description=JWT_LIKE))),
-    "local-path-in-text": (("v4", put(tokenized_dataset="/home/example/tokens")),
-                           ("v4", put(tokenized_dataset="gs://home/example/tokens"))),
-    "hardware-flops-mismatch": (("v4", scaled("training_hardware_flops", 1.0021)),
-                                ("v4", scaled("training_hardware_flops", 1.0019))),
-    "model-flops-mismatch": (("v4", scaled("model_flops", 0.9979)),
-                             ("v4", scaled("model_flops", 0.9981))),
-    "device-peak-mismatch": (("v4", scaled("device_flops", 1.0021)),
-                             ("v4", scaled("device_flops", 1.0019))),
+    "secret-in-text": (
+        ("v4", put(description="hf" + "_" + "Ab1" * 11)),
+        ("v4", put(description=JWT_LIKE)),
+    ),
+    "local-path-in-text": (
+        ("v4", put(tokenized_dataset="/home/example/tokens")),
+        ("v4", put(tokenized_dataset="gs://home/example/tokens")),
+    ),
+    "hardware-flops-mismatch": (
+        ("v4", scaled("training_hardware_flops", 1.0021)),
+        ("v4", scaled("training_hardware_flops", 1.0019)),
+    ),
+    "model-flops-mismatch": (
+        ("v4", scaled("model_flops", 0.9979)),
+        ("v4", scaled("model_flops", 0.9981)),
+    ),
+    "device-peak-mismatch": (
+        ("v4", scaled("device_flops", 1.0021)),
+        ("v4", scaled("device_flops", 1.0019)),
+    ),
     "chip-count-mismatch": (("v3", put(num_chips=32)), ("v3", put(num_devices=64))),
-    "token-count-mismatch": (("v4", put(model_config__seq_len=2048)),
-                             ("v4", put(model_config__seq_len=4096))),
-    "mfu-impossible": (("v4_gdn", scaled("model_flops", 67.0)),
-                       ("v4_gdn", scaled("model_flops", 66.0))),
-    "mfu-unusual": (("v4_gdn", scaled("model_flops", 50.0)),
-                    ("v4_gdn", scaled("model_flops", 49.0))),
-    "parameter-count-mismatch": (("v4", scaled("model_size", 1.01)),
-                                 ("v4", scaled("model_size", 1.001))),
+    "token-count-mismatch": (
+        ("v4", put(model_config__seq_len=2048)),
+        ("v4", put(model_config__seq_len=4096)),
+    ),
+    "mfu-impossible": (
+        ("v4_gdn", scaled("model_flops", 67.0)),
+        ("v4_gdn", scaled("model_flops", 66.0)),
+    ),
+    "mfu-unusual": (
+        ("v4_gdn", scaled("model_flops", 50.0)),
+        ("v4_gdn", scaled("model_flops", 49.0)),
+    ),
+    "parameter-count-mismatch": (
+        ("v4", scaled("model_size", 1.01)),
+        ("v4", scaled("model_size", 1.001)),
+    ),
     "model-flops-unchecked": (
         ("v4", both(put(model_config__experts=8), scaled("model_flops", 2.0))),
-        ("v4", put(model_config__experts=8))),
+        ("v4", put(model_config__experts=8)),
+    ),
     "metric-missing": (("v4", drop("bpb")), ("v4", drop("num_devices"))),
     "metric-not-finite": (("v4", put(bpb="NaN")), ("v4", put(remark="NaN"))),
     "metric-implausible": (("v4", put(bpb=0.29)), ("v4", put(bpb=0.61))),
-    "timestamp-invalid": (("v4", put(run_completion_timestamp="2026-02-30 00:00:00 UTC")),
-                          ("v4", put(run_completion_timestamp="2026-02-28T00:00:00+05:30"))),
-    "device-unknown": (("v4", put(resources__device__variant="v5q-8")),
-                       ("v4", put(resources__device__variant="TPU v5p-8"))),
+    "timestamp-invalid": (
+        ("v4", put(run_completion_timestamp="2026-02-30 00:00:00 UTC")),
+        ("v4", put(run_completion_timestamp="2026-02-28T00:00:00+05:30")),
+    ),
+    "device-unknown": (
+        ("v4", put(resources__device__variant="v5q-8")),
+        ("v4", put(resources__device__variant="TPU v5p-8")),
+    ),
 }
 ELSEWHERE = {"unsafe-name"}
 """Tested on folders, in tests/corpus."""
@@ -113,13 +138,16 @@ def test_more_gpus_than_chips(change: Change, expected: set[Level]) -> None:
     assert levels("chip-count-mismatch", "v4_h100", change) == expected
 
 
-@pytest.mark.parametrize(("change", "expected"), [
-    (put(resources__tpu_type="v5e-8"), {Level.WARNING}),
-    (put(resources__tpu_type="v5p-16"), {Level.WARNING}),
-    (put(resources__tpu_type="v5p-8"), set()),
-    (put(resources__device__type="v5p"), set()),
-    (put(resources__device__type="tpu"), set()),
-])
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (put(resources__tpu_type="v5e-8"), {Level.WARNING}),
+        (put(resources__tpu_type="v5p-16"), {Level.WARNING}),
+        (put(resources__tpu_type="v5p-8"), set()),
+        (put(resources__device__type="v5p"), set()),
+        (put(resources__device__type="tpu"), set()),
+    ],
+)
 def test_two_accelerators_in_one_file(change: Change, expected: set[Level]) -> None:
     assert levels("device-unknown", "v4", change) == expected
 
@@ -171,7 +199,9 @@ def test_a_track_may_change_or_switch_off_a_rule() -> None:
 
 def test_what_an_imported_entry_claimed_warns_and_never_rejects() -> None:
     listed = {
-        "schema_version": 1, "track": "fineweb-edu", "title": "Old entry",
+        "schema_version": 1,
+        "track": "fineweb-edu",
+        "title": "Old entry",
         "imported": {"url": "https://example.org/board"},
         "runs": [{"source": "results", "path": "speedrun_results.json"}],
     }
@@ -179,9 +209,13 @@ def test_what_an_imported_entry_claimed_warns_and_never_rejects() -> None:
         (scaled("training_hardware_flops", 2.0), Status.NEEDS_REVIEW),
         (put(description="a\u202eb"), Status.REJECTED),
     ):
-        folder = Folder("submissions/fineweb-edu/old", {
-            "submission.json": json.dumps(listed).encode(),
-            "speedrun_results.json": changed("v4", change)})
+        folder = Folder(
+            "submissions/fineweb-edu/old",
+            {
+                "submission.json": json.dumps(listed).encode(),
+                "speedrun_results.json": changed("v4", change),
+            },
+        )
         assert verify(folder, TRACKS, merged=True).status is status
         assert verify(folder, TRACKS).status is Status.REJECTED
 
@@ -197,10 +231,14 @@ def ran_in(precision: str, peak: float) -> Change:
     return put(speedrun={"schema_version": 1, "precision": precision}, device_flops=peak)
 
 
-@pytest.mark.parametrize(("name", "precision", "peak", "rule"), [
-    ("v4", "fp3", 1e12, "device-peak-mismatch"), ("v4", "fp32", 1e12, "device-peak-mismatch"),
-    ("v4_h100", "fp32", 67e12, "device-unknown"),
-])
+@pytest.mark.parametrize(
+    ("name", "precision", "peak", "rule"),
+    [
+        ("v4", "fp3", 1e12, "device-peak-mismatch"),
+        ("v4", "fp32", 1e12, "device-peak-mismatch"),
+        ("v4_h100", "fp32", 67e12, "device-unknown"),
+    ],
+)
 def test_a_precision_does_not_make_a_run_cheaper_unseen(
     name: str, precision: str, peak: float, rule: str
 ) -> None:
@@ -253,6 +291,9 @@ def test_a_training_time_in_another_unit_is_named_and_not_the_flops(
 
 
 def test_flops_in_exaflops_are_named() -> None:
-    (found,) = (f for f in findings("v4", scaled("training_hardware_flops", 1e-18))
-                if f.rule == "hardware-flops-mismatch")
+    (found,) = (
+        f
+        for f in findings("v4", scaled("training_hardware_flops", 1e-18))
+        if f.rule == "hardware-flops-mismatch"
+    )
     assert "because the figure is in exaFLOPs" in found.message

@@ -46,8 +46,10 @@ def _artifact(run: StoredRun, name: str) -> dict[str, Any]:
     kind, _, collection = name.partition("/")
     files = run.artifacts[name]
     project = {
-        "id": "UHJvamVjdDox", "internalId": "UHJvamVjdEludGVybmFsSWQ6MQ==",
-        "name": run.project, "entity": {"name": run.entity},
+        "id": "UHJvamVjdDox",
+        "internalId": "UHJvamVjdEludGVybmFsSWQ6MQ==",
+        "name": run.project,
+        "entity": {"name": run.entity},
     }
     sequence = {"__typename": "ArtifactSequence", "name": collection, "project": project}
     alias = {"__typename": "ArtifactAlias", "id": "QTE=", "alias": "latest"}

@@ -143,9 +143,7 @@ def run(world: World, asked: Asked, variables: Variables) -> Any:
 def run_history_keys(world: World, asked: Asked, variables: Variables) -> Any:
     """The keys of the history and its last step."""
     found = of_run(world, asked, variables)
-    return in_project(
-        world, asked, variables, found and {"historyKeys": found.history_keys()}
-    )
+    return in_project(world, asked, variables, found and {"historyKeys": found.history_keys()})
 
 
 @operation("Runs")
@@ -181,9 +179,7 @@ def history_page(world: World, asked: Asked, variables: Variables) -> Any:
     """Rows of steps [minStep, maxStep) as JSON texts, at most `pageSize` of them."""
     found = of_run(world, asked, variables)
     rows = found.texts(variables["minStep"], variables["maxStep"]) if found else []
-    return in_project(
-        world, asked, variables, found and {"history": rows[: variables["pageSize"]]}
-    )
+    return in_project(world, asked, variables, found and {"history": rows[: variables["pageSize"]]})
 
 
 @operation("SampledHistoryPage", "RunSampledHistory")

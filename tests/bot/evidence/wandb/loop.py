@@ -36,7 +36,11 @@ def main(mode: str, folder: Path, seed: int) -> None:
     config = {"num_iterations": STEPS, "lr": 0.2, "seed": seed, "nonce": f"{seed:032x}"}
     run = wandb.init(
         mode="online" if mode == "online" else "offline",
-        entity="example-team", project="loops", id=f"seed{seed}", dir=str(folder), config=config,
+        entity="example-team",
+        project="loops",
+        id=f"seed{seed}",
+        dir=str(folder),
+        config=config,
         settings=wandb.Settings(silent=True, console="off", disable_git=True),
     )
     a, b = draw.gauss(0, 1), draw.gauss(0, 1)

@@ -67,14 +67,17 @@ def test_a_changed_a_deleted_and_a_private_run_are_found(root: Path, server: Wan
     del server.world.runs[tuple(REFS[1])]
     data = json.loads(run(root, "--evidence", "--format", "json").output)
     assert [(d["run"], d["kind"]) for d in data["evidence"]] == [
-        (REFS[0].url, "changed"), (REFS[1].url, "gone")
+        (REFS[0].url, "changed"),
+        (REFS[1].url, "gone"),
     ]
     answer = run(root, "--evidence")
     assert answer.exit_code == 1
     assert "when it was verified" in answer.output
     server.set_access(*REFS[0][:2], "restricted")
-    kinds = {d["kind"] for d in json.loads(
-        run(root, "--evidence", "--format", "json").output)["evidence"]}
+    kinds = {
+        d["kind"]
+        for d in json.loads(run(root, "--evidence", "--format", "json").output)["evidence"]
+    }
     assert kinds <= {"private", "gone"}
 
 

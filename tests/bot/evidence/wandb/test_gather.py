@@ -46,7 +46,8 @@ def test_offline_a_snapshot_gives_the_same_verdict(
 def test_without_a_snapshot_the_evidence_is_not_at_hand(tmp_path: Path) -> None:
     verdict = judged(None, snapshots=tmp_path)
     assert (verdict.status, set(rules(verdict))) == (
-        Status.UNVERIFIABLE, {"evidence-unavailable"},
+        Status.UNVERIFIABLE,
+        {"evidence-unavailable"},
     )
     assert verdict.findings[0].line is not None
 
@@ -144,8 +145,9 @@ def test_one_run_listed_twice_is_fetched_once(server: WandbDouble, fetcher: Wand
 def test_runs_in_the_drawer_are_counted(server: WandbDouble, fetcher: WandbFetcher) -> None:
     fill(server)
     worse = CONFIG | {"seed": 77, "nonce": "7" * 32}
-    server.add_run("example-team", "nanogpt", "hidden", history=history(5, 1000, 3.31),
-                   config=worse)
+    server.add_run(
+        "example-team", "nanogpt", "hidden", history=history(5, 1000, 3.31), config=worse
+    )
     verdict = judged(fetcher)
     assert rules(verdict) == {"unlisted-runs": "warning"}
     assert "n = 9" in verdict.findings[0].message
