@@ -14,19 +14,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.case import Neighbour, RunEvidence
-from bot.identity import as_neighbour
-from bot.reading import ReadError, parse_submission, read_path
-from bot.rules import finding
-from bot.submission import Folder, Submission
-from bot.submission_file import SUBMISSION
-from bot.track import Track, load_tracks
-from bot.verdict import Grade, Status, Verdict
+from bot.compute.identity import as_neighbour
+from bot.model.case import Neighbour, RunEvidence
+from bot.model.submission import Folder, Submission
+from bot.model.track import Track, load_tracks
+from bot.model.verdict import Verdict, finding
+from bot.parse.folder import ReadError, parse_submission, read_path
+from bot.parse.submission_json import SUBMISSION
+from bot.registry import Grade, Status
 
 if TYPE_CHECKING:
     from bot.evidence.links import RunRef
     from bot.evidence.snapshot import Snapshots
-    from bot.run import Run
+    from bot.model.run import Run
     from bot.verify import Gather
 
 CHUNK = 64
@@ -143,7 +143,7 @@ def _verify_chunk(
     snapshots: Snapshots | None,
     places: Sequence[tuple[Path, str, tuple[Neighbour, ...]]],
 ) -> list[Verdict]:
-    from bot.evidence import gather
+    from bot.evidence.gather import gather
     from bot.verify import verify_parsed
 
     kept: Gather = ft.partial(gather, online=None, snapshots=snapshots)

@@ -12,29 +12,21 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
-from bot import linked, metrics
-from bot.case import Case, Neighbour, PullRequest, RunEvidence, Standing, Unlisted
-from bot.case_statistics import of_case, points_of
-from bot.evidence.drawer import left_out
-from bot.reading import Parsed, holds, parse_submission
-from bot.rules import catalogue, finding, run_rules
-from bot.run import Run
-from bot.safetext import plain
-from bot.statistics import Summary
-from bot.submission import Folder, RunSpec, Submission
-from bot.submission_file import is_link
-from bot.track import Track
-from bot.verdict import (
-    OURS,
-    SHORTFALL,
-    Finding,
-    Grade,
-    Level,
-    Point,
-    Status,
-    Verdict,
-    status_of,
-)
+from bot.compute import metrics
+from bot.compute.case_statistics import of_case, points_of
+from bot.compute.summary import Summary
+from bot.evidence import linked
+from bot.evidence.unlisted import left_out
+from bot.model.case import Case, Neighbour, PullRequest, RunEvidence, Standing, Unlisted
+from bot.model.run import Run
+from bot.model.submission import Folder, RunSpec, Submission
+from bot.model.track import Track
+from bot.model.verdict import Finding, Point, Verdict, finding, status_of
+from bot.parse.folder import Parsed, holds, parse_submission
+from bot.parse.submission_json import is_link
+from bot.registry import OURS, SHORTFALL, Grade, Level, Status, catalogue
+from bot.render.untrusted import plain
+from bot.rules import run_rules
 
 MAIN = "main"
 """The name of the point of a submission that declares none."""
@@ -71,7 +63,7 @@ def verify(
     merged: bool = False,
     more: Facts | None = None,
 ) -> Verdict:
-    """The verdict on a folder or a bare file. Raises `bot.reading.ReadError` for usage only.
+    """The verdict on a folder or a bare file. Raises `bot.parse.folder.ReadError` for usage only.
 
     `gather` fetches the evidence of runs that are no results files (default: `bot.evidence.gather`
     without a network); `today` bounds time stamps; `merged` says that the submission is on the
@@ -179,7 +171,7 @@ def _evidence(
 
 
 def _without_network(submission: Submission, folder: Folder, track: Track) -> Gathered:
-    from bot.evidence import gather
+    from bot.evidence.gather import gather
 
     return gather(submission, folder, track, online=None)
 

@@ -16,8 +16,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bot import ranking, verdict
-from bot.submission import Claim, Contributor, RunSpec, Submission
+from bot import registry
+from bot.model import verdict
+from bot.model.submission import Claim, Contributor, RunSpec, Submission
+from bot.rank import ranking
 from leaderboard_site import model
 
 HERE = Path(__file__).parent
@@ -34,7 +36,7 @@ CLASSES = (
     RunSpec,
     Claim,
 )
-ENUMS = (verdict.Status, verdict.Grade, verdict.Level)
+ENUMS = (registry.Status, registry.Grade, registry.Level)
 
 
 def pickled(value: Any) -> bytes:

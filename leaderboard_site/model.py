@@ -1,4 +1,4 @@
-"""What the site shows: the boards of `bot.ranking`, and beside each verdict what people wrote.
+"""What the site shows: the boards of `bot.rank.ranking`, and beside each verdict what people wrote.
 
 Nothing here ranks, tests or judges. `Site` is the whole input of `generate`; `leaderboard_site.
 source` makes one from a repository, tests make one from synthetic verdicts.
@@ -13,12 +13,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from bot import ranking
-from bot.accelerators import find
-from bot.pareto import finite
-from bot.submission import Contributor, Submission
-from bot.track import Track
-from bot.verdict import Point, Verdict
+from bot.compute.accelerators import find
+from bot.model.submission import Contributor, Submission
+from bot.model.track import Track
+from bot.model.verdict import Point, Verdict
+from bot.rank import ranking
+from bot.rank.pareto import finite
 
 HOUR = 3600.0
 
@@ -266,7 +266,7 @@ def make_board(
     about: Mapping[str, Submission] | None = None,
     extras: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> TrackBoard:
-    """Rank the verdicts with `bot.ranking` and put what people wrote beside them.
+    """Rank the verdicts with `bot.rank.ranking` and put what people wrote beside them.
 
     `extras` holds further fields of `Item` by submission path (readme, code, folder_url).
     """

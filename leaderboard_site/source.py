@@ -22,10 +22,10 @@ from typing import Any
 
 import click
 
-from bot.reading import ReadError, parse_submission, read_path
+from bot.model.submission import Folder, Submission
+from bot.model.track import Track, TrackError, load_tracks
+from bot.parse.folder import ReadError, parse_submission, read_path
 from bot.repository import submission_folders, verify_repository
-from bot.submission import Folder, Submission
-from bot.track import Track, TrackError, load_tracks
 from leaderboard_site.model import Pending, Site, make_board
 
 PENDING = ".speedrun/pending.json"

@@ -1,6 +1,6 @@
 """The board as files for machines: JSON, CSV and Parquet, under `api/v1/`.
 
-Rows hold what `bot.ranking` and the verdicts say. The shapes are versioned by the path and by
+Rows hold what `bot.rank.ranking` and the verdicts say. The shapes are versioned by the path and by
 `schema_version`; fields are added, never changed or removed, within a version.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from bot.verdict import finding_to_json
+from bot.model.verdict import finding_to_json
 from leaderboard_site import text
 from leaderboard_site.model import Item, Place, Site, TrackBoard, device_of
 from leaderboard_site.pages.environment import number

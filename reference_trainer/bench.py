@@ -1,7 +1,7 @@
 """Throughput of whole training steps, optimizer included, on random tokens.
 
-MFU follows the convention named in the report: model FLOPs by `bot.accounting` (full attention,
-embedding lookup not counted) over the dense peak of the precision. A measurement runs steps
+MFU follows the convention named in the report: model FLOPs by `bot.compute.accounting` (full
+attention, embedding lookup not counted) over the dense peak of the precision. A measurement runs steps
 back to back and waits for the device only at its two ends; the best of three is kept, and the
 spread is shown.
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bot.accounting import forward_flops_per_token
+from bot.compute.accounting import forward_flops_per_token
 from reference_trainer.config import Config, check
 from reference_trainer.errors import TrainerError
 from reference_trainer.loop import MakeBackend

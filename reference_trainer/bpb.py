@@ -11,7 +11,7 @@ scored, from the length of the original text in the manifest; both must agree.
 
 import numpy as np
 
-from bot.accounting import bits_per_byte
+from bot.compute.accounting import bits_per_byte
 from reference_trainer.errors import DataError
 from reference_trainer.shards import Corpus
 

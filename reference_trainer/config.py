@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
-from bot.accounting import Transformer
+from bot.compute.accounting import Transformer
 from reference_trainer.errors import ConfigError
 
 CONFIGS = pathlib.Path(__file__).parent / "configs"

@@ -7,8 +7,8 @@ import dataclasses as dc
 import os
 import subprocess
 
-from bot.accelerators import Accelerator, find, peak_flops
-from bot.accounting import mfu
+from bot.compute.accelerators import Accelerator, find, peak_flops
+from bot.compute.accounting import mfu
 from reference_trainer.errors import TrainerError
 
 

@@ -1,7 +1,12 @@
 """What a run would cost, without torch, JAX or a device: `--dry-run`."""
 
-from bot.accelerators import Device, find, peak_flops
-from bot.accounting import forward_flops_per_token, hardware_flops, model_flops, parameter_count
+from bot.compute.accelerators import Device, find, peak_flops
+from bot.compute.accounting import (
+    forward_flops_per_token,
+    hardware_flops,
+    model_flops,
+    parameter_count,
+)
 from reference_trainer import corpus as corpora
 from reference_trainer import memory
 from reference_trainer.config import Config

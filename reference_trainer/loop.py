@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bot.accounting import forward_flops_per_token
+from bot.compute.accounting import forward_flops_per_token
 from reference_trainer import bpb, checkpoint, memory, provenance, results
 from reference_trainer import corpus as corpora
 from reference_trainer.backend import Backend, Pending

@@ -5,7 +5,7 @@ Measured against torch on an H100: gpt2-124m at micro-batch 64 and 128 peaks at 
 
 import dataclasses as dc
 
-from bot.accounting import forward_flops_per_token, parameter_count
+from bot.compute.accounting import forward_flops_per_token, parameter_count
 from reference_trainer.config import Config
 from reference_trainer.devices import Device
 from reference_trainer.errors import TrainerError

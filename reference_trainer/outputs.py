@@ -5,7 +5,7 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from bot.accounting import parameter_count
+from bot.compute.accounting import parameter_count
 from reference_trainer import results
 from reference_trainer.backend import Backend
 from reference_trainer.clock import RULE

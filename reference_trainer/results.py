@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from bot import accounting
+from bot.compute import accounting
 from reference_trainer import clock
 from reference_trainer.config import Config
 from reference_trainer.devices import Device

@@ -18,7 +18,7 @@ PLACES = (
     "leaderboard_site/templates/*.html",
     "reference_trainer/*.md",
     "bot/github/**/*.md",
-    "bot/github/templates/*",
+    "bot/render/templates/*",
     ".github/**/*.md",
     ".github/**/*.yml",
     "bot/**/*.py",

@@ -11,11 +11,10 @@ import pytest
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
-from bot.report import to_json
-from bot.rules import catalogue
-from bot.submission import Folder
-from bot.track import load_tracks
-from bot.verdict import Level
+from bot.model.submission import Folder
+from bot.model.track import load_tracks
+from bot.registry import Level, catalogue
+from bot.render.terminal import to_json
 from bot.verify import verify
 from tests.conftest import ROOT
 from tests.corpus.hostile import hostile

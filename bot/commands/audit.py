@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from bot.admission import RANKED
-from bot.audit import NO_AUDIT, Boards, Change, describe, difference, from_json, to_json
 from bot.commands.board import (
     ROOT,
     SNAPSHOTS,
@@ -26,19 +24,22 @@ from bot.commands.board import (
     track_of,
     tracks_of,
 )
-from bot.gitdata import GitError
-from bot.markdown import prose
-from bot.safetext import plain
-from bot.track import TrackError
-from bot.verdict import Status, Verdict, exit_code
+from bot.model.track import TrackError
+from bot.model.verdict import Verdict, exit_code
+from bot.parse.git_tree import GitError
+from bot.rank.admission import RANKED
+from bot.rank.audit import NO_AUDIT, Boards, Change, describe, difference, from_json, to_json
+from bot.registry import Status
+from bot.render.markdown import prose
+from bot.render.untrusted import plain
 
 if TYPE_CHECKING:
     from bot.evidence.dead_links import LinkState
     from bot.evidence.drift import Drift
     from bot.evidence.snapshot import Snapshots
-    from bot.reading import Parsed
-    from bot.submission import Folder
-    from bot.track import Track
+    from bot.model.submission import Folder
+    from bot.model.track import Track
+    from bot.parse.folder import Parsed
 
 Pages: TypeAlias = "tuple[tuple[str, LinkState], ...]"
 """(submission, state) of each linked page."""
@@ -128,8 +129,8 @@ def _former(
 def _drift(root: Path, kept: Snapshots | None, track_id: str | None) -> tuple[Drift, ...]:
     """What became of every linked run. Asks W&B."""
     from bot.evidence.drift import drift
-    from bot.evidence.wandb_online import WandbFetcher
-    from bot.linked import with_linked
+    from bot.evidence.linked import with_linked
+    from bot.evidence.wandb.online import WandbFetcher
 
     if kept is None:
         raise click.UsageError("--evidence needs snapshots to compare with: use --snapshots")
@@ -142,7 +143,7 @@ def _drift(root: Path, kept: Snapshots | None, track_id: str | None) -> tuple[Dr
 
 def _submissions(root: Path, track_id: str | None) -> Iterator[tuple[Folder, Parsed, Track]]:
     """Every submission that can be read, with its track; the others are named."""
-    from bot.reading import ReadError, parse_submission, read_path
+    from bot.parse.folder import ReadError, parse_submission, read_path
     from bot.repository import submission_folders
 
     tracks = tracks_of(root)

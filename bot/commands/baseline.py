@@ -10,24 +10,16 @@ from typing import Any
 
 import click
 
-from bot.baseline import (
-    BaselineError,
-    best,
-    credit,
-    due,
-    fastest,
-    freeze,
-    write,
-)
-from bot.board import Board, Entry
 from bot.commands.board import ROOT, SNAPSHOTS, boards, root_of, snapshots_of, track_of, tracks_of
-from bot.frozen import Baseline, Credit, history
-from bot.reading import ReadError, parse_submission, read_path
+from bot.model.board import Board, Entry
+from bot.model.submission import Submission
+from bot.model.track import Track, TrackError
+from bot.model.verdict import Verdict
+from bot.parse.folder import ReadError, parse_submission, read_path
+from bot.rank.baseline import BaselineError, best, credit, due, fastest, freeze, write
+from bot.rank.frozen import Baseline, Credit, history
+from bot.render.untrusted import plain
 from bot.repository import submission_folders
-from bot.safetext import plain
-from bot.submission import Submission
-from bot.track import Track, TrackError
-from bot.verdict import Verdict
 
 DATE = click.option("--date", "on", metavar="YYYY-MM-DD", help="Date to write [default: today].")
 LINE = 1000

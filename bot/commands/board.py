@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bot.audit import Boards, boards_of
-from bot.gitdata import GitError, export, resolve
+from bot.model.track import Track, TrackError, load_tracks
+from bot.parse.git_tree import GitError, export, resolve
 from bot.paths import find_root
-from bot.track import Track, TrackError, load_tracks
+from bot.rank.audit import Boards, boards_of
 
 if TYPE_CHECKING:
     from bot.evidence.snapshot import Snapshots

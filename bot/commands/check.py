@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bot.case import Neighbour
+from bot.model.case import Neighbour
+from bot.model.submission import LOG_ENDINGS, Folder
+from bot.model.track import Track, TrackError, load_tracks
+from bot.model.verdict import Verdict, exit_code
+from bot.parse.folder import Parsed, ReadError, parse_submission, read_path
+from bot.parse.submission_json import SUBMISSION
 from bot.paths import find_root
-from bot.reading import Parsed, ReadError, parse_submission, read_path
-from bot.safetext import plain
-from bot.submission import Folder
-from bot.submission_file import LOG_ENDINGS, SUBMISSION
-from bot.track import Track, TrackError, load_tracks
-from bot.verdict import Verdict, exit_code
+from bot.render.untrusted import plain
 
 if TYPE_CHECKING:
-    from bot.board import Board
+    from bot.model.board import Board
 
 
 class Unusable(click.ClickException):
@@ -150,7 +150,7 @@ class _Boards:
 
     def of(self, track: Track) -> Board:
         """The board of a track as the files of the root have it."""
-        from bot.ranking import rank
+        from bot.rank.ranking import rank
         from bot.repository import verify_repository
 
         if track.id not in self._made:
@@ -160,7 +160,7 @@ class _Boards:
     def holds(self, folder: Folder, parsed: Parsed) -> bool:
         """Whether a folder is an imported entry of the board already: only there `imported` counts,
         as in the bot's answer to a pull request."""
-        from bot.gitdata import GitError, on_main
+        from bot.parse.git_tree import GitError, on_main
 
         try:
             return parsed.submission.imported is not None and on_main(self._root, folder.path)
@@ -180,8 +180,8 @@ def _verdict(
     today = dt.datetime.now(dt.UTC).date()
     if folder.bare or parsed.track is None:
         return verify_parsed(parsed, folder, neighbours=neighbours, today=today), None
-    from bot.evidence import ENVIRONMENT, gather
-    from bot.ranking import place_of, standing, why_not
+    from bot.evidence.gather import ENVIRONMENT, gather
+    from bot.rank.ranking import place_of, standing, why_not
 
     board = boards.of(parsed.track)
     verdict = verify_parsed(
@@ -204,7 +204,7 @@ def _neighbours(
     folders = [folder for folder, _ in read]
     if not read or len(read) == 1 and folders[0].bare:
         return [()] * len(read)
-    from bot.identity import NAMES, as_neighbour
+    from bot.compute.identity import NAMES, as_neighbour
     from bot.repository import neighbours_of, same_file
 
     given = [
@@ -227,7 +227,7 @@ def _neighbours(
 
 
 def _print(judged: Sequence[tuple[Verdict, str | None]], form: str) -> None:
-    from bot import report
+    from bot.render import terminal as report
 
     verdicts = [verdict for verdict, _ in judged]
     if form == "json":
@@ -253,14 +253,15 @@ def _print(judged: Sequence[tuple[Verdict, str | None]], form: str) -> None:
 @click.argument("rule", required=False)
 def explain(rule: str | None) -> None:
     """Say what a rule checks, why, and how to satisfy it; without RULE, list them all."""
-    from bot.rules import catalogue, load_rules
+    from bot.registry import catalogue
+    from bot.rules import load_rules
 
     rules = catalogue()
     if rule is None:
         _list_rules()
         return
     if rule not in rules:
-        from bot.advice import near_key
+        from bot.parse.schema_advice import near_key
 
         near = near_key(rule, set(rules))
         alike = [name for name in rules if rule and rule.lower() in name]
@@ -282,7 +283,7 @@ def explain(rule: str | None) -> None:
 
 
 def _list_rules() -> None:
-    from bot.rules import catalogue
+    from bot.registry import catalogue
 
     family = None
     for name, entry in catalogue().items():

@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 
 from bot.evidence.sources import read_sources
-from bot.run import Run
-from bot.track import Track
+from bot.model.run import Run
+from bot.model.track import Track
 
 ENDINGS = (".log", ".txt", ".wandb")
 LINE = "step:80/80 val_loss:1.94 train_time:17823ms"

@@ -21,13 +21,14 @@ from typing import Any
 
 import click
 
-from bot import accelerators
 from bot.commands.given import Unusable, given_logs
+from bot.compute import accelerators
+from bot.model.submission import MAX_JSON_BYTES, MAX_LOG_BYTES, PLACEHOLDER, Folder
+from bot.model.track import Track, TrackError, load_tracks
+from bot.model.verdict import Verdict
+from bot.parse.folder import ReadError, parse_submission
 from bot.paths import find_root
-from bot.reading import ReadError, parse_submission
-from bot.submission import MAX_JSON_BYTES, MAX_LOG_BYTES, PLACEHOLDER, Folder
-from bot.track import Track, TrackError, load_tracks
-from bot.verdict import Status, Verdict
+from bot.registry import Status
 
 SCHEMA = "https://speedrun-bot.github.io/schemas/submission.schema.json"
 _PART = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -250,7 +251,7 @@ def _judge(
     root: Path,
 ) -> Verdict:
     """What the bot says of the draft. Raises Unusable."""
-    from bot.evidence import ENVIRONMENT, gather
+    from bot.evidence.gather import ENVIRONMENT, gather
     from bot.repository import neighbours_of
     from bot.verify import verify_parsed
 
@@ -313,8 +314,8 @@ def _write(path: Path, draft: Mapping[str, Any], files: Mapping[str, bytes]) -> 
 
 
 def _say(path: Path, verdict: Verdict, track: Track, login: str, baseline: int) -> None:
-    from bot.ranking import rank, why_not
-    from bot.report import to_text
+    from bot.rank.ranking import rank, why_not
+    from bot.render.terminal import to_text
 
     click.echo(to_text(verdict, place=why_not(rank((), track), verdict)))
     click.echo(f"Written: {path}")

@@ -11,12 +11,12 @@ from typing import Any
 import click
 
 from bot.evidence.sources import Found, read_sources
-from bot.jsonfile import read_json
+from bot.model.run import Run
+from bot.model.submission import MAX_JSON_BYTES
+from bot.model.track import Track, TrackError, load_tracks
+from bot.model.verdict import SCHEMA_VERSION
+from bot.parse.json_file import read_json
 from bot.paths import find_root
-from bot.run import Run
-from bot.submission import MAX_JSON_BYTES
-from bot.track import Track, TrackError, load_tracks
-from bot.verdict import SCHEMA_VERSION
 
 FORMAT = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
@@ -82,8 +82,8 @@ def stats(
     when the track's test is passed, 1 when not, 2 when there is nothing to test, 3 when a service
     did not answer.
     """
-    from bot.statistics import summarise
-    from bot.words import sentences
+    from bot.compute.summary import summarise
+    from bot.render.words import sentences
 
     track = _track(track_id, root)
     found = read_sources(sources, track)

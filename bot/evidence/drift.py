@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 from bot.evidence.links import RunRef, parse_link
 from bot.evidence.snapshot import SnapshotError, Snapshots, metrics_sha256
-from bot.evidence.wandb_errors import NOT_FOUND, NOT_PUBLIC
-from bot.run import Run
-from bot.submission import Submission
-from bot.track import Track
+from bot.evidence.wandb.errors import NOT_FOUND, NOT_PUBLIC
+from bot.model.run import Run
+from bot.model.submission import Submission
+from bot.model.track import Track
 
 if TYPE_CHECKING:
-    from bot.evidence import Fetcher
-    from bot.evidence.wandb_online import Fetched
+    from bot.evidence.gather import Fetcher
+    from bot.evidence.wandb.online import Fetched
 
 KINDS = ("same", "changed", "gone", "private", "unavailable", "no-snapshot")
 

@@ -2,7 +2,7 @@
 
 `read_results` turns a document into one `ResultsRun` a run, whatever the shape: every quantity by
 one name, in one unit, with the JSON pointer that it came from. Nothing is recomputed here; see
-`bot.metrics`. The shapes (`runs` is a list of them):
+`bot.compute.metrics`. The shapes (`runs` is a list of them):
 
 - V0, V1: `run_related_info` {hardware_config, model_config, ...} and `run_stats`, minutes;
 - V2 to V4: `run_info`, seconds; V3 adds chips and the peak, V4 FLOPs per token;
@@ -18,10 +18,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from bot.jsonfile import Document, at
-from bot.jsonscan import escape
-from bot.run import Hardware, Run, Validation
-from bot.safetext import plain
+from bot.model.run import Hardware, Run, Validation
+from bot.parse.json_file import Document, at
+from bot.parse.json_scan import escape
+from bot.render.untrusted import plain
 
 MAX_RUNS = 500
 """A results file with more runs is refused by the rule `schema`."""
@@ -134,9 +134,9 @@ class ResultsRun:
 
     def to_run(self, metrics: Mapping[str, float | int | None] | None = None) -> Run:
         """The run as every other source gives it, with `metrics` as recomputed by
-        `bot.metrics.of_results`, or else what can be read without a track."""
+        `bot.compute.metrics.of_results`, or else what can be read without a track."""
         if metrics is None:
-            from bot import metrics as recompute
+            from bot.compute import metrics as recompute
 
             metrics = recompute.of_results(self)
         loss, seconds = metrics.get("loss"), metrics.get("training_time_s")

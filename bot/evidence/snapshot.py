@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.evidence.links import LinkProblem, RunRef, parse_link
-from bot.run import Hardware, Run, Validation
+from bot.model.run import Hardware, Run, Validation
 
 SCHEMA_VERSION = 1
 SUFFIX = ".json.xz"

@@ -14,11 +14,11 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from bot.evidence.training_log import read_log
-from bot.run import Run
-from bot.submission import MAX_JSON_BYTES, MAX_LOG_BYTES, Folder, RunSpec, Submission
-from bot.track import Axis, Track
-from bot.verdict import OURS
+from bot.evidence.log.training_log import read_log
+from bot.model.run import Run
+from bot.model.submission import MAX_JSON_BYTES, MAX_LOG_BYTES, Folder, RunSpec, Submission
+from bot.model.track import Axis, Track
+from bot.registry import OURS
 
 ANY_TRACK = Track(
     id="",
@@ -127,7 +127,7 @@ def _read_file(path: Path, track: Track) -> Sequence[Run] | str:
 
 def _results(data: bytes, file: str) -> Sequence[Run] | str:
     from bot.evidence.results_file import is_results, read_results
-    from bot.jsonfile import read_json
+    from bot.parse.json_file import read_json
 
     document = read_json(data, file)
     if document.problems:
@@ -138,7 +138,7 @@ def _results(data: bytes, file: str) -> Sequence[Run] | str:
 
 
 def _offline(data: bytes, file: str, track: Track) -> Sequence[Run] | str:
-    from bot.evidence.wandb_offline import OfflineFileError, read_offline
+    from bot.evidence.wandb.offline import OfflineFileError, read_offline
 
     try:
         return (read_offline(data, file, track.keys),)
@@ -148,7 +148,7 @@ def _offline(data: bytes, file: str, track: Track) -> Sequence[Run] | str:
 
 def _links(links: list[str], track: Track, runs: list[Run], skipped: list[Skipped]) -> bool:
     """Fetch runs from W&B, all at once; True where a failure is ours."""
-    from bot.evidence import ENVIRONMENT, gather
+    from bot.evidence.gather import ENVIRONMENT, gather
 
     specs = tuple(RunSpec("wandb", link, pointer=f"/runs/{i}") for i, link in enumerate(links))
     submission = Submission(path="", track=track.id, name="sources", runs=specs)

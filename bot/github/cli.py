@@ -19,8 +19,8 @@ import click
 from bot.paths import find_root
 
 if TYPE_CHECKING:
-    from bot.github.client import Door
-    from bot.github.settings import Settings
+    from bot.github.api.client import Door
+    from bot.github.host.settings import Settings
 
 TOKEN = "GITHUB_TOKEN"
 
@@ -28,14 +28,14 @@ TOKEN = "GITHUB_TOKEN"
 @contextlib.contextmanager
 def plainly() -> Iterator[None]:
     """Failures as one sentence on standard error; usage 2, our side 3."""
-    from bot.github.actions import Conflict
-    from bot.github.client import GitHubTrouble
-    from bot.github.comment import TemplateProblem
-    from bot.github.evaluate import NotOpen
-    from bot.github.record import NotRecorded
-    from bot.github.report_file import ReportError
-    from bot.github.settings import SettingsError
-    from bot.track import TrackError
+    from bot.github.api.client import GitHubTrouble
+    from bot.github.conversation.actions import Conflict
+    from bot.github.host.settings import SettingsError
+    from bot.github.pull_request.evaluate import NotOpen
+    from bot.github.pull_request.record import NotRecorded
+    from bot.github.pull_request.report_file import ReportError
+    from bot.model.track import TrackError
+    from bot.render.comment import TemplateProblem
 
     try:
         yield
@@ -57,7 +57,7 @@ def the_root(root: str | None) -> Path:
 
 def the_door(repo: str, settings: Settings) -> Door:
     """The connection with the token of the environment."""
-    from bot.github.client import checked_name, connect, open_door
+    from bot.github.api.client import checked_name, connect, open_door
 
     token = os.environ.get(TOKEN, "").strip()
     try:
@@ -100,7 +100,7 @@ def verify(
     root: str | None,
 ) -> None:
     """Read a pull request as data, judge it, write a report."""
-    from bot.github import running
+    from bot.github.server import running
 
     with plainly():
         place = the_root(root)
@@ -131,7 +131,7 @@ def publish(
     report: str, repo: str, pr: int, head_sha: str | None, evaluated: str, root: str | None
 ) -> None:
     """Say a report on its pull request: one comment, one check run, one label."""
-    from bot.github import running
+    from bot.github.server import running
 
     with plainly():
         settings = running.settings_of(the_root(root))
@@ -159,7 +159,7 @@ def record(
     root: str | None,
 ) -> None:
     """After a merge: append verdict and snapshots to the evidence, tell the author."""
-    from bot.github import running
+    from bot.github.server import running
 
     with plainly():
         settings = running.settings_of(the_root(root))
@@ -184,7 +184,7 @@ def record(
 @_root
 def command(repo: str, event: str, number: int, comment: str, root: str | None) -> None:
     """Answer one comment, form, or discussion."""
-    from bot.github import running
+    from bot.github.server import running
 
     with plainly():
         place = the_root(root)
@@ -201,8 +201,8 @@ def command(repo: str, event: str, number: int, comment: str, root: str | None) 
 @_root
 def pending(repo: str, out: str, root: str | None) -> None:
     """Write down for the site what is open: pull requests and preregistrations."""
-    from bot.github import running
-    from bot.github.lists import write_lists
+    from bot.github.pull_request.lists import write_lists
+    from bot.github.server import running
 
     with plainly():
         place = the_root(root)
@@ -229,7 +229,7 @@ def webhook(
     root: str | None,
 ) -> None:
     """Serve GitHub's webhooks for those who run an App instead of Actions."""
-    from bot.github.serving import serve
+    from bot.github.server.serving import serve
 
     with plainly():
         try:
@@ -248,7 +248,7 @@ def submit(
     path: str, dry_run: bool, repo: str | None, fork_owner: str | None, root: str | None
 ) -> None:
     """Open the pull request for a submission with your own token."""
-    from bot.github.submit import SubmitError, submit_folder
+    from bot.github.host.submit import SubmitError, submit_folder
 
     with plainly():
         try:
@@ -297,7 +297,7 @@ def init(
 
     Writes workflows, forms, settings and one track; a file that is there is never touched.
     """
-    from bot.github.initialise import InitError, initialise
+    from bot.github.host.initialise import InitError, initialise
 
     try:
         for line in initialise(Path(directory), repo, adopt, track, bot_ref, objective or ""):
@@ -317,8 +317,8 @@ def init(
 @_root
 def doctor(repo: str | None, watch: bool, report: str | None, root: str | None) -> None:
     """Check secrets, permissions, ruleset, Pages, workflows and keys; say what to do."""
-    from bot.github import running
-    from bot.github.doctor import examine, keep_issue, unanswered
+    from bot.github.host.doctor import examine, keep_issue, unanswered
+    from bot.github.server import running
 
     with plainly():
         place = the_root(root)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from bot.run import Run
+from bot.model.run import Run
 
 Arms = dict[str, tuple["LogFile", ...]]
 Reasons = list[tuple[str, str]]

@@ -29,8 +29,8 @@ from bot.importers import (
     to_json,
     unnested,
 )
-from bot.jsonfile import read_json
-from bot.submission import MAX_JSON_BYTES
+from bot.model.submission import MAX_JSON_BYTES
+from bot.parse.json_file import read_json
 
 TRACK = "fineweb-edu"
 UPSTREAM = "https://github.com/marin-community/marin"

@@ -30,8 +30,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from bot.accelerators import find
-from bot.evidence.training_log import read_log
+from bot.compute.accelerators import find
+from bot.evidence.log.training_log import read_log
 from bot.importers import (
     Import,
     Imported,
@@ -45,8 +45,8 @@ from bot.importers import (
 from bot.importers.arms import LogFile, sort_into_arms
 from bot.importers.records_table import read_tables
 from bot.importers.trim import trim
-from bot.jsonfile import read_json
-from bot.submission import MAX_FILES, MAX_LOG_BYTES
+from bot.model.submission import MAX_FILES, MAX_LOG_BYTES
+from bot.parse.json_file import read_json
 
 UPSTREAM = "https://github.com/KellerJordan/modded-nanogpt"
 TRACKS = {

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 
-from bot.evidence.training_log import read_log
+from bot.evidence.log.training_log import read_log
 from bot.importers.arms import LogFile
-from bot.run import Run
+from bot.model.run import Run
 
 VALIDATION = re.compile(rb"step:\d+/\d+ +(?:\S+:\S+ +)*?\w*val\w*_loss:[\d.]+\b|s:\d+ tel:[\d.]+")
 STEP = re.compile(rb"step:\d+/\d+ +\S+:\S*\d|s:\d+ t[er]l:[\d.]+")
@@ -28,7 +28,7 @@ def trim(log: LogFile) -> bytes | None:
 
 
 def _head(run: Run) -> bytes:
-    """Hardware and software in the words that `bot.evidence.log_header` reads."""
+    """Hardware and software in the words that `bot.evidence.log.header` reads."""
     lines = []
     if "torch" in run.software and "cuda" in run.software:
         lines.append(

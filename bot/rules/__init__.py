@@ -15,16 +15,13 @@ level. `run_rules` applies all of them. Rule modules are imported on first use.
 from __future__ import annotations
 
 import dataclasses as dc
-import functools as ft
 import importlib
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
-from bot.case import Case
-from bot.paths import schema_path
-from bot.verdict import Finding, Level
+from bot.model.case import Case
+from bot.model.verdict import Finding
+from bot.registry import Level, catalogue
 
 MODULES = ("text", "accounting", "evidence", "provenance", "statistics")
 
@@ -45,23 +42,6 @@ def rule(name: str) -> Callable[[Check], Check]:
         return check
 
     return register
-
-
-def finding(name: str, message: str, level: Level | None = None, **fields: Any) -> Finding:
-    """A finding of the rule `name` at its default level, unless `level` is given."""
-    return Finding(name, default_level(name) if level is None else level, message, **fields)
-
-
-@ft.cache
-def catalogue() -> Mapping[str, Mapping[str, str]]:
-    """Rule name -> {family, level}, as in `schemas/rules.json`, in its order."""
-    data = json.loads(schema_path("rules.json").read_text(encoding="utf-8"))
-    return {entry["name"]: entry for entry in data["rules"]}
-
-
-def default_level(name: str) -> Level:
-    """The default level of a rule. Raises KeyError for an unknown name."""
-    return Level(catalogue()[name]["level"])
 
 
 def load_rules() -> Mapping[str, Check]:

@@ -6,11 +6,10 @@ import dataclasses as dc
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from bot.case import Case, RunEvidence
-from bot.rules import finding
-from bot.run import Run
-from bot.safetext import plain
-from bot.verdict import Finding
+from bot.model.case import Case, RunEvidence
+from bot.model.run import Run
+from bot.model.verdict import Finding, finding
+from bot.render.untrusted import plain
 
 
 def runs_of(case: Case) -> Iterator[tuple[RunEvidence, Run]]:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot import metrics
-from bot.case import Case
-from bot.causes import chip_cause, flops_causes, is_no_slice, peak_cause, time_cause
+from bot.compute import metrics
+from bot.compute.metrics import TOLERANCE, same, vocab_of
 from bot.evidence.results_file import ResultsRun
-from bot.metrics import TOLERANCE, same, vocab_of
-from bot.rules import finding, rule
+from bot.model.case import Case
+from bot.model.verdict import Finding, finding
+from bot.registry import Level
+from bot.render.untrusted import plain, shown
+from bot.rules import rule
 from bot.rules import values as _values  # noqa: F401  (registers its rules)
+from bot.rules.causes import chip_cause, flops_causes, is_no_slice, peak_cause, time_cause
 from bot.rules.values import is_no_number, key_of, place, unread_flops
-from bot.safetext import plain, shown
-from bot.verdict import Finding, Level
 
 MFU_LOW, MFU_HIGH = 0.01, 0.75
 

@@ -8,22 +8,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from bot import accelerators, metrics
-from bot.advice import near_key
-from bot.case import Case, RunEvidence
-from bot.case_statistics import claims_of, has_unread, loss_key_of, of_case, points_of
-from bot.claims import LOSS_TOLERANCE, RELATIVE, TIME_TOLERANCE_S, sample_of, tolerance
+from bot.compute import accelerators, metrics
+from bot.compute.case_statistics import claims_of, has_unread, loss_key_of, of_case, points_of
+from bot.evidence.linked import SHOWN
 from bot.evidence.links import LinkProblem, parse_link
 from bot.evidence.results_file import ResultsRun, device_name
-from bot.linked import SHOWN
+from bot.model.case import Case, RunEvidence
+from bot.model.run import Run
+from bot.model.submission import Claim
+from bot.model.verdict import Finding, finding
+from bot.parse.schema_advice import near_key
+from bot.registry import Level
+from bot.render.untrusted import plain, shown
 from bot.rules import code as _code  # noqa: F401  (registers its rules)
 from bot.rules import data as _data  # noqa: F401  (registers its rules)
-from bot.rules import finding, rule
+from bot.rules import rule
 from bot.rules.about import about, per_message, ratio, read_problems, runs_of, text_of
-from bot.run import Run
-from bot.safetext import plain, shown
-from bot.submission import Claim
-from bot.verdict import Finding, Level
+from bot.rules.reported import LOSS_TOLERANCE, RELATIVE, TIME_TOLERANCE_S, sample_of, tolerance
 
 # ---- does it show what is claimed ---------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """Evidence: code and run belong together.
 
-A run names its code by the SHA-256 of the source (see `bot.evidence.log_header.source_sha256`): in
+A run names its code by the SHA-256 of the source (see `bot.evidence.log.header.source_sha256`): in
 its W&B configuration, in its log, or by the source that the log embeds or W&B keeps. Part of the
 family evidence; imported by `bot.rules.agreement`.
 """
@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from bot.case import Case, RunEvidence
-from bot.evidence.log_header import source_sha256
-from bot.rules import finding, rule
+from bot.evidence.log.header import source_sha256
+from bot.model.case import Case, RunEvidence
+from bot.model.run import Run
+from bot.model.verdict import Finding, finding
+from bot.rules import rule
 from bot.rules.about import about, per_message, runs_of, short_name
-from bot.run import Run
-from bot.verdict import Finding
 
 # The trainer's hash of itself is no code of the submission: it differs with its version.
 _TRAINER = "reference_trainer"

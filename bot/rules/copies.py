@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from typing import Any
 
-from bot.case import Case
-from bot.case_statistics import of_case, points_of
+from bot.compute.case_statistics import of_case, points_of
+from bot.compute.identity import link_key, run_key, value_keys
+from bot.compute.selection import Excluded
 from bot.evidence.results_file import ResultsRun
-from bot.identity import link_key, run_key, value_keys
-from bot.rules import finding
-from bot.safetext import plain
-from bot.selection import Excluded
-from bot.verdict import Finding, Level
+from bot.model.case import Case
+from bot.model.verdict import Finding, finding
+from bot.registry import Level
+from bot.render.untrusted import plain
 
 
 def within(case: Case) -> Iterator[Finding]:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.case import Case
 from bot.evidence.results_file import ResultsRun
-from bot.rules import finding, rule
+from bot.model.case import Case
+from bot.model.verdict import Finding, finding
+from bot.registry import Level
+from bot.render.untrusted import plain
+from bot.rules import rule
 from bot.rules.about import about, per_message, runs_of, text_of
-from bot.safetext import plain
-from bot.verdict import Finding, Level
 
 
 @rule("data-fingerprint-mismatch")

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bot.case import Case
-from bot.case_statistics import of_case, points_of
+from bot.compute.case_statistics import of_case, points_of
 from bot.evidence.links import LinkProblem, parse_link
+from bot.model.case import Case
+from bot.model.run import Run
+from bot.model.verdict import Finding, finding
+from bot.render.untrusted import plain
 from bot.rules import agreement as _agreement  # noqa: F401  (registers its rules)
-from bot.rules import finding, rule
+from bot.rules import rule
 from bot.rules.about import about, per_message, ratio, read_problems, runs_of
 from bot.rules.stated import contradictions
-from bot.run import Run
-from bot.safetext import plain
-from bot.verdict import Finding
 
 LOSS_TOLERANCE = 6e-5
 TIME_TOLERANCE_S = 0.06

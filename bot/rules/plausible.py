@@ -7,14 +7,15 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 
-from bot import accelerators, frozen
-from bot.case import Case
-from bot.case_statistics import of_case, points_of
-from bot.frozen import Baseline
-from bot.rules import finding
-from bot.safetext import plain
-from bot.statistics import Baseline as Arm
-from bot.verdict import Finding, Level
+from bot.compute import accelerators
+from bot.compute.case_statistics import of_case, points_of
+from bot.compute.summary import Baseline as Arm
+from bot.model.case import Case
+from bot.model.verdict import Finding, finding
+from bot.rank import frozen
+from bot.rank.frozen import Baseline
+from bot.registry import Level
+from bot.render.untrusted import plain
 
 _FAR = 0.75
 _TOO_ALIKE = 10

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from bot.case import Case, Neighbour
-from bot.case_statistics import with_unlisted
-from bot.identity import (
+from bot.compute.case_statistics import with_unlisted
+from bot.compute.duplicates import MOST_RUNS, Known, trace_of
+from bot.compute.identity import (
     author_of,
     claims_key,
     log_keys,
@@ -17,11 +17,12 @@ from bot.identity import (
     run_keys,
     value_keys,
 )
-from bot.likeness import MOST_RUNS, Known, trace_of
-from bot.rules import finding, rule
+from bot.model.case import Case, Neighbour
+from bot.model.verdict import Finding, finding
+from bot.registry import Level
+from bot.render.untrusted import plain
+from bot.rules import rule
 from bot.rules.copies import name_inside, place, uncounted_copies, within
-from bot.safetext import plain
-from bot.verdict import Finding, Level
 
 _GITHUB = re.compile(r"(?:https?://)?(?:www\.)?github\.com/([A-Za-z0-9-]{1,39})/?", re.ASCII)
 _MIN_WORDS = 5

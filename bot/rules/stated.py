@@ -9,11 +9,11 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from bot import metrics
+from bot.compute import metrics
 from bot.evidence.results_file import ResultsRun
-from bot.pareto import finite
-from bot.rules import finding
-from bot.verdict import Finding, Level
+from bot.model.verdict import Finding, finding
+from bot.rank.pareto import finite
+from bot.registry import Level
 
 LOSS_TOLERANCE = 6e-5
 TIME_TOLERANCE_S = 0.06

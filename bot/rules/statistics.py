@@ -1,7 +1,7 @@
 """Statistics: does the mean reach the target, is it proved, are the reported numbers the runs'?
 
-Every rule here works on `bot.case_statistics.of_case`, one point of a submission at a time. Runs
-that did not finish are left out of all of them, loudly. On an imported entry nothing here blocks:
+Every rule here works on `bot.compute.case_statistics.of_case`, one point of a submission at a
+time. Runs that did not finish are left out of all of them, loudly. On an imported entry nothing here blocks:
 its own board has decided, and the findings are shown.
 """
 
@@ -11,14 +11,15 @@ import dataclasses as dc
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bot import significance as sig
-from bot.case import Case
-from bot.case_statistics import has_unread, of_case, points_of
-from bot.claims import wrong_claims
-from bot.rules import default_level, finding, rule
-from bot.run import TRAINER, Run
-from bot.statistics import Sample, Summary, pairwise_rule
-from bot.verdict import Finding, Level
+from bot.compute import significance as sig
+from bot.compute.case_statistics import has_unread, of_case, points_of
+from bot.compute.summary import Sample, Summary, pairwise_rule
+from bot.model.case import Case
+from bot.model.run import TRAINER, Run
+from bot.model.verdict import Finding, finding
+from bot.registry import Level, default_level
+from bot.rules import rule
+from bot.rules.reported import wrong_claims
 
 
 @rule("target-missed")

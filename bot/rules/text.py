@@ -7,12 +7,12 @@ import itertools as it
 import re
 from collections.abc import Callable, Iterator
 
-from bot.advice import advise_file, version_problem
-from bot.case import Case
-from bot.jsonfile import Document, strings
-from bot.rules import finding, rule
-from bot.safetext import plain, secrets_in, shown, unsafe_in
-from bot.verdict import Finding
+from bot.model.case import Case
+from bot.model.verdict import Finding, finding
+from bot.parse.json_file import Document, strings
+from bot.parse.schema_advice import advise_file, version_problem
+from bot.render.untrusted import plain, secrets_in, shown, unsafe_in
+from bot.rules import rule
 
 MAX_PER_FILE = 5
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")

@@ -7,10 +7,9 @@ import difflib
 from collections.abc import Iterator
 from typing import Any
 
-from bot import accelerators, metrics
-from bot.advice import advise_file, misspelt, version_problem
-from bot.case import Case
-from bot.case_statistics import of_case, points_of
+from bot.compute import accelerators, metrics
+from bot.compute.case_statistics import of_case, points_of
+from bot.compute.metrics import vocab_of
 from bot.evidence.results_file import (
     NEW_KEYS,
     ResultsRun,
@@ -19,12 +18,14 @@ from bot.evidence.results_file import (
     is_not_finite,
     parse_timestamp,
 )
-from bot.metrics import vocab_of
-from bot.rules import finding, rule
+from bot.model.case import Case
+from bot.model.verdict import Finding, finding
+from bot.parse.schema_advice import advise_file, misspelt, version_problem
+from bot.registry import Level
+from bot.render.untrusted import plain, shown
+from bot.rules import rule
 from bot.rules.about import about, per_message, runs_of
 from bot.rules.plausible import odd_runs
-from bot.safetext import plain, shown
-from bot.verdict import Finding, Level
 
 EARLIEST = dt.datetime(2015, 1, 1, tzinfo=dt.UTC)
 DAY = dt.timedelta(days=1)

@@ -10,7 +10,7 @@ import dataclasses as dc
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bot.track import Track
+from bot.model.track import Track
 from leaderboard_site import text
 from leaderboard_site.model import Item, Place, TrackBoard, device_of
 from leaderboard_site.pages.environment import breakable, environment, number

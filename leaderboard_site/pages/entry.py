@@ -5,8 +5,9 @@ from __future__ import annotations
 import bisect
 from typing import Any
 
-from bot.baseline import is_baseline
-from bot.verdict import Finding, Level
+from bot.model.verdict import Finding
+from bot.rank.baseline import is_baseline
+from bot.registry import Level
 from leaderboard_site import text
 from leaderboard_site.model import Item, Site, TrackBoard, device_of
 from leaderboard_site.pages.entry_parts import (

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.significance import welch
+from bot.compute.significance import welch
 from leaderboard_site import curves as drawn
 from leaderboard_site import text
 from leaderboard_site.charts import Axis, Mark
@@ -57,7 +57,7 @@ def _against(board: TrackBoard, place: Place, parent: Item) -> str:
 
 
 def _difference(mine: Place, theirs: Place) -> str:
-    """The ratio of mean costs with its interval (`bot.significance.welch`), where runs allow."""
+    """The ratio of mean costs with its interval (`significance.welch`), if there are runs."""
     a, b = (
         [
             v

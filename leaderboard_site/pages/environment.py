@@ -12,8 +12,8 @@ from typing import Any
 import jinja2
 import markupsafe
 
-from bot.pareto import finite
-from bot.verdict import Grade, Status
+from bot.rank.pareto import finite
+from bot.registry import Grade, Status
 from leaderboard_site import text
 
 SITE_NAME = "Speedrun"

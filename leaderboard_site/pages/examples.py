@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot import accounting, significance
-from bot.accelerators import all_accelerators, find, peak_flops
-from bot.rules import catalogue
-from bot.significance import Moments
+from bot.compute import accounting, significance
+from bot.compute.accelerators import all_accelerators, find, peak_flops
+from bot.compute.significance import Moments
+from bot.registry import catalogue
 from leaderboard_site import fits, text
 from leaderboard_site.model import Site, rates, rates_note
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from bot.rules import catalogue
-from bot.verdict import Status
+from bot.registry import Status, catalogue
 from leaderboard_site import tables, text
 from leaderboard_site.model import Item, Site
 from leaderboard_site.pages.environment import STATUS_SHORT, number, page, render

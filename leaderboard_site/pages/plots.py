@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses as dc
 from collections.abc import Sequence
 
-from bot.pareto import frontier
+from bot.rank.pareto import frontier
 from leaderboard_site import charts, text
 from leaderboard_site.charts import Axis, Dot, Mark, Step
 from leaderboard_site.model import Item, Place, TrackBoard
@@ -61,7 +61,7 @@ class Against:
 
 
 def against(board: TrackBoard, x: str) -> Against:
-    """The board against a cost, with the frontier that `bot.pareto` finds on these axes."""
+    """The board against a cost, with the frontier that `bot.rank.pareto` finds on these axes."""
     rows = [
         (item, place, value)
         for item, place in board.places

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from bot.rules import catalogue, load_rules
-from bot.verdict import Level
+from bot.registry import Level, catalogue
+from bot.rules import load_rules
 from leaderboard_site.model import Item, Site
 from leaderboard_site.pages.environment import page, render
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from bot.ranking import in_band
-from bot.track import Track
+from bot.model.track import Track
+from bot.rank.ranking import in_band
 from leaderboard_site import curves, fits, text
 from leaderboard_site.charts import Axis
 from leaderboard_site.curves import Fit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.track import Track
+from bot.model.track import Track
 from leaderboard_site.text import in_sentence
 
 

@@ -19,7 +19,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
-from bot.accelerators import find
+from bot.compute.accelerators import find
 from reference_trainer.config import Config
 from reference_trainer.errors import ConfigError, TrainerError
 from reference_trainer.initial import shapes

@@ -16,7 +16,7 @@ import time
 
 import numpy as np
 
-from bot.significance import Moments, anytime_p, t_p, z_p
+from bot.compute.significance import Moments, anytime_p, t_p, z_p
 
 REPETITIONS = 20_000
 LOOKS = 40

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from bot.evidence.training_log import read_log
+from bot.evidence.log.training_log import read_log
 from tests.conftest import SHARED
 
 LIMIT_S = 20.0

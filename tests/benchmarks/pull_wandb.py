@@ -29,8 +29,8 @@ CHILD = """
 import os, resource, sys, time
 began = time.monotonic()
 from bot.evidence.links import RunRef
-from bot.evidence.wandb_online import WandbFetcher
-from bot.track import Keys
+from bot.evidence.wandb.online import WandbFetcher
+from bot.model.track import Keys
 refs = [RunRef("example-team", "nanogpt", f"r{n}") for n in range(int(sys.argv[1]))]
 fetcher = WandbFetcher.from_environment()
 fetched = fetcher.fetch(refs, Keys(loss=("val_loss",), time_ms=("train_time",)))

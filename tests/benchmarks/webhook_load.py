@@ -25,8 +25,8 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from bot.github.queue import Queue
-from bot.github.worker import Tasks, Worker
+from bot.github.server.queue import Queue
+from bot.github.server.worker import Tasks, Worker
 from tests.bot.github import payloads
 
 SECRET = "l" * 8 + "oad" * 8

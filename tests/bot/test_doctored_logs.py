@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from bot.evidence.training_log import read_log
-from bot.verdict import Status, Verdict
+from bot.evidence.log.training_log import read_log
+from bot.model.verdict import Verdict
+from bot.registry import Status
 from tests.bot.test_log_submissions import Logs, judged, log, logs, rules
 
 LAST = r"(step:400/400 val_loss:)[\d.]+"

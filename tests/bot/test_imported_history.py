@@ -5,10 +5,10 @@ from collections import Counter
 
 import pytest
 
-from bot.ranking import rank
+from bot.model.track import load_tracks
+from bot.rank.ranking import rank
+from bot.registry import Grade, Status
 from bot.repository import verify_repository
-from bot.track import load_tracks
-from bot.verdict import Grade, Status
 from tests.conftest import ROOT
 
 

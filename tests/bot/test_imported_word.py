@@ -7,11 +7,12 @@ import json
 
 import pytest
 
-from bot.case import PullRequest
+from bot.model.case import PullRequest
+from bot.model.submission import Folder
+from bot.model.track import load_tracks
+from bot.model.verdict import Verdict
+from bot.registry import Level, Status
 from bot.rules import MAX_PER_RULE
-from bot.submission import Folder
-from bot.track import load_tracks
-from bot.verdict import Level, Status, Verdict
 from bot.verify import verify
 from tests.bot.test_log_submissions import PATH, log
 from tests.conftest import ROOT

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from bot.submission import Folder
-from bot.track import load_tracks
-from bot.verdict import Status, Verdict
+from bot.model.submission import Folder
+from bot.model.track import load_tracks
+from bot.model.verdict import Verdict
+from bot.registry import Status
 from bot.verify import verify
 from tests.conftest import ROOT
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from bot.case import PullRequest
 from bot.evidence.snapshot import Snapshots
-from bot.reading import read_path
+from bot.model.case import PullRequest
+from bot.model.track import load_tracks
+from bot.parse.folder import read_path
+from bot.registry import Status
 from bot.repository import neighbours_of, submission_folders, verify_repository
-from bot.track import load_tracks
-from bot.verdict import Status
 from bot.verify import verify
 from tests.conftest import ROOT
 from tests.corpus.variants import changed, put

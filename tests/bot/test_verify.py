@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from bot.case import PullRequest
-from bot.reading import ReadError
-from bot.submission import Folder
-from bot.track import Track, load_tracks, parse_track
-from bot.verdict import Grade, Status, Verdict, verdict_from_json
+from bot.model.case import PullRequest
+from bot.model.submission import Folder
+from bot.model.track import Track, load_tracks, parse_track
+from bot.model.verdict import Verdict, verdict_from_json
+from bot.parse.folder import ReadError
+from bot.registry import Grade, Status
 from bot.verify import NOT_REPRODUCED, verify
 from tests.conftest import ROOT
 from tests.corpus.variants import changed, put, scaled

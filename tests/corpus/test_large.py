@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from bot.submission import MAX_JSON_BYTES, Folder
-from bot.track import load_tracks
+from bot.model.submission import MAX_JSON_BYTES, Folder
+from bot.model.track import load_tracks
 from bot.verify import verify
 from tests.conftest import ROOT
 from tests.corpus.variants import load

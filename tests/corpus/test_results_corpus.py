@@ -7,10 +7,11 @@ import json
 
 import pytest
 
-from bot.report import to_annotations, to_json, to_markdown, to_text
-from bot.submission import Folder
-from bot.track import load_tracks
-from bot.verdict import Level, Status, Verdict
+from bot.model.submission import Folder
+from bot.model.track import load_tracks
+from bot.model.verdict import Verdict
+from bot.registry import Level, Status
+from bot.render.terminal import to_annotations, to_json, to_markdown, to_text
 from bot.verify import verify
 from tests.conftest import ROOT
 from tests.corpus.harmless import harmless

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from bot.submission import Folder
-from bot.track import load_tracks
-from bot.verdict import Level, Status, Verdict
+from bot.model.submission import Folder
+from bot.model.track import load_tracks
+from bot.model.verdict import Verdict
+from bot.registry import Level, Status
 from bot.verify import verify
 from tests.conftest import ROOT
 from tests.corpus.variants import GOOD

@@ -21,12 +21,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bot.report import to_annotations, to_json, to_markdown, to_text
-from bot.rules import catalogue
-from bot.safetext import unsafe_in
-from bot.submission import Folder
-from bot.track import load_tracks
-from bot.verdict import Status, Verdict
+from bot.model.submission import Folder
+from bot.model.track import load_tracks
+from bot.model.verdict import Verdict
+from bot.registry import Status, catalogue
+from bot.render.terminal import to_annotations, to_json, to_markdown, to_text
+from bot.render.untrusted import unsafe_in
 from bot.verify import verify
 from tests.conftest import ROOT
 from tests.corpus.harmless import harmless

@@ -170,7 +170,7 @@ def test_a_run_writes_log_and_results(
 def test_the_bot_reads_what_the_trainer_writes(
     backend_name: str, small: Config, corpus: Corpus, out: pathlib.Path
 ) -> None:
-    from bot.evidence.training_log import read_log
+    from bot.evidence.log.training_log import read_log
 
     document = train(job(small, corpus, out), make_backend(backend_name))
     info = document["runs"][0]["run_info"]

@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from bot.accounting import forward_flops_per_token, model_flops, parameter_count
+from bot.compute.accounting import forward_flops_per_token, model_flops, parameter_count
 from reference_trainer.config import config_names, load_config, parse_config
 from reference_trainer.errors import ConfigError
 

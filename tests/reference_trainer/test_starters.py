@@ -136,7 +136,7 @@ def test_lion_and_a_gated_mlp_by_editing_one_file(
         text = text.replace("\nif __name__", JAX_LION)
     text = text.replace("SETTINGS: dict[str, object] = {", "SETTINGS = {'model.gated': True,")
     info = run_starter(backend_name, text, corpus, tmp_path / "run")
-    from bot.accounting import Transformer, parameter_count
+    from bot.compute.accounting import Transformer, parameter_count
 
     shape = Transformer(2, 32, 64, 4, 4, 8, 320, 32, gated=True, norm_weights=False)
     assert info["model_size"] == parameter_count(shape)

@@ -22,13 +22,13 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 from PIL import Image
 
-from bot.github.classify import Kind
-from bot.github.comment import render_comment
-from bot.github.report_file import Report
-from bot.github.settings import Settings
-from bot.reading import read_path
-from bot.track import load_tracks
-from bot.verdict import Verdict
+from bot.github.host.settings import Settings
+from bot.github.pull_request.classify import Kind
+from bot.github.pull_request.report_file import Report
+from bot.model.track import load_tracks
+from bot.model.verdict import Verdict
+from bot.parse.folder import read_path
+from bot.render.comment import render_comment
 from bot.verify import verify
 from leaderboard_site.cli import build_site
 from leaderboard_site.source import read_site

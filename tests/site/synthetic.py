@@ -10,9 +10,10 @@ import math
 import random
 from collections.abc import Iterator
 
-from bot.submission import Contributor, Submission
-from bot.track import Track, parse_track
-from bot.verdict import Finding, Grade, Level, Point, Status, Verdict
+from bot.model.submission import Contributor, Submission
+from bot.model.track import Track, parse_track
+from bot.model.verdict import Finding, Point, Verdict
+from bot.registry import Grade, Level, Status
 from leaderboard_site.model import Pending, Site, make_board
 
 PARETO = parse_track(

@@ -1,4 +1,4 @@
-"""The site shows what `bot.ranking` says, on any axis, and nothing else."""
+"""The site shows what `bot.rank.ranking` says, on any axis, and nothing else."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import jsonschema
 import pandas as pd
 import pytest
 
-from bot import ranking
+from bot.rank import ranking
 from leaderboard_site import tables
 from leaderboard_site.model import slug_of
 from leaderboard_site.pages import track as track_pages
@@ -106,7 +106,7 @@ def test_scaling_groups_need_four_sizes() -> None:
 
 def test_the_marin_frontier_is_the_known_one(shared_data: Path) -> None:
     source = shared_data / "marin" / "board"
-    from bot.pareto import frontier
+    from bot.rank.pareto import frontier
 
     runs = json.loads((source / "runs.json").read_text(encoding="utf-8"))
     truth = json.loads((source / "frontier.json").read_text(encoding="utf-8"))["axes"]

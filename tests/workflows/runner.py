@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bot.github.initialise import HOME, adapted
+from bot.github.host.initialise import HOME, adapted
 from tests.bot.github.competition import REPO, Competition
 from tests.conftest import ROOT
 

@@ -5,9 +5,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from bot.audit import boards_of, describe, difference, from_json, to_json
 from bot.commands.audit import audit, recent
-from bot.track import load_tracks
+from bot.model.track import load_tracks
+from bot.rank.audit import boards_of, describe, difference, from_json, to_json
 from tests.bot.competition import TARGET, commit, put, submission
 
 

@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from bot.commands.baseline import baseline
-from bot.frozen import history
-from bot.track import load_track
+from bot.model.track import load_track
+from bot.rank.frozen import history
 from tests.bot.competition import BASELINE, put, submission
 
 OLD = [(3.270, 600.0), (3.271, 601.0), (3.272, 602.0)]

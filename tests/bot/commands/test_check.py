@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bot.cli import main
-from bot.rules import catalogue
+from bot.registry import catalogue
 from tests.conftest import ROOT
 from tests.corpus.variants import GOOD, changed, put
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot import metrics
+from bot.compute import metrics
 from bot.evidence.results_file import (
     ResultsRun,
     device_name,
@@ -17,7 +17,7 @@ from bot.evidence.results_file import (
     read_results,
     whole,
 )
-from bot.jsonfile import at, read_json
+from bot.parse.json_file import at, read_json
 from tests.corpus.variants import GOOD
 
 SHAPES = {

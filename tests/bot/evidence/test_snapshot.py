@@ -19,7 +19,7 @@ from bot.evidence.snapshot import (
     name_of,
     restrict,
 )
-from bot.run import Hardware, Run, Validation
+from bot.model.run import Hardware, Run, Validation
 
 
 def a_run(points: int = 20, **changes: object) -> Run:

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.evidence.log_header import source_sha256
-from bot.evidence.training_log import read_log
-from bot.run import Run, Validation
+from bot.evidence.log.header import source_sha256
+from bot.evidence.log.training_log import read_log
+from bot.model.run import Run, Validation
 
 LOGS = Path(__file__).parent.parent / "data" / "logs"
 EXPECTED: dict[str, Any] = json.loads((LOGS / "expected.json").read_text())

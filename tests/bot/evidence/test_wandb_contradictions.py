@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bot.evidence.wandb_contradictions import contradictions
-from bot.evidence.wandb_history import flatten
-from bot.track import load_tracks
+from bot.evidence.wandb.contradictions import contradictions
+from bot.evidence.wandb.history import flatten
+from bot.model.track import load_tracks
 from tests.conftest import ROOT
 
 KEYS = load_tracks(ROOT)["nanogpt-small"].keys

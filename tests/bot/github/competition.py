@@ -17,11 +17,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bot.github.client import Door, connect, open_door
-from bot.github.engine import Engine
-from bot.github.report_file import Report
-from bot.github.running import answer_event, publish_file, record_file, verify_to_files
-from bot.github.settings import load_settings
+from bot.github.api.client import Door, connect, open_door
+from bot.github.host.settings import load_settings
+from bot.github.pull_request.engine import Engine
+from bot.github.pull_request.report_file import Report
+from bot.github.server.running import answer_event, publish_file, record_file, verify_to_files
 from tests.doubles.github import GitHubDouble
 from tests.doubles.github.world import Pull
 from tests.doubles.wandb import WandbDouble

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from bot.github.classify import names_are_safe
-from bot.github.report_file import ReportError, read_report
-from bot.verdict import Status
+from bot.github.pull_request.classify import names_are_safe
+from bot.github.pull_request.report_file import ReportError, read_report
+from bot.registry import Status
 from tests.bot.github.competition import (
     AUTHOR,
     OWNER,
@@ -274,7 +274,7 @@ def test_a_folder_that_is_too_large_as_a_whole(
     competition: Competition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Twenty megabytes a file would be two gigabytes a folder."""
-    monkeypatch.setattr("bot.github.pull_request.MAX_FOLDER_BYTES", 5000)
+    monkeypatch.setattr("bot.github.pull_request.pull.MAX_FOLDER_BYTES", 5000)
     pull = competition.open(submission("fast", seconds=90.0))
     report = competition.answer(pull.number)
     assert report.status is Status.REJECTED

@@ -14,12 +14,13 @@ import pytest
 from click.testing import CliRunner
 
 from bot.cli import main
-from bot.github.classify import Kind
-from bot.github.comment import LIMIT, WORDS, render_comment
-from bot.github.publish import publish
-from bot.github.report_file import Change, Place, Report
-from bot.github.settings import Settings
-from bot.verdict import Finding, Grade, Level, Point, Status, Verdict
+from bot.github.host.settings import Settings
+from bot.github.pull_request.classify import Kind
+from bot.github.pull_request.publish import publish
+from bot.github.pull_request.report_file import Change, Place, Report
+from bot.model.verdict import Finding, Point, Verdict
+from bot.registry import Grade, Level, Status
+from bot.render.comment import LIMIT, WORDS, render_comment
 from tests.bot.github.competition import (
     AUTHOR,
     BOT,
@@ -193,7 +194,7 @@ def test_a_template_of_the_community_replaces_ours(tmp_path: Path) -> None:
 def test_a_template_cannot_reach_the_machine(tmp_path: Path) -> None:
     import dataclasses as dc
 
-    from bot.github.comment import TemplateProblem
+    from bot.render.comment import TemplateProblem
 
     report = dc.replace(report_with("x"), kind=Kind.CODE)
     for number, text in enumerate(
@@ -339,7 +340,7 @@ def test_secret_of_a_participant_is_not_repeated(competition: Competition) -> No
 def test_publish_refuses_a_token_that_may_not_write(
     github: GitHubDouble, competition: Competition
 ) -> None:
-    from bot.github.client import GitHubTrouble
+    from bot.github.api.client import GitHubTrouble
 
     pull = competition.open(submission("fast", seconds=90.0))
     report = competition.verify(pull.number)

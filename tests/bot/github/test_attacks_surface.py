@@ -11,15 +11,16 @@ from typing import Any
 
 import pytest
 
-from bot.github import claims, intake
-from bot.github.classify import Kind
-from bot.github.client import GitHubTrouble
-from bot.github.comment import WORDS
-from bot.github.evaluate import NotOpen
-from bot.github.lists import pending
-from bot.github.running import publish_file, settings_of
-from bot.github.waivers import read_waivers
-from bot.verdict import Status
+from bot.github.api.client import GitHubTrouble
+from bot.github.conversation import intake
+from bot.github.conversation.waivers import read_waivers
+from bot.github.pull_request import claims
+from bot.github.pull_request.classify import Kind
+from bot.github.pull_request.evaluate import NotOpen
+from bot.github.pull_request.lists import pending
+from bot.github.server.running import publish_file, settings_of
+from bot.registry import Status
+from bot.render.comment import WORDS
 from tests.bot.github.competition import (
     AUTHOR,
     BOT,

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from bot.github.classify import Kind
-from bot.verdict import Status
+from bot.github.pull_request.classify import Kind
+from bot.registry import Status
 from tests.bot.github.competition import (
     OWNER,
     REPO,

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.github.commands import COMMANDS, Command, Mistake, acceptable, parse
-from bot.rules import catalogue
-from bot.verdict import Status
+from bot.github.conversation.commands import COMMANDS, Command, Mistake, acceptable, parse
+from bot.registry import Status, catalogue
 from tests.bot.github.competition import (
     AUTHOR,
     MAINTAINER,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from bot.github.commands import COMMANDS
-from bot.github.initialise import WORKFLOWS
+from bot.github.conversation.commands import COMMANDS
+from bot.github.host.initialise import WORKFLOWS
 from tests.conftest import ROOT
 from tests.workflows.test_static import HOLDS_THE_KEY, PERMISSIONS
 

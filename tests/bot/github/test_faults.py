@@ -14,12 +14,13 @@ from collections.abc import Callable
 
 import pytest
 
-from bot.github.client import GitHubTrouble
-from bot.github.comment import WORDS
-from bot.github.publish import publish
-from bot.github.record import append, read_snapshots
-from bot.github.settings import Settings
-from bot.verdict import Finding, Level, Status
+from bot.github.api.client import GitHubTrouble
+from bot.github.host.settings import Settings
+from bot.github.pull_request.publish import publish
+from bot.github.pull_request.record import append, read_snapshots
+from bot.model.verdict import Finding
+from bot.registry import Level, Status
+from bot.render.comment import WORDS
 from tests.bot.github.competition import (
     AUTHOR,
     MAINTAINER,
@@ -259,8 +260,8 @@ def test_two_merges_at_once_are_both_recorded(competition: Competition, wandb: W
 RUN = """
 import datetime, os, sys
 from pathlib import Path
-from bot.github.client import connect, open_door
-from bot.github.running import publish_file, record_file, settings_of
+from bot.github.api.client import connect, open_door
+from bot.github.server.running import publish_file, record_file, settings_of
 what, root, report, snapshots, number = sys.argv[1:6]
 settings = settings_of(Path(root))
 for token, only in (("publish", None),) if what == "publish" else (("append",) * 2, ("tell",) * 2):
@@ -317,7 +318,7 @@ def test_record_killed_at_each_request(competition: Competition, at: int, phase:
 
 
 def test_evaluation_that_broke_is_not_silence(competition: Competition) -> None:
-    from bot.github.running import publish_file, settings_of
+    from bot.github.server.running import publish_file, settings_of
 
     pull = competition.open(submission("fast", seconds=90.0))
     root = competition.checkout()

@@ -15,11 +15,11 @@ import yaml
 from click.testing import CliRunner
 
 from bot.cli import main
-from bot.github.doctor import AUDIT_LABEL, examine, keep_issue, unanswered
-from bot.github.doctor_tracks import look_at_tracks
-from bot.github.settings import Settings, SettingsError, load_settings
-from bot.track import load_tracks
-from bot.track_file import problems_in
+from bot.github.host.doctor import AUDIT_LABEL, examine, keep_issue, unanswered
+from bot.github.host.doctor_tracks import look_at_tracks
+from bot.github.host.settings import Settings, SettingsError, load_settings
+from bot.model.track import load_tracks
+from bot.parse.track_toml import problems_in
 from tests.bot.github.competition import BOT, REPO, Competition, submission
 from tests.doubles.wandb import WandbDouble
 
@@ -253,7 +253,7 @@ def well_set_up(competition: Competition) -> Path:
 
 
 def bad(competition: Competition, root: Path) -> list[str]:
-    from bot.github.client import connect, open_door
+    from bot.github.api.client import connect, open_door
 
     door = open_door(connect("token-of-admin", url=competition.github.url), REPO, BOT)
     return [line.text for line in examine(root, door, load_settings(root)) if line.bad]

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bot.github import intake
-from bot.github.pull_request import facts, fetch
-from bot.track import parse_track
-from bot.verdict import Status
+from bot.github.conversation import intake
+from bot.github.pull_request.pull import facts, fetch
+from bot.model.track import parse_track
+from bot.registry import Status
 from tests.bot.github.competition import (
     AUTHOR,
     BOT,

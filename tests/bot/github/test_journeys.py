@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from bot.cli import main
-from bot.github.comment import WORDS
-from bot.verdict import Status
+from bot.registry import Status
+from bot.render.comment import WORDS
 from tests.bot.github.competition import (
     AUTHOR,
     BOT,

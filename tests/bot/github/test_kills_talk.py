@@ -26,8 +26,8 @@ from tests.doubles.wandb import WandbDouble
 RUN = """
 import sys
 from pathlib import Path
-from bot.github.client import connect, open_door
-from bot.github.running import answer_event, settings_of
+from bot.github.api.client import connect, open_door
+from bot.github.server.running import answer_event, settings_of
 root, event, number, comment = sys.argv[1:5]
 settings = settings_of(Path(root))
 door = open_door(connect("token-of-change"), "example-org/speedrun", settings.login)

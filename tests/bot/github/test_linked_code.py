@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from bot.github import linked_code
-from bot.github.client import GitHubTrouble
-from bot.github.report_file import Report
-from bot.verdict import Finding, Level, Status
+from bot.github.api.client import GitHubTrouble
+from bot.github.pull_request import linked_code
+from bot.github.pull_request.report_file import Report
+from bot.model.verdict import Finding
+from bot.registry import Level, Status
 from tests.bot.github.competition import BOT, Competition, submission
 from tests.doubles.github import Fault
 
@@ -183,7 +184,7 @@ def test_runs_that_log_no_hash_cost_no_request(competition: Competition) -> None
 
 
 def test_limits_are_those_of_a_submission() -> None:
-    from bot.submission import MAX_FILES
+    from bot.model.submission import MAX_FILES
 
     assert linked_code.MAX_FILES == MAX_FILES == 100
 

@@ -11,8 +11,8 @@ import yaml
 from click.testing import CliRunner
 
 from bot.cli import main
-from bot.github import lists
-from bot.github.comment import STICKY, read_state
+from bot.github.pull_request import lists
+from bot.render.comment import STICKY, read_state
 from tests.bot.github.competition import (
     AUTHOR,
     BOT,
@@ -106,7 +106,7 @@ def test_a_hidden_line_broken_by_hand_is_no_answer(competition: Competition, sta
 
 
 def test_state_survives_its_own_text() -> None:
-    from bot.github.comment import State
+    from bot.render.comment import State
 
     state = State("verified", "passing", "0" * 40, author="a", place="--> <b> \u2028")
     assert read_state(f"{STICKY}\n{state.marker()}\n") == state

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from bot.verdict import Status
+from bot.registry import Status
 from tests.bot.github.competition import AUTHOR, OWNER, Competition, submission
 
 FOLDER = "submissions/mini/broken"

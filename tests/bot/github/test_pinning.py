@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.github.pinning import commit_in, commit_of
+from bot.github.host.pinning import commit_in, commit_of
 
 COMMIT = "0123456789" * 4
 

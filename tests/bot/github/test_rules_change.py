@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bot import accelerators
-from bot.github.classify import Kind
+from bot.compute import accelerators
+from bot.github.pull_request.classify import Kind
 from tests.bot.github.competition import LAB, STRANGER, TRACK, Competition, submission
 
 TABLE = "schemas/accelerators.json"

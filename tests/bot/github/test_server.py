@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from bot.github.queue import Queue
-from bot.github.worker import Worker
+from bot.github.server.queue import Queue
+from bot.github.server.worker import Worker
 from tests.bot.github import payloads
 from tests.bot.github.competition import AUTHOR, REPO, Competition, submission
 from tests.bot.github.test_webhook import SECRET, Done, sign

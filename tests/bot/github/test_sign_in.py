@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from bot.github import serving, sign_in
-from bot.github.client import GitHubTrouble
-from bot.github.queue import Queue
-from bot.github.settings import Settings, load_settings
-from bot.github.sign_in import APP_ID, APP_KEY, SignIn
+from bot.github.api.client import GitHubTrouble
+from bot.github.host.settings import Settings, load_settings
+from bot.github.server import serving, sign_in
+from bot.github.server.queue import Queue
+from bot.github.server.sign_in import APP_ID, APP_KEY, SignIn
 from tests.bot.github.competition import REPO, Competition, submission
 from tests.doubles.github import Fault
 
@@ -99,7 +99,7 @@ def test_token_that_was_taken_away_is_told(competition: Competition, app: str) -
     door.repo.get_branch("main")
     for token in [t for t in competition.github.tokens if t.startswith("ghs_")]:
         del competition.github.tokens[token]
-    from bot.github.client import told
+    from bot.github.api.client import told
 
     with pytest.raises(GitHubTrouble, match="renew the App's key"), told("reading"):
         door.repo.get_branch("main")

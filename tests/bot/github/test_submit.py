@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bot.cli import main
-from bot.submission import PLACEHOLDER
-from bot.verdict import Status
+from bot.model.submission import PLACEHOLDER
+from bot.registry import Status
 from tests.bot.github.competition import AUTHOR, REPO, Competition, submission
 from tests.doubles.github import Fault, git
 

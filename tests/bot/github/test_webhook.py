@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from bot.github.queue import LEASE_S, MOST_ATTEMPTS, Job, Queue
-from bot.github.webhook import create_app
-from bot.github.worker import Tasks, Worker, handle
+from bot.github.server.queue import LEASE_S, MOST_ATTEMPTS, Job, Queue
+from bot.github.server.webhook import create_app
+from bot.github.server.worker import Tasks, Worker, handle
 from tests.bot.github import payloads
 from tests.bot.github.competition import REPO
 

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from bot.commands.importing import import_
-from bot.evidence.training_log import read_log
+from bot.evidence.log.training_log import read_log
 from bot.importers import COMPONENT, Origin, SourceError
 from bot.importers.arms import LogFile, sort_into_arms
 from bot.importers.modded_nanogpt import _folders, read_records

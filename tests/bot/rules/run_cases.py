@@ -7,15 +7,15 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from bot.case import Case, RunEvidence
-from bot.evidence.log_header import source_sha256
+from bot.evidence.log.header import source_sha256
 from bot.evidence.results_file import read_results
-from bot.jsonfile import read_json
+from bot.model.case import Case, RunEvidence
+from bot.model.run import Hardware, Run, Validation
+from bot.model.submission import Contributor, Folder, RunSpec, Submission
+from bot.model.track import Track, load_tracks
+from bot.model.verdict import Finding
+from bot.parse.json_file import read_json
 from bot.rules import load_rules
-from bot.run import Hardware, Run, Validation
-from bot.submission import Contributor, Folder, RunSpec, Submission
-from bot.track import Track, load_tracks
-from bot.verdict import Finding
 from tests.conftest import ROOT
 
 TRACKS = load_tracks(ROOT)

@@ -11,15 +11,16 @@ from typing import Any
 
 import pytest
 
-from bot.case import PullRequest
+from bot.compute.identity import as_neighbour, claims_key, link_key, log_keys
+from bot.evidence.log.training_log import read_log
 from bot.evidence.snapshot import Snapshots
-from bot.evidence.training_log import read_log
-from bot.identity import as_neighbour, claims_key, link_key, log_keys
-from bot.reading import parse_submission
+from bot.model.case import PullRequest
+from bot.model.submission import Folder
+from bot.model.track import load_tracks
+from bot.model.verdict import Verdict
+from bot.parse.folder import parse_submission
+from bot.registry import Level, Status
 from bot.repository import neighbours_of, same_file
-from bot.submission import Folder
-from bot.track import load_tracks
-from bot.verdict import Level, Status, Verdict
 from bot.verify import verify
 from tests.conftest import ROOT
 from tests.corpus.variants import Change, both, changed, put, scaled

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from bot.case import Case, RunEvidence
-from bot.rules import catalogue, finding, load_rules
-from bot.run import Hardware, Run, Validation
-from bot.submission import Claim, RunSpec
-from bot.verdict import Level
+from bot.model.case import Case, RunEvidence
+from bot.model.run import Hardware, Run, Validation
+from bot.model.submission import Claim, RunSpec
+from bot.model.verdict import finding
+from bot.registry import Level, catalogue
+from bot.rules import load_rules
 from tests.bot.rules.run_cases import LINK, SMALL, TRACKS, a_case, a_run, found, results_file
 
 OTHER_CODE = {"train.py": "b" * 64}

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from bot.submission import Folder
-from bot.track import load_tracks
-from bot.verdict import Finding, Level
+from bot.model.submission import Folder
+from bot.model.track import load_tracks
+from bot.model.verdict import Finding
+from bot.registry import Level
 from bot.verify import verify
 from tests.conftest import ROOT
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from bot.submission import Folder
-from bot.verdict import Finding, Level
+from bot.model.submission import Folder
+from bot.model.verdict import Finding
+from bot.registry import Level
 from bot.verify import verify
 from tests.bot.rules.test_statistics import (
     GOOD,

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from bot.case import Case, PullRequest, Unlisted
-from bot.jsonfile import read_json
-from bot.submission import Contributor, Folder
+from bot.model.case import Case, PullRequest, Unlisted
+from bot.model.submission import Contributor, Folder
+from bot.parse.json_file import read_json
 from tests.bot.rules.run_cases import LINK, PATH, a_case, a_run, found, results_file
 
 OPENED = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)

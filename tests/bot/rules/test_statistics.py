@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from bot.case import Case, RunEvidence, Standing, Unlisted
-from bot.case_statistics import of_case, with_unlisted
-from bot.evidence.training_log import read_log
+from bot.compute.case_statistics import of_case, with_unlisted
+from bot.evidence.log.training_log import read_log
+from bot.model.case import Case, RunEvidence, Standing, Unlisted
+from bot.model.run import Hardware, Run, Validation
+from bot.model.submission import Claim, Folder, RunSpec, Submission
+from bot.model.track import Track, load_tracks
+from bot.model.verdict import Finding
+from bot.registry import Level
 from bot.rules import load_rules
-from bot.run import Hardware, Run, Validation
-from bot.submission import Claim, Folder, RunSpec, Submission
-from bot.track import Track, load_tracks
-from bot.verdict import Finding, Level
 from tests.conftest import ROOT
 
 TRACKS = load_tracks(ROOT)

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from bot.rules import catalogue, load_rules
-from bot.submission import Folder
-from bot.track import Track, load_tracks
-from bot.verdict import Finding, Level, Status
+from bot.model.submission import Folder
+from bot.model.track import Track, load_tracks
+from bot.model.verdict import Finding
+from bot.registry import Level, Status, catalogue
+from bot.rules import load_rules
 from bot.verify import verify
 from tests.bot.rules.run_cases import a_case, a_run
 from tests.conftest import ROOT

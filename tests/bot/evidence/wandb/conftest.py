@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import wandb
 
-from bot.evidence.wandb_client import Patience
-from bot.evidence.wandb_online import WandbFetcher
+from bot.evidence.wandb.client import Patience
+from bot.evidence.wandb.online import WandbFetcher
 from tests.doubles.wandb import WandbDouble
 
 QUICK = Patience(request_s=2.0, tries=3, pause_s=0.1, total_s=20.0)

@@ -19,13 +19,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from bot.evidence import Fetcher
+from bot.evidence.gather import Fetcher
 from bot.evidence.links import RunRef
-from bot.evidence.wandb_client import Client, Patience
-from bot.evidence.wandb_errors import FetchError
-from bot.evidence.wandb_online import WandbFetcher
-from bot.report import to_annotations, to_json, to_markdown, to_text
-from bot.verdict import Level, Status, Verdict
+from bot.evidence.wandb.client import Client, Patience
+from bot.evidence.wandb.errors import FetchError
+from bot.evidence.wandb.online import WandbFetcher
+from bot.model.verdict import Verdict
+from bot.registry import Level, Status
+from bot.render.terminal import to_annotations, to_json, to_markdown, to_text
 from tests.bot.evidence.wandb.conftest import QUICK
 from tests.bot.evidence.wandb.submissions import REFS, document, fill, judged
 from tests.bot.evidence.wandb.training import KEYS

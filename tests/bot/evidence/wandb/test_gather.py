@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from bot.evidence import Fetcher
 from bot.evidence.drift import Drift, drift
+from bot.evidence.gather import Fetcher
 from bot.evidence.snapshot import Snapshots
-from bot.evidence.wandb_online import WandbFetcher
-from bot.reading import parse_submission
-from bot.track import load_tracks
-from bot.verdict import Status, Verdict
+from bot.evidence.wandb.online import WandbFetcher
+from bot.model.track import load_tracks
+from bot.model.verdict import Verdict
+from bot.parse.folder import parse_submission
+from bot.registry import Status
 from tests.bot.evidence.wandb.submissions import REFS, document, fill, folder, judged, rules
 from tests.bot.evidence.wandb.training import CONFIG, KEYS, history
 from tests.conftest import ROOT

@@ -10,16 +10,17 @@ from typing import Any
 
 import pytest
 
-from bot.evidence import Fetcher, gather
 from bot.evidence.drift import drift
+from bot.evidence.gather import Fetcher, gather
+from bot.evidence.linked import with_linked
 from bot.evidence.links import RunRef
 from bot.evidence.snapshot import Snapshots
-from bot.evidence.wandb_online import WandbFetcher
-from bot.linked import with_linked
-from bot.reading import parse_submission
-from bot.submission import Folder
-from bot.track import load_tracks
-from bot.verdict import Grade, Status, Verdict
+from bot.evidence.wandb.online import WandbFetcher
+from bot.model.submission import Folder
+from bot.model.track import load_tracks
+from bot.model.verdict import Verdict
+from bot.parse.folder import parse_submission
+from bot.registry import Grade, Status
 from bot.verify import verify
 from tests.bot.evidence.wandb.conftest import QUICK
 from tests.conftest import ROOT

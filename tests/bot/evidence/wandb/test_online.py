@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from bot.evidence.links import RunRef
-from bot.evidence.wandb_online import WandbFetcher
-from bot.run import Hardware, Run
+from bot.evidence.wandb.online import WandbFetcher
+from bot.model.run import Hardware, Run
 from tests.bot.evidence.wandb.conftest import QUICK
 from tests.bot.evidence.wandb.training import CONFIG, KEYS, METADATA, history
 from tests.doubles.wandb import WandbDouble

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
+from bot.evidence.log.training_log import read_log
 from bot.evidence.snapshot import decode, encode, metrics_sha256
-from bot.evidence.training_log import read_log
-from bot.evidence.wandb_offline import OfflineFileError, read_offline
-from bot.evidence.wandb_online import WandbFetcher
-from bot.run import Run
-from bot.verdict import Grade, Status, Verdict
+from bot.evidence.wandb.offline import OfflineFileError, read_offline
+from bot.evidence.wandb.online import WandbFetcher
+from bot.model.run import Run
+from bot.model.verdict import Verdict
+from bot.registry import Grade, Status
 from tests.bot.evidence.wandb.conftest import QUICK
 from tests.bot.evidence.wandb.submissions import REFS, document, judged, rules
 from tests.bot.evidence.wandb.training import KEYS

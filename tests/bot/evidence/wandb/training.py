@@ -6,7 +6,7 @@ import json
 import random
 from typing import Any
 
-from bot.track import Keys
+from bot.model.track import Keys
 
 KEYS = Keys(loss=("val_loss",), time_ms=("train_time",), total_steps=("num_iterations",))
 CONFIG = {"num_iterations": 1000, "lr": 0.02, "seed": 1, "nonce": "5f" * 16}

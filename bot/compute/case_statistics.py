@@ -1,0 +1,118 @@
+"""The statistics of a submission, point by point: its runs, its claims and its baseline arm.
+
+`of_case` is what the rules, the verdict and the comment all read, so that they show one number.
+"""
+
+from __future__ import annotations
+
+import re
+
+from bot.compute.selection import STEP_METRICS
+from bot.compute.summary import RunKey, Summary, summarise
+from bot.model.case import Case
+from bot.model.submission import Claim
+from bot.registry import OURS
+
+_OTHER_LOSS = re.compile(r"[A-Za-z0-9_./-]{0,60}loss")
+_USUAL_LOSS = ("loss", "val_loss", "train_loss")
+
+
+def points_of(case: Case) -> tuple[str | None, ...]:
+    """The points to judge apart; (None,) where the submission has none."""
+    return case.submission.points or (None,)
+
+
+def of_case(case: Case, point: str | None = None) -> Summary | None:
+    """The statistics of one point's candidate runs against its baseline arm.
+
+    None where the submission brings no runs, or where some could not be fetched by a fault on our
+    side: statistics of what is left would say something about nobody's submission.
+    """
+    key = ("statistics", point)
+    if key not in case.memo:
+        case.memo[key] = _of_case(case, point)
+    made: Summary | None = case.memo[key]
+    return made
+
+
+def _of_case(case: Case, point: str | None) -> Summary | None:
+    runs = case.runs("candidate", point)
+    if not runs or any(p.rule in OURS for item in case.evidence for p in item.problems):
+        return None
+    return summarise(
+        runs,
+        case.track,
+        baseline=case.runs("baseline", point),
+        step=claimed_step(case, point),
+        loss_key=loss_key_of(case),
+        pairs=_pairs(case),
+    )
+
+
+def has_unread(case: Case) -> bool:
+    """Whether a run that the submission lists could not be read, or its arm, which an error of its
+    own says: what is reported is then about other runs than those that are left."""
+    listed = case.submission.raw.get("runs")
+    if case.brought_over or not isinstance(listed, list):
+        return False
+    read = {item.spec.pointer for item in case.evidence if item.runs}
+    specs = [spec for spec in case.submission.runs if spec.pointer]
+    shown = [spec for spec in specs if spec.source == "results" or spec.pointer in read]
+    arms = [run.get("arm", "candidate") for run in listed if isinstance(run, dict)]
+    return len(shown) < len(listed) or any(arm not in ("candidate", "baseline") for arm in arms)
+
+
+def with_unlisted(case: Case, point: str | None = None) -> Summary | None:
+    """The same with the runs that are in the W&B project and not in the submission; None without
+    such runs."""
+    others = tuple(run for item in case.unlisted for run in item.runs)
+    runs = case.runs("candidate", point)
+    if not others or not runs:
+        return None
+    step, key = claimed_step(case, point), loss_key_of(case)
+    return summarise((*runs, *others), case.track, step=step, loss_key=key)
+
+
+def claims_of(case: Case, point: str | None) -> tuple[Claim, ...]:
+    """The claims about one point."""
+    return tuple(c for c in case.submission.claims if point is None or c.point in (None, point))
+
+
+def claimed_step(case: Case, point: str | None = None) -> int | None:
+    """The stop step that the submission claims, on a track that takes all runs at one step."""
+    if not case.track.common_stop_step:
+        return None
+    claims = (c for c in claims_of(case, point) if c.metric in STEP_METRICS)
+    value = next((c.value for c in claims), None)
+    return int(value) if value is not None and value >= 0 and value == int(value) else None
+
+
+def loss_key_of(case: Case) -> str | None:
+    """The metric that stands in for the loss, where the submission names one: `val_ema_loss`.
+
+    An imported entry names it in `imported.metric`, others by claiming it; it counts only where
+    every candidate run has it in its history. Of a claim only a validation loss is taken, such as
+    that of averaged weights, and `claim-differs-from-run` shows it to a maintainer: its name alone
+    does not say what was measured.
+    """
+    if case.track.quality.metric != "loss":
+        return None
+    imported = case.submission.imported if case.brought_over else None
+    names = [(imported or {}).get("metric")]
+    names += [c.metric for c in case.submission.claims if c.metric.startswith(("val_", "val/"))]
+    runs = case.runs("candidate")
+    for name in names:
+        if isinstance(name, str) and _OTHER_LOSS.fullmatch(name) and name not in _USUAL_LOSS:
+            if runs and all(name in run.history for run in runs):
+                return name
+    return None
+
+
+def _pairs(case: Case) -> dict[RunKey, str]:
+    """The pair names of runs, where a run stands alone in its entry."""
+    return {
+        (run.file, run.index): item.spec.pair
+        for item in case.evidence
+        if item.spec.pair is not None and len(item.runs) == 1
+        for run in item.runs
+    }

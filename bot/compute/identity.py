@@ -1,0 +1,258 @@
+"""Who a run is: keys by which the same run or the same result is found again elsewhere."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from bot.compute.duplicates import Trace, trace_of
+from bot.evidence.links import RunRef, parse_link
+from bot.evidence.results_file import ResultsRun
+from bot.model.case import Neighbour
+from bot.model.run import Run
+from bot.model.submission import LOG_ENDINGS, Folder, Submission
+from bot.model.track import Keys
+from bot.parse.submission_json import is_link
+
+_CLAIMED = ("bpb", "loss", "training_time_s", "hardware_flops", "tokens", "parameters")
+_QUALITY: Mapping[str, tuple[int, float]] = {"bpb": (7, 4e-6), "loss": (9, 4e-8)}
+"""Metric -> (digits that it must have, width within which it is the same value)."""
+_MIN_NONCE = 16
+NAMES = Keys()
+_MIN_POINTS = 3
+"""A series of fewer validation points is no fingerprint."""
+
+
+def link_key(link: object) -> str | None:
+    """`wandb:ENTITY/PROJECT/ID` of a link to a run, None for anything else."""
+    parsed = parse_link(link)
+    return f"wandb:{parsed.path}" if isinstance(parsed, RunRef) else None
+
+
+def run_key(run: Run) -> str | None:
+    """A key of a run that a copy of its evidence has too; None where it has too little in it."""
+    if run.run_id and run.entity and run.project:
+        return f"wandb:{run.entity}/{run.project}/{run.run_id}"
+    if len(run.validation) < _MIN_POINTS:
+        return None
+    series = json.dumps([[v.step, v.loss, v.time_s] for v in run.validation])
+    return f"metrics:{hashlib.sha256(series.encode()).hexdigest()}"
+
+
+# A value written inside the line of a step; a further digit or another clock makes no other run.
+_LOSS = re.compile(rb"(?:val_loss:| tel:)\s{0,4}([0-9]{1,9}\.[0-9]{1,4})")
+_STEP = re.compile(rb"s(?:tep)?:(?:([0-9]{1,15})(?:/[0-9]{1,15})?\s)?")
+_DIGITS = re.compile(rb"[0-9]{0,8}")
+_CLOCK = re.compile(rb"train_time:([0-9]{1,15}(?:\.[0-9]{1,9})?)(ms|s)\b")
+_HEAD, _TAIL = 300, 300
+_BEFORE_STEP = 84
+_MIN_HALF = 5
+_NONCE = re.compile(rb"^nonce: ([0-9A-Za-z_-]{16,64})\s*$", re.MULTILINE)
+
+
+def _loss_lines(data: bytes) -> Iterator[tuple[int | None, bytes, bytes]]:
+    """Step, loss to four decimals, and what follows it, of each line of a step. Time is linear in
+    the size, whatever the lines are."""
+    last = -1
+    for found in _LOSS.finditer(data):
+        at = found.start()
+        begin = data.rfind(b"\n", max(0, at - _HEAD), at) + 1
+        if begin == last or not begin and at > _HEAD:
+            continue
+        step = _STEP.search(data, begin, min(at + 1, begin + _BEFORE_STEP))
+        if step is not None:
+            last = begin
+            end = data.find(b"\n", found.end(), found.end() + _TAIL)
+            tail = data[found.end() : end if end >= 0 else found.end() + _TAIL]
+            yield None if step.group(1) is None else int(step.group(1)), found.group(1), tail
+
+
+def log_keys(data: bytes) -> tuple[str, ...]:
+    """Keys of a log, from its validation losses to four decimals: all of them, and each half, so
+    that a copy with another clock, more digits or one loss changed has one of them too."""
+    losses = [loss for _, loss, _ in _loss_lines(data)]
+    if len(losses) < _MIN_POINTS:
+        return ()
+    middle = len(losses) // 2
+    halves = [losses[:middle], losses[-middle:]] if middle >= _MIN_HALF else []
+    return tuple(f"log:{hashlib.sha256(b' '.join(part)).hexdigest()}" for part in (losses, *halves))
+
+
+def run_keys(
+    submission: Submission, results: Iterable[ResultsRun], folder: Folder
+) -> frozenset[str]:
+    """The keys of the candidate runs of a submission, from links, results files and logs."""
+    keys = []
+    for spec in submission.runs:
+        if spec.arm != "candidate":
+            continue
+        if is_link(spec):
+            keys.append(link_key(spec.target))
+        elif spec.source == "log":
+            below = f"{spec.target.rstrip('/')}/"
+            keys += [
+                key
+                for name, data in folder.files.items()
+                if name == spec.target or name.startswith(below)
+                for key in (*log_keys(data), *_nonces(data))
+            ]
+    keys += [link_key(run.text("link")) for run in results]
+    keys += [nonce_key(run.ours.get("nonce")) for run in results]
+    return frozenset(key for key in keys if key is not None)
+
+
+def _nonces(data: bytes) -> list[str]:
+    return [f"nonce:{found.decode()}" for found in _NONCE.findall(data)]
+
+
+def nonce_key(nonce: object) -> str | None:
+    """The key of a run by the random bits that its trainer drew, None where there are none."""
+    return f"nonce:{nonce}" if isinstance(nonce, str) and len(nonce) >= _MIN_NONCE else None
+
+
+def log_traces(data: bytes) -> tuple[Trace, ...]:
+    """The traces of the runs of a log, read in a hurry; in full where that finds nothing."""
+    runs: list[list[tuple[int, float, float | None]]] = []
+    for step, loss, tail in _loss_lines(data):
+        if step is None:
+            continue
+        clock = _CLOCK.search(tail)
+        unit = 1000 if clock is not None and clock.group(2) == b"ms" else 1
+        more = _DIGITS.match(tail)
+        digits = loss + (b"" if more is None else more.group())
+        point = step, float(digits), None if clock is None else float(clock.group(1)) / unit
+        if not runs or point[0] <= runs[-1][-1][0]:
+            runs.append([])
+        runs[-1].append(point)
+    if not runs:
+        from bot.evidence.log.training_log import read_log
+
+        return tuple(trace_of(run) for run in read_log(data, ""))
+    return tuple(Trace.of(points) for points in runs)
+
+
+def _offline_run(data: bytes, keys: Keys) -> Run | None:
+    """The run of an offline file of W&B, None where it cannot be read."""
+    from bot.evidence.wandb.offline import OfflineFileError, read_offline
+
+    try:
+        return read_offline(data, "", keys)
+    except (OfflineFileError, ImportError):
+        return None  # nothing is known of it then; the audit reads it and says so
+
+
+def _of_files(
+    submission: Submission, folder: Folder, names: Keys
+) -> tuple[list[str | None], list[Trace]]:
+    """Keys of the offline files among the candidate runs, and traces of all their files."""
+    keys: list[str | None] = []
+    traces: list[Trace] = []
+    for spec in submission.runs:
+        below = f"{spec.target.rstrip('/')}/"
+        for name, data in folder.files.items() if spec.arm == "candidate" else ():
+            if name != spec.target and not name.startswith(below):
+                continue
+            if name.lower().endswith(".wandb"):
+                run = _offline_run(data, names)
+                if run is not None:
+                    keys += [run_key(run), nonce_key(run.nonce)]
+                    traces.append(trace_of(run))
+            elif name.lower().endswith(LOG_ENDINGS) or name == spec.target:
+                traces += log_traces(data) if spec.source == "log" else ()
+    return keys, traces
+
+
+def _links(submission: Submission, results: Iterable[ResultsRun]) -> list[RunRef]:
+    """The runs on W&B that candidates are, each once."""
+    links = [s.target for s in submission.runs if s.arm == "candidate" and is_link(s)]
+    parsed = map(parse_link, [*links, *(run.text("link") for run in results)])
+    return list(dict.fromkeys(ref for ref in parsed if isinstance(ref, RunRef)))
+
+
+def claims_key(results: Sequence[ResultsRun]) -> str | None:
+    """A digest of the numbers that results files state, to 6 digits; None where there are few.
+
+    Two trainings do not agree in 6 digits of their time and their quality.
+    """
+    rows = []
+    for run in results:
+        numbers = {name: run.number(name) for name in _CLAIMED}
+        if numbers["training_time_s"] is None or (numbers["bpb"], numbers["loss"]) == (None, None):
+            continue
+        rows.append({name: None if v is None else f"{v:.5e}" for name, v in numbers.items()})
+    if not rows:
+        return None
+    rows.sort(key=lambda row: json.dumps(row))
+    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+
+
+def value_keys(results: Sequence[ResultsRun], runs: Sequence[Run] = ()) -> dict[str, str]:
+    """Key -> metric of each loss or bits per byte that is stated to enough digits.
+
+    Of two values that differ by less than half the width in `_QUALITY` at least one key is the
+    same, so that a copy that was rounded, or that has noise below what counts, is found. Bits per
+    byte of a board lie far apart; losses of a race to a target lie close together, and only those
+    that are one number of single precision are told. A value rounded to fewer digits tells nothing.
+    """
+    found: dict[str, str] = {}
+    for name, (digits, width) in _QUALITY.items():
+        stated = [run.number(name) for run in results]
+        for value in (*stated, *(run.metrics.get(name) for run in runs)):
+            # What survives rounding to one digit less does not have as many.
+            if (
+                isinstance(value, float)
+                and abs(value) < 1e6
+                and value != float(f"{value:.{digits - 1}g}")
+            ):
+                for shift in (0.0, 0.5):
+                    place = math.floor(value / width + shift)
+                    found.setdefault(f"{name}:{shift:g}:{place}", name)
+    return found
+
+
+def author_of(submission: Submission, results: Iterable[ResultsRun]) -> str | None:
+    """Who is to be credited first: a GitHub login, else the name that a results file states."""
+    if submission.contributors:
+        return submission.contributors[0].github.lower()
+    for run in results:
+        author = run.info.get("author")
+        name = author.get("name") if isinstance(author, dict) else None
+        if isinstance(name, str) and name.strip():
+            return name.strip().lower()
+    imported = submission.imported or {}
+    authors = imported.get("authors")
+    first = authors[0] if isinstance(authors, list) and authors else None
+    if isinstance(first, dict):
+        name = first.get("github") or first.get("name")
+        return name.lower() if isinstance(name, str) else None
+    return None
+
+
+def as_neighbour(
+    submission: Submission,
+    track: str,
+    results: Sequence[ResultsRun],
+    folder: Folder,
+    names: Keys = NAMES,
+    kept: Callable[[RunRef], Run | None] | None = None,
+) -> Neighbour:
+    """A submission reduced to what the rules across submissions compare; `names` are the track's
+    keys of a W&B history, `kept` gives the run that is kept of a link, or None."""
+    keys, traces = _of_files(submission, folder, names)
+    for ref in _links(submission, results) if kept is not None else ():
+        run = None if kept is None else kept(ref)
+        if run is not None:
+            keys.append(nonce_key(run.nonce))
+            traces.append(trace_of(run))
+    return Neighbour(
+        path=submission.path,
+        track=track,
+        author=author_of(submission, results),
+        run_keys=run_keys(submission, results, folder) | {key for key in keys if key is not None},
+        claims_key=claims_key(results),
+        value_keys=frozenset(value_keys(results)),
+        traces=tuple(traces),
+    )

@@ -1,0 +1,273 @@
+"""Which runs count: finished ones, each once, all at one step where the track asks for it.
+
+Nothing is left out silently: every run that does not count is an `Excluded` with the reason.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+from bot.compute.duplicates import MOST_RUNS, repeats
+from bot.model.run import Run, Validation
+from bot.model.track import Track
+from bot.render.untrusted import plain
+
+LOSS_METRICS = ("loss", "val_loss")
+TIME_METRICS = ("training_time_s", "time_s")
+STEP_METRICS = ("steps", "step")
+# Beyond these nothing is a measurement, and squares overflow.
+_LARGEST, _SMALLEST = 1e40, 1e-40
+_ENDED_BADLY = ("crashed", "failed", "killed", "running")
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Excluded:
+    """A run that does not count, and why in a few words. `copy`: "same" for another file of a run
+    that counts, or a part of it, "alike" where only its numbers are too much alike."""
+
+    file: str
+    run: int
+    why: str
+    copy: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The run as JSON values."""
+        return {"file": self.file, "run": self.run, "why": self.why}
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Kept:
+    """A run that counts with the values that count. `cost` and `time_s` are None where unknown."""
+
+    run: Run
+    quality: float
+    cost: float | None
+    time_s: float | None
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Selection:
+    """The runs that count, in the order given, and those that do not.
+
+    `step` is the step at which all were taken (None: each at its end); `hint` is a sentence that
+    helps where nothing is left, or None.
+    """
+
+    kept: tuple[Kept, ...]
+    excluded: tuple[Excluded, ...]
+    step: int | None = None
+    hint: str | None = None
+
+
+def select(
+    runs: Iterable[Run], track: Track, *, step: int | None = None, loss_key: str | None = None
+) -> Selection:
+    """Sort `runs` into those that count and those that do not. See `summary.summarise`."""
+    excluded: list[Excluded] = []
+    usable: list[Run] = []
+    unique = _once(tuple(runs), excluded)
+    for original in unique:
+        run = original if loss_key is None else with_loss_key(original, loss_key)
+        why = _unusable(run, original, track, step, loss_key)
+        if why is None:
+            usable.append(run)
+        else:
+            excluded.append(Excluded(run.file, run.index, why))
+    at = step
+    if at is None and track.common_stop_step and usable:
+        at = _common_step(usable)
+    by_loss = loss_key is not None or track.quality.metric in LOSS_METRICS
+    kept = []
+    for run in usable:
+        item = _values(run, track, at, by_loss)
+        if item is None:
+            why = f"no validation at step {at}, the last step that all runs share"
+            excluded.append(Excluded(run.file, run.index, why))
+        else:
+            kept.append(item)
+    hint = _hint(kept, unique, step) if loss_key is None else None
+    return Selection(tuple(kept), tuple(excluded), at, hint)
+
+
+def with_loss_key(run: Run, key: str) -> Run:
+    """The run with the metric `key` of its history in the place of the validation loss.
+
+    A run without that metric keeps no validation at all.
+    """
+    clock = {v.step: v.time_s for v in run.validation}
+    points = tuple(Validation(s, v, clock.get(s)) for s, v in run.history.get(key, ()))
+    last = points[-1].step if points else -1
+    done = None if run.total_steps is None else last >= run.total_steps
+    return dc.replace(run, validation=points, finished=done)
+
+
+def _once(runs: Sequence[Run], excluded: list[Excluded]) -> list[Run]:
+    """Each training once: a copy, or a part printed again, is excluded and names its original."""
+    first: dict[Hashable, Run] = {}
+    unique = []
+    for run in runs:
+        original = next((first[k] for k in _identities(run) if k in first), None)
+        if original is not None:
+            why = f"the same run as {_name(original)}"
+            excluded.append(Excluded(run.file, run.index, why, "same"))
+            continue
+        for key in _identities(run):
+            first[key] = run
+        unique.append(run)
+    by_end: dict[Validation, list[Run]] = {}
+    for run in unique:
+        for point in run.validation[-1:]:
+            by_end.setdefault(point, []).append(run)
+    parts: set[int] = set()
+    for run in unique:
+        whole = _whole(run, by_end)
+        if whole is not None:
+            parts.add(id(run))
+            why = f"repeats the end of {_name(whole)}"
+            excluded.append(Excluded(run.file, run.index, why, "same"))
+    rest = [run for run in unique if id(run) not in parts]
+    for run in rest[MOST_RUNS:]:
+        why = f"more than {MOST_RUNS} runs are not told apart"
+        excluded.append(Excluded(run.file, run.index, why))
+    rest = rest[:MOST_RUNS]
+    copies = dict(repeats(rest))
+    for i, earlier in copies.items():
+        why = f"its losses or its clocks are those of {_name(rest[earlier])}"
+        excluded.append(Excluded(rest[i].file, rest[i].index, why, "alike"))
+    return [run for i, run in enumerate(rest) if i not in copies]
+
+
+def _identities(run: Run) -> list[Hashable]:
+    """What makes two runs the same: series, nonce, or W&B id; results by all their numbers."""
+    keys: list[Hashable] = []
+    if run.validation:
+        keys.append(("series", run.validation))
+    elif any(v is not None for v in run.metrics.values()):
+        numbers = tuple(sorted((k, v) for k, v in run.metrics.items() if v is not None))
+        keys.append(("metrics", run.run_id, numbers))
+    if run.nonce is not None:
+        keys.append(("nonce", run.nonce))
+    if run.entity and run.project and run.run_id:
+        keys.append(("wandb", run.entity, run.project, run.run_id))
+    return keys
+
+
+def _whole(run: Run, by_end: dict[Validation, list[Run]]) -> Run | None:
+    """The run of which this one is a proper part, told by step, loss and clock of its points."""
+    if not run.validation or run.time_s is None:
+        return None
+    for other in by_end[run.validation[-1]]:
+        longer = len(other.validation) > len(run.validation)
+        if other is not run and longer and set(run.validation) <= set(other.validation):
+            return other
+    return None
+
+
+def _nearest(run: Run, step: int) -> str:
+    steps = [v.step for v in run.validation]
+    return f", the nearest is at {min(steps, key=lambda s: (abs(s - step), s))}" if steps else ""
+
+
+def _unusable(
+    run: Run, original: Run, track: Track, step: int | None, loss_key: str | None
+) -> str | None:
+    """Why a run cannot count, or None."""
+    if loss_key is not None and not run.validation:
+        named = ", ".join(sorted(plain(name, 40) for name in original.history)[:8])
+        return f"its history has no metric {loss_key}" + (f", but {named}" if named else "")
+    by_loss = loss_key is not None or track.quality.metric in LOSS_METRICS
+    if by_loss and not run.validation:
+        names = ", ".join(track.keys.loss) if original.source.startswith("wandb") else ""
+        return "it has no finite validation loss" + (
+            f" under the names that the track reads: {names}" if names else ""
+        )
+    if by_loss and not all(_sane(v.loss) for v in run.validation):
+        return "a validation loss of it is not a finite number"
+    if by_loss and any(v.loss <= 0 for v in run.validation):
+        return "a validation loss of it is not above 0"
+    if step is not None and by_loss:
+        return None if run.at_step(step) else f"no validation at step {step}{_nearest(run, step)}"
+    if original.state in _ENDED_BADLY and run.finished is not True:
+        return f"its state is {original.state}"
+    if run.finished is False:
+        return _unfinished(run, original)
+    if not by_loss and _metric(run, track.quality.metric, track, step) is None:
+        return f"it has no {track.quality.metric}"
+    return None
+
+
+def _unfinished(run: Run, original: Run) -> str:
+    bad = next((m for rule, m in original.problems if rule == "metric-not-finite"), None)
+    last = original.last_step if original.last_step is not None else run.step
+    if bad is not None:
+        return bad
+    of = f" of {run.total_steps}" if run.total_steps is not None else ""
+    return f"it did not finish: it stopped at step {last}{of}"
+
+
+def _common_step(runs: Sequence[Run]) -> int | None:
+    """The last step at which every run has a validation; None where they share none."""
+    shared = set.intersection(*({v.step for v in run.validation} for run in runs))
+    return max(shared, default=None)
+
+
+def _values(run: Run, track: Track, step: int | None, by_loss: bool) -> Kept | None:
+    """The values that count; None where the run has none at `step`."""
+    point = None
+    if run.validation:
+        point = run.validation[-1] if step is None else run.at_step(step)
+        if point is None:
+            return None
+    metric = track.quality.metric
+    quality = point.loss if by_loss and point is not None else _metric(run, metric, track, step)
+    if quality is None or not _sane(quality):
+        return None
+    time = point.time_s if point is not None else None
+    time = _metric(run, "training_time_s", track) if time is None else time
+    if not _sane(time) or time is None or time < 0 or (time == 0 and step != 0):
+        time = None
+    return Kept(run, quality, _cost(run, point, track, time), time)
+
+
+def _sane(value: float | None) -> bool:
+    return value is not None and (value == 0.0 or _SMALLEST < abs(value) < _LARGEST)
+
+
+def _cost(run: Run, point: Validation | None, track: Track, time: float | None) -> float | None:
+    metric = track.cost.metric
+    if metric in TIME_METRICS:
+        return time
+    if metric in STEP_METRICS:
+        return float(point.step) if point is not None else _metric(run, "steps", track)
+    return _metric(run, metric, track)
+
+
+def _metric(run: Run, name: str, track: Track, step: int | None = None) -> float | None:
+    """A final value of the run by our formulas, or its value at `step`."""
+    if step is not None:
+        history = dict(run.history.get(name) or run.history.get(f"val_{name}", ()))
+        found = history.get(step)
+        return found if _sane(found) else None
+    from bot.compute.metrics import of_run
+
+    value = run.metrics.get(name)
+    value = of_run(run, track).get(name) if value is None else value
+    return float(value) if value is not None and _sane(value) else None
+
+
+def _hint(kept: Sequence[Kept], runs: Sequence[Run], step: int | None) -> str | None:
+    """Where every run stopped early at one step, the option that takes them there."""
+    if kept or step is not None:
+        return None
+    ends = Counter(r.step for r in runs if r.step is not None)
+    if not ends:
+        return None
+    end, count = ends.most_common(1)[0]
+    return f"{count} of the runs end at step {end}: --step {end} takes them there"
+
+
+def _name(run: Run) -> str:
+    return run.file if run.index == 0 else f"{run.file} run {run.index}"

@@ -1,0 +1,399 @@
+"""Statistics of a set of runs: what they show, whether it suffices, and what would.
+
+    summary = summarise(runs, track)            one arm against the track's target
+    summary = summarise(runs, track, baseline=others, step=2720, loss_key="val_ema_loss")
+    summary.to_json()                           the answer of `speedrun stats --format json`
+
+A run that did not finish is left out and named; so is a run that is listed twice. Which test
+decides stands in the track; the others are always reported beside it.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import statistics as stdlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from bot.compute import significance as sig
+from bot.compute.selection import Excluded, Kept, select
+from bot.compute.significance import Comparison, Moments
+from bot.model.run import Run
+from bot.model.track import Axis, Track
+
+RunKey = tuple[str, int]
+"""The file and the index of a run."""
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Sample:
+    """Values of one quantity over the runs kept."""
+
+    values: tuple[float, ...]
+
+    @property
+    def moments(self) -> Moments | None:
+        """n, mean and sd; None for no values."""
+        return Moments.of(self.values) if self.values else None
+
+    def to_json(self) -> dict[str, Any]:
+        """n, mean, sd, min, max, median and the values; null where there are none."""
+        m = self.moments
+        return {
+            "n": len(self.values),
+            "mean": m.mean if m else None,
+            "sd": m.sd if m else None,
+            "min": min(self.values, default=None),
+            "max": max(self.values, default=None),
+            "median": stdlib.median(self.values) if self.values else None,
+            "values": list(self.values),
+        }
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Pairwise:
+    """The rule for two results that stop at different steps.
+
+    `statistic` = (baseline mean - mean + worth x steps saved) / sqrt(1/n + 1/m), `worth` in loss
+    a step; `passes` where it reaches the track's threshold, `p` with the known sigma.
+    """
+
+    statistic: float
+    p: float | None
+    passes: bool
+    steps_saved: float
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Baseline:
+    """The comparison with the baseline arm, in the track's cost and in quality."""
+
+    quality: Sample
+    cost: Sample
+    comparison: Comparison | None
+    pairwise: Pairwise | None
+    passes: bool | None
+    """Whether the improvement is proved at the track's alpha; None where it cannot be tested."""
+    excluded: tuple[Excluded, ...]
+    promote_at: float | None = None
+    """The ratio at which the track makes a new baseline."""
+
+    @property
+    def promotes(self) -> bool | None:
+        """Whether the ratio makes a new baseline due; None where the track has no threshold."""
+        ratio = self.comparison.ratio if self.comparison else None
+        if ratio is None or self.promote_at is None:
+            return None
+        # A threshold above 1 belongs to a cost of which more is better.
+        return ratio <= self.promote_at if self.promote_at <= 1 else ratio >= self.promote_at
+
+    def to_json(self) -> dict[str, Any]:
+        """The comparison flat, with the arm's own numbers."""
+        c = self.comparison
+        quality = self.quality.moments
+        return {
+            "n": len(self.quality.values),
+            "mean": quality.mean if quality else None,
+            "sd": quality.sd if quality else None,
+            "cost": self.cost.to_json(),
+            "method": c.method if c else None,
+            "difference": c.difference if c else None,
+            "statistic": c.statistic if c else None,
+            "df": c.df if c else None,
+            "p": c.p if c else None,
+            "ratio": c.ratio if c else None,
+            "ratio_interval": list(c.ratio_interval) if c and c.ratio_interval else None,
+            "pairwise": dc.asdict(self.pairwise) if self.pairwise else None,
+            "passes": self.passes,
+            "promote_at": self.promote_at,
+            "promotes": self.promotes,
+            "excluded": [e.to_json() for e in self.excluded],
+        }
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Decision:
+    """What the track's test says of a sample. `p` is None where it cannot be computed."""
+
+    test: str
+    statistic: float | None
+    p: float | None
+    passes: bool
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Summary:
+    """Everything about one set of runs. `quality` and `cost` are in the order of the runs kept.
+
+    `decision` is the track's own test; `p_t`, `p_sigma`, `p_pooled` and `p_anytime` are the others,
+    None where the track gives no sd for them or there are too few runs. `without_best` is the
+    decision without the best run. `step` is the common stop step, where one was used.
+    """
+
+    track: str
+    metric: str
+    target: float | None
+    goal: str
+    alpha: float
+    kept: tuple[RunKey, ...]
+    quality: Sample
+    cost: Sample
+    cost_metric: str
+    time: Sample
+    step: int | None
+    decision: Decision
+    p_t: float | None
+    p_sigma: float | None
+    p_pooled: float | None
+    p_anytime: float | None
+    without_best: Decision | None
+    needed_runs: int | None
+    excluded: tuple[Excluded, ...]
+    hint: str | None
+    gpu_count: int | None
+    baseline: Baseline | None = None
+
+    @property
+    def n(self) -> int:
+        """How many runs count."""
+        return len(self.quality.values)
+
+    @property
+    def moments(self) -> Moments | None:
+        """n, mean and sd of the quality."""
+        return self.quality.moments
+
+    @property
+    def passes(self) -> bool:
+        """Whether the track's test is passed."""
+        return self.decision.passes
+
+    def to_json(self) -> dict[str, Any]:
+        """The shape of `speedrun stats --format json`."""
+        m = self.moments
+        bounds = sig.interval(m) if m else None
+        return {
+            "track": self.track,
+            "metric": self.metric,
+            "target": self.target,
+            "step": self.step,
+            "n": self.n,
+            "values": list(self.quality.values),
+            "mean": m.mean if m else None,
+            "sd": m.sd if m else None,
+            "interval": list(bounds) if bounds else None,
+            "test": self.decision.test,
+            "statistic": self.decision.statistic,
+            "p": self.decision.p,
+            "p_t": self.p_t,
+            "p_sigma": self.p_sigma,
+            "p_pooled": self.p_pooled,
+            "p_anytime": self.p_anytime,
+            "p_without_best": self.without_best.p if self.without_best else None,
+            "passes_without_best": self.without_best.passes if self.without_best else None,
+            "alpha": self.alpha,
+            "passes": self.passes,
+            "needed_runs": self.needed_runs,
+            "excluded": [e.to_json() for e in self.excluded],
+            "hint": self.hint,
+            "cost": self.cost.to_json() | {"metric": self.cost_metric},
+            "time": self.time.to_json(),
+            "baseline": self.baseline.to_json() if self.baseline else None,
+        }
+
+
+def summarise(
+    runs: Iterable[Run],
+    track: Track,
+    *,
+    baseline: Iterable[Run] = (),
+    step: int | None = None,
+    loss_key: str | None = None,
+    pairs: Mapping[RunKey, str] | None = None,
+) -> Summary:
+    """The statistics of `runs` on `track`, compared with the runs of `baseline` where given.
+
+    `step` takes every run at that step (a run without a point there is excluded); `loss_key` takes
+    another metric of the history in place of the loss; `pairs` gives the pair names of runs that
+    were interleaved on one machine. No usable run gives n = 0, which never passes.
+    """
+    selection = select(runs, track, step=step, loss_key=loss_key)
+    kept, rule = selection.kept, track.significance
+    quality = Sample(tuple(k.quality for k in kept))
+    gain = _gain(quality, track.quality)
+    others = tuple(baseline)
+    return Summary(
+        track=track.id,
+        metric=loss_key or track.quality.metric,
+        target=track.quality.target,
+        goal=track.quality.goal,
+        alpha=rule.alpha,
+        kept=tuple((k.run.file, k.run.index) for k in kept),
+        quality=quality,
+        cost=Sample(tuple(k.cost for k in kept if k.cost is not None)),
+        cost_metric=track.cost.metric,
+        time=Sample(tuple(k.time_s for k in kept if k.time_s is not None)),
+        step=selection.step,
+        decision=decide(gain, track, quality.moments),
+        **_beside(gain, track),
+        without_best=_without_best(quality, track),
+        excluded=selection.excluded,
+        hint=selection.hint,
+        gpu_count=next((k.run.hardware.count for k in kept if k.run.hardware.count), None),
+        baseline=_compare(kept, others, track, step, loss_key, pairs or {}) if others else None,
+    )
+
+
+def _beside(gain: Moments | None, track: Track) -> dict[str, Any]:
+    """The tests beside the one that decides, and how many more runs it would take."""
+    rule = track.significance
+    if gain is None:
+        return dict.fromkeys(("p_t", "p_sigma", "p_pooled", "p_anytime", "needed_runs"))
+    sd, df = rule.pooled_sd, rule.pooled_df
+    guess = sd if sd is not None else rule.sigma
+    return {
+        "p_t": sig.t_p(gain),
+        "p_sigma": sig.z_p(gain, rule.sigma) if rule.sigma else None,
+        "p_pooled": sig.pooled_p(gain, sd, df) if sd and df else None,
+        "p_anytime": sig.anytime_p(gain, _anytime_sigma(track)),
+        "needed_runs": sig.needed_runs(gain, lambda m: decide(m, track).passes, guess),
+    }
+
+
+def decide(gain: Moments | None, track: Track, sample: Moments | None = None) -> Decision:
+    """The track's test on gains over the target; `sample` gives t its sign in raw values.
+
+    One run never passes a test: its p is None. `test = "none"` passes where the mean reaches the
+    target, or where there is none.
+    """
+    rule = track.significance
+    if gain is None or (gain.n == 1 and rule.test != "none"):
+        any_run = sample is not None and rule.test == "none"
+        return Decision(rule.test, None, None, any_run)
+    if rule.test == "none":
+        return Decision("none", None, None, gain.mean >= 0 and gain.n >= rule.min_runs)
+    enough = gain.n >= rule.min_runs
+    if rule.test == "z":
+        return _decide_z(gain, track, enough)
+    if rule.test == "anytime":
+        p = sig.anytime_p(gain, rule.sigma)
+        return Decision("anytime", sig.t_statistic(gain), p, _below(p, rule.alpha) and enough)
+    p = sig.t_p(gain)
+    statistic = sig.t_statistic(gain)
+    if statistic is not None and track.quality.goal == "min":
+        statistic = -statistic
+    return Decision("t", statistic, p, _below(p, rule.alpha) and enough)
+
+
+def _decide_z(gain: Moments, track: Track, enough: bool) -> Decision:
+    """Known sigma: margin x sqrt(n) against the track's threshold, or p against alpha."""
+    rule = track.significance
+    p = sig.z_p(gain, rule.sigma) if rule.sigma else None
+    margin = gain.mean * gain.n**0.5
+    if rule.threshold is not None:
+        return Decision("z", margin, p, sig.reaches(margin, rule.threshold) and enough)
+    z = margin / rule.sigma if rule.sigma else None
+    return Decision("z", z, p, _below(p, rule.alpha) and enough)
+
+
+def _below(p: float | None, alpha: float) -> bool:
+    return p is not None and p < alpha
+
+
+def _anytime_sigma(track: Track) -> float | None:
+    """The anytime test takes sigma as known only where the track's own test does."""
+    rule = track.significance
+    return rule.sigma if rule.test in ("z", "anytime") else None
+
+
+def _gain(sample: Sample, axis: Axis) -> Moments | None:
+    """The gains over the target; None without runs or without a target."""
+    if sample.moments is None or axis.target is None:
+        return None
+    return sample.moments.gain(axis.target, axis.goal)
+
+
+def _without_best(quality: Sample, track: Track) -> Decision | None:
+    """The decision without the best run; None where a test of the rest is not possible."""
+    if len(quality.values) < 3 or track.significance.test == "none":
+        return None
+    best = min if track.quality.goal == "min" else max
+    rest = list(quality.values)
+    rest.remove(best(rest))
+    sample = Sample(tuple(rest))
+    return decide(_gain(sample, track.quality), track, sample.moments)
+
+
+# ---- Against a baseline arm --------------------------------------------------------------------
+
+
+def _compare(
+    kept: Sequence[Kept],
+    baseline: Sequence[Run],
+    track: Track,
+    step: int | None,
+    loss_key: str | None,
+    pairs: Mapping[RunKey, str],
+) -> Baseline:
+    # A baseline that stops at another step, or that logs no such metric, is taken at its own.
+    own_step = _shared_end(baseline) if track.common_stop_step else step
+    shared = loss_key if any(loss_key in run.history for run in baseline) else None
+    other = select(baseline, track, step=own_step, loss_key=shared)
+    theirs = Sample(tuple(k.cost for k in other.kept if k.cost is not None))
+    ours = Sample(tuple(k.cost for k in kept if k.cost is not None))
+    quality = Sample(tuple(k.quality for k in other.kept))
+    comparison = None
+    if ours.values and theirs.values:
+        comparison = _paired(kept, other.kept, track, pairs) or sig.welch(
+            ours.values, theirs.values, track.cost.goal
+        )
+    pairwise = pairwise_rule(Sample(tuple(k.quality for k in kept)), ours, quality, theirs, track)
+    passes = None
+    if pairwise is not None:
+        passes = pairwise.passes
+    elif comparison is not None and comparison.p is not None:
+        passes = comparison.p < track.significance.alpha
+    due = track.promote_at
+    return Baseline(quality, theirs, comparison, pairwise, passes, other.excluded, due)
+
+
+def _shared_end(runs: Sequence[Run]) -> int | None:
+    """The step at which all runs end, also where that is short of the stated total; else None."""
+    ends = {run.step for run in runs}
+    return ends.pop() if len(ends) == 1 else None
+
+
+def _paired(
+    ours: Sequence[Kept], theirs: Sequence[Kept], track: Track, pairs: Mapping[RunKey, str]
+) -> Comparison | None:
+    """The paired test, where every run of both arms is one half of a pair; else None."""
+    arms = []
+    for arm in (ours, theirs):
+        named = {pairs.get((k.run.file, k.run.index)): k.cost for k in arm}
+        if None in named or len(named) != len(arm):
+            return None
+        arms.append(named)
+    if len(arms[0]) < 2 or set(arms[0]) != set(arms[1]):
+        return None
+    names = sorted(str(name) for name in arms[0])
+    values = [[arm[name] for name in names] for arm in arms]
+    a = [v for v in values[0] if v is not None and v > 0]
+    b = [v for v in values[1] if v is not None and v > 0]
+    return sig.paired(a, b, track.cost.goal) if len(a) == len(b) == len(names) else None
+
+
+def pairwise_rule(
+    quality: Sample, steps: Sample, base_quality: Sample, base_steps: Sample, track: Track
+) -> Pairwise | None:
+    """The pairwise rule of a track whose cost is steps with a worth in loss; else None."""
+    worth, rule = track.cost.step, track.significance
+    if worth is None or rule.threshold is None:
+        return None
+    a, b = quality.moments, base_quality.moments
+    if a is None or b is None or not steps.values or not base_steps.values:
+        return None
+    saved = max(base_steps.values) - max(steps.values)
+    scale = (1 / a.n + 1 / b.n) ** 0.5
+    statistic = (b.mean - a.mean + worth / 100 * saved) / scale
+    p = sig.normal_tail(statistic / rule.sigma) if rule.sigma else None
+    return Pairwise(statistic, p, sig.reaches(statistic, rule.threshold), saved)

@@ -1,0 +1,270 @@
+"""Evidence: the runs of a submission, the same `Run` from every source.
+
+    evidence = gather(submission, folder, track, online=ENVIRONMENT)      # reads W&B
+    evidence = gather(submission, folder, track, snapshots=Snapshots(path))   # no network
+
+One module a source (`wandb_online`, `wandb_offline`, `training_log`, `results_file`) and
+`snapshot`; each is imported when a submission needs it. Only `wandb_client` uses the network.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Protocol
+
+from bot.compute.selection import LOSS_METRICS
+from bot.model.case import RunEvidence, Unlisted
+from bot.model.run import Run
+from bot.model.submission import LOG_ENDINGS, Folder, RunSpec, Submission
+from bot.model.track import Keys, Track
+from bot.model.verdict import Finding, finding
+from bot.registry import catalogue
+
+if TYPE_CHECKING:
+    from bot.evidence.links import RunRef
+    from bot.evidence.snapshot import Snapshots
+    from bot.evidence.wandb.online import Fetched
+
+
+class Fetcher(Protocol):
+    """What reads linked runs: `bot.evidence.wandb.online.WandbFetcher`."""
+
+    def fetch(
+        self, refs: Sequence[RunRef], keys: Keys, *, code: str | None = None
+    ) -> Mapping[RunRef, Fetched]:
+        """Every run of `refs`, or why there is none. Never raises."""
+
+    def unlisted(self, listed: Mapping[RunRef, Run], keys: Keys) -> tuple[Unlisted, ...]:
+        """Runs of the same configuration in the same projects that are not listed."""
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was gathered: one entry a `RunSpec`, in their order, and the open drawer."""
+
+    runs: tuple[RunEvidence, ...]
+    unlisted: tuple[Unlisted, ...] = ()
+
+
+class _FromEnvironment:
+    """Stands for a fetcher with the key of the environment, made when a link needs it."""
+
+
+ENVIRONMENT = _FromEnvironment()
+"""Give it to `gather` as `online`: W&B with WANDB_API_KEY, imported only where a link needs it."""
+
+
+def gather(
+    submission: Submission,
+    folder: Folder,
+    track: Track,
+    *,
+    online: Fetcher | _FromEnvironment | None = None,
+    snapshots: Snapshots | None = None,
+) -> Evidence:
+    """Read the evidence of every run of `submission`. Never raises on what it holds.
+
+    With `online` None nothing goes over the network: linked runs come from `snapshots`, and where
+    there is none the rule `evidence-unavailable` says that the evidence is not at hand. With both,
+    a run that is not what it was is reported (`evidence-changed`) and its snapshot counts. A spec
+    `aside` that is not at hand offline is left empty without a word.
+    """
+    linked = [spec for spec in submission.runs if _is_link(spec)]
+    remote, unlisted = _linked(linked, submission, track, online, snapshots) if linked else ({}, ())
+    gathered = tuple(
+        remote[spec] if spec in remote else _from_folder(spec, folder, track)
+        for spec in submission.runs
+    )
+    return Evidence(tuple(_placed(item, folder) for item in gathered), unlisted)
+
+
+def _placed(item: RunEvidence, folder: Folder) -> RunEvidence:
+    """The evidence with its problems placed in the submission.json that lists the run."""
+    if "submission.json" not in folder.files:
+        return item
+    file = folder.full("submission.json")
+    problems = (dc.replace(f, file=file) if f.file is None else f for f in item.problems)
+    return dc.replace(item, problems=tuple(problems))
+
+
+def _is_link(spec: RunSpec) -> bool:
+    return spec.source == "wandb" and not spec.target.lower().endswith(".wandb")
+
+
+def _linked(
+    specs: Sequence[RunSpec],
+    submission: Submission,
+    track: Track,
+    online: Fetcher | _FromEnvironment | None,
+    snapshots: Snapshots | None,
+) -> tuple[dict[RunSpec, RunEvidence], tuple[Unlisted, ...]]:
+    """The runs behind the links. One listed twice is fetched once and counted once."""
+    from bot.evidence.links import LinkProblem, parse_link
+
+    refs: dict[RunSpec, RunRef] = {}
+    found: dict[RunSpec, RunEvidence] = {}
+    for spec in specs:
+        parsed = parse_link(spec.target)
+        if isinstance(parsed, LinkProblem):
+            found[spec] = _problem(spec, *parsed)
+        else:
+            refs[spec] = parsed
+    unlisted: tuple[Unlisted, ...] = ()
+    if online is None:
+        for spec, ref in refs.items():
+            found[spec] = _from_snapshot(spec, ref, snapshots)
+    elif refs:
+        fetcher = _from_environment() if isinstance(online, _FromEnvironment) else online
+        fetched = fetcher.fetch(list(refs.values()), track.keys, code=_code(submission, track))
+        found |= {s: _online(s, ref, fetched[ref], snapshots) for s, ref in refs.items()}
+        runs = {ref: fetched[ref].run for ref in refs.values()}
+        read = {ref: run for ref, run in runs.items() if run is not None}
+        unlisted = fetcher.unlisted(read, track.keys) if submission.path else ()
+    return found, unlisted
+
+
+def _from_environment() -> Fetcher:
+    from bot.evidence.wandb.online import WandbFetcher
+
+    return WandbFetcher.from_environment()
+
+
+def _code(submission: Submission, track: Track) -> str | None:
+    """The name of the source file that the runs should hold, where one is asked for."""
+    if submission.code_path is not None:
+        return PurePosixPath(submission.code_path).name
+    return "" if track.code_required or submission.code_commit else None
+
+
+def _online(
+    spec: RunSpec, ref: RunRef, fetched: Fetched, snapshots: Snapshots | None
+) -> RunEvidence:
+    """A fetched run, or why there is none; what was verified before counts where it changed."""
+    from bot.evidence.drift import difference
+    from bot.evidence.snapshot import SnapshotError
+
+    try:
+        kept = None if snapshots is None else snapshots.latest(ref)
+    except (SnapshotError, OSError):
+        kept = None  # a damaged snapshot verifies nothing; the run is judged as it is now
+    if kept is not None:
+        kept = dc.replace(kept, source="wandb")
+        changed = difference(kept, fetched)
+        item = _read(spec, (kept if changed or fetched.run is None else fetched.run,))
+        message = f"run {ref.path}: {changed}"
+        told = _problem(spec, "evidence-changed", message).problems if changed else ()
+        return dc.replace(item, problems=item.problems + told)
+    if fetched.run is not None:
+        return _read(spec, (fetched.run,))
+    failure = fetched.failure
+    assert failure is not None
+    return _problem(spec, failure.rule, f"run {ref.path}: {failure.message}", failure.fix)
+
+
+def _from_snapshot(spec: RunSpec, ref: RunRef, snapshots: Snapshots | None) -> RunEvidence:
+    from bot.evidence.snapshot import SnapshotError
+
+    try:
+        run = None if snapshots is None else snapshots.latest(ref)
+    except (SnapshotError, OSError) as error:
+        reason = str(error) if isinstance(error, SnapshotError) else "it cannot be read"
+        return _problem(spec, "evidence-unavailable", f"run {ref.path}: {reason}")
+    if run is None and spec.aside:
+        return RunEvidence(spec)
+    if run is None:
+        message = f"run {ref.path}: not at hand, W&B was not asked and there is no snapshot"
+        return _problem(spec, "evidence-unavailable", message, "run without --offline")
+    return _read(spec, (run,))
+
+
+def _from_folder(spec: RunSpec, folder: Folder, track: Track) -> RunEvidence:
+    """The runs of a file, or of the files below a folder, that lies beside submission.json."""
+    name = str(PurePosixPath(spec.target))
+    if name in folder.files:
+        return _from_file(spec, name, folder, track)
+    below = [n for n in sorted(folder.files) if n.startswith(f"{name}/") or name == "."]
+    found = [_from_file(spec, n, folder, track) for n in below if n.lower().endswith(LOG_ENDINGS)]
+    if found:
+        runs = tuple(run for item in found for run in item.runs)
+        return RunEvidence(spec, runs, tuple(f for item in found for f in item.problems))
+    why = folder.skipped.get(name, "it is not in the submission's folder")
+    message = f'the file "{spec.target[:200]}" was not read: {why}'
+    return _problem(spec, "schema", message, "name a file that lies beside submission.json")
+
+
+def _from_file(spec: RunSpec, name: str, folder: Folder, track: Track) -> RunEvidence:
+    data, shown = folder.files[name], folder.full(name)
+    if name.lower().endswith(".wandb"):
+        return _offline(spec, data, shown, track)
+    if spec.source == "results":
+        return _results(spec, data, shown)
+    from bot.evidence.log.training_log import read_log
+
+    runs = read_log(data, shown)
+    lines = "with lines such as step:10/100 val_loss:3.2800 train_time:6000ms"
+    if not runs:
+        return _problem(
+            spec,
+            "metric-missing",
+            f"{shown} holds no line with a step and a loss",
+            f"give the log that the training printed, {lines}",
+        )
+    if track.quality.metric in LOSS_METRICS and all(map(_without_losses, runs)):
+        why = f"{shown} goes to its last step and names no val_loss"
+        return _problem(spec, "metric-missing", why, f"give a log {lines}")
+    return _read(spec, runs)
+
+
+def _without_losses(run: Run) -> bool:
+    """Whether a whole run's lines hold steps and no validation loss, not even one that is NaN."""
+    whole = run.total_steps is not None and run.last_step == run.total_steps
+    return (
+        whole
+        and not run.validation
+        and not any(rule.startswith("metric-") for rule, _ in run.problems)
+    )
+
+
+def _offline(spec: RunSpec, data: bytes, shown: str, track: Track) -> RunEvidence:
+    from bot.evidence.snapshot import restrict
+    from bot.evidence.wandb.offline import OfflineFileError, read_offline
+
+    try:
+        return _read(spec, (restrict(read_offline(data, shown, track.keys)),))
+    except OfflineFileError as error:
+        return _problem(spec, "metric-missing", str(error), "add the run's .wandb file as it is")
+
+
+def _results(spec: RunSpec, data: bytes, shown: str) -> RunEvidence:
+    from bot.evidence.results_file import is_results, read_results
+    from bot.parse.json_file import read_json
+
+    document = read_json(data, shown)
+    if document.problems:
+        return RunEvidence(spec, problems=document.problems)
+    if not is_results(document.value):
+        return _problem(spec, "schema", f"{shown} is not a results file")
+    return _read(spec, tuple(run.to_run() for run in read_results(document)))
+
+
+def _read(spec: RunSpec, runs: tuple[Run, ...]) -> RunEvidence:
+    """The evidence of runs that were read; the seed of the entry counts where the run has none."""
+    if spec.seed is not None:
+        runs = tuple(dc.replace(r, seed=spec.seed) if r.seed is None else r for r in runs)
+    # The rules of the family evidence look at the runs themselves.
+    problems = [
+        finding(rule, message, pointer=spec.pointer or None, run=run.file)
+        for run in runs
+        for rule, message in run.problems
+        if catalogue()[rule]["family"] != "evidence"
+    ]
+    return RunEvidence(spec, runs, tuple(problems))
+
+
+def _problem(spec: RunSpec, rule: str, message: str, fix: str | None = None) -> RunEvidence:
+    target = spec.target[:500]
+    fields: dict[str, Any] = {"pointer": spec.pointer or None, "run": target, "fix": fix}
+    found: Finding = finding(rule, message, claimed=target, **fields)
+    return RunEvidence(spec, problems=(found,))

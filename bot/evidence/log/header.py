@@ -1,0 +1,193 @@
+"""What a training log says besides its steps: hardware, software, source code, seed, nonce.
+
+`Header.feed` takes one line at a time; lines whose numbers are not numbers (the f-strings of an
+embedded source) are nothing. Forms of hardware: an nvidia-smi table, `on DEVICE with world_size N`,
+`device_name=DEVICE with world_size=N`, and the `key: value` lines of the reference trainer.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+
+from bot.compute import accelerators
+from bot.model.run import Hardware
+from bot.render.untrusted import plain
+
+_GPU_ROW = re.compile(
+    r"\|\s+(\d{1,4})\s+(\S.*?)\s+(?:On|Off|N/A)\s*\|"
+    r"\s*[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]\b"
+)
+_SMI_TITLE = re.compile(r"\|\s*NVIDIA-SMI\b|.*\bDriver Version:")
+_DRIVER = re.compile(r"Driver Version:\s*([0-9][0-9.]{0,30})")
+_TORCH = re.compile(r"Running [Pp]y[Tt]orch (\S+) compiled for CUDA (\d\S*)(.*)")
+_ON_DEVICE = re.compile(r"\s*on (\S.*?)\s+with world_size[ =](\d{1,5})\s*$")
+_NAMED_DEVICE = re.compile(r"Running on device_name=([^{}]+?)\s+with world_size=(\d{1,5})\s*$")
+_VERSION = re.compile(r"Running ([Pp]ython|Triton) (?:version )?(\d\S*)")
+_SEED = re.compile(r"Using seed=(\d{1,20})\s*$")
+_STARTED = re.compile(r"Run UTC timestamp=(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)\s*$")
+_KEYED = re.compile(
+    r"(nonce|seed|code_sha256|data_fingerprint|validation_fingerprint|device|world_size|precision)"
+    r": (\S.*?)\s*$"
+)
+_HEX64 = re.compile(r"[0-9a-f]{64}")
+_RULE = re.compile(r"={60,}")
+_IMPORT = re.compile(r"(?:import|from) \w")
+_BLOCK = re.compile(r"(?:def|class|for|if|with|async def) .*")
+_MAX_SOURCE_LINES = 100_000
+_MAX_NAMED = 64
+
+
+@dc.dataclass(slots=True)
+class Header:
+    """The facts read so far. A table or a device line that comes later replaces the earlier."""
+
+    rows: dict[int, str] = dc.field(default_factory=dict)
+    device: str | None = None
+    world_size: int | None = None
+    driver: str | None = None
+    software: dict[str, str] = dc.field(default_factory=dict)
+    code: dict[str, str] = dc.field(default_factory=dict)
+    seed: int | None = None
+    nonce: str | None = None
+    data_fingerprint: str | None = None
+    created_at: str | None = None
+    precision: str | None = None
+    validation_fingerprint: str | None = None
+    devices: tuple[str, ...] = ()
+    """Every device that was named since the last run began; `counts` likewise."""
+    counts: tuple[int, ...] = ()
+    rows_taken: bool = False
+    """Whether the rows of the table are those of a run that began."""
+
+    def go_on(self, later: Header) -> None:
+        """Take the machines that `later` names, which stand between the steps of this run."""
+        fresh = () if later.rows_taken else tuple(dict.fromkeys(later.rows.values()))
+        self._named(*later.devices, *fresh)
+        self.counts = (*self.counts, *later.counts)[:_MAX_NAMED]
+        later.devices, later.counts, later.rows_taken = (), (), True
+
+    def feed(self, line: str) -> None:
+        """Take one line, without its leading white space."""
+        if line.startswith("|"):
+            self._table(line)
+        elif line.startswith("Running "):
+            self._running(line)
+        elif match := _KEYED.match(line):
+            self._keyed(match.group(1), match.group(2))
+        elif match := _SEED.match(line):
+            self.seed = int(match.group(1))
+        elif match := _STARTED.match(line):
+            self.created_at = match.group(1)
+
+    def copy(self) -> Header:
+        """The header as it stands, for the run that begins here."""
+        copy = dc.replace(
+            self, rows=dict(self.rows), software=dict(self.software), code=dict(self.code)
+        )
+        self.devices, self.counts, self.rows_taken = (), (), True
+        return copy
+
+    def contradiction(self) -> str | None:
+        """Two kinds of machine in one run, or two sizes of it, in words; None for one."""
+        named = {
+            found.accelerator.id: name
+            for name in (*self.devices, *self.rows.values())
+            if (found := accelerators.find(name)) is not None
+        }
+        sizes = sorted(set(self.counts))
+        if len(named) > 1:
+            return f"the log names two kinds of machine for one run, {' and '.join(named)}"
+        if len(sizes) > 1:
+            return f"the log states two world sizes for one run, {sizes[0]} and {sizes[1]}"
+        return None
+
+    def config(self) -> dict[str, str]:
+        """What belongs to the configuration of the run."""
+        names = ("precision", "validation_fingerprint")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+    def hardware(self) -> Hardware:
+        """Device, count and driver; a machine with several kinds names them all."""
+        names = list(dict.fromkeys(self.rows.values()))
+        device = plain(" + ".join(names) if names else self.device or "", 200) or None
+        # The table shows one host, all of it; the world size is what the run used.
+        return Hardware(device, self.world_size or len(self.rows) or None, self.driver)
+
+    def _table(self, line: str) -> None:
+        if _SMI_TITLE.match(line):
+            if not self.rows_taken:
+                self._named(*dict.fromkeys(self.rows.values()))
+            self.rows.clear()
+            self.rows_taken = False
+            if match := _DRIVER.search(line):
+                self.driver = match.group(1)
+        elif match := _GPU_ROW.match(line):
+            self.rows[int(match.group(1))] = match.group(2)
+
+    def _running(self, line: str) -> None:
+        if match := _TORCH.match(line):
+            self.software["torch"], self.software["cuda"] = match.group(1), match.group(2)
+            if device := _ON_DEVICE.match(match.group(3)):
+                self._machine(device.group(1), int(device.group(2)))
+        elif match := _NAMED_DEVICE.match(line):
+            self._machine(match.group(1), int(match.group(2)))
+        elif match := _VERSION.match(line):
+            self.software[match.group(1).lower()] = match.group(2)
+
+    def _machine(self, device: str, count: int) -> None:
+        self.device, self.world_size = device, count
+        self._named(device)
+        if len(self.counts) < _MAX_NAMED:
+            self.counts = (*self.counts, count)
+
+    def _named(self, *devices: str) -> None:
+        self.devices = (*self.devices, *devices)[:_MAX_NAMED]
+
+    def _keyed(self, key: str, value: str) -> None:
+        """The lines that the reference trainer writes before its first step."""
+        if key in ("seed", "world_size"):
+            if value.isascii() and value.isdigit() and len(value) <= 20:
+                setattr(self, key, int(value))
+                if key == "world_size" and len(self.counts) < _MAX_NAMED:
+                    self.counts = (*self.counts, int(value))
+        elif key == "code_sha256":
+            *name, digest = value.split()
+            if _HEX64.fullmatch(digest.lower()):
+                if self.code.get("source") == digest.lower():
+                    del self.code["source"]
+                self.code[" ".join(name)[:200] or "source"] = digest.lower()
+        elif "{" not in value and len(value) <= 200:
+            setattr(self, key, value)
+            if key == "device":
+                self._named(value)
+
+
+def source_sha256(text: str) -> str:
+    """The hash that identifies a source file, the same embedded in a log or as a file.
+
+    Line ends become LF and white space at the end of the text is cut, because a log adds a line
+    feed of its own after the source; a byte order mark is no part of it. SHA-256 of the UTF-8.
+    """
+    plain = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").rstrip()
+    return hashlib.sha256((plain + "\n").encode("utf-8", "replace")).hexdigest()
+
+
+def embedded_source(lines: Sequence[str]) -> tuple[int, Mapping[str, str]]:
+    """The source code that a log begins with: the index of the first line after it, and its hash.
+
+    Source is the text before the first rule of `=` (or between the first two, where the log begins
+    with one), when it reads as Python: an import and a block. No source gives (0, {}).
+    """
+    start = 1 if lines and _RULE.fullmatch(lines[0].strip()) else 0
+    limit = min(len(lines), _MAX_SOURCE_LINES)
+    end = next((i for i in range(start, limit) if _RULE.fullmatch(lines[i].strip())), None)
+    if end is None:
+        return 0, {}
+    source = lines[start:end]
+    has_import = any(_IMPORT.match(line) for line in source)
+    if not has_import or not any(_BLOCK.match(line) for line in source):
+        return 0, {}
+    return end + 1, {"source": source_sha256("\n".join(source))}

@@ -1,0 +1,88 @@
+"""Logs that lie in the submission's folder and that `runs` does not list: the open drawer.
+
+    left = left_out(submission, folder, track, evidence)     # Unlisted("submissions/...", runs)
+
+Only runs of the same experiment as a listed one count: of the same code where both say theirs, and
+of as many steps. A copy of a listed run, such as the whole of a trimmed log, is no further run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePosixPath
+
+from bot.compute.duplicates import MOST_RUNS, TOLERANCE, repeats
+from bot.model.case import RunEvidence, Unlisted
+from bot.model.run import Run
+from bot.model.submission import LOG_ENDINGS, Folder, RunSpec, Submission
+from bot.model.track import Track
+
+MAX_RUNS = 100
+
+
+def left_out(
+    submission: Submission, folder: Folder, track: Track, evidence: Sequence[RunEvidence]
+) -> tuple[Unlisted, ...]:
+    """The runs of files that no entry of `runs` names; () where the folder has no such list."""
+    if folder.bare or not submission.raw:
+        return ()
+    listed = [run for item in evidence for run in item.runs]
+    if not listed:
+        return ()
+    names = [
+        n
+        for n in sorted(folder.files)
+        if n.lower().endswith(LOG_ENDINGS) and not _is_listed(n, submission.runs)
+    ]
+    others = [
+        run
+        for name in names
+        for run in _read(name, folder, track)
+        if run.validation and any(_one_experiment(run, own) for own in listed)
+    ]
+    if not others:
+        return ()
+    listed, others = listed[:MOST_RUNS], others[:MOST_RUNS]
+    copies = {index for index, _ in repeats((*listed, *others))}
+    fresh = [
+        run
+        for index, run in enumerate(others, len(listed))
+        if index not in copies and not any(_same_run(run, own) for own in listed)
+    ]
+    return (Unlisted(folder.path, tuple(fresh[:MAX_RUNS])),) if fresh else ()
+
+
+def _is_listed(name: str, specs: Iterable[RunSpec]) -> bool:
+    targets = {str(PurePosixPath(spec.target)) for spec in specs}
+    return "." in targets or any(name == t or name.startswith(f"{t}/") for t in targets)
+
+
+def _read(name: str, folder: Folder, track: Track) -> Iterator[Run]:
+    if name.lower().endswith(".wandb"):
+        from bot.evidence.wandb.offline import OfflineFileError, read_offline
+
+        try:
+            yield read_offline(folder.files[name], folder.full(name), track.keys)
+        except OfflineFileError:
+            return  # what is not listed need not be whole
+        return
+    from bot.evidence.log.training_log import read_log
+
+    yield from read_log(folder.files[name], folder.full(name))
+
+
+def _same_run(a: Run, b: Run) -> bool:
+    """Whether two files tell of one run: its nonce, or all losses of the steps that both have,
+    also where these are too few for `repeats`."""
+    if a.nonce is not None and a.nonce == b.nonce:
+        return True
+    losses = {v.step: v.loss for v in b.validation}
+    common = [(v.loss, losses[v.step]) for v in a.validation if v.step in losses and v.step > 0]
+    return bool(common) and all(abs(x - y) <= TOLERANCE for x, y in common)
+
+
+def _one_experiment(a: Run, b: Run) -> bool:
+    mine, theirs = frozenset(a.code_sha256.values()), frozenset(b.code_sha256.values())
+    if mine and theirs and not mine & theirs:
+        return False
+    return None in (a.total_steps, b.total_steps) or a.total_steps == b.total_steps

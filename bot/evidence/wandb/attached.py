@@ -1,0 +1,128 @@
+"""Files attached to a W&B run: its hardware, its code, and its log where the history is silent.
+
+Sizes are known before anything is downloaded, and capped. Where a log and the history both speak
+of a step they must agree to the digits that the log prints.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from bot.evidence.log.header import source_sha256
+from bot.evidence.log.training_log import read_log
+from bot.evidence.wandb.client import Client
+from bot.evidence.wandb.history import Columns, Raw
+from bot.model.run import Hardware, Run
+from bot.model.submission import MAX_LOG_BYTES
+
+METADATA = "wandb-metadata.json"
+MAX_METADATA = 1_000_000
+MAX_SOURCE = 2_000_000
+MAX_LOGS = 2
+# The console is the last resort: it holds what the trainer prints, and prints of others.
+_CONSOLE = "output.log"
+_TOLERANCE = 6e-5
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Attached:
+    """What is wanted besides the hardware: the code, and the log because keys are lacking."""
+
+    code: str | None
+    """The name of the source file that is wanted; "" for whichever there is, None for none."""
+    log: bool
+
+
+def read_attached(client: Client, item: Any, raw: Raw, columns: Columns, wants: Attached) -> None:
+    """Add what the files of a run say to `raw` and `columns`. Raises FetchError.
+
+    Artifacts are looked into where something wanted is not among the files saved with the run.
+    """
+    files = {file.name: file for file in client.files(item)}
+    code = wants.code is not None and not any("code_sha256" in key for key in raw.config)
+    lacks_log = wants.log and not _logs(files)
+    lacks_code = code and not any(name.endswith(".py") for name in files)
+    if lacks_log or lacks_code:
+        files = {file.name: file for file in client.artifact_files(item)} | files
+    if wants.log:
+        run = _log(client, files, raw)
+        if run is not None:
+            _merge(run, raw, columns)
+    if METADATA in files and raw.hardware.device is None:
+        _metadata(client.read_file(files[METADATA], MAX_METADATA), raw)
+    if code and not raw.code_sha256:
+        _code(client, files, raw, wants.code or "")
+
+
+def _metadata(data: bytes | None, raw: Raw) -> None:
+    """Hardware and versions from wandb-metadata.json; nothing else of it is looked at."""
+    try:
+        found = json.loads(data or b"{}")
+    except ValueError:
+        return
+    if not isinstance(found, Mapping):
+        return
+    cards: Any = found.get("gpu_nvidia")
+    cards = cards if isinstance(cards, list) else []
+    names = [card.get("name") for card in cards if isinstance(card, Mapping)]
+    device = next((n for n in (*names, found.get("gpu")) if isinstance(n, str)), None)
+    count = found.get("gpu_count")
+    known = isinstance(count, int) and not isinstance(count, bool)
+    raw.hardware = Hardware(device, count if known else len(names) or None)
+    versions = {"python": found.get("python"), "cuda": found.get("cudaVersion")}
+    raw.software = {name: text for name, text in versions.items() if isinstance(text, str)}
+
+
+def _logs(files: Iterable[str]) -> list[str]:
+    """The names of logs, the console last."""
+    names = [n for n in files if n.endswith((".log", ".txt")) and n != "requirements.txt"]
+    return sorted(names, key=lambda name: (name.endswith(_CONSOLE), name))
+
+
+def _log(client: Client, files: Mapping[str, Any], raw: Raw) -> Run | None:
+    """The run of the first attached log that holds exactly one."""
+    for name in _logs(files)[:MAX_LOGS]:
+        data = client.read_file(files[name], MAX_LOG_BYTES)
+        if data is None:
+            text = f"the attached {name} has more than {MAX_LOG_BYTES} bytes and was not read"
+            raw.problems.append(("history-gap", text))
+            continue
+        runs = read_log(data, raw.file)
+        if len(runs) == 1 and runs[0].validation:
+            return runs[0]
+    return None
+
+
+def _merge(run: Run, raw: Raw, columns: Columns) -> None:
+    """Fill the columns that the history lacks from a log that does not contradict it."""
+    history = dict(columns.loss)
+    for point in run.validation:
+        said = history.get(point.step)
+        if said is not None and not abs(said - point.loss) <= _TOLERANCE:
+            text = f"at step {point.step} the attached log has {point.loss}, the history {said}"
+            raw.problems.append(("claim-differs-from-run", text))
+            break
+    if not columns.loss:
+        columns.loss = [(v.step, v.loss) for v in run.validation]
+    if not columns.clock:
+        columns.clock = [(v.step, v.time_s) for v in run.validation if v.time_s is not None]
+    columns.total = columns.total or run.total_steps
+    columns.last_step = max(columns.last_step or 0, run.last_step or run.step or 0)
+    raw.code_sha256 = {**run.code_sha256, **raw.code_sha256}
+    raw.problems += [p for p in run.problems if p not in raw.problems]
+    if raw.hardware == Hardware():
+        raw.hardware = run.hardware
+
+
+def _code(client: Client, files: Mapping[str, Any], raw: Raw, wanted: str) -> None:
+    """SHA-256 of the Python source saved with the run: the wanted one, else the first by name."""
+    sources = sorted(name for name in files if name.endswith(".py"))
+    sources.sort(key=lambda name: name.rpartition("/")[2] != wanted.rpartition("/")[2])
+    for name in sources[:1]:
+        data = client.read_file(files[name], MAX_SOURCE)
+        if data is not None:
+            text = data.decode("utf-8", "replace")
+            raw.code_sha256 = {name.removeprefix("code/"): source_sha256(text)}

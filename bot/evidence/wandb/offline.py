@@ -1,0 +1,182 @@
+"""Offline files of W&B (`run-ID.wandb`): records in the block format of LevelDB's log.
+
+A file is a header of 7 bytes and blocks of 32 KiB; a record is cut into chunks, each with a CRC-32,
+a length and a type. A file that ends in the middle of a record, as one copied from a running
+machine does, gives what stands before, and says so.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import importlib
+import json
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bot.evidence.wandb.contradictions import contradictions
+from bot.evidence.wandb.history import Raw, Row, build_run, flatten, read_columns, with_defaults
+from bot.model.run import Hardware, Run
+from bot.model.track import Keys
+
+_BLOCK = 32 * 1024
+_CHUNK = struct.Struct("<IHB")
+_MAGIC = b":W&B"
+_FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
+_SOFTWARE = ("torch", "jax", "numpy", "triton", "flash-attn", "transformers")
+
+
+class OfflineFileError(ValueError):
+    """The bytes are no W&B offline file; the message is one sentence."""
+
+
+def read_offline(data: bytes, file: str, keys: Keys) -> Run:
+    """The run of an offline file. Raises OfflineFileError where there is none to be read.
+
+    Needs the `wandb` package for its record definitions. What cannot be read to the end is a
+    problem of the run (`history-gap`), not an error.
+    """
+    if data[:4] != _MAGIC or len(data) < 7:
+        raise OfflineFileError(f"{file}: not a W&B offline file, it does not begin with :W&B")
+    protocol: Any = importlib.import_module("wandb.proto.wandb_internal_pb2")
+
+    raw = Raw("wandb-offline", file)
+    rows: list[Row] = []
+    facts: dict[str, Any] = {"config": {}, "summary": {}, "tags": ()}
+    damage = None
+    count = 0
+    for payload in _payloads(data):
+        if isinstance(payload, str):
+            damage = payload
+            break
+        try:
+            record = protocol.Record.FromString(payload)
+        except Exception as error:  # protobuf's DecodeError has no public home in all versions
+            damage = f"record {count + 1} cannot be decoded ({type(error).__name__})"
+            break
+        count += 1
+        _take(record, rows, facts)
+    if "run" not in facts:
+        raise OfflineFileError(f"{file}: holds no run, {damage or f'{count} records were read'}")
+    _fill(raw, facts)
+    if damage is not None:
+        raw.problems.append(("history-gap", f"{damage}; {len(rows)} rows before were read"))
+    resolved = with_defaults(keys)
+    raw.problems += contradictions(rows, resolved, raw.config)
+    return build_run(raw, read_columns(rows, resolved), resolved)
+
+
+def _payloads(data: bytes) -> Iterator[bytes | str]:
+    """The records in order; a text as last item says where and how the file is damaged."""
+    position, parts = 7, b""
+    while position < len(data):
+        left = _BLOCK - position % _BLOCK
+        if left < _CHUNK.size:
+            position += left
+            continue
+        if position + _CHUNK.size > len(data):
+            yield f"the file ends in the middle of a record at byte {len(data)}"
+            return
+        crc, size, kind = _CHUNK.unpack_from(data, position)
+        if kind == 0 and size == 0:
+            position += left
+            continue
+        chunk = data[position + _CHUNK.size : position + _CHUNK.size + size]
+        if len(chunk) < size:
+            yield f"the file ends in the middle of a record at byte {len(data)}"
+            return
+        if zlib.crc32(bytes([kind]) + chunk) != crc or kind > _LAST:
+            yield f"the record at byte {position} is damaged"
+            return
+        position += _CHUNK.size + size
+        parts = chunk if kind in (_FULL, _FIRST) else parts + chunk
+        if kind in (_FULL, _LAST):
+            yield parts
+            parts = b""
+    if parts:
+        yield f"the file ends in the middle of a record at byte {len(data)}"
+
+
+def _take(record: Any, rows: list[Row], facts: dict[str, Any]) -> None:
+    """Add one record to what is known of the run."""
+    kind = record.WhichOneof("record_type")
+    if kind == "history":
+        row = _items(record.history.item)
+        if record.history.HasField("step"):
+            row.setdefault("_step", record.history.step.num)
+        rows.append(row)
+    elif kind == "run":
+        facts["run"] = record.run
+        facts["config"] |= _items(record.run.config.update)
+        facts["tags"] = tuple(record.run.tags)
+    elif kind == "config":
+        facts["config"] |= _items(record.config.update)
+        for item in record.config.remove:
+            facts["config"].pop(_key(item), None)
+    elif kind == "summary":
+        facts["summary"] |= _items(record.summary.update)
+    elif kind == "environment":
+        facts["environment"] = record.environment
+    elif kind == "exit":
+        facts["exit"] = record.exit.exit_code
+
+
+def _key(item: Any) -> str:
+    return ".".join(item.nested_key) or item.key
+
+
+def _items(items: Any) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for item in items:
+        try:
+            values[_key(item)] = _value(item)
+        except ValueError:
+            continue  # a value that is not JSON is no number, and nothing else is looked for
+    return flatten(values)
+
+
+def _value(item: Any) -> Any:
+    """The value of an item: newer files have it typed, all have it as JSON."""
+    if item.value_json:
+        return json.loads(item.value_json)
+    names = {field.name for field in item.DESCRIPTOR.fields}
+    for name in ("boolean", "integer", "number", "text", "json"):
+        if name in names and item.HasField(name):
+            value = getattr(item, name)
+            return json.loads(value) if name == "json" else value
+    return None
+
+
+def _fill(raw: Raw, facts: Mapping[str, Any]) -> None:
+    run = facts["run"]
+    raw.run_id, raw.name = run.run_id or None, run.display_name or None
+    raw.entity, raw.project = run.entity or None, run.project or None
+    raw.config = {k: v for k, v in facts["config"].items() if not k.startswith("_wandb")}
+    raw.summary, raw.tags = facts["summary"], facts["tags"]
+    if run.HasField("start_time"):
+        raw.created_at = _time(run.start_time.seconds)
+    if "exit" in facts:
+        raw.state = "finished" if facts["exit"] == 0 else "failed"
+    else:
+        raw.state = "crashed"  # without its last record a run has not ended by itself
+    environment = facts.get("environment")
+    if environment is not None:
+        raw.hardware = _hardware(environment)
+        if environment.python:
+            raw.software = {"python": environment.python}
+        if environment.cuda_version:
+            raw.software = {**raw.software, "cuda": environment.cuda_version}
+
+
+def _hardware(environment: Any) -> Hardware:
+    names = [gpu.name for gpu in environment.gpu_nvidia] or [environment.gpu_type]
+    count = environment.gpu_count or len(environment.gpu_nvidia) or None
+    return Hardware(names[0] or None, count)
+
+
+def _time(seconds: int) -> str | None:
+    try:
+        return dt.datetime.fromtimestamp(seconds, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (OverflowError, OSError, ValueError):
+        return None

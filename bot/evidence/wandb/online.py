@@ -1,0 +1,286 @@
+"""Runs read from W&B with the real client: several at a time, bounded, cached, told apart.
+
+    fetcher = WandbFetcher.from_environment()
+    fetched = fetcher.fetch(refs, track.keys)      # RunRef -> Fetched(run, failure)
+
+Costs of one gathering: signing in (1), for each project a list of its runs and the question
+whether the public reads it (2, or 3 where a linked run is not among the newest 50), and for each
+run where its history lies (1), its files (1), its hardware (1) and its code (1 where it is not
+already hashed in the configuration), besides the pages of its history.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures as cf
+import dataclasses as dc
+import hashlib
+import json
+import netrc
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bot.evidence.links import RunRef
+from bot.evidence.progress import Progress
+from bot.evidence.snapshot import SnapshotError, decode, encode, restrict
+from bot.evidence.wandb.attached import Attached, read_attached
+from bot.evidence.wandb.client import Client, Patience
+from bot.evidence.wandb.contradictions import contradictions
+from bot.evidence.wandb.errors import Failure, FetchError, not_found, not_public, unavailable
+from bot.evidence.wandb.history import (
+    Columns,
+    Raw,
+    all_names,
+    build_run,
+    flatten,
+    read_columns,
+    with_defaults,
+)
+from bot.evidence.wandb.rows import NotComplete, read_rows
+from bot.model.case import Unlisted
+from bot.model.run import Run
+from bot.model.track import Keys
+
+LISTED = 50
+MAX_UNLISTED = 20
+WORKERS = 24
+
+
+class Fetched(NamedTuple):
+    """What came of one link: a run, or why there is none."""
+
+    run: Run | None
+    failure: Failure | None = None
+
+
+@dc.dataclass(slots=True)
+class _Project:
+    """One project of the linked runs: its newest runs as listed, or why they cannot be read."""
+
+    runs: dict[str, Any] = dc.field(default_factory=dict)
+    failure: Failure | None = None
+
+
+class WandbFetcher:
+    """Fetches runs. The key is held here and in the client, and shown nowhere."""
+
+    def __init__(
+        self,
+        key: str | None,
+        *,
+        server: str | None = None,
+        cache: Path | None = None,
+        patience: Patience | None = None,
+        progress: bool | None = None,
+    ) -> None:
+        self._patience = patience or Patience()
+        self._client = Client(key, server, self._patience)
+        self._cache = cache
+        self._progress = progress
+        self._projects: dict[tuple[str, str], _Project] = {}
+
+    def __repr__(self) -> str:
+        return f"WandbFetcher({self._client!r})"
+
+    @classmethod
+    def from_environment(cls, *, cached: bool = True) -> WandbFetcher:
+        """A fetcher with WANDB_API_KEY and WANDB_BASE_URL, and a cache in the user's cache folder
+        (SPEEDRUN_CACHE names another, empty means none; `cached` False: none, to see drift)."""
+        base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+        folder = os.environ.get("SPEEDRUN_CACHE", os.path.join(base, "speedrun"))
+        return cls(
+            os.environ.get("WANDB_API_KEY") or _saved_key(),
+            server=os.environ.get("WANDB_BASE_URL"),
+            cache=Path(folder) / "wandb" if folder and cached else None,
+        )
+
+    def fetch(
+        self, refs: Sequence[RunRef], keys: Keys, *, code: str | None = None
+    ) -> dict[RunRef, Fetched]:
+        """Every run of `refs`, each once, in that order. Never raises; the reasons are in it.
+
+        `code` names a source file that is wanted of each run, "" whichever is attached to it.
+        """
+        wanted = list(dict.fromkeys(refs))
+        results: dict[RunRef, Fetched] = {}
+        try:
+            self._client.open()
+            self._open_projects(wanted)
+        except FetchError as error:
+            return {ref: Fetched(None, error.failure) for ref in wanted}
+        ready: dict[RunRef, Any] = {}
+        for ref in wanted:
+            project = self._projects[ref[:2]]
+            if project.failure is not None or ref.id not in project.runs:
+                results[ref] = Fetched(None, project.failure or not_found())
+            else:
+                ready[ref] = project.runs[ref.id]
+        results |= self._fetch_all(ready, with_defaults(keys), code)
+        return {ref: results[ref] for ref in wanted}
+
+    def unlisted(self, listed: Mapping[RunRef, Run], keys: Keys) -> tuple[Unlisted, ...]:
+        """Runs of the same projects with the configuration or code of a listed one, not listed.
+
+        Looks at the newest runs of each project; the histories of up to 20 are read. Raises
+        nothing: a drawer that cannot be opened is reported as empty.
+        """
+        found = []
+        for place in dict.fromkeys(ref[:2] for ref in listed):
+            project = self._projects.get(place, _Project())
+            digests = {digest(run) for ref, run in listed.items() if ref[:2] == place}
+            others: dict[RunRef, Any] = {}
+            for run_id, item in project.runs.items():
+                ref = RunRef(*place, run_id)
+                bare = restrict(build_run(_raw(item, ref), Columns(), Keys()))
+                if ref not in listed and digest(bare) in digests:
+                    others[ref] = item
+            first = dict(list(others.items())[:MAX_UNLISTED])
+            fetched = self._fetch_all(first, with_defaults(keys), None, attached=False)
+            runs = tuple(item.run for item in fetched.values() if item.run is not None)
+            if runs:
+                found.append(Unlisted("/".join(place), runs))
+        return tuple(found)
+
+    # ---- projects -----------------------------------------------------------------------------
+
+    def _open_projects(self, refs: Iterable[RunRef]) -> None:
+        places: dict[tuple[str, str], list[RunRef]] = {}
+        for ref in refs:
+            places.setdefault(ref[:2], []).append(ref)
+        with cf.ThreadPoolExecutor(min(WORKERS, len(places) or 1)) as pool:
+            opened = pool.map(lambda item: self._open(*item), places.items())
+            self._projects |= dict(zip(places, opened, strict=True))
+
+    def _open(self, place: tuple[str, str], refs: Sequence[RunRef]) -> _Project:
+        """List a project, and make sure that everybody can read it before anything is used."""
+        try:
+            runs = {run.id: run for run in self._client.listed(*place, None, LISTED)}
+            missing = [ref.id for ref in refs if ref.id not in runs]
+            if missing and len(runs) >= LISTED:
+                more = self._client.listed(*place, missing, len(missing))
+                runs |= {run.id: run for run in more}
+            here = [ref for ref in refs if ref.id in runs]
+            if here and not self._client.is_public(here[0]):
+                return _Project(failure=not_public())
+        except FetchError as error:
+            return _Project(failure=error.failure)
+        return _Project(runs)
+
+    # ---- runs ---------------------------------------------------------------------------------
+
+    def _fetch_all(
+        self, items: Mapping[RunRef, Any], keys: Keys, code: str | None, attached: bool = True
+    ) -> dict[RunRef, Fetched]:
+        if not items:
+            return {}
+        results: dict[RunRef, Fetched] = {}
+        pool = cf.ThreadPoolExecutor(min(WORKERS, len(items)))
+        tasks = {
+            pool.submit(self._fetch_one, ref, item, keys, code, attached): ref
+            for ref, item in items.items()
+        }
+        with Progress("W&B runs", len(items), self._progress) as progress:
+            try:
+                for task in cf.as_completed(tasks, timeout=self._patience.total_s):
+                    results[tasks[task]] = task.result()
+                    progress.advance()
+            except TimeoutError:
+                late = Fetched(None, unavailable("W&B did not answer in time"))
+                results |= {ref: late for task, ref in tasks.items() if ref not in results}
+        pool.shutdown(wait=False, cancel_futures=True)
+        return results
+
+    def _fetch_one(
+        self, ref: RunRef, item: Any, keys: Keys, code: str | None, attached: bool
+    ) -> Fetched:
+        cached = self._cache_path(ref, item, keys, code, attached)
+        if cached is not None and cached.is_file():
+            try:
+                run = decode(cached.read_bytes())
+                return Fetched(dc.replace(run, source="wandb"))
+            except (OSError, SnapshotError):
+                pass  # a damaged cache is no evidence; the run is fetched again and written anew
+        try:
+            run = self._client.persist(lambda: self._read(ref, item, keys, code, attached))
+        except FetchError as error:
+            return Fetched(None, error.failure)
+        if cached is not None:
+            _write(cached, encode(run))
+        return Fetched(run)
+
+    def _read(self, ref: RunRef, item: Any, keys: Keys, code: str | None, attached: bool) -> Run:
+        raw = _raw(item, ref)
+        present = frozenset((item.historyKeys or {}).get("keys", ()))
+        try:
+            rows = read_rows(self._client, item, keys, present)
+        except NotComplete as error:
+            raise FetchError(unavailable(str(error))) from None
+        raw.problems += rows.problems
+        raw.problems += contradictions(rows.rows, keys, raw.config)
+        columns = read_columns(rows.rows, keys, present or None)
+        if attached:
+            wants = Attached(
+                code=code,
+                log=not (set(keys.loss + keys.bpb) & present)
+                or not (set(keys.time_s + keys.time_ms) & present),
+            )
+            read_attached(self._client, item, raw, columns, wants)
+        return restrict(build_run(raw, columns, keys))
+
+    def _cache_path(
+        self, ref: RunRef, item: Any, keys: Keys, code: str | None, attached: bool
+    ) -> Path | None:
+        """Where the run lies in the cache: only a finished run does, and only as it is now."""
+        if self._cache is None or item.state != "finished":
+            return None
+        facts = [ref, item.heartbeatAt, item.historyLineCount, all_names(keys), code, attached]
+        facts += [sorted(item.config), list(item.tags), item.state, dict(item.summary)]
+        name = hashlib.sha256(json.dumps(facts, default=str).encode()).hexdigest()
+        return self._cache / f"{name}.json.xz"
+
+
+def _saved_key() -> str | None:
+    """The key that `wandb login` saved on this machine, for the local check."""
+    try:
+        entries = netrc.netrc(os.environ.get("NETRC"))
+    except (OSError, netrc.NetrcParseError):
+        return None
+    found = map(entries.authenticators, ("api.forge.coreweave.com", "api.wandb.ai"))
+    return next((entry[2] for entry in found if entry is not None), None)
+
+
+def digest(run: Run) -> str:
+    """What makes two runs of one project the same experiment: their configuration."""
+    return str(run.config.get("config_sha256"))
+
+
+def _raw(item: Any, ref: RunRef) -> Raw:
+    """What the listing says of a run."""
+    config = flatten({k: v for k, v in item.config.items() if not k.startswith("_wandb")})
+    heartbeat = item.heartbeatAt if item.state != "running" else None
+    return Raw(
+        source="wandb",
+        file=ref.url,
+        run_id=ref.id,
+        name=item.name,
+        entity=ref.entity,
+        project=ref.project,
+        state=item.state,
+        config=config,
+        summary=dict(item.summary_metrics),
+        tags=tuple(item.tags or ()),
+        created_at=item.createdAt,
+        finished_at=heartbeat,
+    )
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a file of the cache so that a reader sees all of it or none."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(f".{os.getpid()}.part")
+        part.write_bytes(data)
+        part.replace(path)
+    except OSError:
+        return  # without a cache the next gathering asks W&B again

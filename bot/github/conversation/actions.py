@@ -1,0 +1,245 @@
+"""What commands do. `answer` reads one comment from the API, acts, and replies once.
+
+Who may do what is asked of the API, never taken from a payload. Whatever somebody wrote is read
+again from the API as well, so a forged or replayed delivery can at most repeat what was said.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import datetime as dt
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bot.github.api.branches import Conflict
+from bot.github.api.client import Door, GitHubTrouble, told
+from bot.github.api.threads import IssueThread, Said, Thread
+from bot.github.conversation import edits, intake
+from bot.github.conversation.commands import COMMANDS, Command, Mistake, parse
+from bot.github.conversation.intake_pull import open_submission
+from bot.github.conversation.waivers import Waiver
+from bot.github.host.settings import EVIDENCE_BRANCH, Settings
+from bot.github.pull_request.publish import LABEL
+from bot.github.pull_request.pull import Pull, facts, fetch
+from bot.model.track import Track
+from bot.registry import catalogue
+from bot.render.comment import STICKY, Safe, read_state, render
+from bot.rules import load_rules
+
+__all__ = ["Conflict", "Talk", "answer", "dispatch_workflow", "submit_form"]
+OUR_BRANCHES = "speedrun/"
+MAINTAINERS = ("admin", "write")
+Dispatch = Callable[[int, str], None]
+
+
+@dc.dataclass(frozen=True)
+class Talk:
+    """One thing said, and all that an answer needs. `dispatch(pr, ref)` starts a verification."""
+
+    door: Door
+    settings: Settings
+    tracks: Mapping[str, Track]
+    thread: Thread
+    said: Said
+    dispatch: Dispatch
+    today: dt.date
+
+    def reply(self, template: str, **values: Any) -> None:
+        """Answer with a template."""
+        self.thread.reply(self.said, render(template, self.settings, **values))
+
+
+def dispatch_workflow(door: Door, file: str = "verify.yml") -> Dispatch:
+    """Start a workflow for a pull request: writes with a workflow's token start none."""
+
+    def start(number: int, ref: str) -> None:
+        with told(f"starting {file}"):
+            workflow = door.repo.get_workflow(file)
+            workflow.create_dispatch(ref, {"pr": str(number)}, throw=True)
+
+    return start
+
+
+def answer(talk: Talk) -> str:
+    """Handle one comment; a word for the log. Raises GitHubTrouble."""
+    said = talk.said
+    if said.bot or said.author == talk.door.login:
+        return "own"
+    command = parse(said.body)
+    if command is None:
+        return "no command"
+    talk.thread.react(said, "eyes")
+    if isinstance(command, Mistake):
+        usage = COMMANDS[command.name]
+        talk.reply("mistake.md.j2", problem=command.problem, form=usage.form)
+        return "mistake"
+    if command.name in _ANYWHERE:
+        return _ANYWHERE[command.name](talk, command)
+    if not isinstance(talk.thread, IssueThread):
+        talk.reply("mistake.md.j2", problem="this works on a pull request", form=said.body[:80])
+        return "not a pull request"
+    return _on_pull(talk, command)
+
+
+def is_maintainer(door: Door, login: str) -> bool:
+    """Whether the API says that a person may write to the repository."""
+    with told("asking for permissions"):
+        return door.repo.get_collaborator_permission(login) in MAINTAINERS
+
+
+def _on_pull(talk: Talk, command: Command) -> str:
+    try:
+        pull = facts(fetch(talk.door, talk.thread.number))
+    except GitHubTrouble as trouble:
+        if trouble.status != 404:
+            raise
+        form = COMMANDS[command.name].form
+        talk.reply("mistake.md.j2", problem="this works on a pull request", form=form)
+        return "not a pull request"
+    author = intake.submitter(pull, talk.door.name, talk.door.login)
+    own = talk.said.author.lower() == author.lower()
+    may = own and command.name != "accept"
+    may = may or is_maintainer(talk.door, talk.said.author)
+    if not may and command.name != "runs":
+        talk.thread.react(talk.said, "-1")
+        return "not permitted"
+    return _HANDLERS[command.name](talk, command, pull, may)
+
+
+# ---- commands for everybody, everywhere ---------------------------------------------------------
+
+
+def _help(talk: Talk, command: Command) -> str:
+    talk.reply("help.md.j2", commands=COMMANDS.values())
+    return "help"
+
+
+def _explain(talk: Talk, command: Command) -> str:
+    entry = catalogue()[command.rule]
+    check = load_rules().get(command.rule)
+    # the docstrings are ours and written in Markdown
+    page = Safe((check.__doc__ or "").strip()) if check else Safe("")
+    talk.reply("explain.md.j2", rule=command.rule, entry=entry, page=page)
+    return "explained"
+
+
+def _submit(talk: Talk, command: Command) -> str:
+    form = intake.from_command(command.links, command.track, talk.said.author, talk.tracks)
+    return submit_form(talk, form)
+
+
+def submit_form(talk: Talk, form: intake.Intake) -> str:
+    """Turn a form into a pull request, or say what is missing."""
+    if form.missing:
+        talk.reply("missing.md.j2", missing=form.missing)
+        return "incomplete"
+    opened = open_submission(talk.door, form, talk.thread, talk.said)
+    talk.reply("opened.md.j2", opened=opened, link=Safe(opened.link), form=form)
+    if opened.number:
+        talk.dispatch(opened.number, opened.base)
+    return "opened" if opened.number else "branch only"
+
+
+# ---- commands on a pull request -----------------------------------------------------------------
+
+
+def _verify(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
+    if pull.state != "open":
+        talk.reply("mistake.md.j2", problem="this pull request is closed", form="/verify")
+        return "closed"
+    talk.dispatch(pull.number, pull.base_ref)
+    return "dispatched"
+
+
+def _accept(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
+    """Record a waiver for the commit that the maintainer saw, not for one pushed meanwhile."""
+    thread = talk.thread
+    assert isinstance(thread, IssueThread)
+    with told("reading the verdict"):
+        sticky = next((c for c in thread.ours() if (c.body or "").startswith(STICKY)), None)
+    state = read_state(sticky.body) if sticky else None
+    seen = sticky and talk.said.at and sticky.updated_at <= talk.said.at
+    if pull.state != "open" or state is None or state.sha != pull.head_sha or not seen:
+        problem = "the commit changed since, or has no verdict yet; read the new one and repeat"
+        talk.reply("mistake.md.j2", problem=problem, form=COMMANDS["accept"].form)
+        return "not the verdict's commit"
+    waiver = Waiver(command.rule, pull.head_sha, talk.said.author, command.reason)
+    body = render("accepted.md.j2", talk.settings, waiver=waiver)
+    thread.reply(talk.said, f"{waiver.marker()}\n{body}")
+    talk.dispatch(pull.number, pull.base_ref)
+    return "accepted"
+
+
+def _runs(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
+    def change(data: Mapping[str, Any]) -> dict[str, Any]:
+        return intake.add_runs(data, command.links)
+
+    return _edit(talk, pull, may, change, f"Add {len(command.links)} runs")
+
+
+def _correct(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
+    def change(data: Mapping[str, Any]) -> dict[str, Any]:
+        return intake.correct_author(data, pull.author, command.login)
+
+    return _edit(talk, pull, may, change, f"Name {command.login} as contributor")
+
+
+def _withdraw(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
+    """An open pull request is closed and labelled; a merged entry gets a tombstone."""
+    if pull.merged:
+        date = talk.today.isoformat()
+
+        def change(data: Mapping[str, Any]) -> dict[str, Any]:
+            return intake.withdraw(data, talk.said.author, date, command.reason)
+
+        return _edit(talk, pull, may, change, "Withdraw the submission")
+    with told("withdrawing"):
+        talk.reply("withdrawn.md.j2", by=talk.said.author, reason=command.reason, sha=pull.head_sha)
+        api = talk.door.repo.get_issue(pull.number)
+        for label in pull.labels:
+            if label.startswith(LABEL) and label != f"{LABEL}withdrawn":
+                api.remove_from_labels(label)
+        api.add_to_labels(f"{LABEL}withdrawn")
+        if pull.state == "open":
+            api.edit(state="closed")
+    return "withdrawn"
+
+
+def _edit(talk: Talk, pull: Pull, may: bool, change: edits.Change, message: str) -> str:
+    if pull.state != "open" and not pull.merged:
+        talk.reply("mistake.md.j2", problem="this pull request is closed", form="/help")
+        return "closed"
+    may = may and _branch_is_theirs(talk, pull)
+    outcome = edits.apply(talk.door, pull, talk.tracks, change, message, may)
+    talk.reply("edited.md.j2", outcome=outcome, link=Safe(outcome.link), message=message)
+    if outcome.verify:
+        talk.dispatch(outcome.verify, pull.base_ref)
+    return outcome.kind
+
+
+def _branch_is_theirs(talk: Talk, pull: Pull) -> bool:
+    """Whether who asks may have the head branch changed.
+
+    Anybody can open a pull request from a branch that others made in this repository, so being its
+    author is not enough there; our own branches hold nothing but what was asked for.
+    """
+    if pull.merged or pull.head_repo != talk.door.name:
+        return True
+    if pull.head_ref in (pull.default_branch, EVIDENCE_BRANCH):
+        return False
+    ours = pull.author == talk.door.login and pull.head_ref.startswith(OUR_BRANCHES)
+    return ours or is_maintainer(talk.door, talk.said.author)
+
+
+_ANYWHERE: Mapping[str, Callable[[Talk, Command], str]] = {
+    "help": _help,
+    "explain": _explain,
+    "submit": _submit,
+}
+_HANDLERS: Mapping[str, Callable[[Talk, Command, Pull, bool], str]] = {
+    "verify": _verify,
+    "accept": _accept,
+    "runs": _runs,
+    "correct-author": _correct,
+    "withdraw": _withdraw,
+}

@@ -1,0 +1,144 @@
+"""Comment commands: what a comment asks for. Parsing only; nothing here talks to GitHub.
+
+A command is the first line of a comment and starts with `/` in its first column, so a quoted reply,
+a code block or a sentence that mentions a command is none.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import re
+from collections.abc import Mapping
+
+from bot.evidence.links import LinkProblem, RunRef, parse_link
+from bot.registry import catalogue
+
+MAX_BODY = 20_000
+MAX_LINKS = 100
+MAX_REASON = 500
+NEVER_ACCEPTED = ("out-of-scope-change", "author-not-contributor", "duplicate-run", "copied-result")
+"""Besides the whole family of text and schema: a waiver here would let somebody harm others."""
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Usage:
+    """One command: how it is written, what it does, who may use it."""
+
+    form: str
+    does: str
+    who: str
+
+
+COMMANDS: Mapping[str, Usage] = {
+    "verify": Usage("/verify", "check this pull request again", "the author and maintainers"),
+    "explain": Usage("/explain RULE", "what a rule checks and how to satisfy it", "everybody"),
+    "runs": Usage("/runs add LINK...", "add W&B runs to the submission", "everybody"),
+    "accept": Usage(
+        "/accept RULE because ...", "accept a finding for the current commit", "maintainers"
+    ),
+    "withdraw": Usage(
+        "/withdraw [reason]", "take the submission back", "the author and maintainers"
+    ),
+    "correct-author": Usage(
+        "/correct-author LOGIN", "name the right contributor", "the author and maintainers"
+    ),
+    "submit": Usage(
+        "/submit [TRACK] LINK...",
+        "make a submission from W&B runs, in an issue or discussion",
+        "everybody",
+    ),
+    "help": Usage("/help", "this list", "everybody"),
+}
+_LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})")
+_TRACK = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Command:
+    """A command that was understood."""
+
+    name: str
+    rule: str = ""
+    reason: str = ""
+    login: str = ""
+    track: str = ""
+    links: tuple[RunRef, ...] = ()
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Mistake:
+    """A command that was meant and not understood: one sentence, and how it is written."""
+
+    name: str
+    problem: str
+
+
+def parse(body: str) -> Command | Mistake | None:
+    """What a comment asks for; None for an ordinary comment."""
+    lines = body[:MAX_BODY].replace("\r\n", "\n").split("\n")
+    first = lines[0].rstrip()
+    match = re.fullmatch(r"/([a-z-]{1,30})(?:[ \t]+(.*))?", first)
+    if match is None or match[1] not in COMMANDS:
+        return None
+    name, rest = match[1], (match[2] or "").strip()
+    words = rest.split()
+    if name in ("verify", "help"):
+        return Command(name)
+    if name == "explain":
+        return _explain(words)
+    if name == "accept":
+        return _accept(rest)
+    if name == "withdraw":
+        return Command(name, reason=rest[:MAX_REASON])
+    if name == "correct-author":
+        return _correct(words)
+    return _links(name, words, "\n".join(lines[1:]).split())
+
+
+def _explain(words: list[str]) -> Command | Mistake:
+    if len(words) != 1 or words[0] not in catalogue():
+        return Mistake("explain", "name one rule as it is written in the verdict")
+    return Command("explain", rule=words[0])
+
+
+def acceptable(rule: str) -> bool:
+    """Whether a maintainer may accept a finding of this rule at all."""
+    return catalogue()[rule]["family"] != "text" and rule not in NEVER_ACCEPTED
+
+
+def _accept(rest: str) -> Command | Mistake:
+    match = re.fullmatch(r"([a-z0-9-]{1,64})[ \t]+because[ \t]+(\S.*)", rest)
+    if match is None or match[1] not in catalogue():
+        return Mistake("accept", "name a rule, then `because` and the reason")
+    if not acceptable(match[1]):
+        return Mistake("accept", f"`{match[1]}` protects other people and cannot be accepted")
+    return Command("accept", rule=match[1], reason=match[2][:MAX_REASON])
+
+
+def _correct(words: list[str]) -> Command | Mistake:
+    login = words[0].removeprefix("@") if len(words) == 1 else ""
+    if not _LOGIN.fullmatch(login):
+        return Mistake("correct-author", "give one GitHub login")
+    return Command("correct-author", login=login)
+
+
+def _links(name: str, words: list[str], more: list[str]) -> Command | Mistake:
+    track = ""
+    if name == "runs":
+        if words[:1] != ["add"]:
+            return Mistake(name, "say `add`, then the links")
+        words = words[1:]
+    elif words and _TRACK.fullmatch(words[0]):
+        track, words = words[0], words[1:]
+    given = words + [word for word in more if word.startswith("http")]
+    if not given:
+        return Mistake(name, "give at least one link to a W&B run")
+    if len(given) > MAX_LINKS:
+        return Mistake(name, f"{len(given)} links are too many, one command takes {MAX_LINKS}")
+    found = []
+    for word in given:
+        link = parse_link(word)
+        if isinstance(link, LinkProblem):
+            return Mistake(name, f"{link.message}; {link.fix}")
+        found.append(link)
+    return Command(name, track=track, links=tuple(dict.fromkeys(found)))

@@ -1,0 +1,139 @@
+"""Change one submission.json: a commit where we may write, otherwise the exact patch to apply."""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import difflib
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from github import GithubException
+from github.Repository import Repository
+
+from bot.github.api import branches
+from bot.github.api.client import Door, GitHubTrouble, told
+from bot.github.conversation.intake import to_text
+from bot.github.pull_request.classify import Plan, classify
+from bot.github.pull_request.pull import Pull, TreeEntry, Trees, blob_sha, changed_files, read_blob
+from bot.model.track import Track
+from bot.parse.json_file import read_json
+from bot.render.comment import Safe
+
+FILE = "submission.json"
+Change = Callable[[Mapping[str, Any]], dict[str, Any]]
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of it: `committed`, `proposed` (a pull request), `patch`, `nothing`, `refused`.
+
+    `verify` is the number of the pull request to verify afterwards, 0 for none.
+    """
+
+    kind: str
+    problem: str = ""
+    path: str = ""
+    patch: Safe = Safe("")
+    link: str = ""
+    sha: str = ""
+    verify: int = 0
+
+
+def apply(
+    door: Door, pull: Pull, tracks: Mapping[str, Track], change: Change, message: str, may: bool
+) -> Outcome:
+    """Change the submission of a pull request. `may`: the person may write, not only propose."""
+    commit = pull.merge_sha if pull.merged and pull.merge_sha else pull.head_sha
+    trees = Trees(door, commit)
+    files = changed_files(door.repo.get_pull(pull.number), pull.changed_files)
+    plan = classify(pull, files, trees, tracks)
+    path, entry = _file(plan)
+    if entry is None:
+        return Outcome("refused", path)
+    old = read_blob(door, entry)
+    document = read_json(old, path)
+    if not isinstance(document.value, dict):
+        return Outcome("refused", f"{path} is not readable JSON yet; mend that first")
+    new = to_text(change(document.value)).encode()
+    if change(document.value) == document.value:
+        return Outcome("nothing", path=path)
+    if may and pull.merged:
+        return _propose(door, pull, path, new, message)
+    if may and (committed := _commit(door, pull, path, new, message)):
+        return Outcome("committed", path=path, sha=committed, verify=pull.number)
+    return Outcome("patch", path=path, patch=patch_of(path, old, new))
+
+
+def _file(plan: Plan) -> tuple[str, TreeEntry | None]:
+    """The one submission.json of a pull request and its path, or why there is none to change."""
+    found = [
+        (f"{folder}/{FILE}", entry)
+        for folder, entries in plan.folders.items()
+        for entry in entries
+        if entry.path == FILE and entry.mode in ("100644", "100755")
+    ]
+    if len(found) != 1:
+        return f"this pull request has {len(found)} files {FILE}, this needs exactly one", None
+    return found[0]
+
+
+def _commit(door: Door, pull: Pull, path: str, new: bytes, message: str) -> str | None:
+    """Commit to the pull request's branch, or None where we may not write there."""
+    if pull.head_repo is None:
+        return None
+    foreign = pull.head_repo != door.name
+    if foreign and not pull.maintainer_can_modify:
+        return None
+    repo = _head_repo(door, pull) if foreign else door.repo
+
+    def edit(tip: str | None) -> Mapping[str, bytes]:
+        if tip != pull.head_sha:
+            raise GitHubTrouble("the branch moved meanwhile; give the command again")
+        return {path: new}
+
+    try:
+        return branches.commit(repo, pull.head_ref, edit, message)
+    except GithubException as error:
+        # 401, 403, 404: the token does not reach this fork; the author applies the patch instead
+        if error.status in (401, 403, 404):
+            return None
+        raise
+
+
+def _head_repo(door: Door, pull: Pull) -> Repository:
+    return Repository(
+        door.repo.requester, url=door.repo.url.replace(f"/{door.name}", f"/{pull.head_repo}")
+    )
+
+
+def _propose(door: Door, pull: Pull, path: str, new: bytes, message: str) -> Outcome:
+    """A pull request of ours: what people keep in the main branch is theirs to change.
+
+    It starts at the merge that was read, so that a later change of the file is never overwritten:
+    GitHub then shows a conflict.
+    """
+    branch = f"speedrun/edit-{pull.number}"
+    with told("proposing the change"):
+
+        def edit(tip: str | None) -> Mapping[str, bytes]:
+            entry = Trees(door, tip).find(path) if tip else None
+            return {} if entry and entry.sha == blob_sha(new) else {path: new}
+
+        branches.commit(door.repo, branch, edit, message, pull.merge_sha)
+        body = f"Asked for on #{pull.number}."
+        opened = branches.open_pull(door, branch, pull.base_ref, message, body)
+        return Outcome("proposed", path=path, link=opened.html_url, verify=opened.number)
+
+
+def patch_of(path: str, old: bytes, new: bytes) -> Safe:
+    """A unified diff in a code block that its text cannot leave; `git apply` takes it."""
+    before = old.decode("utf-8", "replace").splitlines(keepends=True)
+    after = new.decode("utf-8").splitlines(keepends=True)
+    lines = difflib.unified_diff(before, after, f"a/{path}", f"b/{path}")
+    text = ""
+    for line in lines:
+        text += line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+    fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=2) + 1)
+    fence = fence if len(fence) >= 3 else "```"
+    return Safe(f"{fence}diff\n{text}{fence}")

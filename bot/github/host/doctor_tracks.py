@@ -1,0 +1,128 @@
+"""What `speedrun doctor` says of the track files: every problem of every track, in one go."""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from bot.compute import accelerators
+from bot.compute.metrics import NAMES
+from bot.compute.selection import LOSS_METRICS, STEP_METRICS, TIME_METRICS
+from bot.model.track import Track, TrackError, load_track
+from bot.parse.track_toml import problems_in
+from bot.rank.frozen import history
+from bot.repository import submission_folders
+
+METRICS = tuple(dict.fromkeys((*NAMES, *LOSS_METRICS, *TIME_METRICS, *STEP_METRICS)))
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Line:
+    """One thing that was looked at."""
+
+    text: str
+    bad: bool = False
+
+
+def good(text: str) -> Line:
+    """A line that says that something is in order."""
+    return Line(f"ok    {text}")
+
+
+def bad(text: str, remedy: str) -> Line:
+    """A line that says what is wrong and what to do."""
+    return Line(f"wrong {text}\n      {remedy}", True)
+
+
+def look_at_tracks(root: Path) -> Iterator[Line]:
+    """Every track file of the checkout: can it be read, and does what it names exist?"""
+    folder = root / "tracks"
+    paths = sorted(folder.glob("*.toml"))
+    if not paths:
+        yield bad("there is no track", "add tracks/NAME.toml; `speedrun init` writes one")
+    for path in paths:
+        yield from _track(root, path)
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if path.suffix.lower() in (".toml", ".tml", ".yml", ".yaml", ".json") and path not in paths:
+            yield bad(f"tracks/{path.name} is not read", "a track is a file tracks/ID.toml")
+
+
+def _track(root: Path, path: Path) -> Iterator[Line]:
+    name = f"tracks/{path.name}"
+    try:
+        track = load_track(path)
+        history(track)
+    except TrackError as error:
+        for words in _all_problems(path) or (str(error).removeprefix(f"{path}: "),):
+            yield bad(f"{name}: {words}", f"correct {name} and run `speedrun doctor` again")
+        return
+    if track.id != path.stem:
+        yield bad(
+            f'{name}: id is "{track.id}", expected "{path.stem}" as the file name',
+            f'write id = "{path.stem}", or rename the file',
+        )
+        return
+    found = [where for where, owner in submission_folders(root, {track.id: track}) if owner]
+    accepts = ", ".join(track.accepts)
+    entries = "1 submission" if len(found) == 1 else f"{len(found)} submissions"
+    yield good(f"track {track.id}: {track.objective}, accepts {accepts}; {entries}")
+    yield from _names(track, name)
+    yield from _globs(root, track, name, bool(found))
+    yield from _places(root, track, name)
+
+
+def _all_problems(path: Path) -> tuple[str, ...]:
+    """Every problem of a file that is TOML; nothing for one that is not."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        return tuple(problems_in(tomllib.loads(text), text))
+    except (OSError, ValueError, RecursionError):
+        return ()
+
+
+def _names(track: Track, name: str) -> Iterator[Line]:
+    for axis, metric in (("quality", track.quality.metric), ("cost", track.cost.metric)):
+        if metric not in METRICS:
+            yield bad(
+                f'{name}: [{axis}] metric is "{metric}", which nothing computes',
+                f"write one of {', '.join(METRICS)}",
+            )
+    for wanted in track.accelerators:
+        if accelerators.find(wanted) is None:
+            yield bad(
+                f'{name}: [hardware] accelerator "{wanted}" is unknown',
+                'write a name such as "h100" or "any"; schemas/accelerators.json lists them',
+            )
+
+
+def _globs(root: Path, track: Track, name: str, others: bool) -> Iterator[Line]:
+    """Patterns that find nothing: wrong where the track has no submission by any other way."""
+    for pattern in track.globs:
+        if any(True for _ in root.glob(pattern)):
+            continue
+        words = f'{name}: [submissions] globs: "{pattern}" finds nothing'
+        if others:
+            yield Line(f"note  {words}, other submissions are there")
+            continue
+        yield bad(
+            words,
+            "write the pattern from the root of the repository, such as "
+            '"records/my-track/*/" for folders or "runs/**/*.json" for files',
+        )
+
+
+def _places(root: Path, track: Track, name: str) -> Iterator[Line]:
+    """Whether the submissions that the track names are there."""
+    wanted = [("[baseline] id", track.baseline_id)] if track.baseline_id else []
+    for item in track.raw.get("retimings", ()):
+        wanted += [(f"[[retimings]] {key}", item[key]) for key in ("submission", "of")]
+    for key, value in wanted:
+        places = (root / value, root / "submissions" / track.id / value)
+        if not any(place.exists() for place in places):
+            yield bad(
+                f'{name}: {key} is "{value}", and there is neither {value} nor '
+                f"submissions/{track.id}/{value}",
+                "add the submission, or name one that is there",
+            )

@@ -1,0 +1,240 @@
+"""The engine as the bot uses it: one folder judged against the checkout of the default branch.
+
+Everything of the repository (tracks, other submissions, snapshots) comes from the checkout at
+`root`; only the folder under judgement comes from a pull request.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses as dc
+import datetime as dt
+import functools as ft
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from bot.compute import accelerators
+from bot.compute.identity import NAMES, as_neighbour
+from bot.evidence.gather import ENVIRONMENT, Evidence, Fetcher, gather
+from bot.evidence.snapshot import Snapshots
+from bot.github.pull_request.report_file import Change, Place
+from bot.model.board import Board
+from bot.model.case import Neighbour, PullRequest
+from bot.model.run import Run
+from bot.model.submission import Folder, Submission
+from bot.model.track import Track, load_tracks
+from bot.model.verdict import Verdict, finding
+from bot.parse.folder import Parsed, ReadError, parse_submission, read_path
+from bot.rank.ranking import place_of, rank, standing, why_not
+from bot.registry import Grade, Status
+from bot.repository import neighbours_of, submission_folders, verify_repository
+from bot.verify import Facts, verify, verify_parsed
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Judged:
+    """A verdict and the runs that were read for it, for the snapshots."""
+
+    verdict: Verdict
+    runs: tuple[Run, ...]
+
+
+class Gatherer:
+    """Reads evidence and remembers what it read. `online` None asks W&B nothing."""
+
+    def __init__(self, snapshots: Snapshots | None, online: bool):
+        self.snapshots, self.online = snapshots, online
+        self.runs: list[Run] = []
+
+    def __call__(self, submission: Submission, folder: Folder, track: Track) -> Evidence:
+        """The evidence of one submission."""
+        fetcher: Fetcher | None = None
+        found = (
+            gather(submission, folder, track, snapshots=self.snapshots, online=ENVIRONMENT)
+            if self.online
+            else gather(submission, folder, track, snapshots=self.snapshots, online=fetcher)
+        )
+        self.runs += [run for item in found.runs for run in item.runs]
+        return found
+
+
+@dc.dataclass
+class Engine:
+    """Tracks, neighbours and boards of one checkout. Raises TrackError for a broken track."""
+
+    root: Path
+    evidence: Path | None = None
+    online: bool = True
+    jobs: int | None = 1
+
+    @ft.cached_property
+    def tracks(self) -> Mapping[str, Track]:
+        """The tracks of the checkout."""
+        return load_tracks(self.root)
+
+    @ft.cached_property
+    def _parsed(self) -> list[tuple[Folder, Parsed]]:
+        found = []
+        for path, track_id in submission_folders(self.root, self.tracks):
+            try:
+                folder = read_path(path, self.root)
+                found.append((folder, parse_submission(folder, self.tracks, track_id)))
+            except ReadError:
+                continue  # an unreadable entry of the board is the audit's to report, not this PR's
+        return found
+
+    @ft.cached_property
+    def neighbours(self) -> tuple[Neighbour, ...]:
+        """All submissions of the checkout, reduced to what rules compare."""
+        return neighbours_of(self.root, self.tracks, self._snapshots())
+
+    def beside(self, folder: Folder, track_id: str | None) -> tuple[Neighbour, ...]:
+        """A submission as those that come after it in one pull request are compared with it."""
+        try:
+            parsed = parse_submission(folder, self.tracks, track_id)
+        except ReadError:
+            return ()  # the verdict on that folder says why
+        keys = NAMES if parsed.track is None else parsed.track.keys
+        track = track_id or parsed.submission.track
+        return (as_neighbour(parsed.submission, track, parsed.results, folder, keys),)
+
+    def contributors(self, folder: str) -> frozenset[str] | None:
+        """Logins, in lower case, of a submission that is in the checkout; None where none is."""
+        for known, parsed in self._parsed:
+            if known.path == folder:
+                return frozenset(p.github.lower() for p in parsed.submission.contributors)
+        return None
+
+    def judge(
+        self,
+        folder: Folder,
+        track_id: str | None,
+        pull: PullRequest,
+        today: dt.date,
+        merged: bool,
+        more: Facts | None = None,
+        beside: Sequence[Neighbour] = (),
+    ) -> Judged:
+        """The verdict on a folder of a pull request. `more` is asked once the runs are read;
+        `beside` are submissions of the same pull request."""
+        gatherer = Gatherer(self._snapshots(), self.online)
+        track = self.tracks.get(track_id or "")
+        known = standing(self.board(track.id), folder.path) if track else None
+        try:
+            verdict = verify(
+                folder,
+                self.tracks,
+                gather=gatherer,
+                neighbours=(*self.neighbours, *beside),
+                standing=known,
+                pull_request=pull,
+                today=today,
+                merged=merged,
+                more=more,
+            )
+        except ReadError as error:
+            return Judged(refused(folder.path, track_id or "", "schema", str(error)), ())
+        return Judged(verdict, tuple(gatherer.runs))
+
+    def _snapshots(self) -> Snapshots | None:
+        return Snapshots(self.evidence) if self.evidence and self.evidence.is_dir() else None
+
+    # ---- boards ---------------------------------------------------------------------------------
+
+    def board(self, track_id: str) -> Board:
+        """The board of a track as the checkout has it."""
+        boards: dict[str, Board] = self.__dict__.setdefault("_boards", {})
+        if track_id not in boards:
+            verdicts = verify_repository(
+                self.root, snapshots=self._snapshots(), jobs=self.jobs, only=track_id
+            )
+            boards[track_id] = rank(verdicts, self.tracks[track_id])
+        return boards[track_id]
+
+    def _under(self, track: Track) -> dict[str, str]:
+        """Places of a track's entries under the rules of `track`, from files and snapshots."""
+        gather = Gatherer(self._snapshots(), False)
+        verdicts = [
+            verify_parsed(dc.replace(parsed, track=track), folder, gather=gather, merged=True)
+            for folder, parsed in self._parsed
+            if parsed.submission.track == track.id
+        ]
+        return places(rank(verdicts, track))
+
+    def place(self, verdict: Verdict, author: str) -> Place | None:
+        """Where a verdict would stand, and what that means for its author."""
+        if verdict.track not in self.tracks:
+            return None
+        board = self.board(verdict.track)
+        placement = place_of(board, verdict)
+        if placement is None:
+            why = why_not(board, verdict)
+            return Place(text=why) if why else None
+        mine = self._entries_of(author) - {verdict.submission}
+        own = [e.shown_cost for e in board.entries if e.submission in mine]
+        lower = board.track.cost.goal == "min"
+        cost = placement.entry.shown_cost
+        best = all(cost < other if lower else cost > other for other in own)
+        return Place(
+            text=placement.text,
+            record=placement.record,
+            on_frontier=placement.on_frontier,
+            first_entry=not own,
+            personal_best=bool(own) and best,
+        )
+
+    def _entries_of(self, author: str) -> set[str]:
+        return {
+            folder.path
+            for folder, parsed in self._parsed
+            if any(p.github.lower() == author.lower() for p in parsed.submission.contributors)
+        }
+
+    def difference(
+        self,
+        changed: Mapping[str, Track | None],
+        table: tuple[accelerators.Accelerator, ...] | None = None,
+    ) -> tuple[tuple[Change, ...], int]:
+        """What changed tracks, and another table of accelerators, do to the boards.
+
+        The lines that differ, and how many stay. With a table every track is compared.
+        """
+        everywhere = self.tracks if table is not None else {}
+        after = {**everywhere, **changed}
+        before = {name: self._under(self.tracks[name]) for name in after if name in self.tracks}
+        with accelerators.using(table) if table is not None else contextlib.nullcontext():
+            then = {name: self._under(track) if track else {} for name, track in after.items()}
+        changes, same = [], 0
+        for track_id in sorted(after):
+            old, new = before.get(track_id, {}), then[track_id]
+            for name in sorted(old.keys() | new.keys()):
+                was, is_then = old.get(name, "not ranked"), new.get(name, "not ranked")
+                if was == is_then:
+                    same += 1
+                else:
+                    changes.append(Change(track_id, name, was, is_then))
+        return tuple(changes), same
+
+
+def places(board: Board) -> dict[str, str]:
+    """Entry (with its point where it has several) -> its place in words."""
+    found = {}
+    for entry in board.entries:
+        point = "" if len(entry.verdict.points) < 2 else f" ({entry.point.name})"
+        shared = "shared " if entry.tied else ""
+        found[f"{entry.submission}{point}"] = f"{shared}place {entry.place} of {len(board.entries)}"
+    return found
+
+
+def refused(
+    path: str, track: str, rule: str, message: str, fix: str | None = None, file: str | None = None
+) -> Verdict:
+    """A verdict on something that could not even be read."""
+    return Verdict(
+        submission=path,
+        track=track,
+        status=Status.REJECTED,
+        evidence=Grade.SELF_REPORTED,
+        findings=(finding(rule, message, fix=fix, file=file),),
+        points=(),
+    )

@@ -1,0 +1,375 @@
+"""From a pull request to a report: read it as data, sort it, judge what it submits.
+
+    report, runs = evaluate(door, settings, engine, number)
+
+Requests: facts 2, changed files 1 for each 100, our comments 1, trees 3 and 1 for each submission,
+blobs 1 each. Nothing is written anywhere.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any
+
+from github.PullRequest import PullRequest as ApiPull
+
+from bot.github.api.client import Door, GitHubTrouble, told
+from bot.github.conversation import intake
+from bot.github.conversation.waivers import Waiver, apply_waivers, read_waivers
+from bot.github.host.settings import Settings
+from bot.github.pull_request import claims
+from bot.github.pull_request.classify import Kind, Plan, classify, names_are_safe
+from bot.github.pull_request.engine import Engine, refused
+from bot.github.pull_request.linked_code import Elsewhere
+from bot.github.pull_request.publish import ours
+from bot.github.pull_request.pull import (
+    FILES_LIMIT,
+    ChangedFile,
+    Incomplete,
+    Pull,
+    Trees,
+    changed_files,
+    facts,
+    fetch,
+    read_folder,
+)
+from bot.github.pull_request.report_file import MAX_VERDICTS, Place, Report
+from bot.github.pull_request.rules_change import rules_report
+from bot.model.case import Neighbour, PullRequest
+from bot.model.run import Run
+from bot.model.submission import MAX_FILES, Folder
+from bot.model.verdict import Finding, Verdict, finding, status_of
+from bot.registry import Level
+
+LISTED = "submission.json"
+EDITS = "speedrun/edit-"
+"""Branches on which we propose what somebody with the right to do so asked for."""
+
+
+_TRIES = 3
+
+
+class NotOpen(ValueError):
+    """The pull request is closed, so there is nothing to answer."""
+
+
+@dc.dataclass(frozen=True)
+class _Reading:
+    """What all steps need to know of the pull request under evaluation."""
+
+    door: Door
+    engine: Engine
+    pull: Pull
+    author: str
+    commit: str
+    trees: Trees
+    waivers: Mapping[str, Waiver]
+    merged: bool
+    today: dt.date
+
+
+def evaluate(
+    door: Door,
+    settings: Settings,
+    engine: Engine,
+    number: int,
+    *,
+    merged: bool = False,
+    today: dt.date | None = None,
+) -> tuple[Report, tuple[Run, ...]]:
+    """The report on a pull request, and the runs read for it.
+
+    With `merged` the merged commit is judged instead of the head. Raises NotOpen, GitHubTrouble.
+    """
+    api = fetch(door, number)
+    pull = facts(api)
+    if merged != pull.merged or (not merged and pull.state != "open"):
+        raise NotOpen(f"pull request {number} is {'not merged' if merged else 'closed'}")
+    if pull.base_ref != pull.default_branch:
+        return _elsewhere(door, pull), ()
+    try:
+        pull, files = _files(door, api, pull)
+        reading = _reading(door, engine, pull, merged, today)
+        plan = classify(pull, files, reading.trees, engine.tracks)
+    except Incomplete as error:
+        fix = f"a submission has at most {MAX_FILES} files; open a pull request with those alone"
+        verdict = refused(f"pull request {number}", "", "out-of-scope-change", str(error), fix)
+        blank = _blank(door, pull, merged)
+        return dc.replace(blank, kind=Kind.SUBMISSION, verdicts=(verdict,)), ()
+    return _by_kind(reading, dc.replace(_blank(door, pull, merged), kind=plan.kind), plan, files)
+
+
+def _commit(pull: Pull, merged: bool) -> str:
+    return pull.merge_sha if merged and pull.merge_sha else pull.head_sha
+
+
+def _blank(door: Door, pull: Pull, merged: bool) -> Report:
+    author = intake.submitter(pull, door.name, door.login)
+    commit = _commit(pull, merged)
+    return Report(door.name, pull.number, commit, pull.base_sha, Kind.OTHER, author)
+
+
+def _reading(
+    door: Door, engine: Engine, pull: Pull, merged: bool, today: dt.date | None
+) -> _Reading:
+    with told("reading our comments"):
+        bodies = [c.body or "" for c in ours(door, door.repo.get_issue(pull.number))]
+    commit = _commit(pull, merged)
+    return _Reading(
+        door,
+        engine,
+        pull,
+        intake.submitter(pull, door.name, door.login),
+        commit,
+        Trees(door, commit),
+        read_waivers(bodies, pull.head_sha),
+        merged,
+        today or dt.datetime.now(dt.UTC).date(),
+    )
+
+
+def _files(door: Door, api: ApiPull, pull: Pull) -> tuple[Pull, tuple[ChangedFile, ...]]:
+    """The changed files of the very commit that is judged, and that commit's facts.
+
+    The list is that of whatever head there is. A push and a push back while it is read would show
+    the same head, so the time of the last change counts as well. Raises Incomplete, GitHubTrouble.
+    """
+    for _ in range(_TRIES):
+        files: tuple[ChangedFile, ...] | Incomplete
+        try:
+            files = changed_files(api, pull.changed_files)
+        except Incomplete as error:
+            files = error
+        before, settled = pull, pull.merged or pull.changed_files > FILES_LIMIT
+        if not settled:
+            api = fetch(door, pull.number)
+            pull = facts(api)
+            settled = (pull.head_sha, pull.updated_at) == (before.head_sha, before.updated_at)
+        if settled and isinstance(files, Incomplete):
+            raise files
+        if settled and not isinstance(files, Incomplete):
+            return pull, files
+    raise GitHubTrouble(f"pull request {pull.number} kept changing while it was read; try again")
+
+
+def _elsewhere(door: Door, pull: Pull) -> Report:
+    """A pull request to another branch submits nothing: the board is made of the default branch."""
+    if pull.merged:
+        raise NotOpen(f"pull request {pull.number} was merged into another branch than the board's")
+    problem = (
+        f"This pull request goes to the branch {pull.base_ref!r}; the board is made of "
+        f"{pull.default_branch!r}. To submit, edit its base branch."
+    )
+    return Report(
+        door.name,
+        pull.number,
+        pull.head_sha,
+        pull.base_sha,
+        Kind.OTHER,
+        pull.author,
+        problems=(problem,),
+    )
+
+
+def _by_kind(
+    reading: _Reading, blank: Report, plan: Plan, files: tuple[ChangedFile, ...]
+) -> tuple[Report, tuple[Run, ...]]:
+    blank = dc.replace(blank, outside=plan.outside[:100])
+    if plan.kind is Kind.SUBMISSION:
+        return _submissions(reading, blank, plan, files)
+    if plan.kind is Kind.RULES:
+        return rules_report(reading.engine, reading.trees, blank, files), ()
+    if plan.kind is Kind.BASELINE:
+        return _claim(reading, blank)
+    return blank, ()
+
+
+# ---- submissions --------------------------------------------------------------------------------
+
+
+def _submissions(
+    reading: _Reading, blank: Report, plan: Plan, files: tuple[ChangedFile, ...]
+) -> tuple[Report, tuple[Run, ...]]:
+    verdicts: list[Verdict] = []
+    runs: list[Run] = []
+    places: dict[str, Place] = {}
+    for folder in plan.removed:
+        message = "the pull request removes this entry; entries are withdrawn, a tombstone stays"
+        verdicts.append(
+            refused(folder, "", "out-of-scope-change", message, "put it back and type /withdraw")
+        )
+    beside: list[Neighbour] = []
+    for path in list(plan.folders)[:MAX_VERDICTS]:
+        entry = _read(reading, plan, path)
+        verdict, seen = _one(reading, plan, entry, files, tuple(beside))
+        if isinstance(entry, Folder) and len(plan.folders) > 1:
+            beside += reading.engine.beside(entry, plan.tracks.get(path))
+        verdicts.append(verdict)
+        runs += seen
+        place = reading.engine.place(verdict, reading.author)
+        if place:
+            places[verdict.submission] = place
+    problems: tuple[str, ...] = ()
+    if len(plan.folders) > MAX_VERDICTS:
+        problems = (f"only the first {MAX_VERDICTS} of {len(plan.folders)} submissions are judged",)
+    report = dc.replace(
+        blank,
+        verdicts=tuple(verdicts[:MAX_VERDICTS]),
+        places=places,
+        problems=problems,
+        advice=advice_on(reading.pull, reading.door.name),
+    )
+    return report, tuple(runs)
+
+
+def _read(reading: _Reading, plan: Plan, path: str) -> Folder | Verdict:
+    """The files of one submission, or the verdict on one that is not read."""
+    track = plan.tracks.get(path) or ""
+    if path.startswith("submissions/") and not names_are_safe(path):
+        message = "a folder's name is not made of lower-case letters, digits, - and _"
+        return refused(path, track, "unsafe-name", message, "rename the folder")
+    try:
+        return read_folder(reading.trees, path, plan.folders[path])
+    except Incomplete as error:
+        return refused(path, track, "out-of-scope-change", str(error))
+
+
+def _one(
+    reading: _Reading,
+    plan: Plan,
+    folder: Folder | Verdict,
+    files: tuple[ChangedFile, ...],
+    beside: tuple[Neighbour, ...],
+) -> tuple[Verdict, tuple[Run, ...]]:
+    if isinstance(folder, Verdict):
+        return folder, ()
+    path = folder.path
+    track = plan.tracks.get(path)
+    paths = [p for f in files for p in f.paths if p.startswith(f"{path}/")]
+    request = PullRequest(
+        number=reading.pull.number,
+        author=reading.author,
+        body=claims.approach_of(reading.pull.body),
+        changed_paths=(*sorted(set(paths)), *plan.outside),
+        opened_at=reading.pull.opened_at,
+        head_sha=reading.commit,
+    )
+    code = Elsewhere(reading.door, tuple(plan.folders))
+    judged = reading.engine.judge(
+        folder, track, request, reading.today, reading.merged, code, beside
+    )
+    verdict = dc.replace(judged.verdict, findings=(*judged.verdict.findings, *code.notes))
+    verdict = _with_scope(reading, verdict, plan, path, files)
+    return apply_waivers(verdict, reading.waivers), judged.runs
+
+
+def _with_scope(
+    reading: _Reading, verdict: Verdict, plan: Plan, path: str, files: tuple[ChangedFile, ...]
+) -> Verdict:
+    """The verdict with what only the pull request as a whole can tell, each rule once."""
+    present = {f.rule for f in verdict.findings}
+    added = [f for f in _scope(reading, plan, path, files) if f.rule not in present]
+    findings = (*added, *verdict.findings)
+    unreadable = any(f.rule == "json-invalid" and f.file == f"{path}/{LISTED}" for f in findings)
+    if unreadable or _ours_to_propose(reading):
+        # whose it is cannot be told from a file that cannot be read; that file is the finding
+        findings = tuple(f for f in findings if f.rule != "author-not-contributor")
+    order = list(Level)
+    findings = tuple(sorted(findings, key=lambda f: order.index(f.level)))
+    return dc.replace(verdict, findings=findings, status=status_of(findings))
+
+
+def _ours_to_propose(reading: _Reading) -> bool:
+    pull, door = reading.pull, reading.door
+    own = pull.author == door.login and pull.head_repo == door.name
+    return own and pull.head_ref.startswith(EDITS)
+
+
+def _scope(
+    reading: _Reading, plan: Plan, path: str, files: tuple[ChangedFile, ...]
+) -> list[Finding]:
+    found = []
+    outside = list(plan.outside) + [
+        f.previous
+        for f in files
+        if f.previous
+        and f.path.startswith(f"{path}/")
+        and not any(f.previous.startswith(f"{one}/") for one in plan.folders)
+        and f.previous not in plan.outside
+    ]
+    for other in outside[:20]:
+        found.append(
+            finding(
+                "out-of-scope-change",
+                "this file lies outside the submission's folder",
+                file=other,
+                claimed=other,
+                expected=f"{path}/",
+                fix="move it into the folder, or open another pull request for it",
+            )
+        )
+    known = reading.engine.contributors(path)
+    author = reading.author.lower()
+    if known is not None and author not in known and not reading.merged:
+        found.append(
+            finding(
+                "author-not-contributor",
+                f"{reading.author} changes an entry of other people",
+                file=f"{path}/submission.json",
+                claimed=reading.author,
+                expected=", ".join(sorted(known)),
+                fix="ask one of them to open the pull request",
+            )
+        )
+    return found
+
+
+def advice_on(pull: Pull, repository: str) -> tuple[str, ...]:
+    """What stands in the way of help with this branch, and exactly what to do."""
+    if pull.merged or pull.head_repo in (None, repository):
+        return ()
+    if not pull.maintainer_can_modify:
+        return (
+            'Nobody here can help with this branch: tick "Allow edits by maintainers" at the right '
+            "of the pull request. A fork that belongs to an organisation cannot have it; then open "
+            "the pull request from a fork of your own account.",
+        )
+    return ()
+
+
+# ---- baselines ----------------------------------------------------------------------------------
+
+
+def _claim(reading: _Reading, blank: Report) -> tuple[Report, tuple[Run, ...]]:
+    """A change of the baseline's source: a claim of speed needs runs, anything else none."""
+    claim = claims.read_claim(reading.pull.body, reading.author, reading.engine.tracks)
+    if claim is None:
+        return blank, ()
+    if claim.missing:
+        return dc.replace(blank, problems=claim.missing), ()
+    request = PullRequest(
+        number=reading.pull.number,
+        author=reading.author,
+        body=reading.pull.body,
+        opened_at=reading.pull.opened_at,
+        head_sha=reading.commit,
+    )
+    judged = reading.engine.judge(
+        claims.folder_of(claim), claim.track, request, reading.today, reading.merged
+    )
+    verdict = apply_waivers(judged.verdict, reading.waivers)
+    return dc.replace(blank, verdicts=(verdict,)), judged.runs
+
+
+def summary(report: Report) -> dict[str, Any]:
+    """What a log may say of a report: counts and our own words only."""
+    return {
+        "pr": report.pr,
+        "head": report.head_sha[:12],
+        "kind": str(report.kind),
+        "status": str(report.status) if report.status else None,
+        "submissions": len(report.verdicts),
+        "findings": sum(len(v.findings) for v in report.verdicts),
+    }

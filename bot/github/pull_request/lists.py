@@ -1,0 +1,116 @@
+"""What is open, for the site: pull requests as the bot last answered them, and preregistrations.
+
+`write_lists` leaves `.speedrun/pending.json` and `.speedrun/experiments.json` in the folder that
+the site takes its evidence from. Nothing is judged here: what the bot thinks of a pull request
+stands in the hidden line of its own comment. Titles and logins are strangers' text.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from bot.github.api.client import Door, told
+from bot.github.pull_request.publish import ours
+from bot.github.pull_request.pull import login_of
+from bot.model.submission import MAX_JSON_BYTES
+from bot.model.track import load_tracks
+from bot.parse.submission_json import SUBMISSION
+from bot.render.comment import STICKY, State, read_state
+from bot.render.untrusted import plain
+from bot.repository import submission_folders
+
+PENDING = ".speedrun/pending.json"
+EXPERIMENTS = ".speedrun/experiments.json"
+PREREGISTRATION = "preregistration"
+"""Label of the issue form; a test holds the two together."""
+MOST = 300
+_TITLE = 200
+_ISSUE = re.compile(r"(?:#|https://github\.com/([A-Za-z0-9-]+/[A-Za-z0-9._-]+)/issues/)?([0-9]+)")
+
+
+def write_lists(door: Door, root: Path, out: Path, now: dt.datetime) -> tuple[int, int]:
+    """Write both files below `out`; how many pull requests and preregistrations there are.
+
+    Requests: one for each 100 pull requests or issues, and one for each open pull request.
+    Raises GitHubTrouble, TrackError.
+    """
+    pulls = pending(door)
+    experiments = preregistrations(door, answered(root, door.name))
+    as_of = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    for name, data in (
+        (PENDING, {"as_of": as_of, "pulls": pulls}),
+        (EXPERIMENTS, {"as_of": as_of, "experiments": experiments}),
+    ):
+        path = out / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    return len(pulls), len(experiments)
+
+
+def pending(door: Door) -> list[dict[str, Any]]:
+    """The open pull requests, newest first, at most 300."""
+    with told("reading the open pull requests"):
+        return [_row(door, pull) for pull in itertools.islice(door.repo.get_pulls("open"), MOST)]
+
+
+def _row(door: Door, pull: Any) -> dict[str, Any]:
+    comments = ours(door, door.repo.get_issue(pull.number))
+    body = next((c.body for c in comments if (c.body or "").startswith(STICKY)), "")
+    state = read_state(body) or State("", None, "")
+    status = state.status or ("draft" if pull.draft else "no answer yet")
+    if state.sha and state.sha != pull.head.sha:
+        status = "being checked"
+    return {
+        "number": pull.number,
+        "title": plain(pull.title or "", _TITLE),
+        "author": plain(state.author or login_of(pull), 60),
+        "opened": pull.created_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "status": plain(status, 40),
+        "blocks": [plain(rule, 64) for rule in state.blocks],
+        "place": plain(state.place, 200) or None,
+        "track": plain(state.track, 64) or None,
+        "url": f"https://github.com/{door.name}/pull/{pull.number}",
+    }
+
+
+def preregistrations(door: Door, done: frozenset[int]) -> list[dict[str, Any]]:
+    """The preregistered experiments that no submission of the checkout names, newest first."""
+    with told("reading the preregistrations"):
+        issues = door.repo.get_issues(state="all", labels=[PREREGISTRATION])
+        found = [
+            issue
+            for issue in itertools.islice(issues, MOST)
+            if "/issues/" in issue.html_url and issue.number not in done
+        ]
+    return [
+        {
+            "title": plain(issue.title or "", _TITLE),
+            "date": issue.created_at.strftime("%Y-%m-%d"),
+            "url": f"https://github.com/{door.name}/issues/{issue.number}",
+            "state": "registered" if issue.state == "open" else "closed without a submission",
+        }
+        for issue in found
+    ]
+
+
+def answered(root: Path, repository: str) -> frozenset[int]:
+    """Numbers of the issues that the submissions of a checkout name as their preregistration."""
+    found = set()
+    for path, _ in submission_folders(root, load_tracks(root)):
+        file = path / SUBMISSION
+        if file.is_symlink() or not file.is_file() or file.stat().st_size > MAX_JSON_BYTES:
+            continue
+        try:
+            data = json.loads(file.read_bytes())
+        except (ValueError, RecursionError):
+            continue  # its verdict says so
+        named = data.get("preregistration") if isinstance(data, dict) else None
+        match = _ISSUE.fullmatch(str(named))
+        if match and (match[1] or repository).lower() == repository.lower():
+            found.add(int(match[2][:12]))
+    return frozenset(found)

@@ -1,0 +1,254 @@
+"""A pull request read as data: its facts, its changed files, and folders as bytes.
+
+Nothing is checked out. Trees are walked from the commit down to the submission's folder, so that
+modes (symlinks, submodules) are seen and no path of a stranger's reaches a URL; blobs are read by
+their hash. Both come from the base repository, which holds a pull request's objects even when its
+fork was deleted.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses as dc
+import datetime as dt
+import hashlib
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from github.GitTreeElement import GitTreeElement
+from github.PullRequest import PullRequest as ApiPull
+
+from bot.github.api.client import Door, told
+from bot.model.submission import MAX_FILES, MAX_FOLDER_BYTES, MAX_JSON_BYTES, MAX_LOG_BYTES, Folder
+
+GHOST = "ghost"
+FILES_LIMIT = 3000
+"""GitHub lists at most so many changed files of a pull request."""
+_SHA = re.compile(r"[0-9a-f]{40}")
+_MODES = {"120000": "a symbolic link", "160000": "a submodule"}
+
+
+@dc.dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """One changed file. `previous` is where it was renamed from."""
+
+    path: str
+    status: str
+    previous: str | None = None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Every path that this change touches."""
+        return (self.path,) if self.previous is None else (self.path, self.previous)
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Pull:
+    """Facts of one pull request. `head_repo` is None when the fork was deleted."""
+
+    number: int
+    author: str
+    title: str
+    body: str
+    state: str
+    draft: bool
+    merged: bool
+    merge_sha: str | None
+    head_sha: str
+    head_repo: str | None
+    head_ref: str
+    head_owner: str
+    base_sha: str
+    base_ref: str
+    opened_at: dt.datetime | None
+    labels: tuple[str, ...]
+    maintainer_can_modify: bool
+    changed_files: int
+    reviewers: tuple[str, ...] = ()
+    default_branch: str = ""
+    updated_at: dt.datetime | None = None
+
+
+@dc.dataclass(frozen=True, slots=True)
+class TreeEntry:
+    """One file of a folder, its path relative to that folder."""
+
+    path: str
+    mode: str
+    kind: str
+    sha: str
+    size: int
+
+
+class Incomplete(ValueError):
+    """GitHub showed only a part (too many files, a truncated tree); the message says of what."""
+
+
+def fetch(door: Door, number: int) -> ApiPull:
+    """The API's object; one request."""
+    with told(f"reading pull request {number}"):
+        return door.repo.get_pull(number).complete()
+
+
+def facts(pull: ApiPull) -> Pull:
+    """The facts that we use of the API's object. Every string in it is a stranger's."""
+    with told("reading the pull request"):
+        head = pull.head.repo
+        return Pull(
+            number=pull.number,
+            author=login_of(pull),
+            title=pull.title or "",
+            body=pull.body or "",
+            state=pull.state,
+            draft=bool(pull.draft),
+            merged=bool(pull.merged),
+            merge_sha=pull.merge_commit_sha,
+            head_sha=checked_sha(pull.head.sha),
+            head_repo=head.full_name if head else None,
+            head_ref=pull.head.ref,
+            head_owner=(pull.head.label or ":").split(":")[0],
+            base_sha=checked_sha(pull.base.sha),
+            base_ref=pull.base.ref,
+            opened_at=pull.created_at,
+            labels=tuple(label.name for label in pull.labels),
+            maintainer_can_modify=bool(pull.maintainer_can_modify),
+            changed_files=pull.changed_files,
+            reviewers=tuple(user.login for user in pull.requested_reviewers or ()),
+            default_branch=pull.base.repo.default_branch,
+            updated_at=pull.updated_at,
+        )
+
+
+def login_of(said: Any) -> str:
+    """Who wrote something; GitHub names nobody where the account was deleted."""
+    return str(said.user.login) if said.user else GHOST
+
+
+def checked_sha(sha: str | None) -> str:
+    """A full commit hash, or ValueError."""
+    if not sha or not _SHA.fullmatch(sha):
+        raise ValueError(f"{sha!r} is not a commit hash of 40 hexadecimal digits")
+    return sha
+
+
+def changed_files(pull: ApiPull, expected: int) -> tuple[ChangedFile, ...]:
+    """All changed files; one request for each 100. Raises Incomplete when some are not shown."""
+    if expected > FILES_LIMIT:
+        raise Incomplete(
+            f"the pull request changes {expected} files, GitHub lists at most {FILES_LIMIT}"
+        )
+    with told("reading the changed files"):
+        files = tuple(
+            ChangedFile(f.filename, f.status, f.previous_filename) for f in pull.get_files()
+        )
+    if len(files) != expected:
+        raise Incomplete(f"the pull request changes {expected} files, GitHub lists {len(files)}")
+    return files
+
+
+class Trees:
+    """Trees of one commit, each read once."""
+
+    def __init__(self, door: Door, commit: str):
+        self.door = door
+        self.root = checked_sha(commit)
+        self._levels: dict[str, list[GitTreeElement]] = {}
+        self._folders: dict[str, tuple[TreeEntry, ...]] = {}
+
+    def _level(self, sha: str) -> list[GitTreeElement]:
+        if sha not in self._levels:
+            with told(f"reading the tree {sha[:7]}"):
+                tree = self.door.repo.get_git_tree(sha)
+                if tree.raw_data.get("truncated"):
+                    raise Incomplete(f"the folder {sha[:7]} has more entries than GitHub lists")
+                self._levels[sha] = list(tree.tree)
+        return self._levels[sha]
+
+    def find(self, path: str) -> TreeEntry | None:
+        """The entry at `path`, walked by name and never put into a URL; None if there is none."""
+        sha, kind, mode, size = self.root, "tree", "040000", 0
+        for part in path.split("/"):
+            if kind != "tree":
+                return None
+            entry = next((e for e in self._level(sha) if e.path == part), None)
+            if entry is None:
+                return None
+            sha, kind, mode = checked_sha(entry.sha), entry.type, entry.mode
+            size = entry.size or 0
+        return TreeEntry(path, mode, kind, sha, size)
+
+    def files(self, folder: str) -> tuple[TreeEntry, ...]:
+        """All files under `folder`, empty where it does not exist. Raises Incomplete."""
+        if folder not in self._folders:
+            self._folders[folder] = self._read(folder)
+        return self._folders[folder]
+
+    def _read(self, folder: str) -> tuple[TreeEntry, ...]:
+        entry = self.find(folder)
+        if entry is None:
+            return ()
+        if entry.kind != "tree":
+            return (dc.replace(entry, path=""),)
+        with told(f"reading the folder {entry.sha[:7]}"):
+            tree = self.door.repo.get_git_tree(entry.sha, recursive=True)
+            if tree.raw_data.get("truncated"):
+                raise Incomplete("the submission's folder has more entries than GitHub lists")
+            return tuple(
+                TreeEntry(e.path, e.mode, e.type, checked_sha(e.sha), e.size or 0)
+                for e in tree.tree
+                if e.type != "tree"
+            )
+
+
+def read_folder(trees: Trees, folder: str, inside: Iterable[TreeEntry]) -> Folder:
+    """The files of one submission as bytes, and why others were not read.
+
+    `inside` are entries with paths relative to `folder`. One request for each file read.
+    """
+    files: dict[str, bytes] = {}
+    skipped: dict[str, str] = {}
+    seen: dict[str, str] = {}
+    room = MAX_FOLDER_BYTES
+    for entry in sorted(inside, key=lambda e: e.path):
+        why = _why_not(entry, len(files), seen)
+        if why is None and entry.size > room:
+            why = f"the folder has more than {MAX_FOLDER_BYTES:,} bytes"
+        if why:
+            skipped[entry.path] = why
+        else:
+            files[entry.path] = read_blob(trees.door, entry)
+            seen[entry.path.casefold()] = entry.path
+            room -= len(files[entry.path])
+    return Folder(folder, files, skipped)
+
+
+def _why_not(entry: TreeEntry, read: int, seen: dict[str, str]) -> str | None:
+    if entry.mode in _MODES:
+        return f"{_MODES[entry.mode]}; only plain files are read"
+    if entry.kind != "blob" or entry.mode not in ("100644", "100755"):
+        return f"not a plain file (mode {entry.mode})"
+    if read >= MAX_FILES:
+        return f"more than {MAX_FILES} files in the submission"
+    if entry.path.casefold() in seen:
+        return f"differs from {seen[entry.path.casefold()]} in upper and lower case only"
+    limit = MAX_JSON_BYTES if entry.path.endswith(".json") else MAX_LOG_BYTES
+    if entry.size > limit:
+        return f"{entry.size} bytes, at most {limit} are read"
+    return None
+
+
+def read_blob(door: Door, entry: TreeEntry) -> bytes:
+    """The bytes of a blob, checked against its hash. One request."""
+    with told(f"reading the file {entry.sha[:7]}"):
+        blob = door.repo.get_git_blob(entry.sha)
+        content = base64.b64decode(blob.content)
+    if blob_sha(content) != entry.sha:
+        raise Incomplete(f"the file {entry.sha[:7]} did not arrive whole")
+    return content
+
+
+def blob_sha(content: bytes) -> str:
+    """The name that git gives to these bytes."""
+    header = f"blob {len(content)}\0".encode()
+    return hashlib.sha1(header + content, usedforsecurity=False).hexdigest()

@@ -1,0 +1,164 @@
+"""After a merge: keep verdict and snapshots on the branch `evidence`, then tell the author.
+
+`append` runs in a job that may write contents and holds no W&B key; what it reads from the earlier
+job is decoded and encoded anew, so only well-formed snapshots get in. One commit holds the verdict
+of one pull request together with its snapshots: it is there once, or it is not there.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from bot.evidence.links import RunRef
+from bot.evidence.snapshot import (
+    SUFFIX,
+    SnapshotError,
+    decode,
+    encode,
+    folder_of,
+    metrics_sha256,
+    name_of,
+    ref_of,
+)
+from bot.github.api import branches
+from bot.github.api.client import Door, settle, told
+from bot.github.host.settings import EVIDENCE_BRANCH, Settings
+from bot.github.pull_request.publish import ours
+from bot.github.pull_request.pull import Trees
+from bot.github.pull_request.report_file import Report
+from bot.model.run import Run
+from bot.registry import Status
+from bot.render.comment import PASSING, Safe, render
+
+VERDICTS = ".speedrun/verdicts"
+CLOSING = "<!-- speedrun:closing -->"
+MAX_SNAPSHOTS = 500
+MAX_SNAPSHOT_BYTES = 2_000_000
+
+
+class NotRecorded(ValueError):
+    """The report or a snapshot cannot be kept; the message says why and what to do."""
+
+
+def verdict_path(number: int) -> str:
+    """Where the verdict of a pull request lies on the evidence branch."""
+    return f"{VERDICTS}/{number:06d}.json"
+
+
+def read_snapshots(folder: Path | None) -> list[Run]:
+    """The snapshots that the evaluating job left, each decoded. Raises NotRecorded."""
+    if folder is None or not folder.is_dir():
+        return []
+    paths = sorted(folder.glob(f"*{SUFFIX}"))
+    if len(paths) > MAX_SNAPSHOTS:
+        raise NotRecorded(f"{len(paths)} snapshots, at most {MAX_SNAPSHOTS} are kept for one merge")
+    runs = []
+    for path in paths:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > MAX_SNAPSHOT_BYTES:
+            raise NotRecorded(f"{path.name}: not a regular file of a snapshot's size")
+        try:
+            runs.append(decode(path.read_bytes()))
+        except SnapshotError as error:
+            raise NotRecorded(f"{path.name}: {error}") from error
+    return runs
+
+
+def write_snapshots(runs: Iterable[Run], folder: Path) -> int:
+    """Leave the snapshots of W&B runs for the recording job; how many."""
+    folder.mkdir(parents=True, exist_ok=True)
+    count = 0
+    for run in runs:
+        if run.source == "wandb":
+            (folder / f"{count:04d}{SUFFIX}").write_bytes(encode(run))
+            count += 1
+    return count
+
+
+def append(door: Door, report: Report, runs: list[Run], now: dt.datetime) -> str | None:
+    """Append to the evidence branch, once; the new commit or None when it is there already.
+
+    Raises NotRecorded for a report that decides nothing, GitHubTrouble for a fault of GitHub.
+    """
+    if report.status is None or report.status is Status.UNVERIFIABLE:
+        raise NotRecorded("the evidence could not be read; it is tried again by the nightly audit")
+    files = {
+        verdict_path(report.pr): (
+            json.dumps(
+                {"recorded_at": now.strftime("%Y-%m-%dT%H:%M:%SZ"), **report.to_json()},
+                indent=1,
+                sort_keys=True,
+                allow_nan=False,
+            )
+            + "\n"
+        ).encode()
+    }
+
+    def edit(tip: str | None) -> Mapping[str, bytes]:
+        trees = Trees(door, tip) if tip else None
+        if trees and trees.find(verdict_path(report.pr)) is not None:
+            return {}
+        return files | _new_snapshots(trees, runs)
+
+    message = f"Evidence of pull request {report.pr} at {report.head_sha[:12]}"
+    with told("writing the evidence branch"):
+        return settle(door, lambda: branches.commit(door.repo, EVIDENCE_BRANCH, edit, message))
+
+
+def _new_snapshots(trees: Trees | None, runs: list[Run]) -> dict[str, bytes]:
+    """Path -> bytes of the runs that measured something new; versions are never overwritten."""
+    files: dict[str, bytes] = {}
+    seen: set[RunRef] = set()
+    for run in runs:
+        ref = ref_of(run)
+        if ref in seen:
+            continue
+        seen.add(ref)
+        entries = trees.files(folder_of(ref)) if trees else ()
+        kept = sorted(e.path for e in entries if e.path.endswith(SUFFIX))
+        if kept and kept[-1].endswith(f"{metrics_sha256(run)[:12]}{SUFFIX}"):
+            continue
+        files[name_of(run, len(kept))] = encode(run)
+    return files
+
+
+def tell(door: Door, report: Report, settings: Settings) -> str:
+    """The closing comment: place and permanent link, once. Its address."""
+    body = (
+        CLOSING
+        + "\n"
+        + render(
+            "closing.md.j2",
+            settings,
+            report=report,
+            entries=[_entry(verdict, report, settings) for verdict in report.verdicts],
+        )
+    )
+
+    def upsert() -> str:
+        issue = door.repo.get_issue(report.pr)
+        known = next((c for c in ours(door, issue) if (c.body or "").startswith(CLOSING)), None)
+        if known is None:
+            return str(issue.create_comment(body).html_url)
+        if known.body != body:
+            known.edit(body)
+        return str(known.html_url)
+
+    with told("telling the author"):
+        return settle(door, upsert)
+
+
+def _entry(verdict: Any, report: Report, settings: Settings) -> Mapping[str, Any]:
+    _, _, name = verdict.submission.partition(f"submissions/{verdict.track}/")
+    # the site's address of an entry: names hold no dot, so this is one to one
+    slug = (name or verdict.submission).replace("/", ".")
+    return {
+        "submission": verdict.submission,
+        "track": verdict.track,
+        "place": report.places.get(verdict.submission),
+        "ranks": verdict.status in PASSING,
+        "link": Safe(f"{settings.site}/entries/{verdict.track}/{slug}/") if settings.site else "",
+    }

@@ -1,0 +1,189 @@
+"""The steps of the bot, as the commands and the self-hosted server take them alike."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.github.host.settings import Settings, load_settings
+from bot.github.pull_request.classify import Kind
+from bot.github.pull_request.report_file import Report, read_report, write_report
+from bot.model.verdict import Verdict, exit_code
+from bot.registry import Grade, Status
+
+if TYPE_CHECKING:
+    from bot.github.api.client import Door
+    from bot.github.conversation.actions import Dispatch
+    from bot.github.pull_request.engine import Engine
+
+EVIDENCE_FOLDER = "evidence"
+
+
+def settings_of(root: Path) -> Settings:
+    """The settings of a checkout."""
+    return load_settings(root)
+
+
+def engine_of(root: Path, evidence: str | None, online: bool) -> Engine:
+    """The engine over a checkout; evidence lies in `root/evidence` unless it is named."""
+    from bot.github.pull_request.engine import Engine
+
+    return Engine(root, Path(evidence) if evidence else root / EVIDENCE_FOLDER, online)
+
+
+def verify_to_files(
+    door: Door,
+    settings: Settings,
+    engine: Engine,
+    number: int,
+    merged: bool,
+    out: Path,
+    snapshots: Path | None,
+) -> Report:
+    """Evaluate, and write report and snapshots."""
+    from bot.github.pull_request.evaluate import evaluate
+    from bot.github.pull_request.record import write_snapshots
+
+    report, runs = evaluate(door, settings, engine, number, merged=merged)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_report(report, out)
+    if snapshots is not None:
+        write_snapshots(runs, snapshots)
+    return report
+
+
+def one_line(report: Report) -> str:
+    """What a log says of a report: our own words only."""
+    what = report.status or f"no submission ({report.kind})"
+    return f"pull request {report.pr} at {report.head_sha[:12]}: {what}"
+
+
+def exit_of(report: Report) -> int:
+    """0 where there was nothing to judge in a pull request that submits nothing."""
+    return exit_code(report.verdicts) if report.verdicts else 0
+
+
+def now() -> dt.datetime:
+    """The time in UTC."""
+    return dt.datetime.now(dt.UTC)
+
+
+def output(name: str, value: object) -> None:
+    """An output of a step in Actions; nothing elsewhere."""
+    path = os.environ.get("GITHUB_OUTPUT")
+    if path:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(f"{name}={value}\n")
+
+
+def publish_file(
+    door: Door, settings: Settings, path: Path, number: int, head: str | None, evaluated: bool
+) -> str:
+    """Publish a report file, or after a failed evaluation that our side is at fault."""
+    from bot.github.pull_request.publish import publish
+
+    if evaluated:
+        report = read_report(path, repository=door.name, pr=number, head_sha=head)
+    else:
+        failed = failed_report(door, number)
+        if failed is None:
+            return f"pull request {number} was closed meanwhile"
+        report = failed
+    done = publish(door, report, settings)
+    return done.why_not or f"published: {done.sticky}"
+
+
+def failed_report(door: Door, number: int) -> Report | None:
+    """What is said when the evaluation itself broke: unverifiable, never silence. None for a pull
+    request that is closed, which an evaluation that came too late refuses."""
+    from bot.github.pull_request.pull import facts, fetch
+    from bot.model.verdict import finding
+
+    pull = facts(fetch(door, number))
+    if pull.state != "open":
+        return None
+    problem = finding(
+        "evidence-unavailable",
+        "the evaluation did not finish, for a reason on our side",
+        fix="nothing on your side; it is tried again every night, or type /verify",
+    )
+    verdict = Verdict(
+        submission=f"pull request {number}",
+        track="",
+        status=Status.UNVERIFIABLE,
+        evidence=Grade.SELF_REPORTED,
+        findings=(problem,),
+        points=(),
+    )
+    return Report(
+        door.name, number, pull.head_sha, pull.base_sha, Kind.SUBMISSION, pull.author, (verdict,)
+    )
+
+
+def record_file(
+    door: Door,
+    settings: Settings,
+    path: Path,
+    number: int,
+    snapshots: Path | None,
+    only: str | None,
+    now: dt.datetime,
+) -> Iterator[str]:
+    """Append and tell, each repeatable; says what was done."""
+    from bot.github.pull_request.record import append, read_snapshots, tell
+
+    report = read_report(path, repository=door.name, pr=number)
+    if not report.verdicts:
+        yield "nothing to record: no submission in this pull request"
+        return
+    if only != "tell":
+        commit = append(door, report, read_snapshots(snapshots), now)
+        yield f"recorded in {commit[:12]}" if commit else "recorded before"
+    if only != "append":
+        yield f"told: {tell(door, report, settings)}"
+
+
+def rebuild_site(door: Door) -> str:
+    """Start `pages.yml` on the default branch."""
+    from bot.github.api.client import told
+
+    with told("starting pages.yml"):
+        branch = door.repo.default_branch
+        door.repo.get_workflow("pages.yml").create_dispatch(branch, throw=True)
+    return "the site is being rebuilt"
+
+
+def answer_event(
+    door: Door,
+    settings: Settings,
+    root: Path,
+    event: str,
+    number: int,
+    comment: str,
+    dispatch: Dispatch | None = None,
+) -> str:
+    """Answer what was said; a word for the log."""
+    from bot.github.api.threads import DiscussionThread, IssueThread
+    from bot.github.conversation.actions import Talk, answer, dispatch_workflow, submit_form
+    from bot.github.conversation.intake import LABEL, read_form
+    from bot.model.track import load_tracks
+
+    thread: DiscussionThread | IssueThread
+    if event.startswith("discussion"):
+        thread = DiscussionThread(door, number)
+    else:
+        thread = IssueThread(door, number)
+    said = thread.read(comment) if comment else thread.post()
+    today = dt.datetime.now(dt.UTC).date()
+    tracks = load_tracks(root)
+    talk = Talk(door, settings, tracks, thread, said, dispatch or dispatch_workflow(door), today)
+    if event != "issues":
+        return answer(talk)
+    assert isinstance(thread, IssueThread)
+    if said.bot or LABEL not in thread.labels():
+        return "no form"
+    thread.react(said, "eyes")
+    return submit_form(talk, read_form(said.body, said.author, tracks))

@@ -1,0 +1,153 @@
+"""`speedrun webhook`: gate, queue and worker in one process, for those who run a GitHub App.
+
+Environment: SPEEDRUN_WEBHOOK_SECRET (of the App's webhook), and what
+`bot.github.server.sign_in` reads. Logs are JSON lines on standard error.
+`GET /health` and `GET /metrics` are for the operator: keep them off the public address.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+from typing import Any
+
+import waitress  # type: ignore[import-untyped]
+
+from bot.github.api.client import Door, GitHubTrouble, checked_name
+from bot.github.conversation.actions import Dispatch
+from bot.github.host.settings import Settings
+from bot.github.pull_request.evaluate import NotOpen, evaluate
+from bot.github.pull_request.publish import publish
+from bot.github.server import running
+from bot.github.server.queue import Queue
+from bot.github.server.sign_in import SignIn
+from bot.github.server.webhook import JsonLines, create_app
+from bot.github.server.worker import Tasks, Worker
+from bot.registry import Status
+
+SECRET = "SPEEDRUN_WEBHOOK_SECRET"
+_LOG = logging.getLogger("speedrun.webhook")
+
+
+def serve(
+    host: str, port: int, queue_path: Path, threads: int, repo: str | None, root: Path | None
+) -> None:
+    """Serve until SIGTERM or SIGINT. Without `root` deliveries are only received.
+
+    Raises ValueError for a name that is no repository, for a secret that is missing or too short,
+    or no way to sign in.
+    """
+    if repo is not None:
+        checked_name(repo)
+    log_as_json()
+    queue = Queue(queue_path)
+    app = create_app(os.environ.get(SECRET, ""), queue)
+    worker = None
+    if root is not None:
+        if repo is None:
+            raise ValueError("the worker serves one repository: give --repo, or --no-worker")
+        worker = Worker(queue, tasks(repo, root, queue))
+    server: Any = waitress.create_server(
+        app, host=host, port=port, threads=threads, connection_limit=1000, channel_timeout=30
+    )
+    if worker is not None:
+        worker.start()
+    # the server's loop ends in order on KeyboardInterrupt
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    _LOG.info("listening", extra={"fields": {"host": host, "port": server.effective_port}})
+    try:
+        server.run()
+    finally:
+        app.extensions["speedrun"]["writer"].close()
+        if worker is not None:
+            worker.stop()
+            worker.join(timeout=60.0)
+        queue.close()
+
+
+def log_as_json() -> None:
+    """One JSON object a line on standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    logger = logging.getLogger("speedrun")
+    logger.handlers = [handler]
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+
+
+def refresh(root: Path) -> None:
+    """Bring the checkout of the default branch, and that of the evidence, up to date."""
+    for folder in (root, root / running.EVIDENCE_FOLDER):
+        if not (folder / ".git").exists():
+            continue
+        done = subprocess.run(
+            ["git", "-C", str(folder), "pull", "--quiet", "--ff-only"],
+            capture_output=True,
+            timeout=120,
+            env={**os.environ, "GIT_TERMINAL_PROMPT": "0"},
+        )
+        if done.returncode:
+            raise GitHubTrouble(f"the checkout {folder.name} could not be brought up to date")
+
+
+def enqueue(queue: Queue, repo: str) -> Dispatch:
+    """Start a verification by putting it into the queue: there is no workflow to start."""
+
+    def start(number: int, ref: str) -> None:
+        body = {
+            "action": "synchronize",
+            "pull_request": {"number": number},
+            "id": uuid.uuid4().hex,
+        }
+        queue.put(uuid.uuid4().hex, "pull_request", f"{repo}#{number}", json.dumps(body).encode())
+
+    return start
+
+
+def tasks(repo: str, root: Path, queue: Queue) -> Tasks:
+    """What the worker does for one repository. Raises ValueError where it cannot sign in."""
+    sign_in = SignIn(repo)
+    sign_in.check()
+
+    def ready(named: str) -> tuple[Door, Settings]:
+        if named.lower() != repo.lower():
+            raise ValueError(f"a delivery for {named}, this server serves {repo}")
+        refresh(root)
+        settings = running.settings_of(root)
+        return sign_in.door(settings), settings
+
+    def verify(named: str, number: int) -> str:
+        door, settings = ready(named)
+        engine = running.engine_of(root, None, True)
+        try:
+            report, _ = evaluate(door, settings, engine, number)
+        except NotOpen as error:
+            return str(error)
+        return publish(door, report, settings).why_not or "published"
+
+    def record(named: str, number: int) -> str:
+        from bot.github.pull_request.record import append, tell
+
+        door, settings = ready(named)
+        engine = running.engine_of(root, None, True)
+        report, runs = evaluate(door, settings, engine, number, merged=True)
+        if not report.verdicts:
+            return "no submission"
+        if report.status is Status.UNVERIFIABLE:
+            raise GitHubTrouble("the evidence could not be read; tried again later")
+        append(door, report, [run for run in runs if run.source == "wandb"], running.now())
+        return f"told {tell(door, report, settings)}"
+
+    def command(named: str, event: str, number: int, comment: str) -> str:
+        door, settings = ready(named)
+        return running.answer_event(
+            door, settings, root, event, number, comment, enqueue(queue, repo)
+        )
+
+    return Tasks(verify, record, command)

@@ -1,0 +1,138 @@
+"""What a rule sees: one submission with everything about it that was read, and nothing else.
+
+A `Case` is made at the edge (by `bot.verify`) and never touches the network, the disk or a clock.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import datetime as dt
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from bot.compute.duplicates import Trace
+from bot.model.run import Run
+from bot.model.submission import Folder, RunSpec, Submission
+from bot.model.track import Track
+from bot.model.verdict import Finding
+
+if TYPE_CHECKING:
+    from bot.evidence.results_file import ResultsRun
+    from bot.parse.json_file import Document
+
+
+@dc.dataclass(frozen=True, slots=True)
+class RunEvidence:
+    """What came of one `RunSpec` of the submission.
+
+    `runs` is empty where nothing could be read; `problems` says why (rules `link-not-a-run`,
+    `run-not-found-or-private`, `evidence-unavailable`, `run-unfinished`, ...).
+    """
+
+    spec: RunSpec
+    runs: tuple[Run, ...] = ()
+    problems: tuple[Finding, ...] = ()
+
+
+@dc.dataclass(frozen=True, slots=True)
+class PullRequest:
+    """Facts of the pull request, where there is one. `author` is a login, `body` a stranger's."""
+
+    number: int
+    author: str
+    body: str = ""
+    changed_paths: tuple[str, ...] = ()
+    opened_at: dt.datetime | None = None
+    head_sha: str = ""
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Neighbour:
+    """Another submission (or another PATH of the same check), reduced to what rules compare.
+
+    `run_keys` are canonical identities of its runs: `wandb:ENTITY/PROJECT/ID` and
+    `metrics:SHA256` of the validation series; `claims_key` is a digest of the results' numbers.
+    """
+
+    path: str
+    track: str
+    author: str | None
+    run_keys: frozenset[str]
+    claims_key: str | None = None
+    value_keys: frozenset[str] = frozenset()
+    """Its losses and bits per byte that are stated to enough digits; see `bot.compute.identity`."""
+    traces: tuple[Trace, ...] = ()
+    """Losses and clocks of its candidate runs that lie in files."""
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Standing:
+    """Where the track stands without this submission: the record's and the baseline's runs."""
+
+    record: str | None = None
+    record_cost: float | None = None
+    record_costs: tuple[float, ...] = ()
+    baseline: str | None = None
+    baseline_costs: tuple[float, ...] = ()
+    record_values: tuple[float, ...] = ()
+    """Quality of the record's runs, for rules that weigh quality against cost."""
+    record_code: frozenset[str] = frozenset()
+    """Source hashes of the record's runs, where they are known."""
+    baseline_code: frozenset[str] = frozenset()
+    """Source hashes of the baseline's runs, where they are known."""
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Unlisted:
+    """Runs of the same W&B project with the same configuration or code that are not listed."""
+
+    project: str
+    runs: tuple[Run, ...]
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Case:
+    """Everything a rule may look at. `documents` maps a file name of the folder to its JSON.
+
+    `facts` holds what a door knows besides: `merged` (whether the submission is on the board),
+    `today` (a date), `received` (when it was submitted, ISO 8601), `code_sha256` (file name ->
+    SHA-256 digest, or several, of the source of code that lies outside the folder: at the linked
+    commit, or elsewhere in the pull request), and `submission_paths` (folders of the other
+    submissions of one pull request, whose files are no change out of scope).
+    """
+
+    submission: Submission
+    track: Track
+    folder: Folder
+    documents: Mapping[str, Document]
+    results: tuple[ResultsRun, ...] = ()
+    evidence: tuple[RunEvidence, ...] = ()
+    unlisted: tuple[Unlisted, ...] = ()
+    neighbours: tuple[Neighbour, ...] = ()
+    standing: Standing = Standing()
+    pull_request: PullRequest | None = None
+    judged_on: dt.date | None = None
+    problems: tuple[Finding, ...] = ()
+    facts: Mapping[str, Any] = dc.field(default_factory=dict)
+    memo: dict[Any, Any] = dc.field(default_factory=dict, init=False, compare=False, repr=False)
+    """What was computed of this case and is asked for by several rules."""
+
+    def runs(self, arm: str = "candidate", point: str | None = None) -> tuple[Run, ...]:
+        """The runs of one arm, of one point where `point` is given, in the order listed."""
+        return tuple(
+            run
+            for item in self.evidence
+            if item.spec.arm == arm and (point is None or item.spec.point in (None, point))
+            for run in item.runs
+        )
+
+    @property
+    def brought_over(self) -> bool:
+        """Whether this is an entry of the board that the importer brought over, as a maintainer
+        does. Before it is merged `imported` is a participant's word, and softens nothing."""
+        return self.submission.imported is not None and bool(self.facts.get("merged"))
+
+    def problems_of(self, rule: str) -> tuple[Finding, ...]:
+        """What the readers found under `rule`: a reader names the rule, the rule reports it."""
+        read = tuple(f for item in self.evidence for f in item.problems)
+        return tuple(f for f in self.problems + read if f.rule == rule)

@@ -1,0 +1,107 @@
+"""A submission: one folder (or one bare results file) that a participant adds.
+
+Reading is done once, at the edge, by `bot.parse.folder` (folder on disk) and `bot.github` (git
+blobs): both hand a `Folder` of bytes to `parse_submission`.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+from collections.abc import Mapping
+from typing import Any
+
+ROLES = ("idea", "code", "runs", "writing", "review", "pr")
+PLACEHOLDER = "your-github-login"
+LOG_ENDINGS = (".log", ".txt", ".wandb")
+MAX_JSON_BYTES = 1_000_000
+MAX_LOG_BYTES = 20_000_000
+MAX_FILES = 100
+MAX_FOLDER_BYTES = 100_000_000
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Folder:
+    """The files of one submission as bytes, read from disk or from git, never executed.
+
+    `path` is the folder's path relative to the root, such as `submissions/fineweb-edu/name`; for a
+    bare file it is the path as given. `files` maps paths relative to `path` to their bytes (a bare
+    file has the one key that is its own name). `skipped` maps a path to why it was not read (too
+    large, a symlink, not a regular file, too many files). `bare` says that it is one file alone.
+    """
+
+    path: str
+    files: Mapping[str, bytes]
+    skipped: Mapping[str, str] = dc.field(default_factory=dict)
+    bare: bool = False
+
+    def full(self, name: str) -> str:
+        """The path to show for the file `name` of this folder."""
+        return self.path if self.bare else f"{self.path}/{name}"
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Contributor:
+    """Somebody to credit, by GitHub login."""
+
+    github: str
+    name: str | None = None
+    affiliation: str | None = None
+    url: str | None = None
+    roles: tuple[str, ...] = ()
+
+
+@dc.dataclass(frozen=True, slots=True)
+class RunSpec:
+    """One entry of `runs` in submission.json. `target` is the link or the path as written."""
+
+    source: str
+    target: str
+    arm: str = "candidate"
+    pair: str | None = None
+    point: str | None = None
+    seed: int | None = None
+    pointer: str = ""
+    aside: bool = False
+    """True for the link inside a results file: it is read where W&B is asked or a snapshot is
+    kept, and otherwise its absence says nothing."""
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Claim:
+    """What a submission claims of one metric. Comparison happens in the rules."""
+
+    metric: str
+    value: float
+    sd: float | None = None
+    n: int | None = None
+    p: float | None = None
+    point: str | None = None
+    pointer: str = ""
+    scalar: bool = True
+    """True for a bare number, False for an object {mean, sd, n, p}."""
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Submission:
+    """A parsed submission. `raw` is the submission.json as read ({} where there is none)."""
+
+    path: str
+    track: str
+    name: str
+    title: str | None = None
+    summary: str | None = None
+    contributors: tuple[Contributor, ...] = ()
+    based_on: str | None = None
+    preregistration: str | None = None
+    code_path: str | None = None
+    code_repository: str | None = None
+    code_commit: str | None = None
+    accelerator: str | None = None
+    accelerator_count: int | None = None
+    points: tuple[str, ...] = ()
+    runs: tuple[RunSpec, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    links: tuple[Mapping[str, str], ...] = ()
+    imported: Mapping[str, Any] | None = None
+    withdrawn: Mapping[str, Any] | None = None
+    raw: Mapping[str, Any] = dc.field(default_factory=dict)

@@ -1,0 +1,170 @@
+"""The verdict on one submission: findings, recomputed numbers, and a status.
+
+Everything here is plain data. `bot.rules` makes findings, `bot.verify` makes verdicts,
+`bot.render.terminal` turns them into words, and `bot.rank.ranking` into a board.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from bot.registry import EXIT_CODES, OURS, SHORTFALL, Grade, Level, Status, default_level
+
+SCHEMA_VERSION = 1
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a rule found. Text from a submission in it is data from a stranger.
+
+    `file` is relative to the repository root where there is one; `pointer` is a JSON pointer
+    (RFC 6901) into that file; `line` counts from 1; `ratio` is claimed / expected. `point` names
+    the point of the submission concerned, `run` the run (its link or file) where there is one.
+    """
+
+    rule: str
+    level: Level
+    message: str
+    file: str | None = None
+    line: int | None = None
+    pointer: str | None = None
+    claimed: Any = None
+    expected: Any = None
+    ratio: float | None = None
+    fix: str | None = None
+    run: str | None = None
+    point: str | None = None
+
+
+def finding(name: str, message: str, level: Level | None = None, **fields: Any) -> Finding:
+    """A finding of the rule `name` at its default level, unless `level` is given."""
+    return Finding(name, default_level(name) if level is None else level, message, **fields)
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Point:
+    """One ranked point of a submission: its recomputed numbers and their statistics.
+
+    `metrics` maps metric names (`hardware_flops`, `chips`, `peak_flops`, `tokens`, `model_flops`,
+    `mfu`, `parameters`, `training_time_s`, `bpb`, `loss`, `steps`, ...) to numbers or None.
+    `quality` and `cost` are the values that the track ranks by, None if they do not exist.
+    `statistics` is `bot.compute.summary.Summary.to_json()`, or None if the track asks for no test.
+    """
+
+    name: str
+    quality: float | None
+    cost: float | None
+    metrics: Mapping[str, float | int | None]
+    statistics: Mapping[str, Any] | None = None
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer to one submission. Pure data: the same inputs give the same verdict.
+
+    `runs` holds one allow-listed record a run (see `bot.model.run.Run.summary`); `note` is a
+    sentence that qualifies the status ("recorded, not yet reproduced"), or None; `accepted` lists rules
+    that a maintainer accepted, with the reason.
+    """
+
+    submission: str
+    track: str
+    status: Status
+    evidence: Grade
+    findings: tuple[Finding, ...]
+    points: tuple[Point, ...]
+    runs: tuple[Mapping[str, Any], ...] = ()
+    statistics: Mapping[str, Any] | None = None
+    note: str | None = None
+    title: str | None = None
+    date: str | None = None
+    """When the result was obtained or submitted, ISO 8601 UTC, for the record progression."""
+    accepted: Mapping[str, str] = dc.field(default_factory=dict)
+    based_on: str | None = None
+    """What the submission says it builds on: on a `baseline` track the baseline it ran."""
+
+    @property
+    def metrics(self) -> Mapping[str, float | int | None]:
+        """The recomputed metrics of the first point; empty where nothing could be computed."""
+        return self.points[0].metrics if self.points else {}
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """The findings that block."""
+        return tuple(f for f in self.findings if f.level is Level.ERROR)
+
+    def to_json(self) -> dict[str, Any]:
+        """The verdict in the shape of `schemas/verdict.schema.json`."""
+        return {
+            "submission": self.submission,
+            "track": self.track,
+            "status": str(self.status),
+            "evidence": str(self.evidence),
+            "title": self.title,
+            "date": self.date,
+            "note": self.note,
+            "findings": [finding_to_json(f) for f in self.findings],
+            "metrics": dict(self.metrics),
+            "points": [{name: getattr(p, name) for name in _POINT} for p in self.points],
+            "runs": [dict(r) for r in self.runs],
+            "statistics": None if self.statistics is None else dict(self.statistics),
+            "accepted": dict(self.accepted),
+            "based_on": self.based_on,
+        }
+
+
+def finding_to_json(finding: Finding) -> dict[str, Any]:
+    """One finding as JSON values."""
+    return {name: getattr(finding, name) for name in _FINDING} | {"level": str(finding.level)}
+
+
+_FINDING = tuple(f.name for f in dc.fields(Finding))
+_POINT = tuple(f.name for f in dc.fields(Point))
+
+
+def verdict_from_json(data: Mapping[str, Any]) -> Verdict:
+    """The inverse of `Verdict.to_json`. Raises KeyError, TypeError or ValueError otherwise."""
+    return Verdict(
+        submission=data["submission"],
+        track=data["track"],
+        status=Status(data["status"]),
+        evidence=Grade(data["evidence"]),
+        findings=tuple(Finding(**{**f, "level": Level(f["level"])}) for f in data["findings"]),
+        points=tuple(Point(**p) for p in data["points"]),
+        runs=tuple(data.get("runs", ())),
+        statistics=data.get("statistics"),
+        note=data.get("note"),
+        title=data.get("title"),
+        date=data.get("date"),
+        accepted=data.get("accepted", {}),
+        based_on=data.get("based_on"),
+    )
+
+
+def status_of(findings: Iterable[Finding]) -> Status:
+    """The status that findings lead to.
+
+    Errors of the submission reject; else errors on our side make it unverifiable; else errors that
+    more runs can satisfy make it needs-runs; else warnings ask for a review.
+    """
+    findings = tuple(findings)
+    errors = {f.rule for f in findings if f.level is Level.ERROR}
+    if errors - OURS - SHORTFALL:
+        return Status.REJECTED
+    if errors & OURS:
+        return Status.UNVERIFIABLE
+    if errors:
+        return Status.NEEDS_RUNS
+    if any(f.level is Level.WARNING for f in findings):
+        return Status.NEEDS_REVIEW
+    return Status.VERIFIED
+
+
+def exit_code(verdicts: Iterable[Verdict]) -> int:
+    """The exit status of a command over several verdicts: of several, 2 > 1 > 3 > 0."""
+    codes = {EXIT_CODES[v.status] for v in verdicts}
+    if not codes:
+        return 2
+    return next(code for code in (2, 1, 3, 0) if code in codes)

@@ -1,0 +1,440 @@
+"""Reading a submission: files of a folder as bytes, and what they say as plain data.
+
+`read_path` reads a folder or one file from disk (`bot.github` reads the same from git);
+`parse_submission` makes a `Submission` with its documents and results of it. Nothing here runs,
+follows a link out of the folder, or touches the network.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from bot.evidence.links import LinkProblem, parse_link
+from bot.evidence.results_file import ResultsRun, read_results
+from bot.model.submission import (
+    LOG_ENDINGS,
+    MAX_FILES,
+    MAX_FOLDER_BYTES,
+    MAX_JSON_BYTES,
+    MAX_LOG_BYTES,
+    Folder,
+    RunSpec,
+    Submission,
+)
+from bot.model.track import Track
+from bot.model.verdict import Finding, finding
+from bot.parse.json_file import Document, read_json
+from bot.parse.json_scan import escape
+from bot.parse.schema_advice import near_key
+from bot.parse.submission_json import SUBMISSION, is_link, read_submission
+from bot.registry import Level
+from bot.render.untrusted import plain, shown
+
+_FORM = "https://wandb.ai/ENTITY/PROJECT/runs/ID"
+_SKIPPED_FOLDERS = frozenset({"__pycache__", ".git", ".ipynb_checkpoints"})
+
+
+class ReadError(ValueError):
+    """A path or a track that cannot be used; the message is one sentence for the user."""
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a folder says. `track` is None where it names none that is known: see `problems`."""
+
+    submission: Submission
+    track: Track | None
+    documents: Mapping[str, Document]
+    results: tuple[ResultsRun, ...]
+    problems: tuple[Finding, ...]
+
+
+def read_path(path: Path, root: Path) -> Folder:
+    """Read a submission folder, or one file, from disk. Raises ReadError.
+
+    Links are not followed, devices and pipes not opened, limits are kept; what was left out for
+    that is in `skipped`.
+    """
+    try:
+        kind = path.lstat().st_mode
+    except (OSError, ValueError) as error:
+        raise ReadError(f"{_show(path)}: {_reason(error)}; give a folder or a file") from error
+    if stat.S_ISLNK(kind):
+        raise ReadError(f"{_show(path)}: is a symbolic link; give the folder or file itself")
+    if stat.S_ISREG(kind):
+        data, why = _read_file(path, str(path))
+        if data is None:
+            raise ReadError(f"{_show(path)}: {why}")
+        return Folder(str(path), {path.name: data}, bare=True)
+    if not stat.S_ISDIR(kind):
+        raise ReadError(f"{_show(path)}: is neither a file nor a folder; give one of them")
+    return _read_folder(path, root)
+
+
+def _read_folder(path: Path, root: Path) -> Folder:
+    files: dict[str, bytes] = {}
+    skipped: dict[str, str] = {}
+    room = MAX_FOLDER_BYTES
+    for file in _walk(path, skipped):
+        name = file.relative_to(path).as_posix()
+        if len(files) >= MAX_FILES:
+            skipped[name] = f"more than {MAX_FILES} files"
+            if len(skipped) > MAX_FILES:
+                break
+            continue
+        data, why = _read_file(file, name)
+        if data is not None and len(data) > room:
+            data, why = None, f"the folder has more than {MAX_FOLDER_BYTES:,} bytes"
+        if data is None:
+            skipped[name] = why
+        else:
+            files[name] = data
+            room -= len(data)
+    try:
+        shown_path = path.resolve().relative_to(root.resolve()).as_posix()
+    except ValueError:
+        shown_path = path.as_posix()
+    if not files:
+        why = "; ".join(f"{plain(n)}: {w}" for n, w in list(skipped.items())[:3])
+        raise ReadError(f"{_show(path)}: holds no file to check{': ' + why if why else ''}")
+    return Folder(shown_path, files, skipped)
+
+
+def _walk(path: Path, skipped: dict[str, str]) -> Iterator[Path]:
+    """The regular files below a folder in order of name; links and the like go to `skipped`."""
+    stack = [path]
+    while stack:
+        folder = stack.pop()
+        try:
+            entries = sorted(os.scandir(folder), key=lambda e: e.name)
+        except OSError as error:
+            skipped[folder.relative_to(path).as_posix()] = _reason(error)
+            continue
+        inside = []
+        for entry in entries:
+            name = Path(entry.path).relative_to(path).as_posix()
+            if entry.is_symlink():
+                skipped[name] = "a symbolic link"
+            elif entry.is_dir(follow_symlinks=False):
+                if entry.name not in _SKIPPED_FOLDERS:
+                    inside.append(Path(entry.path))
+            elif entry.is_file(follow_symlinks=False):
+                yield Path(entry.path)
+            else:
+                skipped[name] = "not a regular file"
+        stack.extend(reversed(inside))
+
+
+def _read_file(path: Path, name: str) -> tuple[bytes | None, str]:
+    limit = MAX_JSON_BYTES if name.lower().endswith(".json") else MAX_LOG_BYTES
+    try:
+        # O_NOFOLLOW and O_NONBLOCK: the file may have been swapped for a link or a pipe.
+        handle = os.open(
+            path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        )
+        with os.fdopen(handle, "rb") as file:
+            info = os.fstat(file.fileno())
+            if not stat.S_ISREG(info.st_mode):
+                return None, "not a regular file"
+            if info.st_size > limit:
+                return None, f"has {info.st_size:,} bytes, at most {limit:,} are read"
+            data = file.read(limit + 1)
+    except OSError as error:
+        return None, _reason(error)
+    if len(data) > limit:
+        return None, f"has more than {limit:,} bytes"
+    return data, ""
+
+
+def _reason(error: Exception) -> str:
+    return (
+        (error.strerror or "cannot be read").lower()
+        if isinstance(error, OSError)
+        else ("is no path")
+    )
+
+
+def _show(path: Path) -> str:
+    return plain(str(path), 200)
+
+
+def parse_submission(
+    folder: Folder, tracks: Mapping[str, Track], track_id: str | None = None
+) -> Parsed:
+    """What the files of a folder say, as data. Raises ReadError for an unknown `track_id`, and
+    where no track can be told for a bare file."""
+    documents = {
+        name: read_json(folder.files[name], folder.full(name)) for name in _json_names(folder)
+    }
+    listed = documents.get(SUBMISSION)
+    raw = listed.value if listed is not None and isinstance(listed.value, dict) else {}
+    results = tuple(
+        run
+        for name, document in documents.items()
+        if name != SUBMISSION or folder.bare
+        for run in read_results(document)
+    )
+    problems = [problem for document in documents.values() for problem in document.problems]
+    problems.extend(_skipped(folder))
+    track, wrong = _track(folder, tracks, track_id, raw, results)
+    problems.extend(dc.replace(f, line=listed.line("/track")) if listed else f for f in wrong)
+    problems.extend(_result_links(results))
+    submission = read_submission(folder, raw, track, documents, results)
+    problems.extend(_specs(folder, submission, listed))
+    problems.extend(_not_accepted(submission, track, listed))
+    problems.extend(_claimed_points(submission, listed))
+    return Parsed(submission, track, documents, results, tuple(problems))
+
+
+def _json_names(folder: Folder) -> list[str]:
+    """The JSON files that are read: submission.json, results files, and those it lists."""
+    if folder.bare:
+        return [name for name in folder.files if not name.lower().endswith(LOG_ENDINGS)]
+    names = [name for name in folder.files if name.endswith(".json")]
+    wanted = [n for n in names if n == SUBMISSION or "results" in n.rpartition("/")[2]]
+    if SUBMISSION in wanted:
+        value = read_json(folder.files[SUBMISSION], SUBMISSION).value
+        runs = value.get("runs") if isinstance(value, dict) else None
+        paths = (
+            [run.get("path") for run in runs if isinstance(run, dict)]
+            if isinstance(runs, list)
+            else []
+        )
+        listed = {path for path in paths if isinstance(path, str)}
+        wanted += [n for n in names if n in listed and n not in wanted]
+        wanted = [n for n in wanted if n == SUBMISSION or n in listed]
+    return wanted
+
+
+def _skipped(folder: Folder) -> Iterator[Finding]:
+    for name, why in folder.skipped.items():
+        rule = "unsafe-name" if "link" in why or "regular" in why else "schema"
+        if rule == "schema" and name.lower().endswith(".json"):
+            rule = "json-invalid"
+        fix = "make it readable" if "permission" in why else "remove it or make it smaller"
+        yield finding(
+            rule, f"the file was not read: {why}", file=plain(folder.full(name), 200), fix=fix
+        )
+
+
+def _track(
+    folder: Folder,
+    tracks: Mapping[str, Track],
+    track_id: str | None,
+    raw: Mapping[str, Any],
+    results: tuple[ResultsRun, ...],
+) -> tuple[Track | None, list[Finding]]:
+    known = ", ".join(tracks) or "none; is this the root of a competition?"
+    if track_id is not None:
+        if track_id not in tracks:
+            near = near_key(track_id, set(tracks))
+            hint = f'; did you mean "{near}"?' if near else "."
+            raise ReadError(f"there is no track {shown(track_id)}{hint} Known tracks: {known}")
+        return tracks[track_id], []
+    file = folder.full(SUBMISSION)
+    parts = PurePosixPath(folder.path).parts
+    placed = parts[1] if len(parts) > 2 and parts[0] == "submissions" else None
+    written = raw.get("track")
+    ours = next((r.ours.get("track") for r in results if r.ours.get("track")), None)
+    named = next((t for t in (written, placed, ours, _by_glob(folder, tracks)) if t), None)
+    if named is None and len(tracks) == 1:
+        named = next(iter(tracks))
+    if named is None:
+        raise ReadError(f"{plain(folder.path, 200)}: which track? Add --track with one of: {known}")
+    if not isinstance(named, str) or named not in tracks:
+        near = near_key(named, set(tracks)) if isinstance(named, str) else None
+        return None, [
+            finding(
+                "schema",
+                f"there is no track {shown(named)}; known tracks are {known}",
+                file=file,
+                pointer="/track",
+                claimed=shown(named),
+                fix=f'write "{near}"' if near else "write the id of a track",
+            )
+        ]
+    if placed is not None and placed != named:
+        return tracks[named], [
+            finding(
+                "schema",
+                f"the track is {shown(named)}, but the folder lies under {shown(placed)}",
+                file=file,
+                pointer="/track",
+                claimed=named,
+                expected=placed,
+                fix=f'write "{plain(placed)}", or move the folder to submissions/{named}; '
+                f'the rest is judged by "{named}"',
+            )
+        ]
+    return tracks[named], []
+
+
+def _by_glob(folder: Folder, tracks: Mapping[str, Track]) -> str | None:
+    """The track whose globs take the folder or one of its files in, where that is one track."""
+    paths = [folder.path, *(folder.full(name) for name in folder.files)]
+    found = [
+        track.id
+        for track in tracks.values()
+        if any(_matches(path, pattern) for pattern in track.globs for path in paths)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _matches(path: str, pattern: str) -> bool:
+    """Whether a path matches a glob, `**` standing for any number of folders."""
+    parts, wanted = path.strip("/").split("/"), pattern.strip("/").split("/")
+    return _match_parts(parts, wanted)
+
+
+def _match_parts(parts: list[str], wanted: list[str]) -> bool:
+    if not wanted:
+        return not parts
+    if wanted[0] == "**":
+        return any(_match_parts(parts[i:], wanted[1:]) for i in range(len(parts) + 1))
+    return (
+        bool(parts)
+        and PurePosixPath(parts[0]).match(wanted[0])
+        and _match_parts(parts[1:], wanted[1:])
+    )
+
+
+def _result_links(results: tuple[ResultsRun, ...]) -> Iterator[Finding]:
+    """W&B references of results files that are absent or no addresses.
+
+    Addresses that lead elsewhere are the business of `bot.rules.evidence`. A file of our trainer
+    may have none: a run without W&B is self-reported.
+    """
+    for run in results:
+        item = run.stated.get("link")
+        found = (
+            None
+            if item is not None
+            else _link(
+                run,
+                "link-not-a-run",
+                "there is no link to a W&B run",
+                f"link the run's page: {_FORM}",
+            )
+        )
+        if item is not None and "://" not in str(item.raw):
+            parsed = parse_link(item.raw)
+            fix = "" if isinstance(parsed, LinkProblem) else f'write "{parsed.url}"'
+            if fix and "." in str(item.raw).partition("/")[0]:
+                found = _link(run, "schema", "the link to the run has no scheme", fix)
+                found = dc.replace(found, level=Level.WARNING)
+            elif fix:
+                message = f"{shown(item.raw)} is a path, not a page"
+                found = _link(run, "link-not-a-run", message, fix)
+        if found is not None and (item is not None or not run.ours):
+            yield found
+
+
+def _link(run: ResultsRun, rule: str, message: str, fix: str) -> Finding:
+    item = run.stated.get("link")
+    return finding(
+        rule,
+        message,
+        file=run.file,
+        line=run.line("link"),
+        pointer=run.where("link"),
+        fix=fix,
+        claimed=None if item is None else plain(str(item.raw)),
+    )
+
+
+def holds(folder: Folder, target: str) -> bool:
+    """Whether `target` is a file of the folder, or a folder in it that has files."""
+    below = f"{target.rstrip('/')}/"
+    return target in folder.files or any(name.startswith(below) for name in folder.files)
+
+
+def _specs(folder: Folder, submission: Submission, listed: Document | None) -> Iterator[Finding]:
+    """Runs that name a file which the folder does not hold, or points that are not declared."""
+    named = {spec.point for spec in submission.runs}
+    for spec in submission.runs:
+        if not is_link(spec) and not holds(folder, spec.target):
+            near = near_key(spec.target, set(folder.files))
+            yield finding(
+                "schema",
+                f"the folder holds no file {shown(spec.target)}",
+                claimed=plain(spec.target),
+                run=plain(spec.target, 200),
+                fix=f'write "{near}"' if near else _meant(spec.target, folder, submission),
+                **_listed_at(spec, listed),
+            )
+        # One point alone may go unnamed; several would be pooled.
+        several = bool(submission.points) or len(named) > 1
+        if spec.point is not None and several and spec.point not in submission.points:
+            yield finding(
+                "schema",
+                f"the point {shown(spec.point)} is not among `points`",
+                claimed=plain(spec.point),
+                fix="add it to `points`, or correct it",
+                **_listed_at(spec, listed),
+            )
+
+
+def _meant(target: str, folder: Folder, submission: Submission) -> str:
+    """The file that a path which leads nowhere stands for: of its name, or the one not listed."""
+    name = PurePosixPath(target).name
+    listed = {spec.target for spec in submission.runs}
+    ends = LOG_ENDINGS if name.lower().endswith(LOG_ENDINGS) else PurePosixPath(name).suffix
+    logs = [
+        n
+        for n in folder.files
+        if ends and n.lower().endswith(ends) and n not in listed and n != SUBMISSION
+    ]
+    likely = [n for n in folder.files if PurePosixPath(n).name == name] or logs
+    first = f'write "{plain(likely[0], 120)}", or ' if len(likely) == 1 else ""
+    return f"{first}add the file and write its path inside this folder"
+
+
+def _not_accepted(
+    submission: Submission, track: Track | None, listed: Document | None
+) -> Iterator[Finding]:
+    """Runs of a kind of evidence that the track does not take."""
+    for spec in submission.runs if track is not None else ():
+        offline = spec.target.lower().endswith(".wandb")
+        kinds = {spec.source, "wandb"} if offline else {spec.source}
+        if track is not None and not kinds & set(track.accepts):
+            yield finding(
+                "schema",
+                f"the track takes runs from {' or '.join(track.accepts)}, "
+                f"{shown(spec.target)} is of kind {spec.source}",
+                claimed=spec.source,
+                expected=", ".join(track.accepts),
+                fix='write "source": "results"'
+                if spec.source == "log"
+                and "results" in track.accepts
+                and spec.target.lower().endswith(".json")
+                else "bring evidence that the track takes",
+                **_listed_at(spec, listed),
+            )
+
+
+def _listed_at(spec: RunSpec, listed: Document | None) -> dict[str, Any]:
+    if listed is None or not spec.pointer:
+        return {}
+    return {"file": listed.file, "line": listed.line(spec.pointer), "pointer": spec.pointer}
+
+
+def _claimed_points(submission: Submission, listed: Document | None) -> Iterator[Finding]:
+    """Claims in an object that is neither a mean with its sd nor a point that is declared."""
+    claims = submission.raw.get("claims")
+    for key, value in claims.items() if isinstance(claims, dict) and listed else ():
+        if isinstance(value, dict) and "mean" not in value and key not in submission.points:
+            pointer = f"/claims/{escape(key)}"
+            yield finding(
+                "schema",
+                f"the claim {shown(key)} has no `mean`, and no point has that name",
+                file=listed.file if listed else None,
+                pointer=pointer,
+                line=listed.line(pointer) if listed else None,
+                claimed=shown(value),
+                fix="write the value, or an object with `mean`; or add the point to `points`",
+            )

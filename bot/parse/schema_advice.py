@@ -1,0 +1,426 @@
+"""Schema errors as advice: what is written, what is wanted, which key was probably meant.
+
+`advise(document, schema)` checks a document with jsonschema and turns each of its errors into a
+finding of the rule `schema` in words of the file's author. A document of an unknown version has
+no other findings: see `version_problem`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools as ft
+import importlib
+import itertools as it
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bot.evidence.results_file import MAX_RUNS, is_not_finite, is_results
+from bot.model.verdict import Finding, finding
+from bot.parse.json_file import Document
+from bot.parse.json_scan import escape
+from bot.paths import schema_path
+from bot.registry import Level
+from bot.render.untrusted import plain, shown
+
+MAX_FINDINGS = 25
+MAX_ERRORS = 200
+MAX_UNKNOWN = 200
+"""Of that many unknown keys of one object a misspelling is looked for."""
+KNOWN_VERSIONS = "1"
+
+# Quantities of a results file that rules of their own speak of: when absent, and the first ones
+# also when they are of another type.
+_TEXTS = frozenset({"run_completion_timestamp", "wandb_run_link", "wandb_run_id"})
+_OWN_RULE = _TEXTS | {"eval/paloma/c4_en/bpb", "training_time", "training_time_in_minutes"}
+_ALWAYS = frozenset({"$schema"})
+_KINDS = {
+    "number": "a number",
+    "integer": "a whole number",
+    "string": "text",
+    "object": "an object",
+    "array": "a list",
+    "boolean": "true or false",
+    "null": "null",
+}
+
+
+def advise(document: Document, schema: str) -> Iterator[Finding]:
+    """Findings of one document against `schemas/NAME.schema.json`; at most MAX_FINDINGS."""
+    if version_problem(document) is None:
+        yield from it.islice(_all(document, schema), MAX_FINDINGS)
+
+
+def advise_file(document: Document) -> Iterator[Finding]:
+    """`advise` with the schema that a document's name and content ask for."""
+    if document.problems:
+        return
+    listed = document.file.rpartition("/")[2] == "submission.json"
+    yield from advise(
+        document, "submission" if listed and not is_results(document.value) else "results"
+    )
+
+
+def _all(document: Document, schema: str) -> Iterator[Finding]:
+    closed = schema == "submission"
+    many = _too_many_runs(document)
+    if many is not None:
+        yield many
+        return
+    found = it.islice(_validator(schema).iter_errors(document.value), MAX_ERRORS)
+    errors = sorted(found, key=_order)
+    for error in errors:
+        yield from _advice(error, document, closed)
+    if not closed:
+        yield from typos(document)
+
+
+def _too_many_runs(document: Document) -> Finding | None:
+    runs = document.value.get("runs") if isinstance(document.value, dict) else None
+    if not isinstance(runs, list) or len(runs) <= MAX_RUNS:
+        return None
+    return finding(
+        "schema",
+        f"`runs` has {len(runs):,} entries, at most {MAX_RUNS} are read",
+        file=document.file,
+        line=document.line("/runs"),
+        pointer="/runs",
+        claimed=len(runs),
+        expected=MAX_RUNS,
+        fix="put one point of a suite in a file",
+    )
+
+
+def _order(error: Any) -> list[str]:
+    return [str(part) for part in error.absolute_path]
+
+
+@ft.cache
+def _schema(name: str) -> Mapping[str, Any]:
+    text = schema_path(f"{name}.schema.json").read_text(encoding="utf-8")
+    data: dict[str, Any] = json.loads(text)
+    return data
+
+
+@ft.cache
+def _validator(name: str) -> Any:
+    # Loaded here: importing jsonschema takes longer than all other work on one file.
+    validators = importlib.import_module("jsonschema.validators")
+    return validators.Draft202012Validator(_schema(name))
+
+
+def version_problem(document: Document) -> Finding | None:
+    """The finding on the document's own version, or that of its `speedrun` object, where we do
+    not know it; else None."""
+    value = document.value
+    if not isinstance(value, dict):
+        return None
+    places = [("", value), ("/speedrun", value.get("speedrun"))]
+    runs = value.get("runs")
+    for index, run in enumerate(runs[:MAX_RUNS] if isinstance(runs, list) else ()):
+        info = run.get("run_info") if isinstance(run, dict) else None
+        ours = info.get("speedrun") if isinstance(info, dict) else None
+        places.append((f"/runs/{index}/run_info/speedrun", ours))
+    for pointer, place in places:
+        if (
+            isinstance(place, dict)
+            and place.get("schema_version", 1) != 1
+            or (isinstance(place, dict) and place.get("schema_version") is True)
+        ):
+            where = f"{pointer}/schema_version"
+            written = place["schema_version"]
+            return finding(
+                "schema-version-unknown",
+                f"schema_version is {shown(written)}, this program knows {KNOWN_VERSIONS}",
+                file=document.file,
+                line=document.line(where),
+                pointer=where,
+                claimed=_claim(written),
+                expected=1,
+                fix="write 1 without quotes"
+                if written == "1"
+                else "write the file with a trainer of this version, or update this program",
+            )
+    return None
+
+
+def _advice(error: Any, document: Document, closed: bool) -> Iterator[Finding]:
+    path = [str(part) for part in error.absolute_path]
+    pointer = "".join(f"/{escape(part)}" for part in path)
+    if not closed and path and (path[-1] in _TEXTS or is_not_finite(error.instance)):
+        return
+    words = _WORDS.get(error.validator, _other)
+    for key, message, fix, level in words(error, path, closed):
+        if not closed and key in _OWN_RULE:
+            continue
+        where = (
+            pointer
+            if key is None or error.validator == "required"
+            else (f"{pointer}/{escape(key)}")
+        )
+        value = None if error.validator in ("required", "anyOf") else _claim(error.instance)
+        yield finding(
+            "schema",
+            message,
+            level,
+            file=document.file,
+            line=document.line(where),
+            pointer=where,
+            claimed=value,
+            fix=fix,
+        )
+
+
+Words = Iterator[tuple[str | None, str, str, Level | None]]
+
+
+def _type(error: Any, path: list[str], closed: bool) -> Words:
+    kinds = error.validator_value
+    kinds = [kinds] if isinstance(kinds, str) else list(kinds)
+    wanted = " or ".join(_KINDS[kind] for kind in kinds if kind != "null") or "null"
+    name = _name(path)
+    fix = _hint(error, f"write {wanted}")
+    text = error.instance
+    if "number" in kinds or "integer" in kinds:
+        if isinstance(text, str) and re.fullmatch(r"[+-]?[0-9.]{1,40}([eE][+-]?\d{1,3})?", text):
+            fix = f"write {text.strip()} without quotes"
+    elif "array" in kinds and isinstance(text, str) and _takes_text(error.schema):
+        fix = f'write ["{plain(text)}"]'
+    elif "object" in kinds and error.schema.get("properties"):
+        must = error.schema.get("required") or list(error.schema["properties"])[:3]
+        fix = _hint(error, f"write an object with {', '.join(map(_quoted, must))}")
+    yield None, f"{name} is {_kind(text)}, expected {wanted}", fix, None
+
+
+def _takes_text(schema: Mapping[str, Any]) -> bool:
+    items = schema.get("items", {})
+    return items.get("type") == "string" or "enum" in items
+
+
+def _required(error: Any, path: list[str], closed: bool) -> Words:
+    # jsonschema gives one error for each missing key and names it only in its message.
+    key = next((k for k in error.validator_value if error.message.startswith(repr(k))), None)
+    if key is None:
+        return
+    holder = _name(path) if path else "the file"
+    near = near_key(key, set(error.instance) - set(error.schema.get("properties", ())))
+    inner = not closed and len(path) > 2
+    if near is not None and inner:
+        return  # `typos` speaks of it
+    if near is not None:
+        fix = f"rename {_quoted(near)} to {_quoted(key)}"
+        yield key, f"{holder} has no {_quoted(key)}, but {_quoted(near)}", fix, None
+        return
+    what = error.schema.get("properties", {}).get(key, {}).get("description", "")
+    fix = f"add {_quoted(key)}" + (f" ({_lowered(what)})" if what else "")
+    if key == "path" and "link" in error.instance:
+        fix = 'write "source": "wandb", since there is a link, or give the file by `path`'
+    yield key, f"{holder} has no {_quoted(key)}", fix, Level.WARNING if inner else None
+
+
+def _unknown(error: Any, path: list[str], closed: bool) -> Words:
+    known = set(error.schema.get("properties", ())) | _ALWAYS
+    holder = f" in {_name(path)}" if path else ""
+    absent = known - set(error.instance)
+    for key in sorted(set(error.instance) - known):
+        near = near_key(key, absent)
+        if near is not None:
+            yield key, f"there is no key {_quoted(key)}{holder}", f"write {_quoted(near)}", None
+        elif not key.startswith("x-"):
+            fix = f"remove it; known keys are {', '.join(sorted(known - _ALWAYS))}"
+            message = f"there is no key {_quoted(key)}{holder}"
+            yield key, message, fix, Level.WARNING
+
+
+def _enum(error: Any, path: list[str], closed: bool) -> Words:
+    choices = [str(choice) for choice in error.validator_value]
+    value = error.instance
+    near = near_key(value, set(choices)) if isinstance(value, str) else None
+    fix = f'write "{near}"' if near else f"write one of {', '.join(choices)}"
+    yield None, f"{_name(path)} is {shown(value)}, expected one of {', '.join(choices)}", fix, None
+
+
+def _pattern(error: Any, path: list[str], closed: bool) -> Words:
+    name, value = _name(path), error.instance
+    if path[-1] == "url" or path[-1] in ("repository", "link"):
+        scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d)", value)
+        if scheme is None:
+            message = f"{name} is {shown(value)}, which has no scheme"
+            fix = f'write "https://{plain(value.lstrip("/"))}"'
+            yield None, message, fix, None if closed else Level.WARNING
+        else:
+            yield None, f"{name} begins with {shown(scheme.group())}", "write https://...", None
+        return
+    what = error.schema.get("description")
+    fix = f"write the {_lowered(what)}" if what else f"match {error.validator_value}"
+    if path[-1] == "github":
+        login = re.sub(r"^@|^(https?://)?(www\.)?github\.com/", "", value.strip()).strip("/")
+        if re.fullmatch(error.validator_value, login):
+            fix = f'write "{login}"'
+    yield None, f"{name} is {shown(value)}, which has another form", fix, None
+
+
+def _size(error: Any, path: list[str], closed: bool) -> Words:
+    name, limit = _name(path), error.validator_value
+    if error.validator in ("minItems", "minLength"):
+        yield None, f"{name} is empty", _hint(error, "fill it in"), None
+    elif error.validator == "maxItems":
+        yield None, f"{name} has {len(error.instance)} items, at most {limit}", "shorten it", None
+    else:
+        yield (
+            None,
+            f"{name} has {len(error.instance)} characters, at most {limit}",
+            "shorten it",
+            None,
+        )
+
+
+def _range(error: Any, path: list[str], closed: bool) -> Words:
+    word = "at least" if error.validator == "minimum" else "at most"
+    message = f"{_name(path)} is {shown(error.instance)}, expected {word} {error.validator_value}"
+    yield None, message, _hint(error, f"write {word} {error.validator_value}"), None
+
+
+def _any_of(error: Any, path: list[str], closed: bool) -> Words:
+    keys = [key for choice in error.validator_value for key in choice.get("required", ())]
+    holder = _name(path) if path else "the file"
+    near = near_key(keys[0], set(error.instance) - set(error.schema.get("properties", ())))
+    if near is not None:
+        fix = f"rename {_quoted(near)} to {_quoted(keys[0])}"
+        yield keys[0], f"{holder} has no {_quoted(keys[0])}, but {_quoted(near)}", fix, None
+    elif keys[0] == "contributors":
+        fix = 'add `contributors`: [{"github": "your-login", "roles": ["runs"]}]'
+        yield None, f"{holder} has no `contributors`", fix, None
+    else:
+        either = " or ".join(map(_quoted, keys))
+        yield None, f"{holder} has no {either}", f"add {either}", None
+
+
+def _unique(error: Any, path: list[str], closed: bool) -> Words:
+    yield None, f"{_name(path)} lists something twice", "list each once", None
+
+
+def _other(error: Any, path: list[str], closed: bool) -> Words:
+    yield None, f"{_name(path)} is {shown(error.instance)}", _hint(error, "see the schema"), None
+
+
+_WORDS = {
+    "type": _type,
+    "required": _required,
+    "additionalProperties": _unknown,
+    "enum": _enum,
+    "pattern": _pattern,
+    "minItems": _size,
+    "maxItems": _size,
+    "minLength": _size,
+    "maxLength": _size,
+    "minimum": _range,
+    "maximum": _range,
+    "anyOf": _any_of,
+    "uniqueItems": _unique,
+}
+
+
+def typos(document: Document) -> Iterator[Finding]:
+    """Keys of a results file that look like a misspelling of a known key that is absent."""
+    runs = document.value.get("runs") if isinstance(document.value, dict) else None
+    for index, run in enumerate(runs if isinstance(runs, list) else ()):
+        for pointer, place, known in _places(run, f"/runs/{index}"):
+            for key, meant in misspelt(place, known):
+                where = f"{pointer}/{escape(key)}"
+                yield finding(
+                    "schema",
+                    f"there is no key {_quoted(key)}; {_quoted(meant)} is missing",
+                    file=document.file,
+                    line=document.line(where),
+                    pointer=where,
+                    fix=f"rename {_quoted(key)} to {_quoted(meant)}",
+                )
+
+
+def misspelt(place: Mapping[str, Any], known: frozenset[str]) -> list[tuple[str, str]]:
+    """(key, known key that was probably meant) for unknown keys near an absent known one."""
+    absent = {key for key in known if place.get(key) is None}
+    found: list[tuple[str, str]] = []
+    if not absent:
+        return found
+    for key in it.islice((key for key in place if key not in known), MAX_UNKNOWN):
+        meant = near_key(key, absent)
+        if meant is not None:
+            found.append((key, meant))
+            absent.discard(meant)
+    return found
+
+
+def _places(run: Any, pointer: str) -> Iterator[tuple[str, Mapping[str, Any], frozenset[str]]]:
+    defs = _schema("results")["$defs"]
+    for part in ("run_info", "run_related_info", "run_stats"):
+        place = run.get(part) if isinstance(run, dict) else None
+        if not isinstance(place, dict):
+            continue
+        known = defs[part]["properties"]
+        required = frozenset(defs[part].get("required", ())) | (_OWN_RULE & frozenset(known))
+        yield f"{pointer}/{part}", place, required
+        for inner, keys in (("model_config", _DIMENSIONS), ("train_config", _LENGTHS)):
+            if isinstance(place.get(inner), dict):
+                yield f"{pointer}/{part}/{inner}", place[inner], keys
+
+
+_DIMENSIONS = frozenset({"num_layers", "hidden_dim", "intermediate_dim", "num_heads"})
+_LENGTHS = frozenset({"train_batch_size", "num_train_steps"})
+
+
+def near_key(key: str, choices: set[str], likeness: float = 0.82) -> str | None:
+    """The choice that `key` is probably a misspelling of, or None. `likeness` is difflib's."""
+    if len(key) > 64 or not choices:
+        return None
+    likely = (choice for choice in sorted(choices) if abs(len(choice) - len(key)) <= 4)
+    lowered = {
+        choice.lower().replace("-", "_"): choice for choice in it.islice(likely, MAX_UNKNOWN)
+    }
+    near = difflib.get_close_matches(key.lower().replace("-", "_"), lowered, 1, likeness)
+    return lowered[near[0]] if near else None
+
+
+def _name(path: list[str]) -> str:
+    """A value by its place below the run: `author.url`, `run 2`, `contributors 1 github`."""
+    for part in ("run_info", "run_related_info", "run_stats"):
+        if part in path[:-1]:
+            return _quoted(".".join(path[path.index(part) + 1 :]))
+    if not path:
+        return "the file"
+    return _quoted(" ".join(str(int(p) + 1) if p.isdigit() else p for p in path))
+
+
+def _quoted(key: str) -> str:
+    return f"`{plain(key, 60)}`"
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, str):
+        return f"text ({shown(value, 40)})"
+    if isinstance(value, bool) or value is None:
+        return shown(value)
+    if isinstance(value, (int, float)):
+        return f"a number ({shown(value)})"
+    return shown(value)
+
+
+def _hint(error: Any, fallback: str) -> str:
+    what = error.schema.get("description")
+    return f"{fallback} ({_lowered(what)})" if what else fallback
+
+
+def _lowered(description: str) -> str:
+    """A schema's description as part of a sentence."""
+    text = description.rstrip(".")
+    name = any(letter.isupper() for letter in text.partition(" ")[0][1:])
+    return text if name else text[:1].lower() + text[1:]
+
+
+def _claim(value: Any) -> Any:
+    """What is written, as a value that is safe and small enough to repeat."""
+    if isinstance(value, str):
+        return plain(value)
+    return value if value is None or isinstance(value, (bool, int, float)) else shown(value)

@@ -1,0 +1,163 @@
+"""What ranks on a board: the points of accepted verdicts whose numbers are numbers.
+
+Everything else is an `Unranked` with the reason in one sentence.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+from collections.abc import Iterable, Iterator, Mapping
+
+from bot.model.board import Progress, Unranked
+from bot.model.track import Axis, Track, TrackError
+from bot.model.verdict import Point, Verdict
+from bot.rank.frozen import history, measured_against, relation
+from bot.rank.pareto import finite
+from bot.registry import Status
+
+RANKED = (Status.VERIFIED, Status.NEEDS_REVIEW)
+WHY_NOT = {
+    Status.REJECTED: "it is rejected: see its findings",
+    Status.UNVERIFIABLE: "its evidence is not at hand (unverifiable)",
+    Status.NEEDS_RUNS: "it needs-runs: more runs must show the result first",
+}
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Row:
+    """An admitted point before it is placed. `score` is minimised whatever the track's goals."""
+
+    verdict: Verdict
+    point: Point
+    quality: float
+    cost: float
+    shown: float
+    score: float
+    progress: Progress | None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.verdict.submission, self.point.name
+
+
+def admit(
+    verdict: Verdict,
+    track: Track,
+    retimings: Mapping[str, tuple[tuple[str, float], ...]],
+) -> Iterator[Row | Unranked]:
+    """Each point of a verdict as a row, or why it has none."""
+    if verdict.status not in RANKED:
+        yield Unranked(verdict, None, WHY_NOT[verdict.status])
+        return
+    of = {submission: of for submission, of, _ in _listed(track)}.get(verdict.submission)
+    if of is not None:
+        yield Unranked(verdict, None, f"it is the official re-timing of {of}")
+        return
+    if not verdict.points:
+        gone = verdict.note is not None and verdict.note.startswith("withdrawn")
+        why = "it is withdrawn" if gone else "nothing could be computed from its evidence"
+        yield Unranked(verdict, None, why)
+    for point in verdict.points:
+        obstacle = _obstacle(verdict, point, track)
+        if obstacle is not None:
+            yield Unranked(verdict, point, obstacle)
+            continue
+        assert point.quality is not None and point.cost is not None
+        timed = retimings.get(verdict.submission, ())
+        shown = timed[-1][1] if timed else point.cost
+        progress = _progress(verdict, point, track)
+        assert not isinstance(progress, str)
+        score = progress.ratio if progress else shown
+        sign = 1 if track.cost.goal == "min" else -1
+        yield Row(verdict, point, point.quality, point.cost, shown, sign * score, progress)
+
+
+def _obstacle(verdict: Verdict, point: Point, track: Track) -> str | None:
+    """Why a point cannot rank on `track`, or None."""
+    for axis, value in ((track.quality, point.quality), (track.cost, point.cost)):
+        if not finite(value):
+            shown = "missing" if value is None else f"{value}, not a finite number"
+            return f"its {axis.metric} is {shown}"
+    target = track.quality.target
+    if track.objective != "pareto" and target is not None and finite(point.quality):
+        if not reaches_target(point.quality, target, track.quality):
+            return f"its {track.quality.metric} {point.quality:.6g} misses the target {target:g}"
+    progress = _progress(verdict, point, track)
+    return progress if isinstance(progress, str) else None
+
+
+def reaches_target(value: float, target: float, axis: Axis) -> bool:
+    return value <= target if axis.goal == "min" else value >= target
+
+
+def _progress(verdict: Verdict, point: Point, track: Track) -> Progress | str | None:
+    """The ratio to the current baseline, or why there is none; None on a track without ratios.
+
+    The statistics of the point give the ratio to the baseline arm of the same machine; the
+    baseline itself is at 1.
+    """
+    if track.objective != "baseline":
+        return None
+    if is_baseline(verdict, track):
+        return Progress(1.0, None, False, 1.0, track.baseline_id)
+    baseline = (point.statistics or {}).get("baseline") or {}
+    measured = baseline.get("ratio")
+    if not finite(measured) or measured <= 0:
+        return (
+            "it has no baseline arm: run the baseline in turn with it on the same machine "
+            "(`--interleave baseline` of the trainer)"
+        )
+    current = track.baseline_id
+    own, scale = current, 1.0
+    if current is not None:
+        frozen = history(track)
+        own = measured_against(frozen, current, verdict.based_on, verdict.date)
+        related = relation(frozen, own, current)
+        if related is None:
+            return f"it is measured against {own}, which nothing relates to {current}"
+        scale = related
+    ratio = measured * scale
+    interval = baseline.get("ratio_interval")
+    known = interval is not None and all(finite(v) for v in interval)
+    due = (
+        own == current
+        and track.promote_at is not None
+        and (ratio <= track.promote_at if track.cost.goal == "min" else ratio >= track.promote_at)
+    )
+    bounds = (interval[0] * scale, interval[1] * scale) if known and interval else None
+    return Progress(ratio, bounds, due, measured, own)
+
+
+def _listed(track: Track) -> tuple[tuple[str, str, str], ...]:
+    """The official re-timings of a track file: (submission, re-timing of which, date).
+
+    Written as `[[retimings]] submission = "...", of = "...", date = 2025-05-24`.
+    """
+    listed = track.raw.get("retimings", ())
+    try:
+        return tuple((str(r["submission"]), str(r["of"]), str(r["date"])) for r in listed)
+    except (KeyError, TypeError) as error:
+        raise TrackError(
+            f"{track.path}: a re-timing needs submission, of and date, not {error}"
+        ) from error
+
+
+def retimings_of(
+    verdicts: Iterable[Verdict], track: Track
+) -> Mapping[str, tuple[tuple[str, float], ...]]:
+    """Submission -> its official re-timings, (date, cost) in order of time."""
+    listed = _listed(track)
+    if not listed:
+        return {}
+    costs = {v.submission: v.points[0].cost for v in verdicts if v.points}
+    found: dict[str, list[tuple[str, float]]] = {}
+    for submission, of, date in listed:
+        cost = costs.get(submission)
+        if finite(cost):
+            found.setdefault(of, []).append((date, cost))
+    return {of: tuple(sorted(items)) for of, items in found.items()}
+
+
+def is_baseline(verdict: Verdict, track: Track) -> bool:
+    names = (track.baseline_id, f"submissions/{track.id}/{track.baseline_id}")
+    return track.baseline_id is not None and verdict.submission in names

@@ -1,0 +1,270 @@
+"""The life of a baseline: frozen from a submission's runs, measured against, promoted, credited.
+
+A track of objective `baseline` names its baseline by `[baseline] id`, the name of a submission, and
+lists every one that was ever frozen (`bot.rank.frozen`). Nothing here
+reads a clock; writing is `write`.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from bot.compute.accelerators import find
+from bot.model.board import Board, Entry, Progress
+from bot.model.submission import ROLES, Submission
+from bot.model.track import Track, parse_track
+from bot.model.verdict import Point, Verdict
+from bot.rank.frozen import Baseline, Credit, history
+from bot.rank.pareto import finite
+from bot.registry import Status
+
+ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}(?:/[a-z0-9][a-z0-9_-]{0,63}){0,3}")
+
+
+class BaselineError(ValueError):
+    """A step of a baseline's life that cannot be taken. The message is one sentence."""
+
+
+# ---- Measuring --------------------------------------------------------------------------------
+
+
+def due(board: Board) -> Entry | None:
+    """The entry that makes a new baseline due: the best that reaches `promote_at`, or None.
+
+    No significance is asked: a lucky run is welcome, and the community sorts out what is real.
+    """
+    return next((e for e in board.entries if e.progress and e.progress.promotes), None)
+
+
+def best(board: Board) -> Entry | None:
+    """The entry of most progress over the baseline, the baseline itself left out; None without."""
+    rest = (e for e in board.entries if e.progress and not is_baseline(e.submission, board.track))
+    return next(rest, None)
+
+
+def fastest(board: Board) -> Mapping[str, Entry]:
+    """The least cost on each architecture (Ampere, Hopper, ...): official times are kept by it."""
+    found: dict[str, Entry] = {}
+    for entry in board.entries:
+        name = architecture(entry.verdict)
+        if name is not None and (name not in found or entry.cost < found[name].cost):
+            found[name] = entry
+    return dict(sorted(found.items()))
+
+
+def architecture(verdict: Verdict) -> str | None:
+    """The architecture that all runs of the candidate ran on; None for none, several, unknown."""
+    devices = {d for d, _ in _hardware(verdict)}
+    kinds = {k.accelerator.architecture if (k := find(d)) else None for d in devices if d}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _hardware(verdict: Verdict) -> set[tuple[str | None, int | None]]:
+    return {
+        (run.get("hardware"), run.get("gpu_count"))
+        for run in verdict.runs
+        if run.get("arm", "candidate") == "candidate"
+    }
+
+
+def is_baseline(submission: str, track: Track) -> bool:
+    """Whether this submission is the track's frozen baseline itself."""
+    names = (track.baseline_id, f"submissions/{track.id}/{track.baseline_id}")
+    return track.baseline_id is not None and submission in names
+
+
+# ---- Freezing ---------------------------------------------------------------------------------
+
+
+def freeze(
+    verdict: Verdict,
+    track: Track,
+    *,
+    on: str,
+    people: Iterable[Credit] = (),
+    entry: Entry | None = None,
+) -> Baseline:
+    """A baseline of the candidate's runs of `verdict`. Raises BaselineError where it has none.
+
+    `entry` is its place on the board, where it has progress over the baseline before; `on` is the
+    date, YYYY-MM-DD.
+    """
+    name = verdict.submission.removeprefix(f"submissions/{track.id}/")
+    if not ID.fullmatch(name):
+        raise BaselineError(f"{verdict.submission} is no submission of the track {track.id}")
+    if verdict.status not in (Status.VERIFIED, Status.NEEDS_REVIEW):
+        rules = ", ".join(dict.fromkeys(f.rule for f in verdict.errors))
+        raise BaselineError(f"{verdict.submission} is {verdict.status} ({rules}): fix that first")
+    if not verdict.points:
+        raise BaselineError(f"{verdict.submission} has no run to freeze")
+    point = verdict.points[0]
+    costs = _values((point.statistics or {}).get("cost"), point.cost)
+    if not costs:
+        raise BaselineError(f"{verdict.submission} has no {track.cost.metric} to measure against")
+    hardware = _hardware(verdict)
+    device, count = next(iter(hardware)) if len(hardware) == 1 else (None, None)
+    progress = entry.progress if entry and not is_baseline(verdict.submission, track) else None
+    return Baseline(
+        id=name,
+        submission=verdict.submission,
+        frozen_on=on,
+        cost_metric=track.cost.metric,
+        costs=costs,
+        losses=_losses(point),
+        device=device,
+        count=count,
+        after=progress.against if progress else None,
+        ratio=progress.measured if progress else None,
+        interval=_interval(progress) if progress else None,
+        credits=tuple(people),
+    )
+
+
+def _interval(progress: Progress) -> tuple[float, float] | None:
+    """The interval of the ratio that was measured."""
+    if progress.interval is None:
+        return None
+    scale = progress.measured / progress.ratio
+    return progress.interval[0] * scale, progress.interval[1] * scale
+
+
+def _values(sample: Any, alone: float | None) -> tuple[float, ...]:
+    values = (sample or {}).get("values") or ([] if alone is None else [alone])
+    return tuple(v for v in values if finite(v))
+
+
+def _losses(point: Point) -> tuple[float, ...]:
+    return _values(point.statistics, point.quality)
+
+
+# ---- Credit -----------------------------------------------------------------------------------
+
+
+def credit(
+    winner: str, submissions: Mapping[str, Submission], until: str | None = None
+) -> tuple[Credit, ...]:
+    """Everybody behind `winner`: its people, those of what it is based on, and of its re-runs.
+
+    `submissions` are those of the track by path. The chain of `based_on` is followed up to the
+    baseline `until`, whose people were credited when it was frozen. Roles are those that each
+    submission states.
+    """
+    chain: list[str] = []
+    at: str | None = winner
+    while at is not None and at in submissions and at not in chain and at != until:
+        chain.append(at)
+        at = _resolve(submissions[at], submissions)
+    again = sorted(
+        path
+        for path, s in submissions.items()
+        if path not in chain and _resolve(s, submissions) == winner
+    )
+    found: dict[str, Credit] = {}
+    for path in (*chain, *again):
+        for person in _people(submissions[path]):
+            before = found.get(person.github.lower())
+            found[person.github.lower()] = _merged(before, person, path)
+    return tuple(found.values())
+
+
+def _resolve(submission: Submission, submissions: Mapping[str, Submission]) -> str | None:
+    """The path of what a submission is based on, whichever way it names it."""
+    named = submission.based_on
+    if not named:
+        return None
+    names = (named, f"submissions/{named}", f"submissions/{submission.track}/{named}")
+    return next((name for name in names if name in submissions), None)
+
+
+def _people(submission: Submission) -> Iterable[Credit]:
+    """Contributors; of an imported entry the authors that have a login."""
+    for person in submission.contributors:
+        yield Credit(person.github, person.name, person.roles, ())
+    authors = (submission.imported or {}).get("authors")
+    for author in authors if isinstance(authors, list) else ():
+        if isinstance(author, dict) and isinstance(author.get("github"), str):
+            yield Credit(author["github"], author.get("name"), (), ())
+
+
+def _merged(before: Credit | None, person: Credit, path: str) -> Credit:
+    roles = {*(before.roles if before else ()), *person.roles}
+    paths = (*(before.submissions if before else ()), path)
+    return Credit(
+        before.github if before else person.github,
+        (before.name if before else None) or person.name,
+        tuple(role for role in ROLES if role in roles),
+        tuple(dict.fromkeys(paths)),
+    )
+
+
+# ---- The track file ---------------------------------------------------------------------------
+
+
+def write(track: Track, baseline: Baseline) -> Path:
+    """Append the baseline to the track's file and name it there; returns the file.
+
+    Raises BaselineError where it is the baseline already, or the file would not come out right.
+    """
+    frozen = history(track)
+    if track.baseline_id == baseline.id and frozen:
+        raise BaselineError(
+            f"{baseline.id} is the baseline of {track.id} since {frozen[-1].frozen_on}"
+        )
+    path = Path(track.path)
+    text = with_baseline(path.read_text(encoding="utf-8"), baseline.id, str(path))
+    text = text.rstrip("\n") + "\n\n" + to_toml(baseline)
+    after = parse_track(tomllib.loads(text), str(path))
+    if history(after) != (*frozen, baseline):
+        raise BaselineError(f"{path}: [[baselines]] cannot be appended; is it an inline array?")
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def with_baseline(text: str, name: str, path: str) -> str:
+    """The text of a track file with `[baseline] id = name`, all else as it was."""
+    line = f'id = "{name}"'
+    header = re.search(r"^\[baseline\][^\n]*\n", text, re.MULTILINE)
+    if header is None:
+        changed = text.rstrip("\n") + f"\n\n[baseline]\n{line}\n"
+    else:
+        rest = text[header.end() :]
+        end = re.search(r"^\[", rest, re.MULTILINE)
+        table, after = (rest, "") if end is None else (rest[: end.start()], rest[end.start() :])
+        table, count = re.subn(r"^id\s*=[^\n]*$", line, table, count=1, flags=re.MULTILINE)
+        changed = text[: header.end()] + (table if count else f"{line}\n{table}") + after
+    before = tomllib.loads(text)
+    wanted = {**before, "baseline": {**before.get("baseline", {}), "id": name}}
+    if tomllib.loads(changed) != wanted:
+        raise BaselineError(f"{path}: write {line} under [baseline] by hand")
+    return changed
+
+
+def to_toml(baseline: Baseline) -> str:
+    """The tables of one baseline; what is None is left out."""
+    lines = ["[[baselines]]"]
+    for field in dc.fields(baseline):
+        value = getattr(baseline, field.name)
+        if field.name == "credits" or value is None:
+            continue
+        # A date is written as one: the schema says so, and a bare date needs no quotes.
+        text = value if field.name == "frozen_on" else _toml(value)
+        lines.append(f"{field.name} = {text}")
+    for person in baseline.credits:
+        lines += ["", "[[baselines.credits]]"]
+        lines += [
+            f"{key} = {_toml(value)}"
+            for key, value in dc.asdict(person).items()
+            if value is not None
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    """A text, a finite number or a list of them. JSON's texts are TOML's, but for DEL."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("\x7f", "\\u007f")

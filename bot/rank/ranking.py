@@ -1,0 +1,312 @@
+"""Ranking: what the verdicts of one track make of a board.
+
+    board = rank(verdicts, track)
+    board.entries            every ranked point, best first, with places and ties
+    board.frontier           the entries that nothing beats
+    board.records            who held the record, in order of time
+    board.unranked           what does not rank, and why
+    place_of(board, verdict) where a verdict that is not merged yet would stand
+    why_not(board, verdict)  why a verdict that holds would have no place all the same
+
+Only verdicts that are `verified` or `needs-review` rank, and only points whose quality and cost
+are finite numbers. A place counts from 1:
+
+- `pareto`: one more than the number of entries that dominate it, so the whole frontier shares
+  place 1; within a quality band (`Entry.band`, `in_band`) entries are placed by cost.
+- `target`: by cost among the entries that reach the target.
+- `baseline`: by the cost ratio to the baseline arm of the same machine.
+
+Entries whose cost does not differ significantly from the first of a place (Welch's test at the
+track's alpha) share that place. The comparison is with the first and not with the neighbour above:
+otherwise a chain of small steps would make the first and the last of a board equal.
+
+The result depends on nothing but its arguments, and not on the order of `verdicts`.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from bot.compute.significance import reaches, welch
+from bot.model.board import Board, Entry, Placement, Progress, Unranked, describe_place
+from bot.model.case import Standing
+from bot.model.run import TRAINER
+from bot.model.track import Track
+from bot.model.verdict import Point, Verdict
+from bot.rank.admission import RANKED, Row, admit, is_baseline, reaches_target, retimings_of
+from bot.rank.history import Dated, RecordStep, progression
+from bot.rank.pareto import dominators, finite, frontier
+from bot.registry import Status
+
+__all__ = [
+    "Board",
+    "Entry",
+    "Placement",
+    "Progress",
+    "RecordStep",
+    "Unranked",
+    "frontier",
+    "in_band",
+    "place_of",
+    "rank",
+    "standing",
+    "why_not",
+]
+
+
+def rank(verdicts: Iterable[Verdict], track: Track) -> Board:
+    """The board of `track`. Verdicts of other tracks are left out silently; O(n log n)."""
+    verdicts = [v for v in verdicts if v.track == track.id]
+    rows: list[Row] = []
+    unranked: list[Unranked] = []
+    retimings = retimings_of(verdicts, track)
+    for verdict in verdicts:
+        for item in admit(verdict, track, retimings):
+            if isinstance(item, Row):
+                rows.append(item)
+            else:
+                unranked.append(item)
+    entries = _pareto(rows, track) if track.objective == "pareto" else _line(rows, track)
+    if track.quality.bands:
+        entries = _banded(entries, track)
+    return Board(
+        track=track,
+        entries=entries,
+        frontier=tuple(sorted((e for e in entries if e.on_frontier), key=_by_cost)),
+        records=progression(_dated(rows, track, verdicts), track.objective == "pareto"),
+        unranked=tuple(
+            sorted(unranked, key=lambda u: (u.verdict.submission, u.point.name if u.point else ""))
+        ),
+    )
+
+
+# ---- Places -----------------------------------------------------------------------------------
+
+
+def _by_cost(entry: Entry) -> tuple[float, float, str, str]:
+    return entry.shown_cost, entry.quality, entry.submission, entry.point.name
+
+
+def _entry(row: Row, place: int, tied: bool, on_frontier: bool) -> Entry:
+    return Entry(
+        row.verdict,
+        row.point,
+        place,
+        tied,
+        row.quality,
+        row.cost,
+        row.shown,
+        on_frontier,
+        progress=row.progress,
+    )
+
+
+def _pareto(rows: Sequence[Row], track: Track) -> tuple[Entry, ...]:
+    pairs = [(row.shown, row.quality) for row in rows]
+    counts = dominators(pairs, track.cost.goal, track.quality.goal)
+    places = [1 + (count or 0) for count in counts]
+    shared = Counter(places)
+    order = sorted(range(len(rows)), key=lambda i: (places[i], rows[i].score, *rows[i].key))
+    return tuple(_entry(rows[i], places[i], shared[places[i]] > 1, places[i] == 1) for i in order)
+
+
+def _line(rows: Sequence[Row], track: Track) -> tuple[Entry, ...]:
+    """Places by score alone; a place is shared by what does not differ from its first."""
+    ordered = sorted(rows, key=lambda r: (r.score, *r.key))
+    places: list[int] = []
+    first = 0
+    for index, row in enumerate(ordered):
+        if index and not _ties(ordered[first], row, track):
+            first = index
+        places.append(first + 1)
+    shared = Counter(places)
+    return tuple(
+        _entry(row, place, shared[place] > 1, place == 1)
+        for row, place in zip(ordered, places, strict=True)
+    )
+
+
+def _ties(better: Row, worse: Row, track: Track) -> bool:
+    """Whether two rows share a place: equal, or not significantly different in cost.
+
+    A run alone has no spread, so only equal costs tie then; so do scores that are ratios.
+    """
+    if better.score == worse.score:
+        return True
+    if track.significance.test == "none" or track.objective == "baseline":
+        return False
+    if track.cost.step is not None and track.significance.threshold is not None:
+        return not _steps_apart(better, worse, track.cost.step, track.significance.threshold)
+    costs = _spread(better), _spread(worse)
+    if min(map(len, costs)) < 2:
+        return False
+    p = welch(*costs, track.cost.goal).p
+    return p is not None and p >= track.significance.alpha
+
+
+def _spread(row: Row) -> tuple[float, ...]:
+    """The costs of the runs behind a row; none where an official re-timing replaces them."""
+    return _values(row.point) if row.shown == row.cost else ()
+
+
+def _values(point: Point) -> tuple[float, ...]:
+    """The costs of single runs, as the statistics of a point list them."""
+    cost = (point.statistics or {}).get("cost") or {}
+    return tuple(v for v in cost.get("values") or () if finite(v))
+
+
+def _steps_apart(better: Row, worse: Row, worth: float, threshold: float) -> bool:
+    """The steps track's pairwise rule: (loss gained + worth x steps saved) / sqrt(1/n + 1/m).
+
+    `worth` is in loss for 100 steps; both numbers stand in the track file.
+    """
+    n, m = ((row.point.statistics or {}).get("n") or 1 for row in (better, worse))
+    gain = worse.quality - better.quality + worth / 100 * (worse.cost - better.cost)
+    return reaches(gain / math.sqrt(1 / n + 1 / m), threshold)
+
+
+# ---- Quality bands ----------------------------------------------------------------------------
+
+
+def in_band(board: Board, band: float) -> tuple[Entry, ...]:
+    """The entries that reach `band`, cheapest first, with `band` and `band_place` set for it."""
+    return _in_band(board.entries, band, board.track)
+
+
+def _in_band(entries: Iterable[Entry], band: float, track: Track) -> tuple[Entry, ...]:
+    sign = 1 if track.cost.goal == "min" else -1
+    inside = sorted(
+        (e for e in entries if reaches_target(e.quality, band, track.quality)),
+        key=lambda e: (sign * e.shown_cost, e.submission, e.point.name),
+    )
+    placed: list[Entry] = []
+    for index, entry in enumerate(inside):
+        equal = index > 0 and entry.shown_cost == placed[-1].shown_cost
+        place = placed[-1].band_place if equal else index + 1
+        placed.append(dc.replace(entry, band=band, band_place=place))
+    return tuple(placed)
+
+
+def _banded(entries: tuple[Entry, ...], track: Track) -> tuple[Entry, ...]:
+    """The entries with the hardest band that each reaches, and its place there."""
+    best: dict[tuple[str, str], Entry] = {}
+    for band in sorted(track.quality.bands, reverse=track.quality.goal == "min"):
+        best |= {(e.submission, e.point.name): e for e in _in_band(entries, band, track)}
+    return tuple(best.get((e.submission, e.point.name), e) for e in entries)
+
+
+# ---- The record over time, and where a verdict would stand --------------------------------------
+
+
+def _dated(rows: Iterable[Row], track: Track, verdicts: Sequence[Verdict]) -> list[Dated]:
+    retimings = retimings_of(verdicts, track)
+    sign = 1 if track.quality.goal == "min" else -1
+    cost_sign = 1 if track.cost.goal == "min" else -1
+    return [
+        Dated(
+            date=row.verdict.date,
+            submission=row.verdict.submission,
+            point=row.point.name,
+            cost=row.cost,
+            quality=row.quality,
+            score=row.score if row.progress else cost_sign * row.cost,
+            quality_score=sign * row.quality,
+            retimings=tuple(
+                (date, cost, cost_sign * cost)
+                for date, cost in retimings.get(row.verdict.submission, ())
+            ),
+        )
+        for row in rows
+    ]
+
+
+def standing(board: Board, without: str | None = None) -> Standing:
+    """The record and the baseline of a board, as if the submission `without` were not on it.
+
+    The costs are those of single runs where the statistics of an entry list them. On a `pareto`
+    board there is no single record: both are empty.
+    """
+    if board.track.objective == "pareto":
+        return Standing()
+    others = [e for e in board.entries if e.submission != without]
+    holder = board.record
+    if holder is None or holder.submission == without:
+        holder = others[0] if others else None
+    base = next((e for e in others if is_baseline(e.verdict, board.track)), None)
+    return Standing(
+        record=holder.submission if holder else None,
+        record_cost=holder.shown_cost if holder else None,
+        record_costs=_run_costs(holder) if holder else (),
+        baseline=base.submission if base else board.track.baseline_id,
+        baseline_costs=_run_costs(base) if base else (),
+        record_values=_run_values(holder) if holder else (),
+        record_code=_run_code(holder) if holder else frozenset(),
+        baseline_code=_run_code(base) if base else frozenset(),
+    )
+
+
+def _run_costs(entry: Entry) -> tuple[float, ...]:
+    values = _values(entry.point)
+    return values if values and entry.shown_cost == entry.cost else (entry.shown_cost,)
+
+
+def _run_values(entry: Entry) -> tuple[float, ...]:
+    values = tuple(v for v in (entry.point.statistics or {}).get("values") or () if finite(v))
+    return values or (entry.quality,)
+
+
+def _run_code(entry: Entry) -> frozenset[str]:
+    """Source hashes of the entry's own runs, less the trainer's of itself."""
+    return frozenset(
+        digest
+        for run in entry.verdict.runs
+        if run.get("arm", "candidate") == "candidate"
+        for name, digest in (run.get("code_sha256") or {}).items()
+        if name != TRAINER
+    )
+
+
+def place_of(board: Board, verdict: Verdict) -> Placement | None:
+    """Where `verdict` would stand on `board`, without its own earlier entry; its best point.
+
+    None when it cannot rank: rejected, unverifiable, or without the metrics. A verdict that only
+    needs more runs is placed as if it had them.
+    """
+    others = {e.submission: e.verdict for e in board.entries}
+    others |= {u.verdict.submission: u.verdict for u in board.unranked}
+    others.pop(verdict.submission, None)
+    placed_as = verdict
+    if verdict.status is Status.NEEDS_RUNS:
+        placed_as = dc.replace(verdict, status=Status.NEEDS_REVIEW)
+    after = rank([*others.values(), placed_as], board.track)
+    mine = [e for e in after.entries if e.submission == verdict.submission]
+    if not mine:
+        return None
+    entry = min(mine, key=lambda e: (e.place, e.band_place or 0, e.point.name))
+    before = standing(board, verdict.submission)
+    gap = None if before.record_cost is None else entry.shown_cost - before.record_cost
+    return Placement(
+        place=entry.place,
+        of=len(after.entries),
+        tied=entry.tied,
+        on_frontier=entry.on_frontier,
+        record=board.track.objective != "pareto" and after.record == entry,
+        gap=gap,
+        entry=entry,
+        text=describe_place(entry, len(after.entries), gap, board.track, verdict.status),
+    )
+
+
+def why_not(board: Board, verdict: Verdict) -> str | None:
+    """Why `verdict` would have no place although it holds: `would not rank: ...`; None where it
+    has one, and where its findings say enough."""
+    if verdict.status not in RANKED:
+        return None
+    items = list(admit(verdict, board.track, {}))
+    reasons = [item.why for item in items if isinstance(item, Unranked)]
+    if not reasons or len(reasons) < len(items):
+        return None
+    return f"would not rank: {reasons[0]}"

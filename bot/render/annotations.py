@@ -1,0 +1,68 @@
+"""Findings as annotations of a check run: 50 a request, any number in all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from bot.github.pull_request.report_file import Report
+from bot.model.verdict import Finding
+from bot.registry import Level, Status
+from bot.render.untrusted import plain as visible
+
+SLICE = 50
+MOST = 1000
+"""More than anyone reads; the rest is counted in the summary and listed in the artifact."""
+_LEVELS = {Level.ERROR: "failure", Level.WARNING: "warning", Level.NOTE: "notice"}
+_CONCLUSIONS = {
+    Status.VERIFIED: "success",
+    Status.NEEDS_REVIEW: "neutral",
+    Status.UNVERIFIABLE: "neutral",
+    Status.NEEDS_RUNS: "failure",
+    Status.REJECTED: "failure",
+}
+
+
+def conclusion(report: Report) -> str:
+    """`success`, `failure` or `neutral`; an outage or an open review is never a failure."""
+    return "neutral" if report.status is None else _CONCLUSIONS[report.status]
+
+
+def annotate(report: Report) -> list[dict[str, Any]]:
+    """All findings that name a file, errors first."""
+    found = [f for v in report.verdicts for f in v.findings]
+    found.sort(key=lambda f: list(Level).index(f.level))
+    return [_annotation(f) for f in found if f.file][:MOST]
+
+
+def _annotation(finding: Finding) -> dict[str, Any]:
+    line = max(finding.line or 1, 1)
+    words = [visible(finding.message, 1000)]
+    if finding.claimed is not None:
+        words.append(f"claimed: {visible(str(finding.claimed), 200)}")
+    if finding.expected is not None:
+        words.append(f"expected: {visible(str(finding.expected), 200)}")
+    if finding.fix:
+        words.append(f"to fix: {visible(finding.fix, 1000)}")
+    return {
+        "path": visible(str(finding.file), 400),
+        "start_line": line,
+        "end_line": line,
+        "annotation_level": _LEVELS[finding.level],
+        "title": finding.rule,
+        "message": "\n".join(words),
+    }
+
+
+def slices(items: list[dict[str, Any]]) -> Iterable[list[dict[str, Any]]]:
+    """At least one slice, of at most 50."""
+    for start in range(0, max(len(items), 1), SLICE):
+        yield items[start : start + SLICE]
+
+
+def digest(*parts: Any) -> str:
+    """A short fingerprint of what a check run says, to recognise our own after a crash."""
+    text = json.dumps(parts, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,0 +1,144 @@
+"""A summary of runs in plain words, for the terminal, the comment and the board."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bot.compute import significance as sig
+from bot.compute.summary import Baseline, Summary
+
+
+def sentences(summary: Summary) -> tuple[str, ...]:
+    """What the runs show, whether it suffices, and what would; most important first."""
+    return tuple(_sentences(summary))
+
+
+def _sentences(s: Summary) -> Iterator[str]:
+    if not s.n:
+        yield "No run counts." + (f" {s.hint}." if s.hint else "")
+    else:
+        yield f"{_what(s)}{_verdict(s)}"
+        yield from _advice(s)
+        yield from _beside(s)
+    if s.cost.values and s.cost_metric != "steps":
+        yield f"{s.cost_metric}: {_spread(s.cost.values)}."
+    elif s.time.values:
+        yield f"time_s: {_spread(s.time.values)}."
+    if s.baseline is not None:
+        yield from _baseline(s, s.baseline)
+    for item in s.excluded:
+        run = f" run {item.run}" if item.run else ""
+        yield f"Not counted: {item.file}{run}: {item.why}."
+
+
+def _what(s: Summary) -> str:
+    m = s.moments
+    assert m is not None
+    runs = "1 run" if m.n == 1 else f"{m.n} runs"
+    at = f" at step {s.step}" if s.step is not None else ""
+    bounds = sig.interval(m)
+    decimals = _decimals((bounds[1] - bounds[0]) / 2) if bounds else 4
+    half = f" ± {(bounds[1] - bounds[0]) / 2:.{decimals}f}" if bounds else ""
+    return f"{runs}{at}, mean {m.mean:.{decimals}f}{half}"
+
+
+def _verdict(s: Summary) -> str:
+    d, m = s.decision, s.moments
+    assert m is not None
+    if s.target is None:
+        return ". The track has no target."
+    side = "below" if s.goal == "min" else "above"
+    met = m.mean < s.target if s.goal == "min" else m.mean > s.target
+    word = "Passes." if d.passes else "Does not pass."
+    if d.test == "none":
+        where = f": {side} {s.target:g}" if met else f": not {side} {s.target:g}"
+        return f"{where}; the track asks for no test. {word}"
+    if not met:
+        return f": not {side} {s.target:g}. {word}"
+    if d.p is None:
+        why = "one run proves nothing" if s.n == 1 else "runs that are all equal show no spread"
+        return f": {side} {s.target:g}, but {why}. {word}"
+    known = " (known sigma)" if d.test == "z" else ""
+    anytime = " (anytime-valid)" if d.test == "anytime" else ""
+    return f": {side} {s.target:g} with p = {_p(d.p)}{known}{anytime}. {word}"
+
+
+def _advice(s: Summary) -> Iterator[str]:
+    """How many more runs would pass, and what they cost."""
+    if s.passes or s.decision.test == "none":
+        return
+    if s.needed_runs is None:
+        yield "More runs at this mean would not pass."
+        return
+    runs = "1 more run" if s.needed_runs == 1 else f"{s.needed_runs} more runs"
+    cost = ""
+    if s.time.values and s.gpu_count:
+        mean = sum(s.time.values) / len(s.time.values)
+        hours = s.needed_runs * mean * s.gpu_count / 3600
+        cost = f", about {_short(hours)} GPU-hours"
+    yield f"{runs} at this mean would pass{cost}; someone else may supply them."
+
+
+def _beside(s: Summary) -> Iterator[str]:
+    """The other tests, beside the one that decides."""
+    own = s.decision.test
+    others = [
+        ("t-test", s.p_t if own != "t" else None),
+        ("known sigma", s.p_sigma if own != "z" else None),
+        ("pooled sd", s.p_pooled),
+        ("however often one looked", s.p_anytime if own != "anytime" else None),
+    ]
+    known = [f"{name} p = {_p(p)}" for name, p in others if p is not None]
+    if known and own != "none":
+        yield f"Beside it: {', '.join(known)}."
+    if s.without_best is not None and s.passes and not s.without_best.passes:
+        p = "" if s.without_best.p is None else f" (p = {_p(s.without_best.p)})"
+        yield f"Without the best run it would not pass{p}."
+
+
+def _baseline(s: Summary, b: Baseline) -> Iterator[str]:
+    n = len(b.quality.values)
+    if not n:
+        yield "No run of the baseline counts."
+    c = b.comparison
+    if c is not None and c.ratio is not None and s.cost_metric != "steps":
+        bounds = c.ratio_interval
+        span = f" ({bounds[0]:.4f} to {bounds[1]:.4f})" if bounds else ""
+        p = "" if c.p is None else f", {'less' if s.goal == 'min' else 'more'} with p = {_p(c.p)}"
+        way = "paired" if c.method == "paired" else f"against {n} of the baseline"
+        yield f"{s.cost_metric} is {c.ratio:.4f}{span} of the baseline's, {way}{p}."
+    if b.promotes is not None:
+        word = "is due" if b.promotes else "is not due yet"
+        yield f"A new baseline is made at {b.promote_at:g} of the old: it {word}."
+    if b.pairwise is not None:
+        w = b.pairwise
+        word = "significant" if w.passes else "not significant"
+        yield (
+            f"Against the baseline, with {w.steps_saved:g} steps saved: {w.statistic:.5f} "
+            f"by the pairwise rule, {word}."
+        )
+    for item in b.excluded:
+        yield f"Not counted in the baseline: {item.file}: {item.why}."
+
+
+def _spread(values: tuple[float, ...]) -> str:
+    m = sig.Moments.of(values)
+    if m.n == 1:
+        return f"{m.mean:.7g}"
+    return f"mean {m.mean:.7g}, sd {m.sd:.3g}, {m.n} runs"
+
+
+def _p(p: float) -> str:
+    return f"{p:.2g}" if p >= 1e-4 else f"{p:.1e}"
+
+
+def _short(value: float) -> str:
+    return f"{value:.1g}" if value < 1 else f"{value:.2g}" if value < 100 else f"{value:.0f}"
+
+
+def _decimals(half: float) -> int:
+    """Decimals that show the uncertainty's first digit; losses have four at least."""
+    for decimals in range(4, 9):
+        if half >= 10.0**-decimals:
+            return decimals
+    return 8

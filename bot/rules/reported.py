@@ -1,0 +1,223 @@
+"""Reported statistics against those of the runs, with the likely cause of a difference.
+
+`wrong_claims` compares what a submission reports as {mean, sd, n, p} of a metric, and the time of
+an imported table, with the runs. A bare number is compared by `claim-differs-from-run`.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import math
+from collections.abc import Iterator
+
+from bot.compute import significance as sig
+from bot.compute.case_statistics import claims_of, loss_key_of
+from bot.compute.selection import LOSS_METRICS, STEP_METRICS, TIME_METRICS
+from bot.compute.summary import Sample, Summary
+from bot.model.case import Case
+from bot.model.submission import Claim
+
+LOSS_TOLERANCE = 6e-5
+P_RELATIVE, P_ABSOLUTE = 0.02, 6e-5
+TIME_TOLERANCE_S = 0.06
+TABLE_TOLERANCE_S = 0.05
+RELATIVE = 0.002
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Wrong:
+    """One number of a claim that differs from the runs, in words with its likely cause."""
+
+    message: str
+    claimed: float
+    expected: float | None
+    pointer: str
+    fix: str = "report what `speedrun stats` prints for these runs"
+
+
+def wrong_claims(case: Case, point: str | None, summary: Summary) -> Iterator[Wrong]:
+    """Everything reported about `point` that the runs do not show."""
+    key = loss_key_of(case)
+    for claim in claims_of(case, point):
+        if claim.scalar:
+            continue
+        sample = sample_of(case, claim.metric, summary, key)
+        if sample is not None:
+            for wrong in _compare(claim, sample, summary, key):
+                yield dc.replace(wrong, fix=_fix(wrong, claim, summary, len(sample.values)))
+    yield from _table(case, summary)
+
+
+def tolerance(metric: str, value: float) -> float:
+    """By how much a claimed mean or sd of `metric` may differ from `value`."""
+    if metric in LOSS_METRICS or metric.endswith("_loss"):
+        return LOSS_TOLERANCE
+    if metric in TIME_METRICS:
+        return TIME_TOLERANCE_S
+    return RELATIVE * abs(value)
+
+
+def sample_of(case: Case, metric: str, summary: Summary, key: str | None) -> Sample | None:
+    """The values of a metric over the runs that count; None where they do not have it.
+
+    Where the submission has another metric stand in for the loss, its claim `loss` means that.
+    """
+    quality = case.track.quality.metric
+    if metric in (quality, key) or (metric in LOSS_METRICS and quality in LOSS_METRICS):
+        return summary.quality
+    if metric in TIME_METRICS:
+        return summary.time
+    if metric == summary.cost_metric or (
+        metric in STEP_METRICS and summary.cost_metric in STEP_METRICS
+    ):
+        return summary.cost
+    kept = set(summary.kept)
+    runs = [r for r in case.runs("candidate") if (r.file, r.index) in kept]
+    values = [float(v) for r in runs if (v := r.metrics.get(metric)) is not None]
+    return Sample(tuple(values)) if values and len(values) == len(runs) else None
+
+
+def _compare(claim: Claim, sample: Sample, s: Summary, key: str | None) -> Iterator[Wrong]:
+    m = sample.moments
+    n = len(sample.values)
+    if claim.n is not None and claim.n != n:
+        out = f" ({len(s.excluded)} more do not count)" if s.excluded else ""
+        message = f"the n of {claim.metric} is reported as {claim.n}, the runs are {n}{out}"
+        yield Wrong(message, claim.n, n, f"{claim.pointer}/n")
+    if m is None:
+        return
+    allowed = tolerance(claim.metric, m.mean)
+    if not abs(claim.value - m.mean) <= allowed:
+        message = f"the mean of {claim.metric} is reported as {claim.value:.10g}, the runs give "
+        cause = _mean_cause(claim, sample)
+        yield Wrong(f"{message}{m.mean:.10g}{cause}", claim.value, m.mean, f"{claim.pointer}/mean")
+    if claim.sd is not None:
+        yield from _wrong_sd(claim, sample)
+    if claim.p is not None and sample is s.quality:
+        yield from _wrong_p(claim, s)
+
+
+def _fix(wrong: Wrong, claim: Claim, s: Summary, n: int) -> str:
+    """What to write; or, where the claim is about more runs than there are, to bring the others."""
+    part = wrong.pointer.rpartition("/")[2]
+    value = "" if wrong.expected is None else f"{wrong.expected:.8g}"
+    if part == "p" or part == "sd":
+        value = value and f"{wrong.expected:.6g}"
+    write = f"write {value}" if value else f"leave `{part}` out"
+    missing, out = (claim.n or n) - n, len(s.excluded)
+    others = "the other run" if missing == 1 else f"the other {missing} runs"
+    if missing < 0 and part == "n":
+        return f"{write}; runs of another experiment belong into a point or an arm of their own"
+    if missing <= 0:
+        return f"{write}, as `speedrun stats` prints for these runs"
+    if missing <= out:
+        return f"{write}, or bring finished runs in place of those that do not count"
+    if part == "n":
+        return (
+            f"add the log of {others} to the folder and to `runs`, or claim only what the {n} "
+            "here show"
+        )
+    return f"{write}, or bring {others} that `n` speaks of"
+
+
+def _mean_cause(claim: Claim, sample: Sample) -> str:
+    """What the claimed mean is, where it can be told."""
+    values = sample.values
+    allowed = tolerance(claim.metric, claim.value)
+    if len(values) < 2 or (claim.n or 0) > len(values):
+        return ""
+    for name, value in (("lowest", min(values)), ("highest", max(values))):
+        if abs(claim.value - value) <= min(allowed, 5e-5):
+            return f" (it is the {name} of the runs)"
+    slip = (claim.value - math.fsum(values) / len(values)) * len(values)
+    # A mistyped digit moves one value by a digit times a power of ten.
+    power = 10.0 ** math.floor(math.log10(abs(slip))) if slip else 1.0
+    digit = slip / power
+    if claim.metric in LOSS_METRICS and abs(digit - round(digit)) < 0.02:
+        return f" (as if one of the {len(values)} values were mistyped by {slip:+.1g})"
+    if not min(values) <= claim.value <= max(values):
+        return " (no run lies there)"
+    return ""
+
+
+def _wrong_sd(claim: Claim, sample: Sample) -> Iterator[Wrong]:
+    m = sample.moments
+    sd = claim.sd
+    if m is None or sd is None:
+        return
+    if m.sd is None:
+        message = f"an sd of {claim.metric} is reported, one run has none"
+        yield Wrong(message, sd, None, f"{claim.pointer}/sd")
+        return
+    allowed = tolerance(claim.metric, m.sd)
+    if abs(sd - m.sd) <= allowed:
+        return
+    cause = ""
+    for name, value in (
+        ("the population sd, ddof = 0", m.sd * math.sqrt((m.n - 1) / m.n)),
+        ("the standard error, sd / sqrt(n)", m.sd / math.sqrt(m.n)),
+        ("the variance", m.sd**2),
+    ):
+        if abs(sd - value) <= max(0.01 * value, 1e-12) or abs(sd - value) <= allowed / 10:
+            cause = f" (it is {name})"
+            break
+    message = f"the sd of {claim.metric} is reported as {sd:.6g}, the runs give {m.sd:.6g}{cause}"
+    yield Wrong(message, sd, m.sd, f"{claim.pointer}/sd")
+
+
+def _wrong_p(claim: Claim, s: Summary) -> Iterator[Wrong]:
+    p, m = claim.p, s.moments
+    if p is None or m is None:
+        return
+    own = s.decision.p if s.decision.p is not None else s.p_t
+    accepted = [own] if s.decision.test != "z" else [own, s.p_t]
+    known = [value for value in accepted if value is not None]
+    if any(_same_p(p, value) for value in known):
+        return
+    pointer = f"{claim.pointer}/p"
+    if not known:
+        yield Wrong(f"the p is reported as {p:.3g}, these runs give none", p, None, pointer)
+        return
+    cause = next((f" (it is {name})" for name, v in _other_ps(s) if _same_p(p, v, 0.0)), "")
+    message = f"the p is reported as {p:.3g}, the runs give {known[0]:.6g}{cause}"
+    yield Wrong(message, p, known[0], pointer)
+
+
+def _same_p(a: float, b: float, absolute: float = P_ABSOLUTE) -> bool:
+    return abs(a - b) <= max(P_RELATIVE * b, absolute)
+
+
+def _other_ps(s: Summary) -> Iterator[tuple[str, float]]:
+    """p-values that a mistake gives, by the mistake's name."""
+    m, target = s.moments, s.target
+    if m is None or target is None or not m.sd:
+        return
+    gain = m.gain(target, s.goal)
+    t = gain.mean / m.sd
+    df = m.n - 1
+    yield "without the square root of n", sig.t_cdf(-t, df)
+    yield "with the population sd", sig.t_cdf(-t * m.n / math.sqrt(df), df)
+    if s.p_t is not None:
+        yield "two-sided", 2 * min(s.p_t, 1 - s.p_t)
+        yield "of the other side", 1 - s.p_t
+    yield "of the normal distribution", sig.normal_tail(t * math.sqrt(m.n))
+    for name, p in (("known sigma", s.p_sigma), ("pooled sd", s.p_pooled)):
+        if p is not None:
+            yield f"with the {name}", p
+
+
+def _table(case: Case, s: Summary) -> Iterator[Wrong]:
+    """The time that an imported table shows, within its own resolution."""
+    imported = case.submission.imported or {}
+    shown, resolution = imported.get("time_s"), imported.get("time_resolution_s")
+    m = s.time.moments
+    for value in (shown, resolution):
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return
+    if m is None or shown is None or resolution is None or s.cost_metric not in TIME_METRICS:
+        return
+    if abs(shown - m.mean) > resolution + TABLE_TOLERANCE_S:
+        fastest = abs(shown - min(s.time.values)) <= resolution + TABLE_TOLERANCE_S
+        cause = " (it is the fastest run's)" if fastest and m.n > 1 else " (no log shows it)"
+        message = f"the table shows {shown:g} s, the runs take {m.mean:.6g} s{cause}"
+        yield Wrong(message, float(shown), m.mean, "/imported/time_s")

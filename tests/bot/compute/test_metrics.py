@@ -1,0 +1,136 @@
+"""Recomputed numbers against the independently computed ones, and devices of every shape."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from bot.compute import metrics
+from bot.evidence.results_file import ResultsRun, read_results
+from bot.parse.json_file import read_json
+from tests.corpus.variants import GOOD
+
+VOCAB = 128256
+EXPECTED = json.loads((GOOD / "expected.json").read_text(encoding="utf-8"))
+
+
+def read(name: str) -> ResultsRun:
+    return read_results(read_json((GOOD / f"{name}.json").read_bytes(), name))[0]
+
+
+def with_info(**info: Any) -> ResultsRun:
+    return read_results(read_json(json.dumps({"runs": [{"run_info": info}]}).encode(), "x"))[0]
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_real_files(name: str) -> None:
+    ours, right = metrics.of_results(read(name), VOCAB), EXPECTED[name]["metrics"]
+    for metric in ("hardware_flops", "chips", "tokens"):
+        assert ours[metric] == pytest.approx(right[metric], rel=1e-12)
+    assert ours["mfu"] == pytest.approx(right["mfu"], rel=1e-2 if name == "v0" else 1e-12)
+    if right["model_flops"] is not None:
+        assert ours["model_flops"] == right["model_flops"], "to the bit"
+
+
+@pytest.mark.parametrize(
+    ("resources", "chips", "peak"),
+    [
+        ({"tpu_type": "v4-128", "slice_count": 1}, 64, 275e12),
+        ({"tpu_type": "v5p-32", "slice_count": 2}, 32, 459e12),
+        ({"tpu_type": "v5litepod-64"}, 64, 197e12),
+        ({"tpu_type": "v6e-8"}, 8, 918e12),
+        ({"accelerator_type": "H100", "gpu_count": 8}, 8, 989.5e12),
+        ({"device": {"count": 2, "type": "A100"}}, 2, 312e12),
+        (
+            {"device": {"kind": "tpu", "variant": "v5p-8", "topology": None}, "replicas": 4},
+            4,
+            459e12,
+        ),
+        ({"device": {"topology": None, "type": "v5p-64"}}, 32, 459e12),
+        ({"device": {"count": 3, "kind": "gpu", "variant": "unheard-of"}}, 3, None),
+        ({"device": "8x H100"}, 8, 989.5e12),
+        ({"tpu_type": "v5p-7"}, None, 459e12),
+        ({}, None, None),
+    ],
+)
+def test_devices(resources: dict[str, Any], chips: int | None, peak: float | None) -> None:
+    devices = metrics.devices_of(with_info(resources=resources))
+    assert (devices.chips, devices.peak) == (chips, peak)
+
+
+def test_a_peak_is_self_declared_only_for_an_unknown_device() -> None:
+    unknown = {"device": {"count": 1, "type": "unheard-of"}, "device_flops_override": 5e13}
+    assert metrics.devices_of(with_info(resources=unknown)).peak == 5e13
+    known = {"accelerator_type": "H100", "gpu_count": 1, "device_flops_override": 5e13}
+    assert metrics.devices_of(with_info(resources=known)).peak == 989.5e12
+
+
+def test_hosts_of_a_gpu_job_multiply_only_where_the_chips_say_so() -> None:
+    resources = {"device": {"count": 8, "type": "H100"}, "replicas": 2}
+    assert metrics.devices_of(with_info(resources=resources, num_chips=16)).chips == 16
+    assert metrics.devices_of(with_info(resources=resources, num_chips=24)).chips == 8
+
+
+def test_the_length_that_counts() -> None:
+    run = with_info(
+        model_config={"max_seq_len": 4096, "seq_len": 2048},
+        train_config={"train_seq_len": 1024, "train_batch_size": 2, "num_train_steps": 3},
+    )
+    assert [length for _, length in metrics.lengths_of(run)] == [1024, 4096, 2048]
+    assert metrics.tokens_of(run) == 2 * 3 * 1024
+    assert metrics.tokens_of(with_info(train_config={"train_batch_size": [1, 2]})) is None
+
+
+@pytest.mark.parametrize(
+    ("model", "novel"),
+    [
+        ({"use_gated_deltanet": True}, True),
+        ({"num_experts": 8}, True),
+        ({"num_experts": 0}, False),
+        ({"use_gated_attention": "elementwise"}, False),
+        ({"use_sliding_window": True}, True),
+        ({"use_sliding_window": False, "sliding_window": 4096}, False),
+        ({"new": "none"}, False),
+    ],
+)
+def test_novel_architectures(model: dict[str, Any], novel: bool) -> None:
+    assert bool(metrics.novelties_of(with_info(model_config=model))) is novel
+
+
+def test_means_are_exact_for_one_run_and_none_where_a_run_lacks_the_metric() -> None:
+    assert metrics.mean_of([{"a": 0.1, "b": None}]) == {"a": 0.1, "b": None}
+    assert metrics.mean_of([{"a": 1.0, "b": 2}, {"a": 2.0, "b": None}]) == {"a": 1.5, "b": None}
+    assert metrics.mean_of([{"a": 3}, {"a": 3}]) == {"a": 3}
+    assert metrics.mean_of([{"chips": 1}, {"chips": 8}]) == {"chips": None}
+    assert metrics.mean_of([{"chips": 8}, {"chips": 8}]) == {"chips": 8}
+    assert set(metrics.mean_of([]).values()) == {None}
+
+
+@pytest.mark.parametrize("value", [10**50, -1, 0, 1.5, True, "8", None, [1], float("inf")])
+def test_counts_must_be_plain_numbers(value: Any) -> None:
+    assert metrics.positive(value) is None
+
+
+def test_absurd_dimensions_give_none_and_no_overflow() -> None:
+    big = {
+        key: 10**15
+        for key in (
+            "num_layers",
+            "hidden_dim",
+            "intermediate_dim",
+            "num_heads",
+            "max_seq_len",
+            "vocab_size",
+        )
+    }
+    run = with_info(
+        model_config={**big, "activation_function": "silu"},
+        training_time=1e300,
+        train_config={"train_batch_size": 10**15, "num_train_steps": 10**15},
+        resources={"tpu_type": "v5p-32"},
+        total_tokens=10**15,
+    )
+    values = metrics.of_results(run, VOCAB)
+    assert values["mfu"] is None or values["mfu"] > 1

@@ -1,0 +1,394 @@
+"""Boards against brute force, and each rule of placing by an example."""
+
+import dataclasses as dc
+import json
+import math
+import random
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.compute.significance import welch
+from bot.model.board import describe_place
+from bot.model.track import Axis, Significance, Track, TrackError
+from bot.model.verdict import Point, Verdict
+from bot.rank.ranking import frontier, in_band, place_of, rank, standing, why_not
+from bot.registry import Grade, Status
+
+DATA = Path(__file__).parent / "data"
+PARETO = Track(
+    id="t",
+    title="",
+    objective="pareto",
+    quality=Axis("bpb", "bits/byte", bands=(3.0, 1.5)),
+    cost=Axis("hardware_flops", "FLOP"),
+)
+TARGET = Track(
+    id="t",
+    title="",
+    objective="target",
+    quality=Axis("loss", target=3.28),
+    cost=Axis("training_time_s", "s"),
+    significance=Significance("t", alpha=0.01),
+)
+BASELINE = dc.replace(TARGET, objective="baseline", promote_at=0.9, significance=Significance())
+STEPS = dc.replace(
+    TARGET,
+    cost=Axis("steps", "steps", step=0.0045),
+    significance=Significance("z", alpha=0.001, sigma=0.0013, threshold=0.004),
+)
+
+
+def verdict(name, quality, cost, *, date=None, status=Status.VERIFIED, statistics=None):
+    point = Point("default", quality, cost, {}, statistics)
+    return Verdict(f"submissions/t/{name}", "t", status, Grade.LOG, (), (point,), date=date)
+
+
+def timed(name, times, loss=3.27, **fields):
+    cost = {"n": len(times), "mean": sum(times) / len(times), "values": times}
+    return verdict(name, loss, cost["mean"], statistics={"cost": cost}, **fields)
+
+
+def names(entries):
+    return [entry.submission.rpartition("/")[2] for entry in entries]
+
+
+PROPERTY = settings(deadline=None)
+NUMBER = st.one_of(st.integers(1, 5), st.floats(1, 5), st.sampled_from([None, math.nan, math.inf]))
+DATE = st.one_of(st.none(), st.sampled_from([f"2025-01-0{d}" for d in range(1, 6)]))
+ROWS = st.lists(st.tuples(NUMBER, NUMBER, DATE), max_size=25)
+
+
+def numbered(rows):
+    return [verdict(f"v{i:02}", q, c, date=d) for i, (q, c, d) in enumerate(rows)]
+
+
+def is_ranked(v):
+    p = v.points[0]
+    return all(x is not None and math.isfinite(x) for x in (p.quality, p.cost))
+
+
+def beats(a, b):
+    """a dominates b in quality and cost, both minimised."""
+    p, q = a.points[0], b.points[0]
+    no_worse = p.quality <= q.quality and p.cost <= q.cost
+    return no_worse and (p.quality < q.quality or p.cost < q.cost)
+
+
+@PROPERTY
+@given(ROWS, st.randoms(use_true_random=False))
+def test_pareto_place_counts_what_is_better(rows, shuffle):
+    verdicts = numbered(rows)
+    ranked = [v for v in verdicts if is_ranked(v)]
+    expected = {v.submission: 1 + sum(beats(o, v) for o in ranked) for v in ranked}
+    shuffle.shuffle(verdicts)
+    board = rank(verdicts, PARETO)
+    assert {e.submission: e.place for e in board.entries} == expected
+    assert {e.submission for e in board.frontier} == {s for s, p in expected.items() if p == 1}
+    assert len(board.entries) + len(board.unranked) == len(verdicts)
+
+
+@PROPERTY
+@given(ROWS)
+def test_bands_place_by_cost(rows):
+    verdicts = [v for v in numbered(rows) if is_ranked(v)]
+    board = rank(verdicts, PARETO)
+    for band in PARETO.quality.bands:
+        inside = [v.points[0].cost for v in verdicts if v.points[0].quality <= band]
+        placed = {e.submission: e.band_place for e in in_band(board, band)}
+        for v in verdicts:
+            if v.points[0].quality <= band:
+                better = sum(cost < v.points[0].cost for cost in inside)
+                assert placed.pop(v.submission) == 1 + better
+        assert not placed
+    for entry in board.entries:
+        reached = [b for b in PARETO.quality.bands if entry.quality <= b]
+        assert entry.band == min(reached, default=None)
+
+
+@PROPERTY
+@given(ROWS)
+def test_pareto_progression_is_what_was_on_the_frontier_on_its_day(rows):
+    verdicts = [v for v in numbered(rows) if is_ranked(v)]
+    verdicts.sort(
+        key=lambda v: (
+            v.date is None,
+            v.date or "",
+            -v.points[0].cost,
+            -v.points[0].quality,
+            v.submission,
+        )
+    )
+    expected = [
+        v.submission for i, v in enumerate(verdicts) if not any(beats(o, v) for o in verdicts[:i])
+    ]
+    steps = rank(verdicts, PARETO).records
+    assert [s.submission for s in steps] == expected
+    standing_now = {s.submission for s in steps if s.superseded_by is None}
+    assert standing_now == {e.submission for e in rank(verdicts, PARETO).frontier}
+
+
+@PROPERTY
+@given(ROWS)
+def test_record_progression_only_improves(rows):
+    verdicts = [
+        dc.replace(v, points=(dc.replace(v.points[0], quality=3.0),))
+        for v in numbered(rows)
+        if is_ranked(v)
+    ]
+    steps = rank(verdicts, TARGET).records
+    costs = [s.cost for s in steps]
+    assert costs == sorted(set(costs), reverse=True)
+    assert [s.superseded_by for s in steps[:-1]] == [s.submission for s in steps[1:]]
+    if verdicts:
+        assert steps[-1].cost == min(v.points[0].cost for v in verdicts)
+
+
+@pytest.mark.parametrize("status", [Status.REJECTED, Status.UNVERIFIABLE, Status.NEEDS_RUNS])
+def test_what_is_not_accepted_does_not_rank(status):
+    board = rank([verdict("a", 1.0, 1.0, status=status)], PARETO)
+    assert board.entries == ()
+    assert str(status) in board.unranked[0].why
+
+
+@pytest.mark.parametrize("value", [None, math.nan, math.inf, -math.inf, True])
+def test_no_number_does_not_rank(value):
+    board = rank([verdict("a", value, 1.0), verdict("b", 1.0, value)], PARETO)
+    assert board.entries == ()
+    assert [u.why.split()[1] for u in board.unranked] == ["bpb", "hardware_flops"]
+
+
+def test_a_missed_target_does_not_rank():
+    board = rank([verdict("a", 3.2801, 100.0), verdict("b", 3.28, 101.0)], TARGET)
+    assert names(board.entries) == ["b"]
+    assert "misses the target" in board.unranked[0].why
+
+
+def test_verdicts_of_other_tracks_are_not_on_the_board():
+    other = dc.replace(verdict("a", 1.0, 1.0), track="other")
+    board = rank([other], PARETO)
+    assert board.entries == board.unranked == ()
+
+
+def test_each_point_ranks():
+    suite = dc.replace(
+        verdict("a", 0, 0), points=(Point("130m", 2.0, 1.0, {}), Point("300m", 1.0, 3.0, {}))
+    )
+    board = rank([suite, verdict("b", 2.5, 2.0)], PARETO)
+    assert [(e.point.name, e.place) for e in board.entries] == [
+        ("130m", 1),
+        ("300m", 1),
+        ("default", 2),
+    ]
+
+
+def test_costs_that_do_not_differ_significantly_share_a_place():
+    a, b = [100.0, 100.2, 99.9, 100.1], [100.1, 100.3, 99.9, 100.2]
+    c = [101.0, 101.2, 100.9, 101.1]
+    assert welch(a, b).p > 0.01 > welch(a, c).p
+    board = rank([timed("c", c), timed("b", b), timed("a", a)], TARGET)
+    assert [(e.submission[-1], e.place, e.tied) for e in board.entries] == [
+        ("a", 1, True),
+        ("b", 1, True),
+        ("c", 3, False),
+    ]
+
+
+def test_a_chain_of_small_steps_does_not_make_one_place():
+    """Each neighbour ties with the next, the last not with the first."""
+    runs = [[100 + 0.2 * k + d for d in (-0.2, 0.0, 0.1, 0.2)] for k in range(5)]
+    assert all(welch(x, y).p > 0.01 for x, y in zip(runs, runs[1:], strict=False))
+    board = rank([timed(f"v{k}", times) for k, times in enumerate(runs)], TARGET)
+    assert board.entries[0].place == 1
+    assert board.entries[-1].place > 1
+
+
+def test_single_runs_tie_only_when_equal():
+    board = rank([timed("a", [100.0]), timed("b", [100.0]), timed("c", [100.1])], TARGET)
+    assert [e.place for e in board.entries] == [1, 1, 3]
+
+
+def test_steps_tie_by_the_pairwise_rule():
+    """25 steps are worth 0.001125; over sqrt(1/4 + 1/4) that is 0.0016, under the 0.004 asked."""
+    rows = [verdict(f"s{s}", 3.278, s, statistics={"n": 4}) for s in (3000, 3025, 3100)]
+    assert [e.place for e in rank(rows, STEPS).entries] == [1, 1, 3]
+
+
+def test_place_and_gap_of_a_verdict_that_is_not_merged():
+    board = rank([timed("a", [100.0, 100.1]), timed("b", [102.0, 102.1])], TARGET)
+    placement = place_of(board, timed("c", [100.9, 100.95]))
+    assert (placement.place, placement.of) == (2, 3)
+    assert placement.gap == pytest.approx(0.875)
+    assert placement.text == "would be place 2 of 3, 0.9 s behind the record"
+
+
+def test_a_new_record_says_by_how_much():
+    board = rank([timed("a", [100.0, 100.1])], TARGET)
+    placement = place_of(board, timed("c", [98.0, 98.1], date="2026-01-01"))
+    assert placement.record
+    assert placement.text == "would be place 1 of 2, 2.0 s better than the record"
+
+
+def test_its_own_earlier_entry_does_not_count():
+    board = rank([timed("a", [100.0]), timed("b", [105.0])], TARGET)
+    placement = place_of(board, timed("a", [103.0]))
+    assert (placement.place, placement.of) == (1, 2)
+    assert placement.gap == pytest.approx(-2.0)
+
+
+def test_what_needs_runs_is_placed_as_if_it_had_them():
+    board = rank([timed("a", [100.0])], TARGET)
+    placement = place_of(board, timed("b", [101.0], status=Status.NEEDS_RUNS))
+    assert placement.text.startswith("with enough runs it would be place 2 of 2")
+    assert place_of(board, timed("c", [99.0], status=Status.REJECTED)) is None
+
+
+def test_frontier_placement_reads_well():
+    board = rank([verdict("a", 1.2, 4e18), verdict("b", 1.1, 9e18)], PARETO)
+    text = place_of(board, verdict("c", 1.15, 5e18)).text
+    assert text == (
+        "would be on the frontier, among 3 entries; place 2 by hardware flops among those that "
+        "reach 1.5 bits/byte"
+    )
+    text = place_of(board, verdict("d", 1.3, 5e18)).text
+    assert text.startswith("would be place 3 of 3: 1 are no worse") is False
+    assert "1 are no worse on both axes" in text
+
+
+def test_standing_is_without_the_submission_itself():
+    board = rank([timed("a", [100.0, 101.0]), timed("b", [105.0, 106.0])], TARGET)
+    assert standing(board).record_costs == (100.0, 101.0)
+    assert standing(board, "submissions/t/a").record == "submissions/t/b"
+    assert standing(board, "submissions/t/a").record_cost == 105.5
+    assert standing(rank([], TARGET)).record is None
+
+
+def test_standing_knows_losses_and_code_of_the_record():
+    statistics = {"values": [3.27, 3.28], "cost": {"values": [100.0, 101.0]}}
+    holder = dc.replace(
+        verdict("a", 3.275, 100.5, statistics=statistics),
+        runs=(
+            {"arm": "candidate", "code_sha256": {"train.py": "ab"}},
+            {"arm": "baseline", "code_sha256": {"train.py": "cd"}},
+        ),
+    )
+    found = standing(rank([holder], TARGET))
+    assert found.record_values == (3.27, 3.28)
+    assert found.record_code == frozenset({"ab"})
+
+
+def test_baseline_ratio_ranks_any_hardware():
+    def arm(ratio, low, high):
+        return {"baseline": {"ratio": ratio, "ratio_interval": [low, high]}}
+
+    slow_card = verdict("slow", 3.27, 900.0, statistics=arm(0.88, 0.86, 0.9))
+    fast_card = verdict("fast", 3.27, 100.0, statistics=arm(0.97, 0.96, 0.98))
+    board = rank([fast_card, slow_card, verdict("alone", 3.27, 50.0)], BASELINE)
+    assert names(board.entries) == ["slow", "fast"]
+    assert [e.progress.promotes for e in board.entries] == [True, False]
+    assert board.entries[0].progress.interval == (0.86, 0.9)
+    assert "no baseline arm" in board.unranked[0].why
+
+
+def test_a_verdict_that_holds_and_has_no_place_says_why():
+    board = rank([], BASELINE)
+    alone = verdict("alone", 3.27, 50.0)
+    assert place_of(board, alone) is None
+    assert why_not(board, alone) == (
+        "would not rank: it has no baseline arm: run the baseline in turn with it on the same "
+        "machine (`--interleave baseline` of the trainer)"
+    )
+    missed = verdict("slow", 3.3, 50.0)
+    assert why_not(rank([], TARGET), missed) == (
+        "would not rank: its loss 3.3 misses the target 3.28"
+    )
+    assert why_not(board, dc.replace(alone, status=Status.REJECTED)) is None
+    assert why_not(rank([], TARGET), verdict("good", 3.27, 50.0)) is None
+
+
+def test_an_official_re_timing_changes_the_time_and_is_no_record():
+    track = dc.replace(
+        TARGET,
+        raw={
+            "retimings": [
+                {"submission": "submissions/t/again", "of": "submissions/t/a", "date": "2025-02-01"}
+            ]
+        },
+    )
+    board = rank(
+        [
+            timed("a", [100.0], date="2025-01-01"),
+            timed("again", [104.0], date="2025-02-01"),
+            timed("b", [102.0], date="2025-03-01"),
+        ],
+        track,
+    )
+    assert names(board.entries) == ["b", "a"]
+    assert [e.shown_cost for e in board.entries] == [102.0, 104.0]
+    assert [(s.submission[-1], s.cost, s.previous) for s in board.records] == [
+        ("a", 100.0, None),
+        ("b", 102.0, 104.0),
+    ]
+    assert board.records[0].retimings == (("2025-02-01", 104.0),)
+    assert "re-timing of submissions/t/a" in board.unranked[0].why
+
+
+def test_a_re_timing_without_a_date_is_refused():
+    track = dc.replace(TARGET, raw={"retimings": [{"submission": "a", "of": "b"}]}, path="t.toml")
+    with pytest.raises(TrackError, match="t.toml: a re-timing needs"):
+        rank([timed("a", [100.0])], track)
+
+
+def test_record_is_the_last_step_of_the_progression():
+    board = rank(
+        [timed("a", [100.0], date="2025-01-01"), timed("b", [99.0], date="2025-02-01")], TARGET
+    )
+    assert names([board.record]) == ["b"]
+    assert board.records[0].superseded_on == "2025-02-01"
+    assert rank([verdict("a", 1, 1)], PARETO).record is None
+
+
+def test_gap_words_fit_the_unit():
+    board = rank([verdict("a", 3.27, 3000)], STEPS)
+    assert place_of(board, verdict("b", 3.27, 3150)).text.endswith("150 steps behind the record")
+    entry = board.entries[0]
+    assert describe_place(entry, 1, 0.0, STEPS).endswith("level with the record")
+
+
+@pytest.mark.parametrize("axis", ["model_flops", "training_hardware_flops"])
+def test_frontier_of_a_live_board(axis):
+    """96 rows of a public board, and its right frontier, worked out apart from this program."""
+    data = json.loads((DATA / "marin_board.json").read_text())
+    rows = [r for r in data["rows"] if r[axis] is not None]
+    found = frontier([(r[axis], r["bpb"]) for r in rows])
+    expected = data["frontier"][axis]
+    assert {rows[i]["name"] for i in found} == {n for p in expected for n in p["names"]}
+    points = {(p["x"], p["bpb"]) for p in expected}
+    assert {(rows[i][axis], rows[i]["bpb"]) for i in found} == points
+
+
+def test_ten_times_the_points_cost_little_more_than_ten_times_the_calls():
+    rng = random.Random(1)
+
+    def calls(n):
+        verdicts = [
+            verdict(f"v{i}", rng.random(), rng.random(), date=f"2025-{rng.randint(1, 12):02}-01")
+            for i in range(n)
+        ]
+        count = 0
+
+        def counted(_frame, _event, _argument):
+            nonlocal count
+            count += 1
+
+        sys.setprofile(counted)  # calls and not seconds: a busy machine changes nothing
+        try:
+            rank(verdicts, PARETO)
+        finally:
+            sys.setprofile(None)
+        return count
+
+    assert calls(4_000) < 13 * calls(400)
