@@ -1,9 +1,9 @@
 """Throughput of whole training steps, optimizer included, on random tokens.
 
 MFU follows the convention named in the report: model FLOPs by `bot.compute.accounting` (full
-attention, embedding lookup not counted) over the dense peak of the precision. A measurement runs steps
-back to back and waits for the device only at its two ends; the best of three is kept, and the
-spread is shown.
+attention, embedding lookup not counted) over the dense peak of the precision. A measurement runs
+steps back to back and waits for the device only at its two ends; the best of three is kept, and
+the spread is shown.
 """
 
 import dataclasses as dc

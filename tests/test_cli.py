@@ -34,7 +34,7 @@ def test_help_lists_every_command_without_the_extras() -> None:
     ("arguments", "package", "extra"),
     [
         (("webhook",), "waitress", "bot"),
-        (("doctor",), "github", "bot"),
+        (("doctor",), "requests", "bot"),
         (("check", "submissions/tutorial/baseline"), "wandb", "bot"),
     ],
 )

@@ -65,8 +65,8 @@ class Verdict:
     """The answer to one submission. Pure data: the same inputs give the same verdict.
 
     `runs` holds one allow-listed record a run (see `bot.model.run.Run.summary`); `note` is a
-    sentence that qualifies the status ("recorded, not yet reproduced"), or None; `accepted` lists rules
-    that a maintainer accepted, with the reason.
+    sentence that qualifies the status ("recorded, not yet reproduced"), or None; `accepted` lists
+    rules that a maintainer accepted, with the reason.
     """
 
     submission: str

@@ -1,8 +1,8 @@
 """Statistics: does the mean reach the target, is it proved, are the reported numbers the runs'?
 
 Every rule here works on `bot.compute.case_statistics.of_case`, one point of a submission at a
-time. Runs that did not finish are left out of all of them, loudly. On an imported entry nothing here blocks:
-its own board has decided, and the findings are shown.
+time. Runs that did not finish are left out of all of them, loudly. On an imported entry nothing
+here blocks: its own board has decided, and the findings are shown.
 """
 
 from __future__ import annotations

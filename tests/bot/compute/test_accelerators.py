@@ -8,7 +8,7 @@ import pytest
 
 from bot.compute.accelerators import all_accelerators, find, peak_flops
 
-MARIN = pathlib.Path(__file__).parents[3] / "shared" / "data" / "marin"
+MARIN = pathlib.Path(__file__).parents[4] / "shared" / "data" / "marin"
 
 
 @pytest.mark.parametrize(

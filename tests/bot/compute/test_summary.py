@@ -17,7 +17,7 @@ from bot.model.track import Significance, Track, load_tracks
 from bot.render.words import sentences
 from tests.conftest import ROOT
 
-GOLDEN = json.loads((Path(__file__).parent / "data" / "nanogpt_groups.json").read_text())
+GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "nanogpt_groups.json").read_text())
 TRACKS = load_tracks(ROOT)
 BY_NUMBER = {1: TRACKS["nanogpt-small"], 2: TRACKS["nanogpt-medium"]}
 SMALL, STEPS, SINGLE = (

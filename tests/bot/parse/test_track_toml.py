@@ -13,7 +13,7 @@ from bot.github.host.doctor_tracks import look_at_tracks
 from bot.model.track import TrackError, load_track, load_tracks, read_track
 from bot.paths import schema_path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 GOOD = """schema_version = 1
 id = "one"
 title = "One"

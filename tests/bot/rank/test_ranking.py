@@ -18,7 +18,7 @@ from bot.model.verdict import Point, Verdict
 from bot.rank.ranking import frontier, in_band, place_of, rank, standing, why_not
 from bot.registry import Grade, Status
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 PARETO = Track(
     id="t",
     title="",
