@@ -54,7 +54,7 @@ GUARDS = (
     Guard(
         3,
         "bot/parse/json_file.py",
-        "object_pairs_hook=_object, ",
+        "object_pairs_hook=_object,",
         "",
         IN + "test_a_key_that_stands_twice",
     ),

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bot.compute import accelerators
 from bot.github.pull_request.classify import Kind
+from bot.paths import schema_path
 from tests.bot.github.competition import LAB, STRANGER, TRACK, Competition, submission
 
 TABLE = "schemas/accelerators.json"
-SHIPPED = json.loads(Path(accelerators.__file__).parents[1].joinpath(TABLE).read_text())
+SHIPPED = json.loads(schema_path("accelerators.json").read_text())
 FRONTIER = (
     TRACK.replace('id = "mini"', 'id = "flops"')
     .replace('objective = "target"', 'objective = "pareto"')
