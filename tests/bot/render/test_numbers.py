@@ -133,7 +133,9 @@ def test_differences_and_counts() -> None:
     assert numbers.difference("training_time_s", -1.2964) == "1.3 s"
     assert numbers.difference("training_time_s", 4000.0) == "66.67 min"
     assert numbers.difference("steps", 150, "steps") == "150 steps"
-    assert numbers.count(1, "run") == "1 run" and numbers.count(2, "entry", "entries") == "2 entries"
+    assert (
+        numbers.count(1, "run") == "1 run" and numbers.count(2, "entry", "entries") == "2 entries"
+    )
     shown = [numbers.ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 112)]
     assert shown == ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "112th"]
     assert numbers.listed(["a"]) == "a" and numbers.listed(["a", "b", "c"]) == "a, b and c"
