@@ -7,11 +7,11 @@ modules of `bot.evidence` make runs, everything else reads them.
 from __future__ import annotations
 
 import dataclasses as dc
+import enum
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 SOURCES = ("wandb", "wandb-offline", "log", "results", "snapshot")
-
 
 TRAINER = "reference_trainer"
 """The name under which `code_sha256` holds the trainer's hash of itself, which is no code of a
@@ -35,6 +35,39 @@ class Hardware:
     driver: str | None = None
 
 
+class WitnessKind(enum.StrEnum):
+    """Who states a quantity, the most independent first."""
+
+    SERVICE = "service"
+    """Times that W&B's or GitHub's servers keep: created, last heartbeat."""
+    MACHINE = "machine"
+    """What the client recorded by itself: devices, `_runtime`, system metrics."""
+    PROGRAM = "program"
+    """What the training program wrote: history rows, log lines, the source inside a log."""
+    AUTHOR = "author"
+    """The author's word: a claim, a results file, a sentence in a header."""
+
+
+class Witness(NamedTuple):
+    """One source's statement of one quantity of a run.
+
+    `quantity` is a metric's name (`training_time_s`, `chips`, `steps`, ...) or `device`, `code`,
+    `data`; `source` says where it stands, as people call it: "the last row of the history".
+    """
+
+    quantity: str
+    value: float | str
+    kind: WitnessKind
+    source: str
+
+
+class BranchPoint(NamedTuple):
+    """Where a run continues another one: the run's id and the step, None where not told."""
+
+    run_id: str | None
+    step: int | None
+
+
 @dc.dataclass(frozen=True, slots=True)
 class Run:
     """One training run.
@@ -49,6 +82,13 @@ class Run:
     `metrics` are final values with units in their names, recomputed from this run alone:
     `training_time_s`, `bpb`, `loss`, `tokens`, `hardware_flops`, ...
     `problems` are (rule, message) pairs found while reading: `clock-not-monotonic`, ...
+
+    What the client or the service recorded by itself: `runtime_s` is W&B's `_runtime` at the end
+    and `runtimes` holds (step, `_runtime`) at the validations; `created_at` and `heartbeat_at` are
+    the server's, ISO 8601, None for a run that was synced later; `branch_point` says that the run
+    continues another one; `nodes` counts the machines that wrote to it; `client_marks` are words
+    for the client's own marks: `resumed`, `rewound`, `forked`, `offline`, `shared`. `witnesses`
+    are further statements of a quantity that the reader met.
     """
 
     source: str
@@ -78,6 +118,13 @@ class Run:
     metrics: Mapping[str, float | int | None] = dc.field(default_factory=dict)
     summary_values: Mapping[str, float] = dc.field(default_factory=dict)
     problems: tuple[tuple[str, str], ...] = ()
+    runtime_s: float | None = None
+    runtimes: tuple[tuple[int, float], ...] = ()
+    heartbeat_at: str | None = None
+    branch_point: BranchPoint | None = None
+    nodes: int | None = None
+    client_marks: tuple[str, ...] = ()
+    witnesses: tuple[Witness, ...] = ()
 
     @property
     def loss(self) -> float | None:
