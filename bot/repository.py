@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 from bot.compute.identity import as_neighbour
 from bot.model.case import Neighbour, RunEvidence
 from bot.model.submission import Folder, Submission
-from bot.model.track import Track, load_tracks
+from bot.model.track import Track
 from bot.model.verdict import Verdict, finding
 from bot.parse.folder import ReadError, parse_submission, read_path
 from bot.parse.submission_json import SUBMISSION
+from bot.parse.track_toml import load_tracks
 from bot.registry import Grade, Status
 
 if TYPE_CHECKING:

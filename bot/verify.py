@@ -177,12 +177,10 @@ def _without_network(submission: Submission, folder: Folder, track: Track) -> Ga
 
 
 def _results_evidence(parsed: Parsed, folder: Folder, track: Track, spec: RunSpec) -> RunEvidence:
-    vocab, file = metrics.vocab_of(track), folder.full(spec.target)
+    vocab, file = track.vocab_size, folder.full(spec.target)
     return RunEvidence(
         spec,
-        tuple(
-            run.to_run(metrics.of_results(run, vocab)) for run in parsed.results if run.file == file
-        ),
+        tuple(metrics.as_run(run, vocab) for run in parsed.results if run.file == file),
     )
 
 

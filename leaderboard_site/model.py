@@ -16,9 +16,9 @@ from typing import Any
 from bot.compute.accelerators import find
 from bot.model.submission import Contributor, Submission
 from bot.model.track import Track
+from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
 from bot.rank import ranking
-from bot.rank.pareto import finite
 
 HOUR = 3600.0
 

@@ -23,8 +23,9 @@ from typing import Any
 import click
 
 from bot.model.submission import Folder, Submission
-from bot.model.track import Track, TrackError, load_tracks
+from bot.model.track import Track, TrackError
 from bot.parse.folder import ReadError, parse_submission, read_path
+from bot.parse.track_toml import load_tracks
 from bot.repository import submission_folders, verify_repository
 from leaderboard_site.model import Pending, Site, make_board
 

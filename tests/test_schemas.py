@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
 from bot.model.submission import Folder
-from bot.model.track import load_tracks
+from bot.parse.track_toml import load_tracks
 from bot.registry import Level, catalogue
 from bot.render.terminal import to_json
 from bot.verify import verify

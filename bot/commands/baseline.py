@@ -13,11 +13,10 @@ import click
 from bot.commands.board import ROOT, SNAPSHOTS, boards, root_of, snapshots_of, track_of, tracks_of
 from bot.model.board import Board, Entry
 from bot.model.submission import Submission
-from bot.model.track import Track, TrackError
+from bot.model.track import Baseline, Credit, Track, TrackError
 from bot.model.verdict import Verdict
 from bot.parse.folder import ReadError, parse_submission, read_path
 from bot.rank.baseline import BaselineError, best, credit, due, fastest, freeze, write
-from bot.rank.frozen import Baseline, Credit, history
 from bot.render.untrusted import plain
 from bot.repository import submission_folders
 
@@ -192,7 +191,7 @@ def _lines(board: Board) -> list[str]:
             f"{track.id}: no baseline is frozen yet",
             f"  make one: speedrun baseline freeze {track.id} SUBMISSION",
         ]
-    frozen = next((b for b in reversed(history(track)) if b.id == track.baseline_id), None)
+    frozen = next((b for b in reversed(track.baselines) if b.id == track.baseline_id), None)
     lines = [f"{track.id}: baseline {track.baseline_id}"]
     if frozen is not None:
         lines = [f"{track.id}: baseline {_described(frozen, track)}"]
@@ -240,7 +239,7 @@ def _status(board: Board) -> dict[str, Any]:
         "track": board.track.id,
         "baseline": board.track.baseline_id,
         "promote_at": board.track.promote_at,
-        "history": [dc.asdict(item) for item in history(board.track)],
+        "history": [dc.asdict(item) for item in board.track.baselines],
         "entries": [
             {
                 "submission": e.submission,

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bot.model.track import Track, TrackError, load_tracks
+from bot.model.track import Track, TrackError
 from bot.parse.git_tree import GitError, export, resolve
+from bot.parse.track_toml import load_tracks
 from bot.paths import find_root
 from bot.rank.audit import Boards, boards_of
 

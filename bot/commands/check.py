@@ -15,10 +15,11 @@ import click
 
 from bot.model.case import Neighbour
 from bot.model.submission import LOG_ENDINGS, Folder
-from bot.model.track import Track, TrackError, load_tracks
+from bot.model.track import Track, TrackError
 from bot.model.verdict import Verdict, exit_code
 from bot.parse.folder import Parsed, ReadError, parse_submission, read_path
 from bot.parse.submission_json import SUBMISSION
+from bot.parse.track_toml import load_tracks
 from bot.paths import find_root
 from bot.render.untrusted import plain
 
@@ -261,7 +262,7 @@ def explain(rule: str | None) -> None:
         _list_rules()
         return
     if rule not in rules:
-        from bot.parse.schema_advice import near_key
+        from bot.model.values import near_key
 
         near = near_key(rule, set(rules))
         alike = [name for name in rules if rule and rule.lower() in name]

@@ -24,9 +24,10 @@ import click
 from bot.commands.given import Unusable, given_logs
 from bot.compute import accelerators
 from bot.model.submission import MAX_JSON_BYTES, MAX_LOG_BYTES, PLACEHOLDER, Folder
-from bot.model.track import Track, TrackError, load_tracks
+from bot.model.track import Track, TrackError
 from bot.model.verdict import Verdict
 from bot.parse.folder import ReadError, parse_submission
+from bot.parse.track_toml import load_tracks
 from bot.paths import find_root
 from bot.registry import Status
 

@@ -13,9 +13,10 @@ import click
 from bot.evidence.sources import Found, read_sources
 from bot.model.run import Run
 from bot.model.submission import MAX_JSON_BYTES
-from bot.model.track import Track, TrackError, load_tracks
+from bot.model.track import Track, TrackError
 from bot.model.verdict import SCHEMA_VERSION
 from bot.parse.json_file import read_json
+from bot.parse.track_toml import load_tracks
 from bot.paths import find_root
 
 FORMAT = click.option(

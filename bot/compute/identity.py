@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from bot.compute.duplicates import Trace, trace_of
 from bot.evidence.links import RunRef, parse_link
-from bot.evidence.results_file import ResultsRun
 from bot.model.case import Neighbour
+from bot.model.results import ResultsRun
 from bot.model.run import Run
 from bot.model.submission import LOG_ENDINGS, Folder, Submission
 from bot.model.track import Keys

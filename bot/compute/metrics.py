@@ -15,9 +15,11 @@ from typing import Any
 from bot.compute import accelerators, accounting
 from bot.compute.accelerators import Accelerator
 from bot.compute.accounting import Transformer
-from bot.evidence.results_file import ResultsRun, device_name, whole
-from bot.model.run import Run
+from bot.model.results import ResultsRun, device_name
+from bot.model.run import Hardware, Run, Validation
 from bot.model.track import Track
+from bot.model.values import parse_timestamp, positive, whole
+from bot.render.untrusted import plain
 
 TOLERANCE = 0.002
 """Relative difference up to which two quantities count as the same (rounding of a datasheet)."""
@@ -44,51 +46,16 @@ Metrics = Mapping[str, float | int | None]
 # Settings that do not change FLOPs or that the formula takes in; any other that is switched on
 # may be an architecture that the formula does not cover.
 _COVERED = frozenset(
-    {
-        "activation_function",
-        "attention_dropout",
-        "attn_backend",
-        "base_dim",
-        "cross_entropy_block_size",
-        "dropout",
-        "embed_dropout",
-        "flash_attention_block_size",
-        "gradient_checkpointing",
-        "head_dim",
-        "hidden_dim",
-        "hybrid_norm",
-        "initializer_range",
-        "input_embedding_norm",
-        "intermediate_dim",
-        "layer_norm_epsilon",
-        "max_seq_len",
-        "num_heads",
-        "num_kv_heads",
-        "num_layers",
-        "qk_norm",
-        "reference_checkpoint",
-        "resid_dropout",
-        "rope",
-        "rope_theta",
-        "scan_layers",
-        "seq_len",
-        "sliding_window",
-        "tie_word_embeddings",
-        "tokenizer",
-        "upcast_attn",
-        "use_attention_sink",
-        "use_bias",
-        "use_flash_attention",
-        "use_gated_attention",
-        "use_layer_norm_weight",
-        "use_mup",
-        "use_parallel_blocks",
-        "use_qk_norm",
-        "attention_bias",
-        "train_seq_len",
-        "vocab_size",
-        "type",
-    }
+    """
+    activation_function attention_bias attention_dropout attn_backend base_dim
+    cross_entropy_block_size dropout embed_dropout flash_attention_block_size
+    gradient_checkpointing head_dim hidden_dim hybrid_norm initializer_range
+    input_embedding_norm intermediate_dim layer_norm_epsilon max_seq_len num_heads num_kv_heads
+    num_layers qk_norm reference_checkpoint resid_dropout rope rope_theta scan_layers seq_len
+    sliding_window tie_word_embeddings tokenizer train_seq_len type upcast_attn
+    use_attention_sink use_bias use_flash_attention use_gated_attention use_layer_norm_weight
+    use_mup use_parallel_blocks use_qk_norm vocab_size
+    """.split()
 )
 
 
@@ -108,12 +75,6 @@ class Devices:
     precision: str
     table: float | None
     peak: float | None
-
-
-def vocab_of(track: Track) -> int | None:
-    """The vocabulary size that a track states for files that state none."""
-    data = track.raw.get("data")
-    return positive(data.get("vocab_size")) if isinstance(data, Mapping) else None
 
 
 def devices_of(run: ResultsRun) -> Devices:
@@ -172,13 +133,6 @@ def _table_peak(run: ResultsRun, accelerator: Accelerator | None) -> tuple[str, 
         precision = "fp16" if "fp16" in accelerator.peaks else "fp32"
         peak = accelerators.peak_flops(accelerator, precision)
     return precision, peak
-
-
-def positive(value: Any) -> int | None:
-    """A whole number above 0, else None."""
-    number = whole(value)
-    # Beyond 1e15 nothing is counted here, and products would leave the range of a double.
-    return number if number is not None and 0 < number <= 10**15 else None
 
 
 def lengths_of(run: ResultsRun) -> tuple[tuple[str, int], ...]:
@@ -290,6 +244,41 @@ def of_results(run: ResultsRun, vocab: int | None = None) -> dict[str, float | i
         "mfu": _mfu(model, hardware),
         "parameters": _parameters(run, vocab),
     }
+
+
+def as_run(run: ResultsRun, vocab: int | None = None) -> Run:
+    """A run of a results file as every other source gives it, with its metrics recomputed."""
+    metrics = of_results(run, vocab)
+    loss, seconds = metrics["loss"], metrics["training_time_s"]
+    steps = whole(run.section("train_config").get("num_train_steps"))
+    curve = (Validation(steps or 0, float(loss), seconds),) if loss is not None else ()
+    when, name = parse_timestamp(run.text("timestamp")), device_name(run)
+    device = None if name is None else plain(name, 100)
+    return Run(
+        source="results",
+        file=run.file,
+        index=run.index,
+        validation=curve,
+        run_id=run.word("run_id"),
+        total_steps=steps,
+        last_step=steps,
+        finished=True,
+        hardware=Hardware(device, whole(metrics["chips"])),
+        seed=whole(run.ours.get("seed")),
+        nonce=run.word("nonce"),
+        data_fingerprint=run.word("data_fingerprint"),
+        code_sha256=_hashes(run.ours.get("code_sha256")),
+        finished_at=None if when is None else when.isoformat(),
+        metrics=metrics,
+    )
+
+
+def _hashes(value: object) -> dict[str, str]:
+    if isinstance(value, str):
+        return {"main.py": value}
+    if not isinstance(value, dict):
+        return {}
+    return {str(name): digest for name, digest in value.items() if isinstance(digest, str)}
 
 
 def _mfu(model: float | None, hardware: float | None) -> float | None:

@@ -238,15 +238,16 @@ def _offline(spec: RunSpec, data: bytes, shown: str, track: Track) -> RunEvidenc
 
 
 def _results(spec: RunSpec, data: bytes, shown: str) -> RunEvidence:
-    from bot.evidence.results_file import is_results, read_results
+    from bot.compute.metrics import as_run
     from bot.parse.json_file import read_json
+    from bot.parse.results_json import is_results, read_results
 
     document = read_json(data, shown)
     if document.problems:
         return RunEvidence(spec, problems=document.problems)
     if not is_results(document.value):
         return _problem(spec, "schema", f"{shown} is not a results file")
-    return _read(spec, tuple(run.to_run() for run in read_results(document)))
+    return _read(spec, tuple(as_run(run) for run in read_results(document)))
 
 
 def _read(spec: RunSpec, runs: tuple[Run, ...]) -> RunEvidence:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from bot.compute import accounting, metrics
 from bot.evidence.links import RunRef, parse_link
-from bot.evidence.results_file import ResultsRun
 from bot.model.case import RunEvidence
+from bot.model.results import ResultsRun
 from bot.model.run import Hardware, Run
 from bot.model.submission import Folder, RunSpec, Submission
 from bot.model.track import Track

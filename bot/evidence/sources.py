@@ -126,15 +126,16 @@ def _read_file(path: Path, track: Track) -> Sequence[Run] | str:
 
 
 def _results(data: bytes, file: str) -> Sequence[Run] | str:
-    from bot.evidence.results_file import is_results, read_results
+    from bot.compute.metrics import as_run
     from bot.parse.json_file import read_json
+    from bot.parse.results_json import is_results, read_results
 
     document = read_json(data, file)
     if document.problems:
         return document.problems[0].message
     if not is_results(document.value):
         return "it is not a results file"
-    return tuple(run.to_run() for run in read_results(document)) or "it holds no runs"
+    return tuple(as_run(run) for run in read_results(document)) or "it holds no runs"
 
 
 def _offline(data: bytes, file: str, track: Track) -> Sequence[Run] | str:

@@ -17,8 +17,8 @@ from bot.model.track import Track
 from bot.model.verdict import Finding
 
 if TYPE_CHECKING:
-    from bot.evidence.results_file import ResultsRun
-    from bot.parse.json_file import Document
+    from bot.model.document import Document
+    from bot.model.results import ResultsRun
 
 
 @dc.dataclass(frozen=True, slots=True)

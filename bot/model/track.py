@@ -1,19 +1,13 @@
 """A track: one competition, described by one TOML file that a maintainer edits.
 
-`load_tracks(root)` reads `tracks/*.toml`; a mistake in a track raises `TrackError`, whose message
-names the file, the key and what is expected.
+`bot.parse.track_toml` reads the file and makes a `Track` of it.
 """
 
 from __future__ import annotations
 
 import dataclasses as dc
 import datetime as dt
-import tomllib
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
-from bot.parse.track_toml import problems_in
 
 OBJECTIVES = ("pareto", "target", "baseline")
 TESTS = ("t", "z", "anytime", "none")
@@ -68,11 +62,49 @@ class Keys:
 
 @dc.dataclass(frozen=True, slots=True)
 class DatedRule:
-    """A change of the track's rules: from `date` on, `changes` replaces keys of the track file."""
+    """A change of the track's rules: before `date`, the keys in `before` stood in the file."""
 
     date: dt.date
     text: str
-    changes: Mapping[str, Any] = dc.field(default_factory=dict)
+    before: Mapping[str, object] = dc.field(default_factory=dict)
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Credit:
+    """One person, what they contributed, and the submissions that say so."""
+
+    github: str
+    name: str | None
+    roles: tuple[str, ...]
+    submissions: tuple[str, ...]
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Baseline:
+    """One frozen baseline. `costs` and `losses` are those of single runs; `ratio` and `interval`
+    are its progress over the baseline `after`, None for the first, or where nothing relates it."""
+
+    id: str
+    submission: str
+    frozen_on: str
+    cost_metric: str
+    costs: tuple[float, ...]
+    losses: tuple[float, ...]
+    device: str | None = None
+    count: int | None = None
+    after: str | None = None
+    ratio: float | None = None
+    interval: tuple[float, float] | None = None
+    credits: tuple[Credit, ...] = ()
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Retiming:
+    """An official re-timing: `submission` measured the record `of` again, on `date`."""
+
+    submission: str
+    of: str
+    date: str
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -104,136 +136,19 @@ class Track:
     description: str = ""
     clock: str = ""
     source: str = ""
-    raw: Mapping[str, Any] = dc.field(default_factory=dict)
+    vocab_size: int | None = None
+    """The vocabulary size for results files that state none."""
+    baselines: tuple[Baseline, ...] = ()
+    """Every baseline that was ever frozen, oldest first."""
+    retimings: tuple[Retiming, ...] = ()
+    earlier: tuple[tuple[dt.date, Track], ...] = ()
+    """(date, the track as it stood before that date), in order of time."""
+    raw: Mapping[str, object] = dc.field(default_factory=dict)
+    """The parsed file, for what reads or writes it as such."""
     path: str = ""
 
     def on(self, date: dt.date | None) -> Track:
         """The track as its rules stood on `date` (None: as they stand now)."""
         if date is None:
             return self
-        data = dict(self.raw)
-        for rule in sorted(self.rules, key=lambda r: r.date, reverse=True):
-            if rule.date > date:
-                data = _merge(data, rule.changes.get("before", {}))
-        return parse_track(data, self.path)
-
-
-def load_track(path: Path) -> Track:
-    """Read one track file. Raises TrackError."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise TrackError(f"{path}: cannot be read: {error.strerror}") from error
-    return read_track(data, str(path))
-
-
-def read_track(data: bytes, path: str) -> Track:
-    """A track from the bytes of its file. Raises TrackError with the line and what to write."""
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise TrackError(
-            f"{path}: line {line}: byte 0x{data[error.start]:02x} is not UTF-8; "
-            "save the file as UTF-8"
-        ) from error
-    if text.startswith("\ufeff"):
-        raise TrackError(f"{path}: line 1: begins with a byte order mark; save it as plain UTF-8")
-    try:
-        parsed = tomllib.loads(text)
-        problem = next(problems_in(parsed, text), None)
-    except (ValueError, RecursionError) as error:
-        raise TrackError(f"{path}: not readable as TOML: {error}") from error
-    if problem is not None:
-        raise TrackError(f"{path}: {problem}")
-    return parse_track(parsed, path)
-
-
-def load_tracks(root: Path) -> dict[str, Track]:
-    """All tracks of `root`, by id, in order of file name. Raises TrackError."""
-    tracks: dict[str, Track] = {}
-    for path in sorted((root / "tracks").glob("*.toml")):
-        track = load_track(path)
-        if track.id != path.stem:
-            raise TrackError(f'{path}: id is "{track.id}", expected "{path.stem}" as the file name')
-        tracks[track.id] = track
-    return tracks
-
-
-def parse_track(data: Mapping[str, Any], path: str) -> Track:
-    """A track from the parsed TOML. Raises TrackError naming the key that is wrong."""
-    try:
-        return _parse(data, path)
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, TrackError):
-            raise
-        what = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
-        raise TrackError(f"{path}: {what}") from error
-
-
-def _parse(data: Mapping[str, Any], path: str) -> Track:
-    if data["schema_version"] != 1:
-        raise TrackError(f"{path}: schema_version is {data['schema_version']}, we know 1")
-    if data["objective"] not in OBJECTIVES:
-        raise TrackError(
-            f"{path}: objective is {data['objective']!r}, expected one of {OBJECTIVES}"
-        )
-    significance = Significance(**data.get("significance", {}))
-    if significance.test not in TESTS:
-        raise TrackError(f"{path}: test is {significance.test!r}, expected one of {TESTS}")
-    hardware = data.get("hardware", {})
-    accelerator = hardware.get("accelerator", "any")
-    names = [accelerator] if isinstance(accelerator, str) else accelerator
-    evidence = data.get("evidence", {})
-    fingerprints = data.get("data", {})
-    baseline = data.get("baseline", {})
-    return Track(
-        id=data["id"],
-        title=data["title"],
-        objective=data["objective"],
-        quality=_axis(data["quality"]),
-        cost=_axis(data["cost"]),
-        significance=significance,
-        accelerators=() if "any" in names else tuple(names),
-        accelerator_count=hardware.get("count"),
-        train_fingerprint=fingerprints.get("train"),
-        validation_fingerprint=fingerprints.get("validation"),
-        baseline_id=baseline.get("id"),
-        promote_at=baseline.get("promote_at"),
-        accepts=tuple(evidence.get("accepts", ("wandb", "log", "results"))),
-        code_required=bool(evidence.get("code_required", False)),
-        keys=Keys(**{k: _names(v) for k, v in evidence.get("keys", {}).items()}),
-        globs=tuple(data.get("submissions", {}).get("globs", ())),
-        common_stop_step=bool(data.get("common_stop_step", False)),
-        levels=data.get("levels", {}),
-        rules=tuple(
-            DatedRule(
-                r["date"], r["text"], {k: v for k, v in r.items() if k not in ("date", "text")}
-            )
-            for r in data.get("rules", ())
-        ),
-        description=data.get("description", ""),
-        clock=data.get("clock", ""),
-        source=data.get("source", ""),
-        raw=data,
-        path=path,
-    )
-
-
-def _axis(data: Mapping[str, Any]) -> Axis:
-    axis = Axis(**{**data, "bands": tuple(data.get("bands", ()))})
-    if axis.goal not in ("min", "max"):
-        raise ValueError(f"goal of {axis.metric} is {axis.goal!r}, expected min or max")
-    return axis
-
-
-def _names(value: Any) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
-
-
-def _merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(base)
-    for key, value in changes.items():
-        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
-        merged[key] = _merge(merged[key], value) if both else value
-    return merged
+        return next((track for changed, track in self.earlier if date < changed), self)

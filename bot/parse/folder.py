@@ -15,7 +15,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from bot.evidence.links import LinkProblem, parse_link
-from bot.evidence.results_file import ResultsRun, read_results
+from bot.model.document import Document
+from bot.model.results import ResultsRun
 from bot.model.submission import (
     LOG_ENDINGS,
     MAX_FILES,
@@ -27,10 +28,11 @@ from bot.model.submission import (
     Submission,
 )
 from bot.model.track import Track
+from bot.model.values import near_key
 from bot.model.verdict import Finding, finding
-from bot.parse.json_file import Document, read_json
+from bot.parse.json_file import read_json
 from bot.parse.json_scan import escape
-from bot.parse.schema_advice import near_key
+from bot.parse.results_json import read_results
 from bot.parse.submission_json import SUBMISSION, is_link, read_submission
 from bot.registry import Level
 from bot.render.untrusted import plain, shown

@@ -8,14 +8,13 @@ computed only when somebody asks for one.
 
 from __future__ import annotations
 
-import dataclasses as dc
-import functools as ft
 import json
 import math
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from bot.model.document import Document
 from bot.model.submission import MAX_JSON_BYTES
 from bot.model.verdict import Finding, finding
 from bot.parse.json_scan import (
@@ -25,7 +24,6 @@ from bot.parse.json_scan import (
     escape,
     first_deeper,
     line_column,
-    unescape,
 )
 from bot.render.untrusted import shown
 
@@ -38,45 +36,6 @@ _BOMS = {
     b"\xff\xfe": "UTF-16 text",
     b"\xfe\xff": "UTF-16 text",
 }
-
-
-@dc.dataclass(frozen=True)
-class Document:
-    """One JSON file. `value` is None where `problems` has findings, all of `json-invalid`."""
-
-    file: str
-    value: Any
-    problems: tuple[Finding, ...] = ()
-    text: str = ""
-
-    def line(self, pointer: str | None) -> int | None:
-        """The line (from 1) where the value of a JSON pointer, or its key, stands; else None.
-
-        A pointer to something that is not there gives the line of its nearest parent.
-        """
-        position = self.position(pointer)
-        return None if position is None else position[0]
-
-    def position(self, pointer: str | None) -> tuple[int, int] | None:
-        """Line and column, both from 1, of a JSON pointer or its nearest parent; None outside."""
-        if pointer is None or not self.text:
-            return None
-        return line_column(self.text, self._index.find(pointer))
-
-    @ft.cached_property
-    def _index(self) -> Index:
-        return Index(self.text)
-
-
-def at(value: Any, pointer: str) -> Any:
-    """The value at a JSON pointer. Raises KeyError where there is none."""
-    for token in pointer.split("/")[1:]:
-        key = unescape(token)
-        try:
-            value = value[int(key)] if isinstance(value, list) else value[key]
-        except (IndexError, KeyError, TypeError, ValueError):
-            raise KeyError(pointer) from None
-    return value
 
 
 class Place:

@@ -7,7 +7,6 @@ no other findings: see `version_problem`.
 
 from __future__ import annotations
 
-import difflib
 import functools as ft
 import importlib
 import itertools as it
@@ -16,10 +15,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bot.evidence.results_file import MAX_RUNS, is_not_finite, is_results
+from bot.model.document import Document
+from bot.model.values import is_not_finite, near_key
 from bot.model.verdict import Finding, finding
-from bot.parse.json_file import Document
 from bot.parse.json_scan import escape
+from bot.parse.results_json import MAX_RUNS, is_results
 from bot.paths import schema_path
 from bot.registry import Level
 from bot.render.untrusted import plain, shown
@@ -369,18 +369,6 @@ def _places(run: Any, pointer: str) -> Iterator[tuple[str, Mapping[str, Any], fr
 
 _DIMENSIONS = frozenset({"num_layers", "hidden_dim", "intermediate_dim", "num_heads"})
 _LENGTHS = frozenset({"train_batch_size", "num_train_steps"})
-
-
-def near_key(key: str, choices: set[str], likeness: float = 0.82) -> str | None:
-    """The choice that `key` is probably a misspelling of, or None. `likeness` is difflib's."""
-    if len(key) > 64 or not choices:
-        return None
-    likely = (choice for choice in sorted(choices) if abs(len(choice) - len(key)) <= 4)
-    lowered = {
-        choice.lower().replace("-", "_"): choice for choice in it.islice(likely, MAX_UNKNOWN)
-    }
-    near = difflib.get_close_matches(key.lower().replace("-", "_"), lowered, 1, likeness)
-    return lowered[near[0]] if near else None
 
 
 def _name(path: list[str]) -> str:

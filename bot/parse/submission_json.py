@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from bot.evidence.results_file import ResultsRun, is_results
+from bot.model.document import Document
+from bot.model.results import ResultsRun
 from bot.model.submission import LOG_ENDINGS, ROLES, Claim, Contributor, Folder, RunSpec, Submission
 from bot.model.track import Track
-from bot.parse.json_file import Document
 from bot.parse.json_scan import escape
+from bot.parse.results_json import is_results
 from bot.render.untrusted import plain
 
 SUBMISSION = "submission.json"

@@ -1,267 +1,219 @@
-"""What is wrong in the text of a track file, in sentences for the maintainer who wrote it.
+"""Track files: from the TOML that a maintainer edits to a `Track`.
 
-`problems_in(data, text)` holds the parsed TOML against `schemas/track.schema.json` and against
-what the schema cannot say (dates, ranges, names of rules). Each sentence names the line, the key,
-what stands there and what to write. The schema is walked here: the jsonschema package knows no
-days of TOML, and loading it would double the time of a command that only reads tracks.
+`load_tracks(root)` reads `tracks/*.toml`; a mistake raises `TrackError`, whose message names the
+file, the line, the key and what is expected (`bot.parse.track_schema` finds it).
 """
 
 from __future__ import annotations
 
+import dataclasses as dc
 import datetime as dt
-import functools as ft
-import json
-import math
-import re
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from bot.paths import schema_path
-
-Path = tuple[str | int, ...]
-Problem = tuple[Path, str]
-
-_KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
-    "string": ((str,), "a text in quotes"),
-    "array": ((list, tuple), "a list in [ ]"),
-    "integer": ((int,), "a whole number"),
-    "number": ((int, float), "a number"),
-    "boolean": ((bool,), "true or false"),
-    "object": ((dict,), "a table of keys"),
-}
-_DATES = ("date", "frozen_on")
-_RANGES: Mapping[Path, tuple[float, float, str]] = {
-    ("significance", "alpha"): (0, 1, "a number between 0 and 1, such as 0.01"),
-    ("significance", "sigma"): (0, math.inf, "a number above 0"),
-    ("significance", "pooled_sd"): (0, math.inf, "a number above 0"),
-    ("significance", "pooled_df"): (0, math.inf, "a whole number above 0"),
-    ("significance", "min_runs"): (0, math.inf, "a whole number above 0"),
-    ("hardware", "count"): (0, math.inf, "a whole number above 0"),
-    ("baseline", "promote_at"): (0, math.inf, "a ratio above 0, such as 0.9"),
-}
-_OPENING = re.compile(r"\"\"\"|'''|\"(?:[^\"\\]|\\.)*\"|'[^']*'|#")
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]{1,60}")
-_KEY = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
-_DOTTED = rf"{_KEY}(?:\s*\.\s*{_KEY})*"
-_HEADER = re.compile(rf"\s*(\[\[?)\s*({_DOTTED})\s*\]\]?\s*(?:#.*)?$")
-_ENTRY = re.compile(rf"\s*({_DOTTED})\s*=")
+from bot.model.track import (
+    OBJECTIVES,
+    TESTS,
+    Axis,
+    Baseline,
+    Credit,
+    DatedRule,
+    Keys,
+    Retiming,
+    Significance,
+    Track,
+    TrackError,
+)
+from bot.model.values import finite, positive
+from bot.parse.track_schema import problems_in
 
 
-def problems_in(data: Mapping[str, Any], text: str = "") -> Iterator[str]:
-    """Every problem, in the order of the schema; none for a file that can be used."""
-    lines: Mapping[Path, int] | None = None
-    for path, words in _problems(data):
-        lines = _lines(text) if lines is None else lines
-        line = next((lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in lines), 1)
-        yield f"line {line}: {words}" if text else words
+def load_track(path: Path) -> Track:
+    """Read one track file. Raises TrackError."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise TrackError(f"{path}: cannot be read: {error.strerror}") from error
+    return read_track(data, str(path))
 
 
-def _problems(data: Mapping[str, Any]) -> Iterator[Problem]:
-    schema = _schema()
-    yield from _object(data, schema, ())
-    for path, (low, high, wanted) in _RANGES.items():
-        value = _at(data, path)
-        if _is(value, "number") and not low < value < high:
-            yield path, f"{_name(path)} is {_shown(value)}, expected {wanted}"
-    levels = data.get("levels")
-    if isinstance(levels, dict) and levels:
-        from bot.registry import catalogue
+def read_track(data: bytes, path: str) -> Track:
+    """A track from the bytes of its file. Raises TrackError with the line and what to write."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise TrackError(
+            f"{path}: line {line}: byte 0x{data[error.start]:02x} is not UTF-8; "
+            "save the file as UTF-8"
+        ) from error
+    if text.startswith("\ufeff"):
+        raise TrackError(f"{path}: line 1: begins with a byte order mark; save it as plain UTF-8")
+    try:
+        parsed = tomllib.loads(text)
+        problem = next(problems_in(parsed, text), None)
+    except (ValueError, RecursionError) as error:
+        raise TrackError(f"{path}: not readable as TOML: {error}") from error
+    if problem is not None:
+        raise TrackError(f"{path}: {problem}")
+    return parse_track(parsed, path)
 
-        for name in levels:
-            if name not in catalogue():
-                near = _near(name, catalogue()) or "; `speedrun explain` lists the rules"
-                yield ("levels", name), f"[levels] names the rule {_shown(name)}, unknown{near}"
-    rule = data.get("significance")
-    if isinstance(rule, dict) and rule.get("test") == "z":
-        if "sigma" not in rule and "threshold" not in rule:
-            yield (
-                ("significance",),
-                ('test "z" needs a known deviation; write sigma = NUMBER under [significance]'),
-            )
-    quality = data.get("quality")
-    if data.get("objective") == "target" and isinstance(quality, dict) and "target" not in quality:
-        yield (
-            ("quality",),
-            ('objective "target" needs the value to reach; write target = NUMBER under [quality]'),
+
+def load_tracks(root: Path) -> dict[str, Track]:
+    """All tracks of `root`, by id, in order of file name. Raises TrackError."""
+    tracks: dict[str, Track] = {}
+    for path in sorted((root / "tracks").glob("*.toml")):
+        track = load_track(path)
+        if track.id != path.stem:
+            raise TrackError(f'{path}: id is "{track.id}", expected "{path.stem}" as the file name')
+        tracks[track.id] = track
+    return tracks
+
+
+def parse_track(data: Mapping[str, Any], path: str) -> Track:
+    """A track from the parsed TOML. Raises TrackError naming the key that is wrong."""
+    try:
+        track = _parse(data, path)
+        return dc.replace(track, earlier=_earlier(data, track.rules, path))
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, TrackError):
+            raise
+        what = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
+        raise TrackError(f"{path}: {what}") from error
+
+
+def _parse(data: Mapping[str, Any], path: str) -> Track:
+    if data["schema_version"] != 1:
+        raise TrackError(f"{path}: schema_version is {data['schema_version']}, we know 1")
+    if data["objective"] not in OBJECTIVES:
+        raise TrackError(
+            f"{path}: objective is {data['objective']!r}, expected one of {OBJECTIVES}"
         )
-
-
-@ft.cache
-def _schema() -> Mapping[str, Any]:
-    schema: Mapping[str, Any] = json.loads(
-        schema_path("track.schema.json").read_text(encoding="utf-8")
+    significance = Significance(**data.get("significance", {}))
+    if significance.test not in TESTS:
+        raise TrackError(f"{path}: test is {significance.test!r}, expected one of {TESTS}")
+    hardware = data.get("hardware", {})
+    accelerator = hardware.get("accelerator", "any")
+    names = [accelerator] if isinstance(accelerator, str) else accelerator
+    evidence = data.get("evidence", {})
+    fingerprints = data.get("data", {})
+    baseline = data.get("baseline", {})
+    return Track(
+        id=data["id"],
+        title=data["title"],
+        objective=data["objective"],
+        quality=_axis(data["quality"]),
+        cost=_axis(data["cost"]),
+        significance=significance,
+        accelerators=() if "any" in names else tuple(names),
+        accelerator_count=hardware.get("count"),
+        train_fingerprint=fingerprints.get("train"),
+        validation_fingerprint=fingerprints.get("validation"),
+        baseline_id=baseline.get("id"),
+        promote_at=baseline.get("promote_at"),
+        accepts=tuple(evidence.get("accepts", ("wandb", "log", "results"))),
+        code_required=bool(evidence.get("code_required", False)),
+        keys=Keys(**{k: _names(v) for k, v in evidence.get("keys", {}).items()}),
+        globs=tuple(data.get("submissions", {}).get("globs", ())),
+        common_stop_step=bool(data.get("common_stop_step", False)),
+        levels=data.get("levels", {}),
+        rules=tuple(
+            DatedRule(r["date"], r["text"], r.get("before", {})) for r in data.get("rules", ())
+        ),
+        description=data.get("description", ""),
+        clock=data.get("clock", ""),
+        source=data.get("source", ""),
+        vocab_size=positive(fingerprints.get("vocab_size")),
+        baselines=_baselines(data, path),
+        retimings=_retimings(data, path),
+        raw=data,
+        path=path,
     )
-    return schema
 
 
-def _value(value: Any, schema: Mapping[str, Any], path: Path) -> Iterator[Problem]:
-    name = _name(path)
-    if path[-1] in _DATES:
-        if not isinstance(value, dt.date) or isinstance(value, dt.datetime):
-            yield (
-                path,
-                (f"{name} is {_shown(value)}, expected a day without quotes, such as 2026-05-24"),
-            )
-        return
-    if "const" in schema and (value != schema["const"] or isinstance(value, bool)):
-        yield path, f"{name} is {_shown(value)}, this program knows {schema['const']}"
-        return
-    if "enum" in schema and value not in schema["enum"]:
-        near = _near(value, schema["enum"]) if isinstance(value, str) else ""
-        yield path, f"{name} is {_shown(value)}, expected {_any_of(schema['enum'])}{near}"
-        return
-    kinds = schema.get("type", ())
-    kinds = (kinds,) if isinstance(kinds, str) else kinds
-    if kinds and not any(_is(value, kind) for kind in kinds):
-        wanted = " or ".join(_KINDS[kind][1] for kind in kinds)
-        yield path, f"{name} is {_shown(value)}, expected {wanted}{_unquoted(value, kinds)}"
-    elif "exclusiveMinimum" in schema and value <= schema["exclusiveMinimum"]:
-        yield path, f"{name} is {_shown(value)}, expected above {schema['exclusiveMinimum']}"
-    elif "pattern" in schema and not re.search(schema["pattern"], value):
-        yield path, f"{name} is {_shown(value)}, expected lower-case letters, digits, - and _"
-    elif isinstance(value, list) and "items" in schema:
-        for index, item in enumerate(value):
-            yield from _value(item, schema["items"], (*path, index))
-    elif isinstance(value, dict):
-        if path[-1] == "before":
-            schema = {**_schema(), "required": ()}
-        yield from _object(value, schema, path)
+def _earlier(
+    data: Mapping[str, Any], rules: tuple[DatedRule, ...], path: str
+) -> tuple[tuple[dt.date, Track], ...]:
+    """The track before each of its dated changes, undone from the latest to the first."""
+    earlier: list[tuple[dt.date, Track]] = []
+    for rule in sorted(rules, key=lambda r: r.date, reverse=True):
+        data = _merge(data, rule.before)
+        earlier.append((rule.date, _parse(data, path)))
+    return tuple(reversed(earlier))
 
 
-def _object(value: Mapping[str, Any], schema: Mapping[str, Any], path: Path) -> Iterator[Problem]:
-    properties = schema.get("properties", {})
-    extra = schema.get("additionalProperties")
-    where = f"[{_name(path)}]" if path else "the file"
-    for key, item in value.items():
-        inner = properties.get(key, extra)
-        if isinstance(inner, dict):
-            yield from _value(item, inner, (*path, key))
-        else:
-            near = _near(key, properties) or f", expected {_any_of(properties)}"
-            yield (*path, key), f"{where} has the unknown key {_shown(key)}{near}"
-    for key in schema.get("required", ()):
-        if key not in value:
-            wanted = "a table " if properties[key].get("type") == "object" else "the key "
-            text = f"[{key}]" if wanted == "a table " else key
-            yield path, f"{where} lacks {wanted}{text}: {_lower(properties[key]['description'])}"
+def _baselines(data: Mapping[str, Any], path: str) -> tuple[Baseline, ...]:
+    try:
+        return tuple(_baseline(item) for item in data.get("baselines", ()))
+    except (KeyError, TypeError, ValueError) as error:
+        raise TrackError(f"{path}: a table [[baselines]] is incomplete: {error}") from error
 
 
-def _is(value: Any, kind: str) -> bool:
-    if isinstance(value, bool) and kind != "boolean":
-        return False
-    if isinstance(value, float) and not math.isfinite(value):
-        return False
-    return isinstance(value, _KINDS[kind][0])
+def _retimings(data: Mapping[str, Any], path: str) -> tuple[Retiming, ...]:
+    """Written as `[[retimings]] submission = "...", of = "...", date = 2025-05-24`."""
+    try:
+        return tuple(
+            Retiming(str(r["submission"]), str(r["of"]), str(r["date"]))
+            for r in data.get("retimings", ())
+        )
+    except (KeyError, TypeError) as error:
+        raise TrackError(
+            f"{path}: a re-timing needs submission, of and date, not {error}"
+        ) from error
 
 
-def _at(data: Any, path: Path) -> Any:
-    for key in path:
-        data = data.get(key) if isinstance(data, dict) else None
-    return data
+def _axis(data: Mapping[str, Any]) -> Axis:
+    axis = Axis(**{**data, "bands": tuple(data.get("bands", ()))})
+    if axis.goal not in ("min", "max"):
+        raise ValueError(f"goal of {axis.metric} is {axis.goal!r}, expected min or max")
+    return axis
 
 
-def _name(path: Path) -> str:
-    """A key as people write it: `quality.target`, `rules[2].date` (counted from 1)."""
-    text = ""
-    for key in path:
-        if isinstance(key, int):
-            text += f"[{key + 1}]"
-            continue
-        shown = key if _BARE_KEY.fullmatch(key) else _shown(key)
-        text += f".{shown}" if text else shown
-    return text
+def _names(value: Any) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
 
 
-def _shown(value: Any) -> str:
-    if isinstance(value, dict):
-        return "a table"
-    if isinstance(value, dt.date):
-        return value.isoformat()
-    text = json.dumps(value, ensure_ascii=True, default=str)
-    return text if len(text) <= 60 else text[:57] + "..."
+def _merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in changes.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = _merge(merged[key], value) if both else value
+    return merged
 
 
-def _any_of(names: Any) -> str:
-    shown = [json.dumps(name) if isinstance(name, str) else str(name) for name in names]
-    return " or ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+def _baseline(data: Mapping[str, Any]) -> Baseline:
+    ratio, interval = data.get("ratio"), data.get("interval")
+    if ratio is not None and not (finite(ratio) and ratio > 0):
+        raise ValueError(f"ratio is {ratio!r}, expected a number above 0")
+    return Baseline(
+        id=str(data["id"]),
+        submission=str(data["submission"]),
+        frozen_on=_day(data["frozen_on"]),
+        cost_metric=str(data["cost_metric"]),
+        costs=_numbers(data["costs"]),
+        losses=_numbers(data.get("losses", ())),
+        device=data.get("device"),
+        count=data.get("count"),
+        after=data.get("after"),
+        ratio=ratio,
+        interval=None if interval is None else (float(interval[0]), float(interval[1])),
+        credits=tuple(
+            Credit(c["github"], c.get("name"), tuple(c["roles"]), tuple(c["submissions"]))
+            for c in data.get("credits", ())
+        ),
+    )
 
 
-def _near(name: str, names: Any) -> str:
-    from bot.parse.schema_advice import near_key
-
-    near = near_key(name, {str(known) for known in names}, 0.7)
-    return f"; did you mean {json.dumps(near)}?" if near else ""
-
-
-def _unquoted(value: Any, kinds: Any) -> str:
-    """A remedy where the value is right but for its quotes or brackets."""
-    if isinstance(value, str) and any(kind in ("number", "integer") for kind in kinds):
-        try:
-            return f"; write {json.loads(value)} without quotes"
-        except ValueError:
-            return ""
-    if isinstance(value, str) and kinds == ("array",):
-        return f"; write [{_shown(value)}]"
-    return ""
+def _day(value: Any) -> str:
+    if not isinstance(value, dt.date):
+        raise ValueError(f"frozen_on is {value!r}, expected a date")
+    return value.isoformat()[:10]
 
 
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:].rstrip(".")
-
-
-# ---- where the keys stand -----------------------------------------------------------------------
-
-
-def _lines(text: str) -> Mapping[Path, int]:
-    """Path of a key or table -> its line. Keys of inline tables stand for themselves in no line."""
-    found: dict[Path, int] = {}
-    counts: dict[Path, int] = {}
-    table: Path = ()
-    depth, quotes = 0, ""
-    for number, line in enumerate(text.splitlines(), 1):
-        bare, after = _bare(line, quotes)
-        if depth == 0 and not quotes:
-            header, entry = _HEADER.match(line), _ENTRY.match(line)
-            if header:
-                table = _table(_keys(header[2]), header[1] == "[[", counts)
-                found.setdefault(table, number)
-                continue
-            if entry:
-                found.setdefault((*table, *_keys(entry[1])), number)
-        quotes = after
-        depth = max(0, depth + sum(map(bare.count, "[{")) - sum(map(bare.count, "]}")))
-    return found
-
-
-def _bare(line: str, quotes: str) -> tuple[str, str]:
-    """The line without texts and comments, and the triple quotes that are open at its end."""
-    bare, place = [], 0
-    while place < len(line):
-        if quotes:
-            end = line.find(quotes, place)
-            if end < 0:
-                break
-            quotes, place = "", end + 3
-        cut = _OPENING.search(line, place)
-        bare.append(line[place : len(line) if cut is None else cut.start()])
-        if cut is None or cut[0] == "#":
-            break
-        place = cut.end()
-        quotes = cut[0] if cut[0] in ('"""', "'''") else ""
-    return "".join(bare), quotes
-
-
-def _keys(dotted: str) -> Path:
-    return tuple(key.strip("\"'") for key in re.findall(_KEY, dotted))
-
-
-def _table(keys: Path, listed: bool, counts: dict[Path, int]) -> Path:
-    """The path of a table's header, with the index of the [[list]] that it belongs to."""
-    path: Path = ()
-    for place, key in enumerate(keys):
-        path = (*path, key)
-        if listed and place == len(keys) - 1:
-            counts[path] = counts.get(path, -1) + 1
-        if path in counts:
-            path = (*path, counts[path])
-    return path
+def _numbers(values: Any) -> tuple[float, ...]:
+    numbers = tuple(values)
+    if not all(finite(value) for value in numbers):
+        raise ValueError(f"{numbers!r} are not all numbers")
+    return numbers

@@ -9,10 +9,10 @@ import dataclasses as dc
 from collections.abc import Iterable, Iterator, Mapping
 
 from bot.model.board import Progress, Unranked
-from bot.model.track import Axis, Track, TrackError
+from bot.model.track import Axis, Track
+from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
-from bot.rank.frozen import history, measured_against, relation
-from bot.rank.pareto import finite
+from bot.rank.frozen import measured_against, relation
 from bot.registry import Status
 
 RANKED = (Status.VERIFIED, Status.NEEDS_REVIEW)
@@ -49,7 +49,7 @@ def admit(
     if verdict.status not in RANKED:
         yield Unranked(verdict, None, WHY_NOT[verdict.status])
         return
-    of = {submission: of for submission, of, _ in _listed(track)}.get(verdict.submission)
+    of = {timed.submission: timed.of for timed in track.retimings}.get(verdict.submission)
     if of is not None:
         yield Unranked(verdict, None, f"it is the official re-timing of {of}")
         return
@@ -110,7 +110,7 @@ def _progress(verdict: Verdict, point: Point, track: Track) -> Progress | str | 
     current = track.baseline_id
     own, scale = current, 1.0
     if current is not None:
-        frozen = history(track)
+        frozen = track.baselines
         own = measured_against(frozen, current, verdict.based_on, verdict.date)
         related = relation(frozen, own, current)
         if related is None:
@@ -128,33 +128,18 @@ def _progress(verdict: Verdict, point: Point, track: Track) -> Progress | str | 
     return Progress(ratio, bounds, due, measured, own)
 
 
-def _listed(track: Track) -> tuple[tuple[str, str, str], ...]:
-    """The official re-timings of a track file: (submission, re-timing of which, date).
-
-    Written as `[[retimings]] submission = "...", of = "...", date = 2025-05-24`.
-    """
-    listed = track.raw.get("retimings", ())
-    try:
-        return tuple((str(r["submission"]), str(r["of"]), str(r["date"])) for r in listed)
-    except (KeyError, TypeError) as error:
-        raise TrackError(
-            f"{track.path}: a re-timing needs submission, of and date, not {error}"
-        ) from error
-
-
 def retimings_of(
     verdicts: Iterable[Verdict], track: Track
 ) -> Mapping[str, tuple[tuple[str, float], ...]]:
     """Submission -> its official re-timings, (date, cost) in order of time."""
-    listed = _listed(track)
-    if not listed:
+    if not track.retimings:
         return {}
     costs = {v.submission: v.points[0].cost for v in verdicts if v.points}
     found: dict[str, list[tuple[str, float]]] = {}
-    for submission, of, date in listed:
-        cost = costs.get(submission)
+    for timed in track.retimings:
+        cost = costs.get(timed.submission)
         if finite(cost):
-            found.setdefault(of, []).append((date, cost))
+            found.setdefault(timed.of, []).append((timed.date, cost))
     return {of: tuple(sorted(items)) for of, items in found.items()}
 
 

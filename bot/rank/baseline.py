@@ -18,10 +18,10 @@ from typing import Any
 from bot.compute.accelerators import find
 from bot.model.board import Board, Entry, Progress
 from bot.model.submission import ROLES, Submission
-from bot.model.track import Track, parse_track
+from bot.model.track import Baseline, Credit, Track
+from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
-from bot.rank.frozen import Baseline, Credit, history
-from bot.rank.pareto import finite
+from bot.parse.track_toml import parse_track
 from bot.registry import Status
 
 ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}(?:/[a-z0-9][a-z0-9_-]{0,63}){0,3}")
@@ -211,7 +211,7 @@ def write(track: Track, baseline: Baseline) -> Path:
 
     Raises BaselineError where it is the baseline already, or the file would not come out right.
     """
-    frozen = history(track)
+    frozen = track.baselines
     if track.baseline_id == baseline.id and frozen:
         raise BaselineError(
             f"{baseline.id} is the baseline of {track.id} since {frozen[-1].frozen_on}"
@@ -220,7 +220,7 @@ def write(track: Track, baseline: Baseline) -> Path:
     text = with_baseline(path.read_text(encoding="utf-8"), baseline.id, str(path))
     text = text.rstrip("\n") + "\n\n" + to_toml(baseline)
     after = parse_track(tomllib.loads(text), str(path))
-    if history(after) != (*frozen, baseline):
+    if after.baselines != (*frozen, baseline):
         raise BaselineError(f"{path}: [[baselines]] cannot be appended; is it an inline array?")
     path.write_text(text, encoding="utf-8")
     return path

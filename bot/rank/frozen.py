@@ -21,87 +21,9 @@ that stands now: its ratio times the ratios of the baselines between.
 
 from __future__ import annotations
 
-import dataclasses as dc
-import datetime as dt
 from collections.abc import Mapping
-from typing import Any
 
-from bot.model.track import Track, TrackError
-from bot.rank.pareto import finite
-
-
-@dc.dataclass(frozen=True, slots=True)
-class Credit:
-    """One person, what they contributed, and the submissions that say so."""
-
-    github: str
-    name: str | None
-    roles: tuple[str, ...]
-    submissions: tuple[str, ...]
-
-
-@dc.dataclass(frozen=True, slots=True)
-class Baseline:
-    """One frozen baseline. `costs` and `losses` are those of single runs; `ratio` and `interval`
-    are its progress over the baseline `after`, None for the first, or where nothing relates it."""
-
-    id: str
-    submission: str
-    frozen_on: str
-    cost_metric: str
-    costs: tuple[float, ...]
-    losses: tuple[float, ...]
-    device: str | None = None
-    count: int | None = None
-    after: str | None = None
-    ratio: float | None = None
-    interval: tuple[float, float] | None = None
-    credits: tuple[Credit, ...] = ()
-
-
-def history(track: Track) -> tuple[Baseline, ...]:
-    """Every baseline of the track, oldest first. Raises TrackError for one that is incomplete."""
-    listed = track.raw.get("baselines", ())
-    try:
-        return tuple(_baseline(item) for item in listed)
-    except (KeyError, TypeError, ValueError) as error:
-        raise TrackError(f"{track.path}: a table [[baselines]] is incomplete: {error}") from error
-
-
-def _baseline(data: Mapping[str, Any]) -> Baseline:
-    ratio, interval = data.get("ratio"), data.get("interval")
-    if ratio is not None and not (finite(ratio) and ratio > 0):
-        raise ValueError(f"ratio is {ratio!r}, expected a number above 0")
-    return Baseline(
-        id=str(data["id"]),
-        submission=str(data["submission"]),
-        frozen_on=_day(data["frozen_on"]),
-        cost_metric=str(data["cost_metric"]),
-        costs=_numbers(data["costs"]),
-        losses=_numbers(data.get("losses", ())),
-        device=data.get("device"),
-        count=data.get("count"),
-        after=data.get("after"),
-        ratio=ratio,
-        interval=None if interval is None else (float(interval[0]), float(interval[1])),
-        credits=tuple(
-            Credit(c["github"], c.get("name"), tuple(c["roles"]), tuple(c["submissions"]))
-            for c in data.get("credits", ())
-        ),
-    )
-
-
-def _day(value: Any) -> str:
-    if not isinstance(value, dt.date):
-        raise ValueError(f"frozen_on is {value!r}, expected a date")
-    return value.isoformat()[:10]
-
-
-def _numbers(values: Any) -> tuple[float, ...]:
-    numbers = tuple(values)
-    if not all(finite(value) for value in numbers):
-        raise ValueError(f"{numbers!r} are not all numbers")
-    return numbers
+from bot.model.track import Baseline
 
 
 def measured_against(

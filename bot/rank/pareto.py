@@ -11,16 +11,11 @@ import bisect
 import itertools as it
 import math
 from collections.abc import Sequence
-from typing import Any, TypeGuard
+from typing import Any
+
+from bot.model.values import finite
 
 Pair = tuple[Any, Any]
-
-
-def finite(value: Any) -> TypeGuard[float]:
-    """Whether `value` is a finite number; a bool is not a number."""
-    if type(value) is float:
-        return math.isfinite(value)
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def frontier(points: Sequence[Pair], x_goal: str = "min", y_goal: str = "min") -> tuple[int, ...]:

@@ -35,10 +35,11 @@ from bot.model.board import Board, Entry, Placement, Progress, Unranked, describ
 from bot.model.case import Standing
 from bot.model.run import TRAINER
 from bot.model.track import Track
+from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
 from bot.rank.admission import RANKED, Row, admit, is_baseline, reaches_target, retimings_of
 from bot.rank.history import Dated, RecordStep, progression
-from bot.rank.pareto import dominators, finite, frontier
+from bot.rank.pareto import dominators, frontier
 from bot.registry import Status
 
 __all__ = [

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bot.compute import metrics
-from bot.compute.metrics import TOLERANCE, same, vocab_of
-from bot.evidence.results_file import ResultsRun
+from bot.compute.metrics import TOLERANCE, same
 from bot.model.case import Case
+from bot.model.results import ResultsRun
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
 from bot.render.untrusted import plain, shown
@@ -29,7 +29,7 @@ def hardware_flops_mismatch(case: Case) -> Iterator[Finding]:
     """
     for run in case.results:
         claimed = run.number("hardware_flops")
-        expected = metrics.of_results(run, vocab_of(case.track))["hardware_flops"]
+        expected = metrics.of_results(run, case.track.vocab_size)["hardware_flops"]
         if expected and is_no_number(run):
             yield unread_flops(run, expected)
         if claimed is None or not expected or claimed <= 0:
@@ -87,10 +87,10 @@ def model_flops_mismatch(case: Case) -> Iterator[Finding]:
     for run in case.results:
         claimed = run.number("model_flops")
         tokens = metrics.tokens_of(run) or run.number("tokens")
-        expected = metrics.model_flops_of(run, vocab_of(case.track), tokens)
+        expected = metrics.model_flops_of(run, case.track.vocab_size, tokens)
         if claimed is None or not expected or claimed <= 0 or metrics.novelties_of(run):
             continue
-        stated = metrics.model_flops_of(run, vocab_of(case.track), run.number("tokens"))
+        stated = metrics.model_flops_of(run, case.track.vocab_size, run.number("tokens"))
         if same(claimed, expected) or (stated is not None and same(claimed, stated)):
             continue
         ratio = claimed / expected
@@ -144,7 +144,7 @@ def device_peak_mismatch(case: Case) -> Iterator[Finding]:
 def _uses(run: ResultsRun, ratio: float, case: Case) -> bool:
     """Whether the hardware FLOPs of a file may come from its wrong peak: they are not right."""
     stated = run.number("hardware_flops")
-    right = metrics.of_results(run, vocab_of(case.track))["hardware_flops"]
+    right = metrics.of_results(run, case.track.vocab_size)["hardware_flops"]
     return not (stated and right and same(stated, right))
 
 
@@ -281,7 +281,7 @@ def _reported_mfu(case: Case, run: ResultsRun) -> tuple[float, str] | None:
     """MFU as the file states it, and of what; 6 x parameters x tokens without model FLOPs."""
     hardware = run.number("hardware_flops")
     if hardware is None or hardware <= 0:
-        hardware = metrics.of_results(run, vocab_of(case.track))["hardware_flops"]
+        hardware = metrics.of_results(run, case.track.vocab_size)["hardware_flops"]
     model, what = run.number("model_flops"), "model FLOPs"
     if model is None:
         parameters, tokens = run.number("parameters"), run.number("tokens")
@@ -302,7 +302,7 @@ def mfu_impossible(case: Case) -> Iterator[Finding]:
     """
     for run in case.results:
         reported = _reported_mfu(case, run)
-        values = metrics.of_results(run, vocab_of(case.track))
+        values = metrics.of_results(run, case.track.vocab_size)
         ours, hardware = values["mfu"], values["hardware_flops"]
         stated = run.number("hardware_flops")
         if reported is not None and reported[0] > 1:
@@ -364,7 +364,7 @@ def mfu_unusual(case: Case) -> Iterator[Finding]:
 
 def _unusual_fix(case: Case, run: ResultsRun) -> str:
     """The figure that makes MFU unusual, where one is known to be wrong; else what to look at."""
-    values = metrics.of_results(run, vocab_of(case.track))
+    values = metrics.of_results(run, case.track.vocab_size)
     mfu = values["mfu"]
     usual = mfu is not None and MFU_LOW <= mfu <= MFU_HIGH
     for name, what in (
@@ -387,10 +387,10 @@ def parameter_count_mismatch(case: Case) -> Iterator[Finding]:
     """
     for run in case.results:
         claimed = run.number("parameters")
-        shape = metrics.transformer_of(run, vocab_of(case.track))
+        shape = metrics.transformer_of(run, case.track.vocab_size)
         if claimed is None or shape is None or claimed <= 0 or metrics.novelties_of(run):
             continue
-        expected = metrics.of_results(run, vocab_of(case.track))["parameters"]
+        expected = metrics.of_results(run, case.track.vocab_size)["parameters"]
         if expected and not same(claimed, expected):
             yield finding(
                 "parameter-count-mismatch",
@@ -415,7 +415,7 @@ def model_flops_unchecked(case: Case) -> Iterator[Finding]:
             continue
         new = metrics.novelties_of(run)
         ours = metrics.model_flops_of(
-            run, vocab_of(case.track), metrics.tokens_of(run) or run.number("tokens")
+            run, case.track.vocab_size, metrics.tokens_of(run) or run.number("tokens")
         )
         claimed = run.number("model_flops")
         if ours is not None and (not new or (claimed and same(claimed, ours))):

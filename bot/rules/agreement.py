@@ -12,12 +12,12 @@ from bot.compute import accelerators, metrics
 from bot.compute.case_statistics import claims_of, has_unread, loss_key_of, of_case, points_of
 from bot.evidence.linked import SHOWN
 from bot.evidence.links import LinkProblem, parse_link
-from bot.evidence.results_file import ResultsRun, device_name
 from bot.model.case import Case, RunEvidence
+from bot.model.results import ResultsRun, device_name
 from bot.model.run import Run
 from bot.model.submission import Claim
+from bot.model.values import near_key
 from bot.model.verdict import Finding, finding
-from bot.parse.schema_advice import near_key
 from bot.registry import Level
 from bot.render.untrusted import plain, shown
 from bot.rules import code as _code  # noqa: F401  (registers its rules)

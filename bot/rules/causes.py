@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from bot.compute import metrics
 from bot.compute.metrics import Devices, same
-from bot.evidence.results_file import ResultsRun
+from bot.model.results import ResultsRun
+from bot.model.values import positive
 from bot.render.untrusted import plain
 
 
@@ -102,14 +102,14 @@ def _chip_candidates(run: ResultsRun, devices: Devices) -> Iterator[Cause]:
         words = f"TPU cores were counted as chips ({name} has {chips} chips)"
         yield Cause(float(accelerator.cores_per_chip), words, fix)
     for field, words in (("chips", "num_chips"), ("devices", "num_devices")):
-        stated = metrics.positive(run.number(field))
+        stated = positive(run.number(field))
         if stated is not None and stated != chips:
             words = f"`{words}` {stated} was multiplied in ({name} has {chips} chips)"
             yield Cause(stated / chips, words, fix)
     if chips > 1:
         yield Cause(1 / chips, f"one chip was counted ({name} has {chips})", fix)
     for key in ("replicas", "slice_count"):
-        count = metrics.positive(run.section("resources").get(key))
+        count = positive(run.section("resources").get(key))
         if count is not None and count > 1:
             yield Cause(float(count), f"`{key}` = {count} was multiplied in once too often", fix)
             yield Cause(1 / count, f"`{key}` = {count} was left out", fix)

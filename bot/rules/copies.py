@@ -11,8 +11,8 @@ from typing import Any
 from bot.compute.case_statistics import of_case, points_of
 from bot.compute.identity import link_key, run_key, value_keys
 from bot.compute.selection import Excluded
-from bot.evidence.results_file import ResultsRun
 from bot.model.case import Case
+from bot.model.results import ResultsRun
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
 from bot.render.untrusted import plain

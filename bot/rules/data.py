@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.evidence.results_file import ResultsRun
 from bot.model.case import Case
+from bot.model.results import ResultsRun
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
 from bot.render.untrusted import plain

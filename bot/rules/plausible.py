@@ -11,9 +11,8 @@ from bot.compute import accelerators
 from bot.compute.case_statistics import of_case, points_of
 from bot.compute.summary import Baseline as Arm
 from bot.model.case import Case
+from bot.model.track import Baseline
 from bot.model.verdict import Finding, finding
-from bot.rank import frozen
-from bot.rank.frozen import Baseline
 from bot.registry import Level
 from bot.render.untrusted import plain
 
@@ -91,7 +90,7 @@ def _odd_baseline(case: Case) -> Iterator[Finding]:
         arm = None if summary is None else summary.baseline
         if arm is None or not arm.quality.values:
             continue
-        known = [b for b in frozen.history(case.track) if len(b.losses) > 1]
+        known = [b for b in case.track.baselines if len(b.losses) > 1]
         why = _other_loss(case, arm, known) or _other_cost(case, arm, known, point)
         if why is not None:
             yield finding(

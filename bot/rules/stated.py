@@ -9,10 +9,9 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from bot.compute import metrics
-from bot.evidence.results_file import ResultsRun
+from bot.model.results import ResultsRun
+from bot.model.values import finite, positive
 from bot.model.verdict import Finding, finding
-from bot.rank.pareto import finite
 from bot.registry import Level
 
 LOSS_TOLERANCE = 6e-5
@@ -23,7 +22,7 @@ RELATIVE = 0.002
 def contradictions(run: ResultsRun) -> Iterator[Finding]:
     """Where loss and time of a results file are not those of its own history: these block, since
     no evidence would say which of the two was measured."""
-    steps = metrics.positive(run.section("train_config").get("num_train_steps"))
+    steps = positive(run.section("train_config").get("num_train_steps"))
     last = _last(run.ours.get("validation"))
     if last is not None:
         step, loss, clock = last

@@ -8,8 +8,9 @@ import re
 from collections.abc import Callable, Iterator
 
 from bot.model.case import Case
+from bot.model.document import Document
 from bot.model.verdict import Finding, finding
-from bot.parse.json_file import Document, strings
+from bot.parse.json_file import strings
 from bot.parse.schema_advice import advise_file, version_problem
 from bot.render.untrusted import plain, secrets_in, shown, unsafe_in
 from bot.rules import rule

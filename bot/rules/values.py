@@ -9,17 +9,11 @@ from typing import Any
 
 from bot.compute import accelerators, metrics
 from bot.compute.case_statistics import of_case, points_of
-from bot.compute.metrics import vocab_of
-from bot.evidence.results_file import (
-    NEW_KEYS,
-    ResultsRun,
-    device_names,
-    has_zone,
-    is_not_finite,
-    parse_timestamp,
-)
 from bot.model.case import Case
+from bot.model.results import ResultsRun, device_names
+from bot.model.values import has_zone, is_not_finite, parse_timestamp, positive
 from bot.model.verdict import Finding, finding
+from bot.parse.results_json import NEW_KEYS
 from bot.parse.schema_advice import advise_file, misspelt, version_problem
 from bot.registry import Level
 from bot.render.untrusted import plain, shown
@@ -105,7 +99,7 @@ def unread_flops(run: ResultsRun, expected: float) -> Finding:
         "hardware-flops-mismatch",
         f"{key_of(run, 'hardware_flops')} is {shown(raw)}, which is no number, expected "
         f"{expected:.6g} from seconds x chips x peak",
-        claimed=plain(raw),
+        claimed=plain(str(raw)),
         expected=expected,
         fix=f"write {expected!r}",
         **place(run, "hardware_flops"),
@@ -131,9 +125,9 @@ def _missing_inputs(run: ResultsRun, case: Case) -> Iterator[Finding]:
     """Inputs of the ranked metrics that are absent, each once; not those that are there and wrong,
     and not those that stand under a misspelt key, since other rules speak of these."""
     old = run.shape in ("V0", "V1")
-    if old and not isinstance(run.document.value["runs"][run.index].get("run_stats"), dict):
+    if old and not isinstance(run.outer.get("run_stats"), dict):
         return
-    values = metrics.of_results(run, vocab_of(case.track))
+    values = metrics.of_results(run, case.track.vocab_size)
     inputs: dict[str, str] = {}
     for metric in (case.track.quality.metric, case.track.cost.metric):
         if values.get(metric) is None:
@@ -257,7 +251,7 @@ def _odd_counts(run: ResultsRun) -> Iterator[Finding]:
         value = inner.get(key) if isinstance(inner, dict) else None
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             continue
-        if metrics.positive(value) is None:
+        if positive(value) is None:
             pointer = f"{run.info_pointer}/{part}/{key}"
             yield finding(
                 "metric-implausible",

@@ -12,7 +12,7 @@ from typing import Any
 import jinja2
 import markupsafe
 
-from bot.rank.pareto import finite
+from bot.model.values import finite
 from bot.registry import Grade, Status
 from leaderboard_site import text
 

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from bot.model.track import load_tracks
+from bot.parse.track_toml import load_tracks
 from bot.rank.ranking import rank
 from bot.registry import Grade, Status
 from bot.repository import verify_repository

@@ -9,8 +9,8 @@ import pytest
 
 from bot.model.case import PullRequest
 from bot.model.submission import Folder
-from bot.model.track import load_tracks
 from bot.model.verdict import Verdict
+from bot.parse.track_toml import load_tracks
 from bot.registry import Level, Status
 from bot.rules import MAX_PER_RULE
 from bot.verify import verify

@@ -11,8 +11,8 @@ import pytest
 
 from bot.evidence.snapshot import Snapshots
 from bot.model.case import PullRequest
-from bot.model.track import load_tracks
 from bot.parse.folder import read_path
+from bot.parse.track_toml import load_tracks
 from bot.registry import Status
 from bot.repository import neighbours_of, submission_folders, verify_repository
 from bot.verify import verify

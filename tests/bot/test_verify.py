@@ -10,9 +10,10 @@ import pytest
 
 from bot.model.case import PullRequest
 from bot.model.submission import Folder
-from bot.model.track import Track, load_tracks, parse_track
+from bot.model.track import Track
 from bot.model.verdict import Verdict, verdict_from_json
 from bot.parse.folder import ReadError
+from bot.parse.track_toml import load_tracks, parse_track
 from bot.registry import Grade, Status
 from bot.verify import NOT_REPRODUCED, verify
 from tests.conftest import ROOT

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from bot.model.submission import MAX_JSON_BYTES, Folder
-from bot.model.track import load_tracks
+from bot.parse.track_toml import load_tracks
 from bot.verify import verify
 from tests.conftest import ROOT
 from tests.corpus.variants import load

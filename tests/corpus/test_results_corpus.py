@@ -8,8 +8,8 @@ import json
 import pytest
 
 from bot.model.submission import Folder
-from bot.model.track import load_tracks
 from bot.model.verdict import Verdict
+from bot.parse.track_toml import load_tracks
 from bot.registry import Level, Status
 from bot.render.terminal import to_annotations, to_json, to_markdown, to_text
 from bot.verify import verify

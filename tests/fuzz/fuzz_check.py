@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from bot.model.submission import Folder
-from bot.model.track import load_tracks
 from bot.model.verdict import Verdict
+from bot.parse.track_toml import load_tracks
 from bot.registry import Status, catalogue
 from bot.render.terminal import to_annotations, to_json, to_markdown, to_text
 from bot.render.untrusted import unsafe_in

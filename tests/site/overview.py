@@ -25,9 +25,9 @@ from PIL import Image
 from bot.github.host.settings import Settings
 from bot.github.pull_request.classify import Kind
 from bot.github.pull_request.report_file import Report
-from bot.model.track import load_tracks
 from bot.model.verdict import Verdict
 from bot.parse.folder import read_path
+from bot.parse.track_toml import load_tracks
 from bot.render.comment import render_comment
 from bot.verify import verify
 from leaderboard_site.cli import build_site

@@ -11,8 +11,9 @@ import random
 from collections.abc import Iterator
 
 from bot.model.submission import Contributor, Submission
-from bot.model.track import Track, parse_track
+from bot.model.track import Track
 from bot.model.verdict import Finding, Point, Verdict
+from bot.parse.track_toml import parse_track
 from bot.registry import Grade, Level, Status
 from leaderboard_site.model import Pending, Site, make_board
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from bot.compute import accelerators
 from bot.compute.metrics import NAMES
 from bot.compute.selection import LOSS_METRICS, STEP_METRICS, TIME_METRICS
-from bot.model.track import Track, TrackError, load_track
-from bot.parse.track_toml import problems_in
-from bot.rank.frozen import history
+from bot.model.track import Track, TrackError
+from bot.parse.track_schema import problems_in
+from bot.parse.track_toml import load_track
 from bot.repository import submission_folders
 
 METRICS = tuple(dict.fromkeys((*NAMES, *LOSS_METRICS, *TIME_METRICS, *STEP_METRICS)))
@@ -53,7 +53,6 @@ def _track(root: Path, path: Path) -> Iterator[Line]:
     name = f"tracks/{path.name}"
     try:
         track = load_track(path)
-        history(track)
     except TrackError as error:
         for words in _all_problems(path) or (str(error).removeprefix(f"{path}: "),):
             yield bad(f"{name}: {words}", f"correct {name} and run `speedrun doctor` again")
@@ -116,8 +115,8 @@ def _globs(root: Path, track: Track, name: str, others: bool) -> Iterator[Line]:
 def _places(root: Path, track: Track, name: str) -> Iterator[Line]:
     """Whether the submissions that the track names are there."""
     wanted = [("[baseline] id", track.baseline_id)] if track.baseline_id else []
-    for item in track.raw.get("retimings", ()):
-        wanted += [(f"[[retimings]] {key}", item[key]) for key in ("submission", "of")]
+    for item in track.retimings:
+        wanted += [("[[retimings]] submission", item.submission), ("[[retimings]] of", item.of)]
     for key, value in wanted:
         places = (root / value, root / "submissions" / track.id / value)
         if not any(place.exists() for place in places):

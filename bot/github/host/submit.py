@@ -22,9 +22,9 @@ from bot.github.api import branches
 from bot.github.api.client import checked_name, connect, told
 from bot.github.host.settings import Settings, load_settings
 from bot.model.submission import PLACEHOLDER, Folder
-from bot.model.track import load_tracks
 from bot.model.verdict import Verdict
 from bot.parse.folder import ReadError, read_path
+from bot.parse.track_toml import load_tracks
 from bot.registry import Status
 from bot.render import terminal as words
 from bot.render.comment import Safe, render

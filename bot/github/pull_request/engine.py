@@ -22,9 +22,10 @@ from bot.model.board import Board
 from bot.model.case import Neighbour, PullRequest
 from bot.model.run import Run
 from bot.model.submission import Folder, Submission
-from bot.model.track import Track, load_tracks
+from bot.model.track import Track
 from bot.model.verdict import Verdict, finding
 from bot.parse.folder import Parsed, ReadError, parse_submission, read_path
+from bot.parse.track_toml import load_tracks
 from bot.rank.ranking import place_of, rank, standing, why_not
 from bot.registry import Grade, Status
 from bot.repository import neighbours_of, submission_folders, verify_repository

@@ -18,8 +18,8 @@ from bot.github.api.client import Door, told
 from bot.github.pull_request.publish import ours
 from bot.github.pull_request.pull import login_of
 from bot.model.submission import MAX_JSON_BYTES
-from bot.model.track import load_tracks
 from bot.parse.submission_json import SUBMISSION
+from bot.parse.track_toml import load_tracks
 from bot.render.comment import STICKY, State, read_state
 from bot.render.untrusted import plain
 from bot.repository import submission_folders

@@ -14,7 +14,8 @@ from bot.github.pull_request.engine import Engine
 from bot.github.pull_request.pull import ChangedFile, TreeEntry, Trees, read_blob
 from bot.github.pull_request.report_file import Report
 from bot.model.submission import MAX_JSON_BYTES
-from bot.model.track import Track, TrackError, read_track
+from bot.model.track import Track, TrackError
+from bot.parse.track_toml import read_track
 
 TABLE = "schemas/accelerators.json"
 _CODE = ("bot/", "schemas/")

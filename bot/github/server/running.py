@@ -169,7 +169,7 @@ def answer_event(
     from bot.github.api.threads import DiscussionThread, IssueThread
     from bot.github.conversation.actions import Talk, answer, dispatch_workflow, submit_form
     from bot.github.conversation.intake import LABEL, read_form
-    from bot.model.track import load_tracks
+    from bot.parse.track_toml import load_tracks
 
     thread: DiscussionThread | IssueThread
     if event.startswith("discussion"):

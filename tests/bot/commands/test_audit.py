@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from bot.commands.audit import audit, recent
-from bot.model.track import load_tracks
+from bot.parse.track_toml import load_tracks
 from bot.rank.audit import boards_of, describe, difference, from_json, to_json
 from tests.bot.competition import TARGET, commit, put, submission
 

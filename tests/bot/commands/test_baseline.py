@@ -6,8 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from bot.commands.baseline import baseline
-from bot.model.track import load_track
-from bot.rank.frozen import history
+from bot.parse.track_toml import load_track
 from tests.bot.competition import BASELINE, put, submission
 
 OLD = [(3.270, 600.0), (3.271, 601.0), (3.272, 602.0)]
@@ -48,7 +47,7 @@ def test_freezing_writes_the_history_and_the_track(root):
     assert "b1, 601 s (3 runs) on 1x NVIDIA A100-SXM4-80GB, frozen 2026-01-02" in output
     assert "@example-user: idea, runs" in output
     assert load_track(root / "tracks/one.toml").baseline_id == "b1"
-    (made,) = history(load_track(root / "tracks/one.toml"))
+    (made,) = load_track(root / "tracks/one.toml").baselines
     assert made.costs == (600.0, 601.0, 602.0)
     assert made.losses == (3.27, 3.271, 3.272)
     assert (made.after, made.ratio) == (None, None)
@@ -85,7 +84,7 @@ def test_a_tenth_less_makes_a_new_baseline_and_credits_everyone(root):
     )
     answer = run(root, "promote", "one", "--date", "2026-02-03")
     assert answer.exit_code == 0, answer.output
-    made = history(load_track(root / "tracks/one.toml"))[-1]
+    made = load_track(root / "tracks/one.toml").baselines[-1]
     assert (made.id, made.after, made.frozen_on) == ("faster", "b1", "2026-02-03")
     assert made.ratio == pytest.approx(621 / 701)
     assert {c.github: c.roles for c in made.credits} == {"coder": ("code",), "thinker": ("idea",)}
@@ -128,7 +127,7 @@ def test_after_a_promotion_older_entries_are_on_the_new_scale(root):
 def test_a_dry_run_writes_nothing(root):
     answer = run(root, "freeze", "one", "b1", "--dry-run")
     assert "nothing written" in answer.output
-    assert history(load_track(root / "tracks/one.toml")) == ()
+    assert load_track(root / "tracks/one.toml").baselines == ()
     assert load_track(root / "tracks/one.toml").baseline_id is None
 
 

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from bot.compute import metrics
-from bot.evidence.results_file import ResultsRun, read_results
+from bot.model.results import ResultsRun
+from bot.model.values import positive
 from bot.parse.json_file import read_json
+from bot.parse.results_json import read_results
 from tests.corpus.variants import GOOD
 
 VOCAB = 128256
@@ -110,7 +112,7 @@ def test_means_are_exact_for_one_run_and_none_where_a_run_lacks_the_metric() -> 
 
 @pytest.mark.parametrize("value", [10**50, -1, 0, 1.5, True, "8", None, [1], float("inf")])
 def test_counts_must_be_plain_numbers(value: Any) -> None:
-    assert metrics.positive(value) is None
+    assert positive(value) is None
 
 
 def test_absurd_dimensions_give_none_and_no_overflow() -> None:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from bot.compute.summary import Summary, summarise
 from bot.model.run import Hardware, Run, Validation
-from bot.model.track import Significance, Track, load_tracks
+from bot.model.track import Significance, Track
+from bot.parse.track_toml import load_tracks
 from bot.render.words import sentences
 from tests.conftest import ROOT
 

@@ -8,7 +8,7 @@ import pytest
 
 from bot.evidence.wandb.contradictions import contradictions
 from bot.evidence.wandb.history import flatten
-from bot.model.track import load_tracks
+from bot.parse.track_toml import load_tracks
 from tests.conftest import ROOT
 
 KEYS = load_tracks(ROOT)["nanogpt-small"].keys

@@ -18,8 +18,8 @@ from bot.cli import main
 from bot.github.host.doctor import AUDIT_LABEL, examine, keep_issue, unanswered
 from bot.github.host.doctor_tracks import look_at_tracks
 from bot.github.host.settings import Settings, SettingsError, load_settings
-from bot.model.track import load_tracks
-from bot.parse.track_toml import problems_in
+from bot.parse.track_schema import problems_in
+from bot.parse.track_toml import load_tracks
 from tests.bot.github.competition import BOT, REPO, Competition, submission
 from tests.doubles.wandb import WandbDouble
 

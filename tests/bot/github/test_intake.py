@@ -10,7 +10,7 @@ import yaml
 
 from bot.github.conversation import intake
 from bot.github.pull_request.pull import facts, fetch
-from bot.model.track import parse_track
+from bot.parse.track_toml import parse_track
 from bot.registry import Status
 from tests.bot.github.competition import (
     AUTHOR,

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bot.model.submission import MAX_FILES, Folder
-from bot.model.track import load_tracks
 from bot.parse.folder import ReadError, parse_submission, read_path
+from bot.parse.track_toml import load_tracks
 from tests.conftest import ROOT
 from tests.corpus.variants import GOOD
 

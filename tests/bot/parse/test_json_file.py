@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.model.document import at
 from bot.model.submission import MAX_JSON_BYTES
-from bot.parse.json_file import MAX_DEPTH, at, read_json, strings
+from bot.parse.json_file import MAX_DEPTH, read_json, strings
 from bot.parse.json_scan import escape
 
 REFUSED = [

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 
 from bot.cli import main
 from bot.github.host.doctor_tracks import look_at_tracks
-from bot.model.track import TrackError, load_track, load_tracks, read_track
+from bot.model.track import TrackError
+from bot.parse.track_toml import load_track, load_tracks, read_track
 from bot.paths import schema_path
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.model.submission import Contributor, Submission
-from bot.model.track import TrackError, load_track, parse_track
+from bot.model.track import Baseline, Credit, TrackError
+from bot.parse.track_toml import load_track, parse_track
 from bot.rank.baseline import BaselineError, credit, with_baseline, write
-from bot.rank.frozen import Baseline, Credit, history, measured_against, relation
+from bot.rank.frozen import measured_against, relation
 from tests.bot.competition import BASELINE, put
 
 
@@ -137,7 +138,7 @@ def test_history_grows_and_comes_back(tmp_path):
     for item in (first, second):
         assert write(load_track(path), item) == path
     track = load_track(path)
-    assert history(track) == (first, second)
+    assert track.baselines == (first, second)
     assert (track.baseline_id, track.promote_at) == ("b2", 0.9)
     assert path.read_text().startswith(BASELINE.split("[baseline]")[0])
     assert "# a tenth less" in path.read_text()
@@ -166,9 +167,9 @@ def test_an_incomplete_history_is_one_sentence(tmp_path, table):
     put(tmp_path, "tracks/one.toml", f"{BASELINE}\n[[baselines]]\n{table}\n")
     with pytest.raises(TrackError, match=r"one.toml: line \d+: "):
         load_track(tmp_path / "tracks/one.toml")
-    track = parse_track(tomllib.loads(f"{BASELINE}\n[[baselines]]\n{table}\n"), "one.toml")
+    data = tomllib.loads(f"{BASELINE}\n[[baselines]]\n{table}\n")
     with pytest.raises(TrackError, match=r"one.toml: a table \[\[baselines\]\] is incomplete"):
-        history(track)
+        parse_track(data, "one.toml")
 
 
 # ---- What an entry was measured against --------------------------------------------------------

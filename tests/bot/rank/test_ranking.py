@@ -5,6 +5,7 @@ import json
 import math
 import random
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 
 from bot.compute.significance import welch
 from bot.model.board import describe_place
-from bot.model.track import Axis, Significance, Track, TrackError
+from bot.model.track import Axis, Retiming, Significance, Track, TrackError
 from bot.model.verdict import Point, Verdict
+from bot.parse.track_toml import parse_track
 from bot.rank.ranking import frontier, in_band, place_of, rank, standing, why_not
 from bot.registry import Grade, Status
 
@@ -310,14 +312,8 @@ def test_a_verdict_that_holds_and_has_no_place_says_why():
 
 
 def test_an_official_re_timing_changes_the_time_and_is_no_record():
-    track = dc.replace(
-        TARGET,
-        raw={
-            "retimings": [
-                {"submission": "submissions/t/again", "of": "submissions/t/a", "date": "2025-02-01"}
-            ]
-        },
-    )
+    again = Retiming("submissions/t/again", "submissions/t/a", "2025-02-01")
+    track = dc.replace(TARGET, retimings=(again,))
     board = rank(
         [
             timed("a", [100.0], date="2025-01-01"),
@@ -337,9 +333,9 @@ def test_an_official_re_timing_changes_the_time_and_is_no_record():
 
 
 def test_a_re_timing_without_a_date_is_refused():
-    track = dc.replace(TARGET, raw={"retimings": [{"submission": "a", "of": "b"}]}, path="t.toml")
+    data = tomllib.loads((DATA.parents[2] / "tracks/nanogpt-small.toml").read_text())
     with pytest.raises(TrackError, match="t.toml: a re-timing needs"):
-        rank([timed("a", [100.0])], track)
+        parse_track({**data, "retimings": [{"submission": "a", "of": "b"}]}, "t.toml")
 
 
 def test_record_is_the_last_step_of_the_progression():

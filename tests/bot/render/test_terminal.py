@@ -8,8 +8,8 @@ import re
 import pytest
 
 from bot.model.submission import Folder
-from bot.model.track import load_tracks
 from bot.model.verdict import Finding, Verdict
+from bot.parse.track_toml import load_tracks
 from bot.registry import Grade, Level, Status
 from bot.render.terminal import (
     _sentence,

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from bot.evidence.log.header import source_sha256
-from bot.evidence.results_file import read_results
 from bot.model.case import Case, RunEvidence
 from bot.model.run import Hardware, Run, Validation
 from bot.model.submission import Contributor, Folder, RunSpec, Submission
-from bot.model.track import Track, load_tracks
+from bot.model.track import Track
 from bot.model.verdict import Finding
 from bot.parse.json_file import read_json
+from bot.parse.results_json import read_results
+from bot.parse.track_toml import load_tracks
 from bot.rules import load_rules
 from tests.conftest import ROOT
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from bot.compute import metrics
-from bot.evidence.results_file import ResultsRun, read_results
+from bot.model.results import ResultsRun
 from bot.parse.json_file import read_json
+from bot.parse.results_json import read_results
 from bot.rules.causes import chip_cause, flops_causes, peak_cause
 from tests.corpus.variants import GOOD
 

@@ -16,9 +16,9 @@ from bot.evidence.log.training_log import read_log
 from bot.evidence.snapshot import Snapshots
 from bot.model.case import PullRequest
 from bot.model.submission import Folder
-from bot.model.track import load_tracks
 from bot.model.verdict import Verdict
 from bot.parse.folder import parse_submission
+from bot.parse.track_toml import load_tracks
 from bot.registry import Level, Status
 from bot.repository import neighbours_of, same_file
 from bot.verify import verify

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from bot.model.submission import Folder
-from bot.model.track import load_tracks
 from bot.model.verdict import Finding
+from bot.parse.track_toml import load_tracks
 from bot.registry import Level
 from bot.verify import verify
 from tests.conftest import ROOT

@@ -15,8 +15,9 @@ from bot.evidence.log.training_log import read_log
 from bot.model.case import Case, RunEvidence, Standing, Unlisted
 from bot.model.run import Hardware, Run, Validation
 from bot.model.submission import Claim, Folder, RunSpec, Submission
-from bot.model.track import Track, load_tracks
+from bot.model.track import Track
 from bot.model.verdict import Finding
+from bot.parse.track_toml import load_tracks
 from bot.registry import Level
 from bot.rules import load_rules
 from tests.conftest import ROOT

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from bot.model.submission import Folder
-from bot.model.track import Track, load_tracks
+from bot.model.track import Track
 from bot.model.verdict import Finding
+from bot.parse.track_toml import load_tracks
 from bot.registry import Level, Status, catalogue
 from bot.rules import load_rules
 from bot.verify import verify

@@ -12,8 +12,8 @@ from bot.evidence.gather import Fetcher, gather
 from bot.evidence.links import RunRef
 from bot.evidence.snapshot import Snapshots
 from bot.model.submission import Folder
-from bot.model.track import load_tracks
 from bot.model.verdict import Verdict
+from bot.parse.track_toml import load_tracks
 from bot.verify import verify
 from tests.bot.evidence.wandb.training import CONFIG, METADATA, history
 from tests.conftest import ROOT

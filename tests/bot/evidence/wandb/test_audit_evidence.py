@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from bot.commands.audit import audit
 from bot.evidence.snapshot import Snapshots
 from bot.evidence.wandb.online import WandbFetcher
-from bot.model.track import load_track
+from bot.parse.track_toml import load_track
 from tests.bot.competition import commit, git
 from tests.bot.evidence.wandb.submissions import REFS, document, fill
 from tests.bot.evidence.wandb.training import history

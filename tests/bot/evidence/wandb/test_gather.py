@@ -10,9 +10,9 @@ from bot.evidence.drift import Drift, drift
 from bot.evidence.gather import Fetcher
 from bot.evidence.snapshot import Snapshots
 from bot.evidence.wandb.online import WandbFetcher
-from bot.model.track import load_tracks
 from bot.model.verdict import Verdict
 from bot.parse.folder import parse_submission
+from bot.parse.track_toml import load_tracks
 from bot.registry import Status
 from tests.bot.evidence.wandb.submissions import REFS, document, fill, folder, judged, rules
 from tests.bot.evidence.wandb.training import CONFIG, KEYS, history

@@ -17,9 +17,9 @@ from bot.evidence.links import RunRef
 from bot.evidence.snapshot import Snapshots
 from bot.evidence.wandb.online import WandbFetcher
 from bot.model.submission import Folder
-from bot.model.track import load_tracks
 from bot.model.verdict import Verdict
 from bot.parse.folder import parse_submission
+from bot.parse.track_toml import load_tracks
 from bot.registry import Grade, Status
 from bot.verify import verify
 from tests.bot.evidence.wandb.conftest import QUICK

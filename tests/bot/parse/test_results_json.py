@@ -8,16 +8,11 @@ from typing import Any
 import pytest
 
 from bot.compute import metrics
-from bot.evidence.results_file import (
-    ResultsRun,
-    device_name,
-    has_zone,
-    is_results,
-    parse_timestamp,
-    read_results,
-    whole,
-)
-from bot.parse.json_file import at, read_json
+from bot.model.document import at
+from bot.model.results import ResultsRun, device_name
+from bot.model.values import has_zone, parse_timestamp, whole
+from bot.parse.json_file import read_json
+from bot.parse.results_json import is_results, read_results
 from tests.corpus.variants import GOOD
 
 SHAPES = {
@@ -82,12 +77,12 @@ def test_the_device_by_its_own_name(name: str, device: str) -> None:
 
 def test_as_a_run() -> None:
     run = read("v4")
-    made = run.to_run(metrics.of_results(run, 128256))
+    made = metrics.as_run(run, 128256)
     assert made.source == "results" and made.finished and made.total_steps == 4959
     assert made.hardware.device == "v5p-8" and made.hardware.count == 4
     assert made.metrics["mfu"] == pytest.approx(0.2125, abs=1e-4)
     assert made.finished_at == "2026-04-11T23:52:18+00:00"
-    assert run.to_run().metrics["hardware_flops"] == made.metrics["hardware_flops"]
+    assert metrics.as_run(run).metrics["hardware_flops"] == made.metrics["hardware_flops"]
 
 
 def test_the_trainers_object_beside_the_runs_or_in_one() -> None:
@@ -103,7 +98,7 @@ def test_the_trainers_object_beside_the_runs_or_in_one() -> None:
         {"runs": [{"run_info": {**info, "speedrun": ours}}]},
         {"runs": [{"run_info": info}], "speedrun": ours},
     ):
-        made = of(value)[0].to_run()
+        made = metrics.as_run(of(value)[0])
         assert (made.seed, made.nonce, made.data_fingerprint) == (7, "ab" * 16, "f")
         assert made.loss == 3.5 and list(made.code_sha256.values()) == ["c" * 64]
 
