@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from bot.compute.accounting import forward_flops_per_token
 from reference_trainer.config import Config, check
 from reference_trainer.errors import TrainerError
+from reference_trainer.formulas import accounting
 from reference_trainer.loop import MakeBackend
 
 CONVENTION = "3 x forward FLOPs (full attention) / dense peak"
@@ -71,7 +71,9 @@ def _measure_one(config: Config, make_backend: MakeBackend, steps: int) -> tuple
         speeds.append(steps * config.tokens_per_step / (time.perf_counter() - start))
     device = backend.device
     seconds = config.tokens_per_step / max(speeds)
-    flops = 3 * forward_flops_per_token(config.model.transformer()) * config.tokens_per_step
+    flops = (
+        3 * accounting.forward_flops_per_token(config.model.transformer()) * config.tokens_per_step
+    )
     memory = backend.peak_memory_bytes()
     return {
         "micro_batch": config.train.micro_batch,

@@ -11,8 +11,8 @@ scored, from the length of the original text in the manifest; both must agree.
 
 import numpy as np
 
-from bot.compute.accounting import bits_per_byte
 from reference_trainer.errors import DataError
+from reference_trainer.formulas import accounting
 from reference_trainer.shards import Corpus
 
 
@@ -42,4 +42,4 @@ def evaluate(
     loss = total_nats / targets
     if total_bytes is None or not np.isfinite(total_nats):
         return loss, None
-    return loss, bits_per_byte(total_nats, total_bytes)
+    return loss, accounting.bits_per_byte(total_nats, total_bytes)

@@ -6,6 +6,7 @@ Neither torch nor JAX is imported before they are needed; `--dry-run` needs neit
 import functools
 import importlib.util
 import pathlib
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -35,6 +36,14 @@ def words(function: Callable[..., Any]) -> Callable[..., Any]:
     return spoken
 
 
+def login(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """A GitHub login without its @. Raises BadParameter."""
+    name = value.removeprefix("@") if value else None
+    if name and not re.fullmatch(r"[A-Za-z0-9](?:[A-Za-z0-9]|-(?=[A-Za-z0-9])){0,38}", name):
+        raise click.BadParameter(f'"{name}" is no GitHub login; write yours, such as octocat')
+    return name
+
+
 def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options of a training run, shared with the starter files."""
     folder = click.Path(file_okay=False, path_type=pathlib.Path)
@@ -59,7 +68,13 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 "--wandb", type=modes, default="offline", help="online needs WANDB_API_KEY."
             ),
             click.option("--project", default="speedrun", help="W&B project."),
-            click.option("--tag", "tags", multiple=True, help="W&B tag, such as a GitHub login."),
+            click.option("--tag", "tags", multiple=True, help="W&B tag."),
+            click.option(
+                "--github-login",
+                metavar="LOGIN",
+                callback=login,
+                help="Your GitHub login: binds the runs to you, as speedrun:LOGIN in W&B.",
+            ),
             click.option("--author", help="Your name, for the results."),
             click.option("--resume", is_flag=True, help="Go on from the checkpoint in --out."),
             click.option("--dry-run", is_flag=True, help="Say what would happen; needs no GPU."),

@@ -5,8 +5,11 @@ optimizer, writing the progress. Not timed: reading data the first time, compili
 first update, on the first batch, without changing a parameter), validation, checkpoints. The clock
 stops only after the devices are idle, so that no work moves out of the timed part.
 
-The time of a step is the time between the moments at which its loss and the one before arrived. The
-sum of all step times is the training time, exactly.
+The time of a step is the time between the moments at which its loss and the one before arrived; the
+last one before a pause ends when the devices are idle. The sum of all step times is the training
+time. A log and a results file state the clock as it stood at the last validation: no update has run
+since, so what a process does afterwards (closing its files, or resuming a run that was finished but
+for them) counts nowhere.
 """
 
 import time
@@ -24,12 +27,8 @@ class Clock:
         self._now = now
         self._elapsed = elapsed_s
         self._since: float | None = None
-        self._last_lap = elapsed_s
+        self.lapped_s = elapsed_s  # training time at the last lap
         self.step_times_s: list[float] = []
-
-    @property
-    def running(self) -> bool:
-        return self._since is not None
 
     @property
     def elapsed_s(self) -> float:
@@ -49,13 +48,6 @@ class Clock:
     def lap(self) -> float:
         """A step is done: its seconds, also kept in `step_times_s`."""
         elapsed = self.elapsed_s
-        seconds, self._last_lap = elapsed - self._last_lap, elapsed
+        seconds, self.lapped_s = elapsed - self.lapped_s, elapsed
         self.step_times_s.append(seconds)
         return seconds
-
-    def settle(self) -> None:
-        """Add what passed since the last lap to the last step, so that the steps sum up to the
-        total. Called when the clock stands."""
-        if self.step_times_s:
-            self.step_times_s[-1] += self.elapsed_s - self._last_lap
-            self._last_lap = self.elapsed_s

@@ -11,8 +11,8 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
-from bot.compute.accounting import Transformer
 from reference_trainer.errors import ConfigError
+from reference_trainer.formulas import accounting
 
 CONFIGS = pathlib.Path(__file__).parent / "configs"
 
@@ -45,9 +45,9 @@ class ModelConfig:
     def width_of_head(self) -> int:
         return self.head_dim or self.hidden // self.heads
 
-    def transformer(self) -> Transformer:
+    def transformer(self) -> accounting.Transformer:
         """The dimensions as the accounting wants them."""
-        return Transformer(
+        return accounting.Transformer(
             layers=self.layers,
             hidden=self.hidden,
             intermediate=self.intermediate,

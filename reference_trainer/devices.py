@@ -7,9 +7,8 @@ import dataclasses as dc
 import os
 import subprocess
 
-from bot.compute.accelerators import Accelerator, find, peak_flops
-from bot.compute.accounting import mfu
 from reference_trainer.errors import TrainerError
+from reference_trainer.formulas import accelerators, accounting
 
 
 @dc.dataclass(frozen=True)
@@ -20,7 +19,7 @@ class Device:
     chips: int
     world: int
     precision: str
-    accelerator: Accelerator | None
+    accelerator: accelerators.Accelerator | None
     memory_bytes: int | None
     software: dict[str, str]
 
@@ -30,7 +29,7 @@ class Device:
         if self.accelerator is None:
             return None
         # float32 matrices run as tf32 where the chip has it and the backend allows it; it does not.
-        return peak_flops(self.accelerator, self.precision)
+        return accelerators.peak_flops(self.accelerator, self.precision)
 
     @property
     def peak_source(self) -> str | None:
@@ -39,14 +38,18 @@ class Device:
     def utilisation(self, model_flops: float, seconds: float) -> float | None:
         """Model FLOPs utilisation over `seconds`, None where there is no peak."""
         peak = self.peak_flops
-        return mfu(model_flops, seconds * self.chips * peak) if peak and seconds > 0 else None
+        return (
+            accounting.mfu(model_flops, seconds * self.chips * peak)
+            if peak and seconds > 0
+            else None
+        )
 
 
 def describe(
     name: str, devices: int, precision: str, memory_bytes: int | None, software: dict[str, str]
 ) -> Device:
     """A Device from the name that a driver or JAX gives; `devices` as the framework counts."""
-    found = find(name)
+    found = accelerators.find(name)
     accelerator = found.accelerator if found else None
     per_chip = accelerator.devices_per_chip if accelerator else 1
     return Device(

@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bot.compute.accounting import forward_flops_per_token
-from reference_trainer import bpb, checkpoint, memory, provenance, results
+from reference_trainer import bpb, checkpoint, memory, names, provenance, results
 from reference_trainer import corpus as corpora
 from reference_trainer.backend import Backend, Pending
 from reference_trainer.clock import Clock
 from reference_trainer.config import Config, as_dict
 from reference_trainer.errors import ConfigError, NotFiniteLoss, Stopped, StorageError, TrainerError
+from reference_trainer.formulas import accounting
 from reference_trainer.outputs import LOG, RESULTS, Job, Outputs
 from reference_trainer.results import Outcome
 from reference_trainer.schedule import multiplier
@@ -83,6 +83,7 @@ class Run:
             "nonce": provenance.new_nonce(),
             "run_id": provenance.new_nonce()[:8],
             "track": self.job.track,
+            "github_login": self.job.github_login,
             "seed": self.job.seed,
             "arm": self.job.arm,
             "pair": self.job.pair,
@@ -103,7 +104,6 @@ class Run:
             self._warm_up()
             if self.step == 0:
                 self._validate()
-            self.clock.start()
             late: tuple[int, Pending] | None = None
             while self.step < self.config.train.steps:
                 if self._asked_to_stop():
@@ -120,7 +120,8 @@ class Run:
         return self._finish()
 
     def _dispatch(self) -> Pending:
-        """Queue the next update."""
+        """Queue the next update. The clock runs from the first one after a pause."""
+        self.clock.start()
         rows = self.batches(self.step, *self.rows)
         rate = multiplier(self.config.schedule, self.step, self.config.train.steps)
         self.step += 1
@@ -132,37 +133,36 @@ class Run:
         seconds = self.clock.lap()
         if not math.isfinite(loss):
             raise NotFiniteLoss(self._not_finite(step, loss))
-        elapsed, train = self.clock.elapsed_s, self.config.train
+        elapsed, train = self.clock.lapped_s, self.config.train
         if not self.first:
             return
-        flops = 3 * forward_flops_per_token(self.config.model.transformer())
+        flops = 3 * accounting.forward_flops_per_token(self.config.model.transformer())
         tokens = self.config.tokens_per_step
         mfu = self.backend.device.utilisation(flops * tokens, seconds)
         if step % train.log_every == 0 or step == train.steps:
             line = step_line(step, train.steps, elapsed, loss, validation=False, bpb=None)
             self.outputs.write(line)
-            self.outputs.log(
-                {
-                    "train/loss": loss,
-                    "time/train_s": elapsed,
-                    "time/step_s": seconds,
-                    "throughput/tokens_per_s": tokens / seconds,
-                    "throughput/mfu": mfu,
-                    "optimizer/multiplier": multiplier(self.config.schedule, step - 1, train.steps),
-                    "total_steps": train.steps,
-                },
-                step,
-            )
+        self.outputs.log(
+            {
+                names.TRAIN_LOSS: loss,
+                names.TIME_S: elapsed,
+                names.STEP_TIME_S: seconds,
+                names.TOKENS: step * tokens,
+                names.TOKENS_PER_S: tokens / seconds,
+                names.MFU: mfu,
+                names.MULTIPLIER: multiplier(self.config.schedule, step - 1, train.steps),
+            },
+            step,
+        )
         left = elapsed / step * (train.steps - step)
         self.progress.show(step, loss, tokens / seconds, mfu, left)
 
     def _settle(self, late: tuple[int, Pending] | None) -> None:
-        """Read the outstanding loss and stop the clock with the devices idle."""
-        if late is not None:
-            self._arrived(*late)
+        """Stop the clock with the devices idle, then read the outstanding loss."""
         self.backend.synchronize()
         self.clock.stop()
-        self.clock.settle()
+        if late is not None:
+            self._arrived(*late)
 
     def _pause_due(self) -> bool:
         train = self.config.train
@@ -175,8 +175,6 @@ class Run:
             self._validate()
         if train.checkpoint_every and self.step % train.checkpoint_every == 0:
             self._save()
-        if self.step < train.steps:
-            self.clock.start()
 
     # ---- outside the clock -----------------------------------------------------------------
 
@@ -214,10 +212,10 @@ class Run:
         loss, bits = self._score(self.job.corpus)
         self.last_bpb = bits
         values: dict[str, float | None] = {
-            "eval/loss": loss,
-            "eval/bpb": bits,
-            "time/train_s": elapsed,
-            "total_steps": self.config.train.steps,
+            names.LOSS: loss,
+            names.BPB: bits,
+            names.TIME_S: elapsed,
+            names.TOKENS: self.step * self.config.tokens_per_step,
         }
         for key, corpus in self.job.also_validate.items():
             _, extra = self._score(corpus)
@@ -326,11 +324,11 @@ class Run:
 
     def _finish(self) -> dict[str, Any]:
         link = self.close(0)
-        step, loss, _ = self.history[-1]
+        _, loss, elapsed = self.history[-1]
         outcome = Outcome(
             loss=loss,
             bpb=self.last_bpb,
-            training_time_s=self.clock.elapsed_s,
+            training_time_s=elapsed,
             step_times_s=self.clock.step_times_s,
             untimed_s=self.untimed,
             history=self.history,
@@ -364,10 +362,7 @@ def _rows_of_process(config: Config, backend: Backend) -> tuple[int, int]:
     """First row and number of rows of this process in the batch of a step. Raises ConfigError."""
     train, world = config.train, backend.device.world
     if train.batch % (train.micro_batch * world):
-        raise ConfigError(
-            f"train.batch is {train.batch}, with {world} devices and train.micro_batch "
-            f"{train.micro_batch} it must be a multiple of {train.micro_batch * world}"
-        )
+        raise ConfigError(memory.does_not_split(config, world))
     count = train.batch // backend.processes
     return backend.rank * count, count
 

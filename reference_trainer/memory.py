@@ -5,10 +5,10 @@ Measured against torch on an H100: gpt2-124m at micro-batch 64 and 128 peaks at 
 
 import dataclasses as dc
 
-from bot.compute.accounting import forward_flops_per_token, parameter_count
 from reference_trainer.config import Config
 from reference_trainer.devices import Device
 from reference_trainer.errors import TrainerError
+from reference_trainer.formulas import accounting
 
 ERROR = 1.15  # the estimate may be so much too high
 CPU_FLOPS = 1e11  # of a good desktop machine, float32
@@ -39,8 +39,28 @@ class Memory:
         )
 
 
-def estimate(config: Config, micro_batch: int | None = None) -> Memory:
-    """Bytes on one device for one micro-batch.
+def micro_batch_on(config: Config, devices: int) -> int:
+    """Sequences that one of so many devices computes at a time: `train.micro_batch`, or the largest
+    smaller number that lets the devices share a batch evenly."""
+    share = max(1, config.train.batch // devices)
+    return next(n for n in range(min(config.train.micro_batch, share), 0, -1) if share % n == 0)
+
+
+def does_not_split(config: Config, devices: int) -> str:
+    """One sentence for a batch that so many devices cannot share in these micro-batches."""
+    train = config.train
+    if train.batch % devices:
+        hint = f"write a train.batch that is a multiple of {devices}"
+    else:
+        hint = f"set train.micro_batch = {micro_batch_on(config, devices)}"
+    return (
+        f"train.batch is {train.batch}; with {devices} devices and train.micro_batch "
+        f"{train.micro_batch} it must be a multiple of {train.micro_batch * devices}; {hint}"
+    )
+
+
+def estimate(config: Config, micro_batch: int | None = None, devices: int = 1) -> Memory:
+    """Bytes on one of `devices` for one micro-batch.
 
     State: float32 parameter, gradient and two moments, and a copy in 16 bits. Activations of a
     layer that wait for the backward pass, in 16 bits: 5 of the residual width, queries with keys
@@ -48,6 +68,7 @@ def estimate(config: Config, micro_batch: int | None = None) -> Memory:
     recomputing leaves one residual width. Logits and their gradient: 16 bits each.
     """
     model, train = config.model, config.train
+    shards = devices if train.sharding == "fsdp" else 1
     width = 4 if train.precision == "fp32" else 2
     tokens = (micro_batch or train.micro_batch) * model.seq_len
     attention = (model.heads + 2 * model.key_value_heads) * model.width_of_head
@@ -57,17 +78,17 @@ def estimate(config: Config, micro_batch: int | None = None) -> Memory:
     else:
         kept = model.layers * one
     return Memory(
-        state=18 * parameter_count(model.transformer()),
+        state=18 * accounting.parameter_count(model.transformer()) // shards,
         activations=width * tokens * kept,
         logits=2 * width * tokens * model.vocab,
     )
 
 
-def largest_micro_batch(config: Config, memory_bytes: int) -> int | None:
+def largest_micro_batch(config: Config, memory_bytes: int, devices: int = 1) -> int | None:
     """The largest divisor of the batch that fits, None where not even 1 does."""
-    batch = config.train.batch
-    for size in range(min(batch, config.train.micro_batch), 0, -1):
-        if batch % size == 0 and estimate(config, size).total <= memory_bytes:
+    share = max(1, config.train.batch // devices)
+    for size in range(min(share, config.train.micro_batch), 0, -1):
+        if share % size == 0 and estimate(config, size, devices).total <= memory_bytes:
             return size
     return None
 
@@ -76,10 +97,7 @@ def check(config: Config, device: Device) -> None:
     """Raise TrainerError, before anything is compiled, where the run cannot fit."""
     if device.memory_bytes is None or device.name == "cpu":
         return
-    need = estimate(config)
-    shards = device.world if config.train.sharding == "fsdp" else 1
-    total = need.state // shards + need.activations + need.logits
-    if total > ERROR * device.memory_bytes:
+    if estimate(config, devices=device.world).total > ERROR * device.memory_bytes:
         raise TrainerError(too_little(config, device))
 
 
@@ -87,7 +105,7 @@ def check_accelerator(config: Config, device: Device) -> None:
     """Raise TrainerError where a CPU would train for days: most likely no GPU was found."""
     if device.name != "cpu":
         return
-    flops = 3 * forward_flops_per_token(config.model.transformer()) * config.total_tokens
+    flops = 3 * accounting.forward_flops_per_token(config.model.transformer()) * config.total_tokens
     seconds = flops / CPU_FLOPS
     if seconds > PATIENCE_S:
         raise TrainerError(
@@ -99,9 +117,13 @@ def check_accelerator(config: Config, device: Device) -> None:
 
 def too_little(config: Config, device: Device) -> str:
     """One sentence with the setting to change."""
-    need = estimate(config).total / 2**30
+    need = estimate(config, devices=device.world).total / 2**30
     have = f"{device.memory_bytes / 2**30:.0f} GiB" if device.memory_bytes else "less"
-    fits = largest_micro_batch(config, int(0.9 * device.memory_bytes)) if device.memory_bytes else 1
+    fits = (
+        largest_micro_batch(config, int(0.9 * device.memory_bytes), device.world)
+        if device.memory_bytes
+        else 1
+    )
     hint = f"train.micro_batch = {fits}" if fits else "train.remat = true or train.sharding = fsdp"
     return (
         f"the run needs about {need:.1f} GiB of memory on a device, {device.name} has {have}; "

@@ -5,12 +5,12 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from bot.compute.accounting import parameter_count
-from reference_trainer import results
+from reference_trainer import names, results
 from reference_trainer.backend import Backend
 from reference_trainer.clock import RULE
 from reference_trainer.config import Config, as_dict
 from reference_trainer.devices import Device
+from reference_trainer.formulas import accounting
 from reference_trainer.results import Author
 from reference_trainer.shards import Corpus
 from reference_trainer.storage import LocalFolder
@@ -37,6 +37,7 @@ class Job:
     arm: str | None = None
     pair: str | None = None
     tags: tuple[str, ...] = ()
+    github_login: str | None = None  # whose run it is: the tag and setting speedrun:LOGIN of W&B
     quiet: bool = False
     also_validate: Mapping[str, Corpus] = dc.field(default_factory=dict)  # W&B key -> corpus
 
@@ -67,7 +68,7 @@ class Outputs:
             "name": f"{job.config.name}-seed{job.seed}",
             "id": self.identity["run_id"],
             "config": self._wandb_config(),
-            "tags": job.tags,
+            "tags": [*job.tags, *([f"speedrun:{login}"] if (login := job.github_login) else [])],
         }
         self._wandb = Wandb(job.wandb, job.out, settings)
         if job.main is not None:
@@ -109,11 +110,12 @@ class Outputs:
             "seed": self.job.seed,
             "nonce": self.identity["nonce"],
             "code_sha256": self.identity["code_sha256"],
+            **({"github_login": self.job.github_login} if self.job.github_login else {}),
         }
 
     def _parameters(self) -> str:
         counted = self.backend.parameter_count()
-        formula = parameter_count(self.job.config.model.transformer())
+        formula = accounting.parameter_count(self.job.config.model.transformer())
         if counted == formula:
             return f"{counted:,}"
         return f"{counted:,} counted, {formula:,} by the configuration, which FLOPs follow"
@@ -122,6 +124,7 @@ class Outputs:
         device = self.device
         return {
             **as_dict(self.job.config),
+            **({"speedrun": self.job.github_login} if self.job.github_login else {}),
             "nonce": self.identity["nonce"],
             "seed": self.job.seed,
             "code_sha256": self.identity["code_sha256"],
@@ -133,7 +136,7 @@ class Outputs:
             "precision": device.precision,
             "peak_flops": device.peak_flops,
             "backend": self.backend.kind,
-            "total_steps": self.job.config.train.steps,
+            names.TOTAL_STEPS: self.job.config.train.steps,
             "total_tokens": self.job.config.total_tokens,
             "versions": self.identity["environment"],
         }

@@ -7,10 +7,10 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from bot.compute import accounting
-from reference_trainer import clock
+from reference_trainer import clock, names
 from reference_trainer.config import Config
 from reference_trainer.devices import Device
+from reference_trainer.formulas import accounting
 from reference_trainer.shards import Corpus
 
 
@@ -72,8 +72,8 @@ def results(
         "num_chips": device.chips,
         "num_devices": device.world,
         "device_flops": peak,
-        "eval/loss": outcome.loss,
-        "eval/bpb": outcome.bpb,
+        names.LOSS: outcome.loss,
+        names.BPB: outcome.bpb,
         **outcome.extra_metrics,
         "speedrun": _ours(device, corpus, outcome, identity),
     }

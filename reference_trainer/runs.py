@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from reference_trainer import corpus as corpora
-from reference_trainer import provenance, storage
+from reference_trainer import names, provenance, storage
 from reference_trainer.config import Config, as_dict
 from reference_trainer.errors import TrainerError
 from reference_trainer.graph import Execution, identity
@@ -122,7 +122,7 @@ def _job(
     if arm.config.data.paloma:
         from reference_trainer import downloads
 
-        also["eval/paloma/c4_en/bpb"] = downloads.paloma(corpus)
+        also[names.PALOMA_BPB] = downloads.paloma(corpus)
     return Job(
         config=arm.config,
         corpus=corpus,
@@ -140,6 +140,7 @@ def _job(
         arm=arm.name if paired else None,
         pair=str(seed) if paired else None,
         tags=tuple(options["tags"]),
+        github_login=options["github_login"],
         quiet=options["quiet"],
         also_validate=also,
     )

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import click
 
-from bot.paths import find_root
 from reference_trainer.cli import make_backend, pairs, run_options, words
 from reference_trainer.config import Config, as_dict, load_config, parse_config
 
@@ -125,7 +124,7 @@ def _run(
 def _place(options: dict[str, Any], main: pathlib.Path) -> None:
     """A starter in a submission's folder writes its runs beside the repository's other build
     files: a pull request holds what `speedrun new` takes from them, not all that W&B leaves."""
-    root = find_root(main.parent)
+    root = next((p for p in main.parents if (p / "tracks").is_dir()), None)
     if root is None or (root / "submissions") not in main.parents:
         return
     name = main.parent.relative_to(root / "submissions").as_posix()

@@ -19,9 +19,9 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
-from bot.compute.accelerators import find
 from reference_trainer.config import Config
 from reference_trainer.errors import ConfigError, TrainerError
+from reference_trainer.formulas import accelerators
 from reference_trainer.initial import shapes
 from reference_trainer.jax_backend import step
 from reference_trainer.jax_backend.optimizers import build
@@ -95,7 +95,7 @@ def _devices(name: str, more: dict[str, Any]) -> Any:
 
 
 def _memory(generation: str) -> int:
-    device = find(generation)
+    device = accelerators.find(generation)
     if device is None or device.accelerator.memory_bytes is None:
         raise TrainerError(f"the memory of {generation} is not known")
     return device.accelerator.memory_bytes // device.accelerator.devices_per_chip

@@ -26,6 +26,7 @@ from reference_trainer.corpus import Recipe  # noqa: E402
 from reference_trainer.outputs import Job  # noqa: E402
 from reference_trainer.shards import Corpus, open_corpus  # noqa: E402
 
+ROOT = pathlib.Path(__file__).parents[2]
 WORDS = (
     "river stone lantern quiet morning harbour letter garden window Zürich naïve café winter "
     "copper signal market ribbon thunder meadow engine silver orchard pocket station"
@@ -89,3 +90,14 @@ def with_(config: Config, **train: Any) -> Config:
 def job(config: Config, corpus: Corpus, out: pathlib.Path, **more: Any) -> Job:
     """A quiet job without W&B."""
     return Job(config=config, corpus=corpus, out=out, wandb="off", quiet=True, **more)
+
+
+def with_paloma(folder: pathlib.Path) -> pathlib.Path:
+    """A corpus of invented text with another one where C4-EN of Paloma would be."""
+    corpora.build(
+        Recipe("invented", "byte", "", lambda: invented(60), validation_one_in=10), folder
+    )
+    inside = folder / "paloma-c4_en"
+    texts = Recipe("paloma-c4_en", "byte", "", lambda: invented(40), validation_one_in=4)
+    corpora.build(texts, inside)
+    return folder

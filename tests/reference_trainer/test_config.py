@@ -7,6 +7,7 @@ import pathlib
 import pytest
 
 from bot.compute.accounting import forward_flops_per_token, model_flops, parameter_count
+from reference_trainer import dryrun, memory
 from reference_trainer.config import config_names, load_config, parse_config
 from reference_trainer.errors import ConfigError
 
@@ -81,3 +82,24 @@ def test_override_keeps_types() -> None:
         "tiny", {"optimizer.lr": "1", "data.corpus": "other", "train.compile": "true"}
     )
     assert config.optimizer.lr == 1.0 and config.data.corpus == "other" and config.train.compile
+
+
+def test_the_memory_of_a_dry_run_is_that_of_one_of_the_devices() -> None:
+    """64 chips share 128 sequences: two on each, where four A100 take eight at a time."""
+    config = load_config("llama-130m")
+    shown = {name: dryrun.report(config, name, "off") for name in ("4x A100", "v4-128")}
+    assert "8 sequences at a time on each of 4:" in shown["4x A100"]
+    assert "2 sequences at a time on each of 64:" in shown["v4-128"]
+    assert "set train.micro_batch = 2" in shown["v4-128"]
+    assert "set train.micro_batch" not in shown["4x A100"]
+    sharded = load_config("llama-130m", {"train.sharding": "fsdp"})
+    state = 18 * parameter_count(config.model.transformer())
+    assert memory.estimate(config, 2, 64).state == state
+    assert memory.estimate(sharded, 2, 64).state == state // 64
+    assert memory.estimate(config, 8).activations == 4 * memory.estimate(config, 2).activations
+
+
+def test_devices_that_cannot_share_a_batch_are_told_what_to_write() -> None:
+    config = load_config("llama-130m")
+    assert "a train.batch that is a multiple of 3" in memory.does_not_split(config, 3)
+    assert "set train.micro_batch = 4" in memory.does_not_split(config, 32)

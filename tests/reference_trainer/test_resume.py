@@ -141,3 +141,21 @@ def test_a_damaged_checkpoint_is_named(
             job(with_(small, checkpoint_every=6), corpus, out, resume=True),
             make_backend(backend_name),
         )
+
+
+def test_a_run_killed_before_its_results_are_written_states_the_clock_of_its_log(
+    backend_name: str, small: Config, corpus: Corpus, out: pathlib.Path
+) -> None:
+    """Nothing trains in the second life, so what it takes to close the files counts nowhere."""
+    config = with_(small, checkpoint_every=12)
+    train(job(config, corpus, out), make_backend(backend_name))
+    (out / "speedrun_results.json").unlink()
+    before = (out / "log.txt").read_text(encoding="utf-8")
+    document = train(job(config, corpus, out, resume=True), make_backend(backend_name))
+    assert (out / "log.txt").read_text(encoding="utf-8") == before
+    info = document["runs"][0]["run_info"]
+    last = float(before.rpartition("train_time:")[2].partition("ms")[0])
+    assert info["training_time"] * 1e3 == pytest.approx(last, abs=0.5)
+    steps = info["speedrun"]["step_time_s"]
+    assert steps["mean"] * steps["count"] == pytest.approx(info["training_time"], abs=1e-9)
+    assert info["training_time"] == info["speedrun"]["validation"][-1][2]

@@ -29,9 +29,9 @@ accepts = ["wandb", "log", "results"]
 
 # Where the histories of W&B runs keep what: the first name that is there counts.
 [evidence.keys]
-loss = ["val_loss", "val/loss"]
+loss = ["val_loss", "val/loss", "eval/loss"]
 time_ms = ["train_time", "train_time_ms"]
-time_s = ["train_time_s", "training_time_s"]
+time_s = ["train_time_s", "training_time_s", "time/train_s"]
 step = ["step", "_step"]
 total_steps = ["train_steps", "total_steps"]
 """
