@@ -186,15 +186,18 @@ class Site:
         """All items, track by track."""
         return [i for t in self.tracks.values() for i in t.items.values()]
 
-    def item(self, path: str | None) -> Item | None:
-        """The item of a submission path or of a bare name within any track; None if unknown."""
+    def item(self, path: str | None, track: str | None = None) -> Item | None:
+        """The item that `based_on` names: a path, TRACK/NAME, or a name of `track` or else of the
+        first track that has it; None if unknown."""
         if not path:
             return None
-        for board in self.tracks.values():
-            found = board.items.get(path) or board.items.get(f"submissions/{board.track.id}/{path}")
-            if found:
-                return found
-        return board.items.get(f"submissions/{path}") if self.tracks else None
+        own = [self.tracks[track]] if track in self.tracks else []
+        for board in [*own, *self.tracks.values()]:
+            for before in ("", "submissions/", f"submissions/{board.track.id}/"):
+                found = board.items.get(before + path)
+                if found:
+                    return found
+        return None
 
 
 @ft.lru_cache(maxsize=20_000)

@@ -49,8 +49,8 @@ def properties(schema: Any, where: str = "") -> Iterator[tuple[str, dict[str, An
             yield from properties(item, where)
 
 
-def test_the_five_schemas_are_there() -> None:
-    assert set(SCHEMAS) >= {"submission", "results", "track", "verdict", "report"}
+def test_the_six_schemas_are_there() -> None:
+    assert set(SCHEMAS) >= {"submission", "results", "track", "records", "verdict", "report"}
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
@@ -63,7 +63,7 @@ def test_valid_with_id_description_and_passing_examples(name: str) -> None:
         validator(name).validate(example)
 
 
-@pytest.mark.parametrize("name", ["submission", "results", "track"])
+@pytest.mark.parametrize("name", ["submission", "results", "track", "records"])
 def test_an_editor_has_something_to_show_for_every_key(name: str) -> None:
     bare = [
         where
@@ -87,6 +87,17 @@ def test_the_tracks_of_the_repository_pass() -> None:
         data = json.loads(json.dumps(track.raw, default=str))
         errors = [e.message for e in validator("track").iter_errors(data)]
         assert errors == [], track.path
+
+
+def test_the_official_tables_of_the_repository_pass() -> None:
+    for path in sorted((ROOT / "tracks").glob("*.records.json")):
+        data = json.loads(path.read_text(encoding="utf-8"))
+        assert [e.message for e in validator("records").iter_errors(data)] == [], path.name
+        here = [
+            ROOT / "submissions" / path.name.split(".")[0] / r.get("submission", ".")
+            for r in data["records"]
+        ]
+        assert all(folder.is_dir() for folder in here)
 
 
 def test_every_verdict_on_the_corpus_obeys_the_schema() -> None:

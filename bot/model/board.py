@@ -6,7 +6,7 @@ import dataclasses as dc
 
 from bot.model.track import Axis, Track
 from bot.model.verdict import Point, Verdict
-from bot.rank.history import RecordStep
+from bot.rank.history import Clock, RecordStep
 from bot.registry import Status
 
 
@@ -32,8 +32,9 @@ class Progress:
 class Entry:
     """One ranked point of a submission.
 
-    `quality` and `cost` are what the track ranks by; `shown_cost` is the cost after the latest
-    official re-timing (equal to `cost` where there is none) and is what places go by. `tied` says
+    `quality` and `cost` are what its own runs give; `shown_cost` is the cost that places go by, and
+    `clock` where that comes from: its own runs, the ratio to a baseline arm, or the official timing
+    (see `bot.rank.history`). `tied` says
     that another entry shares the place. `band` is the hardest quality band reached, and
     `band_place` the place by cost among all entries that reach it; None where there is no band.
     """
@@ -49,6 +50,7 @@ class Entry:
     band: float | None = None
     band_place: int | None = None
     progress: Progress | None = None
+    clock: Clock = "own"
 
     @property
     def submission(self) -> str:

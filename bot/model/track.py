@@ -9,6 +9,8 @@ import dataclasses as dc
 import datetime as dt
 from collections.abc import Mapping
 
+from bot.model.official import OfficialTable
+
 OBJECTIVES = ("pareto", "target", "baseline")
 TESTS = ("t", "z", "anytime", "none")
 
@@ -146,6 +148,8 @@ class Track:
     raw: Mapping[str, object] = dc.field(default_factory=dict)
     """The parsed file, for what reads or writes it as such."""
     path: str = ""
+    official: OfficialTable = OfficialTable()
+    """The official record table beside the file, empty where there is none."""
 
     def on(self, date: dt.date | None) -> Track:
         """The track as its rules stood on `date` (None: as they stand now)."""

@@ -27,6 +27,7 @@ from bot.model.track import (
     TrackError,
 )
 from bot.model.values import finite, positive
+from bot.parse.records_json import read_official
 from bot.parse.track_schema import problems_in
 
 
@@ -36,7 +37,12 @@ def load_track(path: Path) -> Track:
         data = path.read_bytes()
     except OSError as error:
         raise TrackError(f"{path}: cannot be read: {error.strerror}") from error
-    return read_track(data, str(path))
+    track = read_track(data, str(path))
+    try:
+        official = read_official(path.with_suffix(".records.json"), track.id)
+    except ValueError as error:
+        raise TrackError(str(error)) from error
+    return dc.replace(track, official=official)
 
 
 def read_track(data: bytes, path: str) -> Track:

@@ -13,6 +13,7 @@ from bot.model.track import Axis, Track
 from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
 from bot.rank.frozen import measured_against, relation
+from bot.rank.history import Clock
 from bot.registry import Status
 
 RANKED = (Status.VERIFIED, Status.NEEDS_REVIEW)
@@ -34,6 +35,7 @@ class Row:
     shown: float
     score: float
     progress: Progress | None
+    clock: Clock = "own"
 
     @property
     def key(self) -> tuple[str, str]:

@@ -1,25 +1,42 @@
-"""The record over time: who held it, from when, and what took it.
+"""The record over time: who held it, from when, and what took it; and which clock says so.
 
-A result enters on its date. Of several on one date the worse enters first, so that each of them
-that beat the record of the day before is kept. Results without a date enter last. An official
-re-timing changes what the record shows from its date on, and is no new record.
+Clocks of different machines do not compare. Where a cost is a time, a result shows
+
+- the official time, if the maintainers' table (`tracks/<id>.records.json`) or a re-timing of the
+  track file states one: they timed it beside the others;
+- else the time of what it was measured against, times the ratio of its two arms, which ran on one
+  machine;
+- else the time of its own machine.
+
+Places and records go by the shown cost, and `clock` says which of the three it is. A result enters
+on its date. Of several on one date the worse enters first, so that each of them that beat the
+record of the day before is kept. Results without a date enter last. The rows of the official table
+enter in its order, those whose evidence is not on file too: the next record had to beat them. An
+official re-timing changes what the record shows from its date on, and is no new record.
 """
 
 from __future__ import annotations
 
 import bisect
 import dataclasses as dc
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from bot.model.official import OfficialRecord
 
 Key = tuple[str, str]
 """Submission and point."""
+Clock = Literal["own", "paired", "official"]
 
 
 @dc.dataclass(frozen=True, slots=True)
 class Dated:
     """A result as the progression needs it; the smaller of two scores is the better.
 
-    `retimings` are (date, cost, score) in order of time.
+    `retimings` are (date, cost) in order of time. `ratio` is that of the candidate's mean cost to
+    its baseline arm's, and `against` the submission that the arm ran (None: the record of the day);
+    both count where `timed` says that the cost is a time. `fixed` is a score that is none of the
+    cost (a ratio to a frozen baseline), None where the cost itself is compared, by `sign`.
     """
 
     date: str | None
@@ -27,9 +44,13 @@ class Dated:
     point: str
     cost: float
     quality: float
-    score: float
     quality_score: float
-    retimings: tuple[tuple[str, float, float], ...] = ()
+    sign: int = 1
+    fixed: float | None = None
+    retimings: tuple[tuple[str, float], ...] = ()
+    timed: bool = False
+    ratio: float | None = None
+    against: str | None = None
 
     @property
     def key(self) -> Key:
@@ -37,18 +58,26 @@ class Dated:
         return self.submission, self.point
 
     @property
+    def own_score(self) -> float:
+        """The score of its own clock."""
+        return self.sign * self.cost if self.fixed is None else self.fixed
+
+    @property
     def order(self) -> tuple[bool, str, float, float, Key]:
         """The order of entering."""
-        return self.date is None, self.date or "", -self.score, -self.quality_score, self.key
+        return self.date is None, self.date or "", -self.own_score, -self.quality_score, self.key
 
 
 @dc.dataclass(frozen=True, slots=True)
 class RecordStep:
     """One record, or one point that joined the frontier.
 
-    `previous` is the cost that it beat as shown at the time, None for the first and on a frontier.
-    `superseded_by` is the submission that took its place and `superseded_on` when; None while it
-    stands. `retimings` are (date, cost): what the record showed from then on.
+    `cost` is what it showed when it entered, and `clock` where that comes from; `own` is the cost
+    that its own runs give. `previous` is the cost that it beat as shown at the time, None for the
+    first and on a frontier; `beat` is whose that was: a submission, or `#5` for a row of the
+    official table that is not on file. `superseded_by` names in the same way what took its place
+    and `superseded_on` when; None while it stands. `retimings` are (date, cost): what the record
+    showed from then on. `number` is that of the official table.
     """
 
     date: str | None
@@ -60,51 +89,168 @@ class RecordStep:
     superseded_by: str | None = None
     superseded_on: str | None = None
     retimings: tuple[tuple[str, float], ...] = ()
+    own: float | None = None
+    clock: Clock = "own"
+    beat: str | None = None
+    number: int | None = None
+
+    @property
+    def gain(self) -> float | None:
+        """The change over the record that it beat, as a share of it: the one gain of a record."""
+        return (self.cost - self.previous) / self.previous if self.previous else None
 
 
-def progression(results: Iterable[Dated], pareto: bool) -> tuple[RecordStep, ...]:
-    """The records in order of time: the best score so far, or every step of the frontier."""
+@dc.dataclass(frozen=True, slots=True)
+class Shown:
+    """The cost that a result goes by, and which clock gave it."""
+
+    cost: float
+    clock: Clock
+
+
+@dc.dataclass(frozen=True, slots=True)
+class History:
+    """The steps in order of time, and what each result shows now."""
+
+    steps: tuple[RecordStep, ...]
+    shown: Mapping[Key, Shown]
+
+
+@dc.dataclass(frozen=True, slots=True)
+class _Holder:
+    """Who holds the record while the history is read: a result, or a row without one."""
+
+    name: str
+    cost: float
+    score: float
+    retimings: tuple[tuple[str, float], ...] = ()
+    sign: int = 1
+
+    def on(self, date: str | None) -> tuple[float, float]:
+        """Cost and score that it shows on `date` (None: now)."""
+        cost, score = self.cost, self.score
+        for day, timed in self.retimings:
+            if date is None or day <= date:
+                cost, score = timed, self.sign * timed
+        return cost, score
+
+
+def progression(
+    results: Iterable[Dated],
+    pareto: bool,
+    official: Sequence[OfficialRecord] = (),
+    sign: int = 1,
+) -> History:
+    """The records in order of time: the best score so far, or every step of the frontier.
+
+    `sign` turns the cost of a row of the table into a score: 1 where less is better, else -1.
+    """
     ordered = sorted(results, key=lambda r: r.order)
-    return _frontier_steps(ordered) if pareto else _record_steps(ordered)
+    if pareto:
+        shown = {r.key: Shown(r.cost, "own") for r in ordered}
+        return History(_frontier_steps(ordered), shown)
+    return _Progress(sign).read(ordered, official)
 
 
-def _step(result: Dated, previous: float | None = None) -> RecordStep:
-    return RecordStep(
-        result.date,
-        result.submission,
-        result.point,
-        result.cost,
-        result.quality,
-        previous,
-        retimings=tuple((date, cost) for date, cost, _ in result.retimings),
-    )
+class _Progress:
+    """Reads the results in order and keeps who holds the record."""
 
+    def __init__(self, sign: int) -> None:
+        self.sign = sign
+        self.steps: list[RecordStep] = []
+        self.shown: dict[Key, Shown] = {}
+        self.costs: dict[str, float] = {}
+        self.holder: _Holder | None = None
 
-def _record_steps(ordered: Sequence[Dated]) -> tuple[RecordStep, ...]:
-    steps: list[RecordStep] = []
-    holder: Dated | None = None
-    for result in ordered:
-        if holder is None:
-            steps.append(_step(result))
-        else:
-            score, cost = _shown(holder, result.date)
-            if result.score >= score:
+    def read(self, ordered: Sequence[Dated], official: Sequence[OfficialRecord]) -> History:
+        for row, result in _events(ordered, official):
+            if result is None:
+                if row is not None and row.record:
+                    score = self.sign * row.cost
+                    unread = _Holder(f"#{row.number}", row.cost, score, row.retimings, self.sign)
+                    self._pass_to(unread, row.date)
                 continue
-            steps[-1] = dc.replace(
-                steps[-1], superseded_by=result.submission, superseded_on=result.date
+            self._enter(result, row)
+        return History(tuple(self.steps), self.shown)
+
+    def _enter(self, result: Dated, row: OfficialRecord | None) -> None:
+        entered = self._entered(result, row)
+        retimings = row.retimings if row and row.retimings else result.retimings
+        latest = retimings[-1][1] if retimings else entered.cost
+        clock: Clock = "official" if retimings else entered.clock
+        self.shown[result.key] = Shown(latest, clock)
+        self.costs.setdefault(result.submission, latest)
+        score = self.sign * entered.cost if result.fixed is None else result.fixed
+        previous = self.holder and self.holder.on(result.date)
+        if row is not None:
+            if not row.record:
+                return
+        elif previous is not None and score >= previous[1]:
+            return
+        step = RecordStep(
+            date=result.date,
+            submission=result.submission,
+            point=result.point,
+            cost=entered.cost,
+            quality=result.quality,
+            previous=previous[0] if previous else None,
+            retimings=retimings,
+            own=result.cost,
+            clock=entered.clock,
+            beat=self.holder.name if self.holder else None,
+            number=row.number if row else None,
+        )
+        holder = _Holder(result.submission, entered.cost, score, retimings, self.sign)
+        self._pass_to(holder, result.date)
+        self.steps.append(step)
+
+    def _entered(self, result: Dated, row: OfficialRecord | None) -> Shown:
+        """What a result shows on the day it enters."""
+        if not result.timed:
+            return Shown(result.cost, "own")
+        if row is not None:
+            return Shown(row.cost, "official")
+        if result.ratio is not None:
+            base = self._cost_of(result.against, result.date)
+            if base is not None:
+                return Shown(base * result.ratio, "paired")
+        return Shown(result.cost, "own")
+
+    def _cost_of(self, submission: str | None, date: str | None) -> float | None:
+        """What the entry of a baseline arm shows; without a name it is the record of the day."""
+        if submission is None:
+            return self.holder.on(date)[0] if self.holder else None
+        return self.costs.get(submission)
+
+    def _pass_to(self, holder: _Holder, date: str | None) -> None:
+        """Give the record to `holder`; the last step that stood has ended."""
+        if self.steps and self.steps[-1].superseded_by is None:
+            self.steps[-1] = dc.replace(
+                self.steps[-1], superseded_by=holder.name, superseded_on=date
             )
-            steps.append(_step(result, cost))
-        holder = result
-    return tuple(steps)
+        self.holder = holder
 
 
-def _shown(result: Dated, date: str | None) -> tuple[float, float]:
-    """Score and cost that a record shows on `date` (None: now)."""
-    score, cost = result.score, result.cost
-    for day, timed, timed_score in result.retimings:
-        if date is None or day <= date:
-            score, cost = timed_score, timed
-    return score, cost
+def _events(
+    ordered: Sequence[Dated], official: Sequence[OfficialRecord]
+) -> list[tuple[OfficialRecord | None, Dated | None]]:
+    """Rows of the table and results, each once, in the order in which they enter."""
+    mine = {r.submission: r for r in official if r.submission is not None}
+    results: dict[str, list[Dated]] = {}
+    for result in ordered:
+        if result.submission in mine:
+            results.setdefault(result.submission, []).append(result)
+    day = ""
+    queue: list[tuple[tuple[bool, str, int, int], OfficialRecord | None, Dated | None]] = []
+    for row in official:
+        # A row without a date came between its neighbours, and the table's order is the order.
+        day = max(day, row.date or "")
+        at = (False, day, 0, row.number)
+        found = results.get(row.submission or "")
+        queue += [(at, row, result) for result in found or (None,)]
+    for index, result in enumerate(r for r in ordered if r.submission not in mine):
+        queue.append(((result.date is None, result.date or "", 1, index), None, result))
+    return [(row, result) for _, row, result in sorted(queue, key=lambda item: item[0])]
 
 
 def _frontier_steps(ordered: Sequence[Dated]) -> tuple[RecordStep, ...]:
@@ -114,11 +260,11 @@ def _frontier_steps(ordered: Sequence[Dated]) -> tuple[RecordStep, ...]:
     xs: list[float] = []
     corners: list[tuple[float, list[int]]] = []
     for result in ordered:
-        x, y = result.score, result.quality_score
+        x, y = result.own_score, result.quality_score
         at = bisect.bisect_right(xs, x)
         if at and xs[at - 1] == x and corners[at - 1][0] == y:
             corners[at - 1][1].append(len(steps))
-            steps.append(_step(result))
+            steps.append(_joined(result))
             continue
         if at and corners[at - 1][0] <= y:
             continue
@@ -132,5 +278,11 @@ def _frontier_steps(ordered: Sequence[Dated]) -> tuple[RecordStep, ...]:
             end += 1
         xs[start:end] = [x]
         corners[start:end] = [(y, [len(steps)])]
-        steps.append(_step(result))
+        steps.append(_joined(result))
     return tuple(steps)
+
+
+def _joined(result: Dated) -> RecordStep:
+    return RecordStep(
+        result.date, result.submission, result.point, result.cost, result.quality, own=result.cost
+    )

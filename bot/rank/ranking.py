@@ -13,7 +13,8 @@ are finite numbers. A place counts from 1:
 
 - `pareto`: one more than the number of entries that dominate it, so the whole frontier shares
   place 1; within a quality band (`Entry.band`, `in_band`) entries are placed by cost.
-- `target`: by cost among the entries that reach the target.
+- `target`: by cost among the entries that reach the target; by comparable clocks where the cost is
+  a time (`bot.rank.history`).
 - `baseline`: by the cost ratio to the baseline arm of the same machine.
 
 Entries whose cost does not differ significantly from the first of a place (Welch's test at the
@@ -28,8 +29,9 @@ from __future__ import annotations
 import dataclasses as dc
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from bot.compute.selection import TIME_METRICS
 from bot.compute.significance import reaches, welch
 from bot.model.board import Board, Entry, Placement, Progress, Unranked, describe_place
 from bot.model.case import Standing
@@ -38,7 +40,7 @@ from bot.model.track import Track
 from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
 from bot.rank.admission import RANKED, Row, admit, is_baseline, reaches_target, retimings_of
-from bot.rank.history import Dated, RecordStep, progression
+from bot.rank.history import Dated, History, RecordStep, progression
 from bot.rank.pareto import dominators, frontier
 from bot.registry import Status
 
@@ -70,6 +72,8 @@ def rank(verdicts: Iterable[Verdict], track: Track) -> Board:
                 rows.append(item)
             else:
                 unranked.append(item)
+    found = _history(rows, track, retimings)
+    rows = [_shown(row, found, track) for row in rows]
     entries = _pareto(rows, track) if track.objective == "pareto" else _line(rows, track)
     if track.quality.bands:
         entries = _banded(entries, track)
@@ -77,7 +81,7 @@ def rank(verdicts: Iterable[Verdict], track: Track) -> Board:
         track=track,
         entries=entries,
         frontier=tuple(sorted((e for e in entries if e.on_frontier), key=_by_cost)),
-        records=progression(_dated(rows, track, verdicts), track.objective == "pareto"),
+        records=found.steps,
         unranked=tuple(
             sorted(unranked, key=lambda u: (u.verdict.submission, u.point.name if u.point else ""))
         ),
@@ -102,6 +106,7 @@ def _entry(row: Row, place: int, tied: bool, on_frontier: bool) -> Entry:
         row.shown,
         on_frontier,
         progress=row.progress,
+        clock=row.clock,
     )
 
 
@@ -202,26 +207,53 @@ def _banded(entries: tuple[Entry, ...], track: Track) -> tuple[Entry, ...]:
 # ---- The record over time, and where a verdict would stand --------------------------------------
 
 
-def _dated(rows: Iterable[Row], track: Track, verdicts: Sequence[Verdict]) -> list[Dated]:
-    retimings = retimings_of(verdicts, track)
-    sign = 1 if track.quality.goal == "min" else -1
-    cost_sign = 1 if track.cost.goal == "min" else -1
-    return [
-        Dated(
-            date=row.verdict.date,
-            submission=row.verdict.submission,
-            point=row.point.name,
-            cost=row.cost,
-            quality=row.quality,
-            score=row.score if row.progress else cost_sign * row.cost,
-            quality_score=sign * row.quality,
-            retimings=tuple(
-                (date, cost, cost_sign * cost)
-                for date, cost in retimings.get(row.verdict.submission, ())
-            ),
-        )
-        for row in rows
-    ]
+def _history(
+    rows: Iterable[Row], track: Track, retimings: Mapping[str, tuple[tuple[str, float], ...]]
+) -> History:
+    """The record over time, and the cost that each row goes by."""
+    sign = 1 if track.cost.goal == "min" else -1
+    official = track.official.records if track.objective == "target" else ()
+    entries = {row.verdict.submission for row in rows}
+    dated = [_dated(row, track, sign, entries, retimings) for row in rows]
+    return progression(dated, track.objective == "pareto", official, sign)
+
+
+def _dated(
+    row: Row,
+    track: Track,
+    sign: int,
+    entries: frozenset[str] | set[str],
+    retimings: Mapping[str, tuple[tuple[str, float], ...]],
+) -> Dated:
+    ratio = ((row.point.statistics or {}).get("baseline") or {}).get("ratio")
+    return Dated(
+        date=row.verdict.date,
+        submission=row.verdict.submission,
+        point=row.point.name,
+        cost=row.cost,
+        quality=row.quality,
+        quality_score=row.quality if track.quality.goal == "min" else -row.quality,
+        sign=sign,
+        fixed=row.score if row.progress else None,
+        retimings=retimings.get(row.verdict.submission, ()),
+        timed=track.objective == "target" and track.cost.metric in TIME_METRICS,
+        ratio=ratio if finite(ratio) and ratio > 0 else None,
+        against=_named(row.verdict.based_on, track, entries),
+    )
+
+
+def _named(reference: str | None, track: Track, entries: frozenset[str] | set[str]) -> str | None:
+    """The submission that `based_on` names, where the board has it."""
+    names = (f"{before}{reference}" for before in ("", "submissions/", f"submissions/{track.id}/"))
+    return next((name for name in names if name in entries), None) if reference else None
+
+
+def _shown(row: Row, found: History, track: Track) -> Row:
+    """The row with the cost that places go by."""
+    shown = found.shown[row.key]
+    sign = 1 if track.cost.goal == "min" else -1
+    score = row.score if row.progress else sign * shown.cost
+    return dc.replace(row, shown=shown.cost, score=score, clock=shown.clock)
 
 
 def standing(board: Board, without: str | None = None) -> Standing:

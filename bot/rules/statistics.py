@@ -137,6 +137,7 @@ def reported_statistics_wrong(case: Case) -> Iterator[Finding]:
                 expected=wrong.expected,
                 ratio=_ratio(wrong.claimed, wrong.expected),
                 fix=wrong.fix,
+                level=wrong.level,
             )
 
 

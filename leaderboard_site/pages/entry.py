@@ -40,7 +40,7 @@ def entry_page(
 ) -> str:
     """The HTML of the page's content, without the theme around it."""
     verdict, about = item.verdict, item.about
-    parent = site.item(about.based_on) if about else None
+    parent = site.item(about.based_on, verdict.track) if about else None
     rival = rival_of(board, item)
     return render(
         "entry.html",
@@ -85,7 +85,7 @@ def entry_context(board: TrackBoard) -> tuple[Any, ...]:
 
 def surroundings(site: Site, board: TrackBoard, item: Item, lineage: Lineage) -> tuple[Any, ...]:
     """What an entry's page shows of other entries: any change of these makes it again."""
-    parent = site.item(item.about.based_on) if item.about else None
+    parent = site.item(item.about.based_on, item.verdict.track) if item.about else None
     rival = rival_of(board, item)
     children = [(c.path, c.label, lineage.words_key(c)) for c in lineage.children(item)]
     return (
@@ -102,7 +102,7 @@ class Lineage:
     def __init__(self, site: Site) -> None:
         self._children: dict[str, list[Item]] = {}
         for item in site.items:
-            parent = site.item(item.about.based_on) if item.about else None
+            parent = site.item(item.about.based_on, item.verdict.track) if item.about else None
             if parent is not None:
                 self._children.setdefault(parent.path, []).append(item)
 

@@ -139,3 +139,23 @@ def test_a_preregistration_without_a_submission_is_listed_with_its_state() -> No
     _, tests = synthetic.lists()
     page = dict(other_files(dc.replace(synthetic.site(5), experiments=tests)))["experiments.md"]
     assert "closed without a submission" in page and "Does QK-norm hold at 1.2B?" in page
+
+
+@pytest.mark.parametrize("name", ["record-3", "target/record-3", "submissions/target/record-3"])
+def test_an_entry_of_any_track_is_found_by_each_of_its_names(name: str) -> None:
+    board = SITE.tracks["target"]
+    first = next(iter(board.items.values()))
+    item = SITE.item(name.replace("record-3", first.name), "target")
+    assert item is first
+    assert SITE.item(name.replace("record-3", "nothing-of-the-kind"), "target") is None
+
+
+def test_a_bare_name_means_the_entry_of_the_same_track() -> None:
+    item = next(iter(SITE.tracks["target"].items.values()))
+    twin = dc.replace(
+        item, verdict=dc.replace(item.verdict, submission=f"submissions/pareto/{item.name}")
+    )
+    pareto = dc.replace(SITE.tracks["pareto"], items={twin.path: twin})
+    site = dc.replace(SITE, tracks={**SITE.tracks, "pareto": pareto})
+    assert site.item(item.name, "target") is item
+    assert site.item(item.name) is twin

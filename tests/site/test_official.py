@@ -1,0 +1,83 @@
+"""The boards of the imported competitions against their official tables, entry by entry.
+
+`tests/golden/nanogpt_records.json` is a compact copy of facts of the public table, made apart from
+`tracks/*.records.json`.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leaderboard_site.model import Item, Site, TrackBoard
+from leaderboard_site.source import read_site
+
+ROOT = Path(__file__).resolve().parents[2]
+GOLDEN = json.loads((ROOT / "tests" / "golden" / "nanogpt_records.json").read_text("utf-8"))
+TRACKS = {1: "nanogpt-small", 2: "nanogpt-medium"}
+ON_FILE = {"nanogpt-small": (52, 89), "nanogpt-medium": (11, 18)}
+
+
+@pytest.fixture(scope="module")
+def site() -> Site:
+    """The repository's own site."""
+    return read_site(ROOT)
+
+
+def rows(track: str) -> list[dict[str, Any]]:
+    """The official rows of a track as dicts, in order of number."""
+    named = [dict(zip(GOLDEN["columns"], r, strict=True)) for r in GOLDEN["records"]]
+    return sorted((r for r in named if TRACKS[r["track"]] == track), key=lambda r: r["number"])
+
+
+def item_of(board: TrackBoard, folder: str) -> Item:
+    """The entry that was imported from a folder."""
+    path = f"records/{folder}"
+    return next(
+        i for i in board.items.values() if i.about and (i.about.imported or {})["path"] == path
+    )
+
+
+@pytest.mark.parametrize("track", TRACKS.values())
+def test_records_and_order_are_the_official_ones(site: Site, track: str) -> None:
+    board = site.tracks[track]
+    known = {row["number"]: row for row in rows(track)}
+    shown = {step.number: step for step in board.board.records}
+    ranked = [n for n, row in known.items() if item_of(board, row["folder"]).places]
+    assert list(shown) == ranked == sorted(ranked)
+    for number, step in shown.items():
+        assert step.cost == known[number]["time_s"], number
+        assert step.date == known[number]["date"], number
+        assert step.submission == item_of(board, known[number]["folder"]).path
+    places = [board.steps[e.submission].number for e in board.board.entries]
+    assert places == sorted(ranked, reverse=True)
+
+
+@pytest.mark.parametrize("track", TRACKS.values())
+def test_what_is_no_record_here_says_why(site: Site, track: str) -> None:
+    board = site.tracks[track]
+    missing = [r for r in rows(track) if not item_of(board, r["folder"]).places]
+    whys = {r["number"]: item_of(board, r["folder"]).unranked[0] for r in missing}
+    expected = {
+        1: "its training_time_s is missing",
+        2: "its training_time_s is missing",
+        21: "its loss 3.2808 misses the target 3.28",
+    }
+    assert whys == (expected if track == "nanogpt-small" else {})
+
+
+@pytest.mark.parametrize("track", TRACKS.values())
+def test_the_table_on_file_is_the_official_one(site: Site, track: str) -> None:
+    table = site.tracks[track].track.official
+    assert table.commit == GOLDEN["commit"]
+    on_file = {r.number: r for r in table.records if r.submission}
+    assert (len(on_file), len(table.records)) == ON_FILE[track]
+    known = {row["number"]: row for row in rows(track)}
+    assert {n: (r.cost, r.date) for n, r in on_file.items()} == {
+        n: (row["time_s"], row["date"]) for n, row in known.items()
+    }
+    again = [(r.number, cost, date) for r in table.records for date, cost in r.retimings]
+    assert again == [(n, t, d) for k, n, t, d in GOLDEN["retimings"] if TRACKS[k] == track]
