@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools as ft
 import importlib
+import sys
+from typing import Any
 
 import click
 
 from bot import __version__
+from bot.endings import ours, status_of
 
 COMMANDS = {
     "check": "bot.commands.check:check",
@@ -47,10 +51,21 @@ EXTRAS = {
 class LazyGroup(click.Group):
     """A group that imports a command's module only when the command is used or described."""
 
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Run a command line. Whatever goes wrong is one sentence and never the status 1."""
+        work = ft.partial(super().main, *args, standalone_mode=False, **extra)
+        return sys.exit(status_of(work)) if standalone_mode else work()
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Parse the arguments of the group; prints help where that is asked for."""
+        with ours():
+            return super().make_context(*args, **extra)
+
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; a package that is not installed is named with the extra to install."""
         try:
-            return super().invoke(ctx)
+            with ours():
+                return super().invoke(ctx)
         except ModuleNotFoundError as error:
             package = (error.name or "").partition(".")[0]
             if package not in EXTRAS:

@@ -13,7 +13,21 @@ def schema_path(name: str) -> Path:
     return shipped if shipped.exists() else _HERE.parent / "schemas" / name
 
 
+def shipped_root() -> Path:
+    """The competition that comes with a checkout of the program; a wheel has none there."""
+    return _HERE.parent
+
+
 def find_root(start: Path) -> Path | None:
-    """The nearest folder at or above `start` that holds `tracks/`, or None."""
+    """The nearest folder at or above `start` that holds `tracks/`, or None.
+
+    The search ends at the root of a repository (a folder with `.git`): a `tracks/` further up
+    belongs to something else.
+    """
     start = start.resolve()
-    return next((p for p in (start, *start.parents) if (p / "tracks").is_dir()), None)
+    for folder in (start, *start.parents):
+        if (folder / "tracks").is_dir():
+            return folder
+        if (folder / ".git").exists():
+            return None
+    return None

@@ -23,8 +23,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bot import files as disk
 from leaderboard_site.feeds import sitemap
-from leaderboard_site.files import Writer, read_keys, read_part
+from leaderboard_site.files import Writer, read_keys, read_part, remembered
 from leaderboard_site.text import esc
 
 HERE = Path(__file__).parent
@@ -105,7 +106,7 @@ def _entries(writer: Writer, generated: Path, frame: Frame, url: str) -> list[st
     keys = read_keys(generated)
     stamp = hashlib.sha256(f"{writer.root} {frame}".encode()).hexdigest()
     built = generated / BUILT
-    before = json.loads(built.read_text(encoding="utf-8")) if built.is_file() else {}
+    before = remembered(built)
     same = before.get("stamp") == stamp
     # Until all is done nothing is said to be built.
     built.unlink(missing_ok=True)
@@ -122,7 +123,7 @@ def _entries(writer: Writer, generated: Path, frame: Frame, url: str) -> list[st
             head, data, body = text.split("\n", 2)
             writer.put(f"entries/{entry}/index.html", _entry(head, body, entry, frame, url))
             writer.put(f"api/v1/entries/{entry}.json", data + "\n")
-    built.write_text(json.dumps({"stamp": stamp, "keys": keys}), encoding="utf-8")
+    disk.write(built, json.dumps({"stamp": stamp, "keys": keys}))
     return paths
 
 

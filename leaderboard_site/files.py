@@ -12,13 +12,15 @@ import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+from bot import files as disk
 
 PARTS = 64
 KEYS = "keys.json"
 """In the generated folder: part -> entry -> digest of all that its files are made of."""
 
 Keys = dict[str, dict[str, str]]
-SMALL = 1 << 20
 
 
 class Writer:
@@ -30,7 +32,6 @@ class Writer:
         self._old = {
             os.path.join(folder, name) for folder, _, names in os.walk(self.root) for name in names
         }
-        self._folders: set[str] = set()
 
     def put(self, name: str, data: str | bytes) -> None:
         """Write one file."""
@@ -41,11 +42,7 @@ class Writer:
             with open(path, "rb") as file:
                 if file.read() == blob:
                     return
-        folder = os.path.dirname(path)
-        if folder not in self._folders:
-            os.makedirs(folder, exist_ok=True)
-            self._folders.add(folder)
-        _write(path, blob)
+        disk.write(path, blob, durable=False)
         self.written += 1
 
     def keep(self, name: str) -> bool:
@@ -66,19 +63,6 @@ class Writer:
                 folder = os.path.dirname(folder)
 
 
-def _write(path: str, blob: bytes) -> None:
-    if len(blob) > SMALL:
-        Path(path).write_bytes(blob)
-        return
-    # Without Python's buffers: half the calls to the system for a small file.
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-    try:
-        while blob:
-            blob = blob[os.write(handle, blob) :]
-    finally:
-        os.close(handle)
-
-
 # ---- Parts ---------------------------------------------------------------------------------------
 
 
@@ -97,6 +81,8 @@ def write_parts(out: Path, entries: Iterable[tuple[str, str, Callable[[], str]]]
     for entry in entries:
         groups.setdefault(part_of(entry[0]), []).append(entry)
     known = read_keys(out)
+    # Until all is done nothing is said to be made: a build that ends early takes nothing over.
+    (out / KEYS).unlink(missing_ok=True)
     writer = Writer(out / "parts")
     keys: Keys = {}
     for part, members in sorted(groups.items()):
@@ -110,7 +96,7 @@ def write_parts(out: Path, entries: Iterable[tuple[str, str, Callable[[], str]]]
         ]
         writer.put(part, "".join(lines).encode("utf-8", "replace"))
     writer.close()
-    (out / KEYS).write_text(json.dumps(keys), encoding="utf-8")
+    disk.write(out / KEYS, json.dumps(keys))
     return writer.written
 
 
@@ -127,14 +113,21 @@ def _lines(out: Path, part: str) -> Iterator[tuple[str, str, str]]:
         return
     with path.open(encoding="utf-8", newline="\n") as file:
         for line in file:
-            name, key, _ = line.split(" ", 2)
-            yield name, key, line
+            name, _, rest = line.partition(" ")
+            yield name, rest.partition(" ")[0], line
 
 
 def read_keys(out: Path) -> Keys:
     """The keys of an earlier time; empty where there are none."""
-    path = out / KEYS
-    if not path.is_file():
-        return {}
-    found: Keys = json.loads(path.read_text(encoding="utf-8"))
+    found: Keys = remembered(out / KEYS)
     return found
+
+
+def remembered(path: Path) -> dict[str, Any]:
+    """What an earlier time left in a JSON file; empty where it is absent or damaged, and then
+    everything is made anew."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

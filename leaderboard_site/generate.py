@@ -17,10 +17,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from bot import files as disk
 from leaderboard_site import cards, feeds, tables
 from leaderboard_site.beside import beside
 from leaderboard_site.digests import code_digest, pickled
-from leaderboard_site.files import Writer, write_parts
+from leaderboard_site.files import Writer, remembered, write_parts
 from leaderboard_site.model import Item, Site, TrackBoard
 from leaderboard_site.pages.commands import command_files
 from leaderboard_site.pages.docs import doc_files
@@ -139,7 +140,7 @@ def _static(site: Site) -> Iterator[tuple[str, str | bytes]]:
 
 def _cards(site: Site, static: Writer, path: Path) -> None:
     """Draw the share cards whose words are new; `path` remembers the words."""
-    known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    known = remembered(path)
     drawn: dict[str, str] = {}
     for board in site.tracks.values():
         for item in cards.card_holders(board):
@@ -148,4 +149,4 @@ def _cards(site: Site, static: Writer, path: Path) -> None:
             drawn[name] = hashlib.sha256(pickled((code_digest(), words))).hexdigest()
             if known.get(name) != drawn[name] or not static.keep(name):
                 static.put(name, cards.draw_card(words))
-    path.write_text(json.dumps(drawn), encoding="utf-8")
+    disk.write(path, json.dumps(drawn))

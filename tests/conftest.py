@@ -77,6 +77,12 @@ def pytest_runtest_makereport(
     return report
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _temporary_folder_is_a_root(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The search for `tracks/` ends at a repository: so it never leaves the temporary folder."""
+    (tmp_path_factory.getbasetemp() / ".git").mkdir(exist_ok=True)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _own_wandb_process() -> None:
     """The W&B client's helper process keeps the settings of its first user (bounds on time that a

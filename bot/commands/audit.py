@@ -13,17 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from bot.commands.board import (
-    ROOT,
-    SNAPSHOTS,
-    boards,
-    export_competition,
-    many,
-    root_of,
-    snapshots_of,
-    track_of,
-    tracks_of,
-)
+from bot.commands.board import SNAPSHOTS, boards, export_competition, many, snapshots_of
+from bot.commands.root import ROOT, root_of, track_of, tracks_of
 from bot.model.track import TrackError
 from bot.model.verdict import Verdict, exit_code
 from bot.parse.git_tree import GitError

@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from bot.commands.board import ROOT, SNAPSHOTS, boards, root_of, snapshots_of, track_of, tracks_of
+from bot.commands.board import SNAPSHOTS, boards, snapshots_of
+from bot.commands.root import ROOT, Unusable, root_of, track_of, tracks_of
 from bot.model.board import Board, Entry
 from bot.model.submission import Submission
 from bot.model.track import Baseline, Credit, Track, TrackError
@@ -100,7 +101,7 @@ def promote(
         verdict = _verdict(verdicts, track, submission)
         entry = next((e for e in board.entries if e.verdict is verdict), None)
     if entry is None or entry.progress is None or not entry.progress.promotes:
-        raise click.ClickException(_not_due(board, entry))
+        raise Unusable(_not_due(board, entry))
     _cut(place, board, entry.verdict, on, dry_run)
 
 
@@ -151,8 +152,8 @@ def _cut(root: Path, board: Board, verdict: Verdict, on: str | None, dry_run: bo
     try:
         made = freeze(verdict, track, on=_date(on), people=people, entry=entry)
         path = None if dry_run else write(track, made)
-    except (BaselineError, TrackError, OSError) as error:
-        raise click.ClickException(str(error)) from error
+    except (BaselineError, TrackError) as error:
+        raise Unusable(str(error)) from error
     click.echo(plain(f"baseline of {track.id}: {_described(made, track)}", LINE))
     if made.ratio is not None and made.after is not None:
         click.echo(f"  {_ratio(made.ratio, made.interval)} of {plain(made.after, LINE)}")

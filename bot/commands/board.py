@@ -1,4 +1,4 @@
-"""What the commands on a whole repository share: its root, its snapshots, its boards."""
+"""What the commands on a whole repository share: its snapshots and its boards."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bot.model.track import Track, TrackError
+from bot.commands.root import tracks_of
+from bot.model.track import TrackError
 from bot.parse.git_tree import GitError, export, resolve
 from bot.parse.track_toml import load_tracks
-from bot.paths import find_root
 from bot.rank.audit import Boards, boards_of
 
 if TYPE_CHECKING:
@@ -24,11 +24,6 @@ EVIDENCE_REFS = ("evidence", "origin/evidence")
 """Where snapshots lie when nothing else is said: a checkout of the branch that the bot appends to,
 below the root, or that branch itself."""
 
-ROOT = click.option(
-    "--root",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Repository with tracks/ [default: nearest parent folder that has it].",
-)
 SNAPSHOTS = click.option(
     "--snapshots",
     metavar="DIR|REF",
@@ -36,35 +31,9 @@ SNAPSHOTS = click.option(
 )
 
 
-def root_of(root: Path | None) -> Path:
-    """The repository's root. Raises UsageError where there is none."""
-    found = root or find_root(Path.cwd())
-    if found is None or not (found / "tracks").is_dir():
-        raise click.UsageError(
-            f"{found or Path.cwd()} holds no folder tracks/: name a competition with --root"
-        )
-    return found
-
-
-def tracks_of(root: Path) -> dict[str, Track]:
-    """The tracks. Raises UsageError for a broken one."""
-    try:
-        return load_tracks(root)
-    except TrackError as error:
-        raise click.UsageError(str(error)) from error
-
-
 def many(count: int, what: str) -> str:
     """`1 place`, `2 places`."""
     return f"{count} {what}{'' if count == 1 else 's'}"
-
-
-def track_of(root: Path, name: str) -> Track:
-    """One track. Raises UsageError naming those there are."""
-    tracks = tracks_of(root)
-    if name not in tracks:
-        raise click.UsageError(f"there is no track {name}: known are {', '.join(tracks) or 'none'}")
-    return tracks[name]
 
 
 @contextlib.contextmanager

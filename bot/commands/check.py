@@ -13,24 +13,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bot.commands.root import ROOT, Unusable, root_of, tracks_of
 from bot.model.case import Neighbour
 from bot.model.submission import LOG_ENDINGS, Folder
-from bot.model.track import Track, TrackError
+from bot.model.track import Track
 from bot.model.verdict import Verdict, exit_code
 from bot.parse.folder import Parsed, ReadError, parse_submission, read_path
 from bot.parse.submission_json import SUBMISSION
-from bot.parse.track_toml import load_tracks
-from bot.paths import find_root
 from bot.render.untrusted import plain
 
 if TYPE_CHECKING:
     from bot.model.board import Board
-
-
-class Unusable(click.ClickException):
-    """The command cannot be carried out; one sentence says why."""
-
-    exit_code = 2
 
 
 FORMATS = ("text", "json", "markdown", "github")
@@ -48,11 +41,7 @@ FORMATS = ("text", "json", "markdown", "github")
     help="What to print.",
 )
 @click.option("--offline", is_flag=True, help="Do not ask W&B about linked runs.")
-@click.option(
-    "--root",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Repository with tracks/ [default: nearest parent folder that has it].",
-)
+@ROOT
 def check(
     paths: tuple[str, ...], track_id: str | None, form: str, offline: bool, root: Path | None
 ) -> None:
@@ -62,10 +51,8 @@ def check(
     status: 0 verified or to be reviewed, 1 changes or runs are needed, 3 could not be verified for
     a reason on our side, 2 nothing could be checked.
     """
-    try:
-        tracks, root = _tracks(root, [Path(p) for p in paths])
-    except (ReadError, TrackError) as error:
-        raise Unusable(str(error)) from error
+    root = root_of(root, Path(paths[0]).parent, shipped=True)
+    tracks = tracks_of(root)
     read, problems = _read([Path(p) for p in paths], tracks, root, track_id)
     judged = _verdicts(read, root, tracks, offline)
     if judged:
@@ -73,20 +60,6 @@ def check(
     for problem in problems:
         click.echo(f"Error: {problem}", err=True)
     sys.exit(2 if problems else exit_code(verdict for verdict, _ in judged))
-
-
-def _tracks(root: Path | None, paths: Sequence[Path]) -> tuple[dict[str, Track], Path]:
-    """The tracks of the root: the one given, else the one above the first path, else above here,
-    else the folder that the program ships."""
-    if root is not None and not (root / "tracks").is_dir():
-        raise ReadError(f"{root}: holds no folder tracks/; name the root of a competition")
-    found = root or find_root(paths[0].parent) or find_root(Path.cwd())
-    if found is None:
-        found = Path(__file__).resolve().parents[2]
-    tracks = load_tracks(found)
-    if not tracks:
-        raise ReadError(f"{found}: no tracks/*.toml there or above; use --root")
-    return tracks, found
 
 
 def _read(
@@ -161,12 +134,9 @@ class _Boards:
     def holds(self, folder: Folder, parsed: Parsed) -> bool:
         """Whether a folder is an imported entry of the board already: only there `imported` counts,
         as in the bot's answer to a pull request."""
-        from bot.parse.git_tree import GitError, on_main
+        from bot.parse.git_tree import on_main
 
-        try:
-            return parsed.submission.imported is not None and on_main(self._root, folder.path)
-        except GitError:
-            return False
+        return parsed.submission.imported is not None and on_main(self._root, folder.path)
 
 
 def _verdict(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from bot.paths import find_root
+from bot.commands.root import ROOT, Unusable, root_of
 
 TRACK = "tutorial"
 NAME = "my-first-run"
@@ -51,18 +51,14 @@ class _Demo:
         if not quiet:
             click.echo(done.stdout.rstrip())
         if done.returncode not in ok:
-            raise click.ClickException(
+            raise Unusable(
                 f"speedrun {args[0]} ended with {done.returncode}; the files are in {self.out}"
             )
         return done.stdout
 
 
 @click.command()
-@click.option(
-    "--root",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Repository with tracks/ [default: nearest parent folder that has it].",
-)
+@ROOT
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
@@ -80,9 +76,7 @@ def demo(root: Path | None, out: Path | None, seeds: int) -> None:
 
     Everything happens in a scratch copy of the competition; nothing of it is sent anywhere.
     """
-    found = root or find_root(Path.cwd())
-    if found is None:
-        raise click.UsageError("no tracks/ here or above; run it in a clone, or give --root")
+    found = root_of(root)
     backend = next((b for b in ("jax", "torch") if importlib.util.find_spec(b)), None)
     if backend is None:
         raise click.UsageError("the demo trains a model: pip install -e '.[jax]' (or '.[torch]')")
@@ -168,7 +162,7 @@ def _board(journey: _Demo) -> None:
     journey.run("site", "build", "--out", "site")
     entries = list((journey.out / "site").rglob(f"*{NAME}*"))
     if not (journey.out / "site" / "index.html").exists() or not entries:
-        raise click.ClickException(f"the board in {journey.out / 'site'} lacks the new entry")
+        raise Unusable(f"the board in {journey.out / 'site'} lacks the new entry")
     answer = journey.run(
         "check", f"submissions/{TRACK}/{NAME}", "--offline", "--format", "json", quiet=True
     )

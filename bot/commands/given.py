@@ -10,18 +10,13 @@ from pathlib import Path
 
 import click
 
+from bot.commands.root import Unusable
 from bot.evidence.sources import read_sources
 from bot.model.run import Run
 from bot.model.track import Track
 
 ENDINGS = (".log", ".txt", ".wandb")
 LINE = "step:80/80 val_loss:1.94 train_time:17823ms"
-
-
-class Unusable(click.ClickException):
-    """The folder cannot be made; one sentence says why."""
-
-    exit_code = 2
 
 
 def given_logs(names: Iterable[str], track: Track) -> list[tuple[Path, bool]]:

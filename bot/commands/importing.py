@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from bot.commands.root import Unusable
 from bot.importers import Import, Origin, SourceError, write
 
 SRC = click.Path(path_type=Path)
@@ -65,15 +66,12 @@ def _origin(url: str | None, commit: str | None, upstream: str) -> Origin | None
 def _finish(out: Path, src: Path, read: Callable[[], Import]) -> None:
     """Read, write, and say what was written, left out and unsure."""
     if re.match(r"(?:https?|ssh|git):/|git@", str(src)):
-        raise click.ClickException(f"{src} is an address; `git clone` it and give the folder")
+        raise Unusable(f"{src} is an address; `git clone` it and give the folder")
     try:
         result = read()
         changed, same = write(out, result)
     except SourceError as error:
-        raise click.ClickException(str(error)) from error
-    except OSError as error:
-        words = f"{error.filename or out} cannot be read or written: {error.strerror}"
-        raise click.ClickException(words) from error
+        raise Unusable(str(error)) from error
     for path, why in result.skipped:
         click.echo(f"left out  {path}: {why}")
     for path, why in result.doubts:

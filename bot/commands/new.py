@@ -21,14 +21,14 @@ from typing import Any
 
 import click
 
-from bot.commands.given import Unusable, given_logs
+from bot import files as disk
+from bot.commands.given import given_logs
+from bot.commands.root import ROOT, Unusable, root_of, tracks_of
 from bot.compute import accelerators
 from bot.model.submission import MAX_JSON_BYTES, MAX_LOG_BYTES, PLACEHOLDER, Folder
-from bot.model.track import Track, TrackError
+from bot.model.track import Track
 from bot.model.verdict import Verdict
 from bot.parse.folder import ReadError, parse_submission
-from bot.parse.track_toml import load_tracks
-from bot.paths import find_root
 from bot.registry import Status
 
 SCHEMA = "https://speedrun-bot.github.io/schemas/submission.schema.json"
@@ -55,11 +55,7 @@ _LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})")
 )
 @click.option("--title", help="Title for the board.")
 @click.option("--author", metavar="LOGIN", help="Your GitHub login.")
-@click.option(
-    "--root",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Repository with tracks/ [default: nearest parent folder that has it].",
-)
+@ROOT
 def new(
     place: str,
     links: Sequence[str],
@@ -75,9 +71,7 @@ def new(
 
     Exit status: 0 written, and what the bot will say is printed; 2 nothing was written.
     """
-    root = root or find_root(Path.cwd())
-    if root is None:
-        raise Unusable("there is no folder with tracks/ here or above; give one with --root")
+    root = root_of(root)
     track, path = _place(place, root)
     if (path / "submission.json").exists():
         raise Unusable(
@@ -114,10 +108,7 @@ def new(
 
 def _place(place: str, root: Path) -> tuple[Track, Path]:
     """The track and the folder that `TRACK/NAME` stands for. Raises Unusable."""
-    try:
-        tracks = load_tracks(root)
-    except TrackError as error:
-        raise Unusable(str(error)) from error
+    tracks = tracks_of(root)
     track_id, *name = place.strip("/").split("/")
     if track_id not in tracks:
         raise Unusable(f'there is no track "{track_id}"; known are {", ".join(tracks)}')
@@ -214,8 +205,6 @@ def _starter(kind: str, path: Path, track: Track, login: str, description: str) 
         starters.copy_starter(kind, path, track=track.id, author=name, description=description)
     except FileExistsError as error:
         raise Unusable(f"{path / 'main.py'} exists; remove it, or leave --starter out") from error
-    except OSError as error:
-        raise Unusable(f"{path}: {error.strerror or 'cannot be written'}") from error
 
 
 # ---- what is written ----------------------------------------------------------------------------
@@ -305,13 +294,9 @@ def _text(document: Mapping[str, Any]) -> bytes:
 
 
 def _write(path: Path, draft: Mapping[str, Any], files: Mapping[str, bytes]) -> None:
-    """Write everything, the list last, so that a folder with a list is whole. Raises Unusable."""
-    try:
-        for name, data in {**files, "submission.json": _text(draft)}.items():
-            (path / name).parent.mkdir(parents=True, exist_ok=True)
-            (path / name).write_bytes(data)
-    except OSError as error:
-        raise Unusable(f"{path}: {error.strerror or 'cannot be written'}") from error
+    """Write everything, the list last, so that a folder with a list is whole."""
+    for name, data in {**files, "submission.json": _text(draft)}.items():
+        disk.write(path / name, data)
 
 
 def _say(path: Path, verdict: Verdict, track: Track, login: str, baseline: int) -> None:

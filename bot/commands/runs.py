@@ -10,22 +10,15 @@ from typing import Any
 
 import click
 
+from bot.commands.root import ROOT, root_of, track_of
 from bot.evidence.sources import Found, read_sources
 from bot.model.run import Run
 from bot.model.submission import MAX_JSON_BYTES
-from bot.model.track import Track, TrackError
 from bot.model.verdict import SCHEMA_VERSION
 from bot.parse.json_file import read_json
-from bot.parse.track_toml import load_tracks
-from bot.paths import find_root
 
 FORMAT = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
-)
-ROOT = click.option(
-    "--root",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Repository with tracks/; default: the nearest folder at or above this one that has it.",
 )
 
 
@@ -40,7 +33,7 @@ def runs(sources: tuple[str, ...], track_id: str | None, form: str, root: Path |
     One record a run. What could not be read is named. Exit 0 when there is a run, 2 when there is
     none, 3 when a service did not answer.
     """
-    track = _track(track_id, root) if track_id else None
+    track = track_of(root_of(root, shipped=True), track_id) if track_id else None
     found = read_sources(sources, track)
     if form == "json":
         _print_json(
@@ -86,7 +79,7 @@ def stats(
     from bot.compute.summary import summarise
     from bot.render.words import sentences
 
-    track = _track(track_id, root)
+    track = track_of(root_of(root, shipped=True), track_id)
     found = read_sources(sources, track)
     other = read_sources(baseline, track)
     arm = _baseline_files(sources)
@@ -144,21 +137,6 @@ def _baseline_files(sources: tuple[str, ...]) -> frozenset[str]:
             if run.get("arm") == "baseline" and isinstance(run.get("path"), str)
         }
     return frozenset(files)
-
-
-def _track(track_id: str, root: Path | None) -> Track:
-    """The track of this name; a usage error that lists the known ones where there is none."""
-    place = root or find_root(Path.cwd()) or find_root(Path(__file__).parent)
-    if place is None:
-        raise click.UsageError("there is no tracks/ folder at or above this one; name it by --root")
-    try:
-        tracks: Mapping[str, Track] = load_tracks(place)
-    except TrackError as error:
-        raise click.UsageError(str(error)) from error
-    if track_id not in tracks:
-        known = ", ".join(tracks) or "none"
-        raise click.UsageError(f'there is no track "{track_id}" in {place}; known are: {known}')
-    return tracks[track_id]
 
 
 def _record(run: Run) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bot.paths import find_root
+from bot.commands.root import root_of
 
 if TYPE_CHECKING:
     from bot.github.api.client import Door
@@ -49,10 +49,7 @@ def plainly() -> Iterator[None]:
 
 def the_root(root: str | None) -> Path:
     """The checkout of the default branch."""
-    found = Path(root) if root else find_root(Path.cwd())
-    if found is None or not (found / "tracks").is_dir():
-        raise click.UsageError("there is no folder tracks/ here; give --root or `speedrun init`")
-    return found
+    return root_of(Path(root) if root else None)
 
 
 def the_door(repo: str, settings: Settings) -> Door:
@@ -252,8 +249,7 @@ def submit(
 
     with plainly():
         try:
-            above = root or find_root(Path(path))
-            place = the_root(str(above) if above else None)
+            place = root_of(Path(root) if root else None, Path(path))
             submit_folder(Path(path), place, repo, fork_owner, dry_run, click.echo)
         except SubmitError as error:
             click.echo(f"Error: {error}", err=True)

@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from bot import files as disk
+
 COMPONENT = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 MAX_COMPONENTS = 4
 SCHEMA = "https://speedrun-bot.github.io/schemas/submission.schema.json"
@@ -206,8 +208,7 @@ def write(out: Path, result: Import) -> tuple[int, int]:
             file = target / name
             if name not in before or file.read_bytes() != data:
                 same = False
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(data)
+                disk.write(file, data)
         changed += not same
     return changed, len(targets) - changed
 

@@ -107,15 +107,13 @@ def _blobs(root: Path, blobs: Sequence[str]) -> Iterator[bytes]:
 
 
 def _git(root: Path, *arguments: str, feed: bytes | None = None) -> bytes | None:
-    """What git answers; None where it fails. It never asks, and never fetches what is missing."""
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(root), *arguments],
-            input=feed,
-            capture_output=True,
-            check=False,
-            env={**os.environ, "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"},
-        )
-    except OSError as error:
-        raise GitError(f"git cannot be started: {error.strerror}") from error
+    """What git answers; None where it fails. It never asks, and never fetches what is missing.
+    Raises OSError on a machine without git."""
+    done = subprocess.run(
+        ["git", "-C", str(root), *arguments],
+        input=feed,
+        capture_output=True,
+        check=False,
+        env={**os.environ, "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"},
+    )
     return done.stdout if done.returncode == 0 else None

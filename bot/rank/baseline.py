@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from bot import files as disk
 from bot.compute.accelerators import find
 from bot.model.board import Board, Entry, Progress
 from bot.model.submission import ROLES, Submission
@@ -222,7 +223,7 @@ def write(track: Track, baseline: Baseline) -> Path:
     after = parse_track(tomllib.loads(text), str(path))
     if after.baselines != (*frozen, baseline):
         raise BaselineError(f"{path}: [[baselines]] cannot be appended; is it an inline array?")
-    path.write_text(text, encoding="utf-8")
+    disk.write(path, text)
     return path
 
 

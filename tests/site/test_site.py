@@ -236,7 +236,7 @@ def test_evidence_that_is_nowhere_is_refused(tmp_path: Path) -> None:
         result = CliRunner().invoke(
             main, ["site", "generate", "--root", str(tmp_path), f"--evidence={wrong}"]
         )
-        assert result.exit_code == 1 and wrong[:20] in result.output, result.output
+        assert result.exit_code == 2 and wrong[:20] in result.output, result.output
 
 
 def test_an_empty_competition_has_a_site(tmp_path: Path) -> None:

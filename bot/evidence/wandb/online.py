@@ -21,6 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bot import files as disk
 from bot.evidence.links import RunRef
 from bot.evidence.progress import Progress
 from bot.evidence.snapshot import SnapshotError, decode, encode, restrict
@@ -278,9 +279,6 @@ def _raw(item: Any, ref: RunRef) -> Raw:
 def _write(path: Path, data: bytes) -> None:
     """Write a file of the cache so that a reader sees all of it or none."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(f".{os.getpid()}.part")
-        part.write_bytes(data)
-        part.replace(path)
+        disk.write(path, data, durable=False)
     except OSError:
         return  # without a cache the next gathering asks W&B again

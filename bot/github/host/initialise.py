@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from bot import files as disk
 from bot.github.host.first_track import objective_of, track_text
 from bot.github.host.pinning import SHA, own_commit
 from bot.model.submission import LOG_ENDINGS
@@ -74,11 +75,7 @@ def initialise(
         if path.is_symlink() or path.exists():
             yield f"kept    {name}"
             continue
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise InitError(f"{path} cannot be written: {error.strerror}") from error
+        disk.write(path, text)
         written.add(name)
         yield f"written {name}"
     if any(name.startswith(".github/workflows/") for name in written):

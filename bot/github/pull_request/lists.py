@@ -14,6 +14,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from bot import files as disk
 from bot.github.api.client import Door, told
 from bot.github.pull_request.publish import ours
 from bot.github.pull_request.pull import login_of
@@ -46,9 +47,7 @@ def write_lists(door: Door, root: Path, out: Path, now: dt.datetime) -> tuple[in
         (PENDING, {"as_of": as_of, "pulls": pulls}),
         (EXPERIMENTS, {"as_of": as_of, "experiments": experiments}),
     ):
-        path = out / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        disk.write(out / name, json.dumps(data, indent=1, sort_keys=True) + "\n")
     return len(pulls), len(experiments)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from bot import files as disk
 from bot.evidence.links import RunRef
 from bot.evidence.snapshot import (
     SUFFIX,
@@ -73,7 +74,7 @@ def write_snapshots(runs: Iterable[Run], folder: Path) -> int:
     count = 0
     for run in runs:
         if run.source == "wandb":
-            (folder / f"{count:04d}{SUFFIX}").write_bytes(encode(run))
+            disk.write(folder / f"{count:04d}{SUFFIX}", encode(run))
             count += 1
     return count
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bot import files as disk
 from bot.github.pull_request.classify import Kind
 from bot.model.verdict import Verdict, verdict_from_json
 from bot.registry import Status
@@ -97,7 +98,7 @@ def _slim(verdict: dict[str, Any]) -> dict[str, Any]:
 def write_report(report: Report, path: Path) -> None:
     """Write `report.json`, keys sorted, so that the same report is the same bytes."""
     text = json.dumps(report.to_json(), indent=1, sort_keys=True, allow_nan=False)
-    path.write_text(text + "\n", encoding="utf-8")
+    disk.write(path, text + "\n")
 
 
 def read_report(path: Path, *, repository: str, pr: int, head_sha: str | None = None) -> Report:

@@ -87,7 +87,7 @@ def test_markdown_is_a_list(root):
     "arguments, words",
     [
         (["--against", "nowhere"], "give a branch, a tag or a commit"),
-        (["--track", "none"], "there is no track none: known are fast"),
+        (["--track", "none"], 'there is no track "none"; known tracks: fast'),
         (["--snapshots", "nowhere"], "--snapshots: nowhere is no commit"),
         (["--evidence"], "--evidence needs snapshots"),
     ],
@@ -192,7 +192,8 @@ def test_what_has_no_place_is_named_with_the_reason(root):
 def test_a_track_that_is_not_there_is_named(root):
     for command in (audit, recent):
         answer = run(command, root, "--track", "fats")
-        assert answer.exit_code == 2 and "there is no track fats: known are fast" in answer.output
+        assert answer.exit_code == 2
+        assert 'there is no track "fats"; known tracks: fast' in answer.output
 
 
 @pytest.mark.parametrize("data", [b"\x00\x80\xff", b"[]", b"{", b'{"schema_version": 1}'])

@@ -67,7 +67,7 @@ def test_below_the_threshold_promotion_is_refused(root):
     freeze(root)
     candidate(root, "faster", 640.0)
     answer = run(root, "promote", "one")
-    assert answer.exit_code == 1
+    assert answer.exit_code == 2
     assert "is at 0.9144 times the baseline, a new one is due at 0.9" in answer.output
     assert load_track(root / "tracks/one.toml").baseline_id == "b1"
 
@@ -145,7 +145,7 @@ def test_a_lucky_run_is_welcome(root):
 @pytest.mark.parametrize(
     "arguments, words",
     [
-        (["status", "none"], "there is no track none: known are one"),
+        (["status", "none"], 'there is no track "none"; known tracks: one'),
         (["freeze", "one", "missing"], "one has no submission missing"),
         (["freeze", "one", "b1", "--date", "tomorrow"], "--date tomorrow: write YYYY-MM-DD"),
         (["promote", "one"], "no entry of one has a baseline arm"),
@@ -162,6 +162,6 @@ def test_a_rejected_submission_is_not_frozen(root):
     path = root / "submissions/one/b1/submission.json"
     path.write_text(path.read_text().replace('"title"', '"titel"'))
     answer = run(root, "freeze", "one", "b1")
-    assert answer.exit_code == 1
+    assert answer.exit_code == 2
     assert "is rejected" in answer.output
     assert "schema" in answer.output

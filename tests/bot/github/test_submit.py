@@ -169,4 +169,4 @@ def test_init_into_a_place_where_nothing_can_be_written(tmp_path: Path) -> None:
     (tmp_path / ".github").write_text("a file in the way")
     given = ["init", str(tmp_path), "--repo", "a/b", "--bot-ref", "0" * 40]
     result = CliRunner().invoke(main, given)
-    assert result.exit_code == 2 and "cannot be written: " in result.output, result.output
+    assert result.exit_code == 2 and "verify.yml: Not a directory" in result.output, result.output

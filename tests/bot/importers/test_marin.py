@@ -2,10 +2,12 @@
 
 import copy
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
 
+from bot.cli import main
 from bot.commands.importing import import_
 from bot.importers import Origin, SourceError
 from bot.importers.marin import read_marin
@@ -242,7 +244,7 @@ def test_the_command_says_what_it_did(tmp_path):
     assert answer.output.startswith("1 submissions under")
     assert (out / "submissions/fineweb-edu/a/submission.json").exists()
     answer = CliRunner().invoke(import_, ["marin", str(tmp_path / "no"), "--out", str(out)])
-    assert answer.exit_code == 1
+    assert answer.exit_code == 2
     assert "is not a folder" in answer.output
     assert "Traceback" not in answer.output
 
@@ -276,16 +278,17 @@ def test_an_origin_that_is_no_address_is_refused(tmp_path, arguments, words):
 def test_an_address_is_to_be_cloned_first(tmp_path):
     address = "https://github.com/example-user/contest"
     answer = CliRunner().invoke(import_, ["marin", address, "--out", str(tmp_path)])
-    assert answer.exit_code == 1
+    assert answer.exit_code == 2
     assert "is an address; `git clone` it" in answer.output
 
 
 def test_an_output_that_is_a_file_is_one_sentence(tmp_path):
     src = put(tmp_path / "src", **{"experiments/speedrun/a/speedrun_results.json": V2})
     (tmp_path / "out").write_text("")
-    answer = CliRunner().invoke(import_, ["marin", str(src), "--out", str(tmp_path / "out")])
-    assert answer.exit_code == 1
-    assert "cannot be read or written: Not a directory" in answer.output
+    given = ["import", "marin", str(src), "--out", str(tmp_path / "out")]
+    answer = CliRunner().invoke(main, given)
+    assert answer.exit_code == 2
+    assert re.fullmatch(r"Error: \S+/out\S*: Not a directory\n", answer.output)
 
 
 def test_every_published_file_keeps_its_numbers(shared_data):
