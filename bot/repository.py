@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.compute.identity import as_neighbour
-from bot.model.case import Neighbour, RunEvidence
-from bot.model.submission import Folder, Submission
+from bot.evidence.neighbours import as_neighbour
+from bot.model.case import Context, Neighbour
+from bot.model.submission import Folder
 from bot.model.track import Track
 from bot.model.verdict import Verdict, finding
 from bot.parse.folder import ReadError, parse_submission, read_path
@@ -157,25 +157,16 @@ def _verify_chunk(
         except ReadError as error:
             verdicts.append(_unreadable(path, root, track_id, str(error)))
             continue
-        known = {"received": received.get(folder.path)}
+        context = Context(near, merged=True, received=received.get(folder.path))
         verdicts.append(
             verify_parsed(
                 parsed,
                 folder,
+                context,
                 gather=kept,
-                neighbours=near,
-                merged=True,
-                more=ft.partial(_known, known),
             )
         )
     return verdicts
-
-
-def _known(
-    known: Mapping[str, object], submission: Submission, evidence: tuple[RunEvidence, ...]
-) -> Mapping[str, object]:
-    """Facts of a submission that the repository knows beforehand, for `bot.verify`."""
-    return known
 
 
 def _near(neighbours: Sequence[Neighbour]) -> dict[str, tuple[Neighbour, ...]]:

@@ -17,13 +17,12 @@ from bot.compute.case_statistics import of_case, points_of
 from bot.compute.summary import Summary
 from bot.evidence import linked
 from bot.evidence.unlisted import left_out
-from bot.model.case import Case, Neighbour, PullRequest, RunEvidence, Standing, Unlisted
+from bot.model.case import Case, Context, RunEvidence, Unlisted
 from bot.model.run import Run
 from bot.model.submission import Folder, RunSpec, Submission
 from bot.model.track import Track
 from bot.model.verdict import Finding, Point, Verdict, finding, status_of
 from bot.parse.folder import Parsed, holds, parse_submission
-from bot.parse.submission_json import is_link
 from bot.registry import OURS, SHORTFALL, Grade, Level, Status, catalogue
 from bot.render.untrusted import plain
 from bot.rules import run_rules
@@ -36,6 +35,10 @@ NOT_REPRODUCED = "recorded, not yet reproduced"
 _NOT_ABOUT_LUCK = frozenset({"out-of-scope-change", "copied-result", "duplicate-run"})
 
 
+NOTHING_ELSE = Context()
+"""What an entry point knows that knows nothing else."""
+
+
 class Gathered(Protocol):
     """What `bot.evidence.gather` returns."""
 
@@ -46,73 +49,45 @@ class Gathered(Protocol):
 
 
 Gather = Callable[[Submission, Folder, Track], Gathered]
-Facts = Callable[[Submission, tuple[RunEvidence, ...]], Mapping[str, Any]]
-"""What the edge knows besides, once the evidence is read: it becomes `Case.facts`."""
+LinkedCode = Callable[[Submission, tuple[RunEvidence, ...]], Mapping[str, tuple[str, ...]]]
+"""Once the evidence is read, the digests of code outside the folder: it becomes
+`Case.linked_code`."""
 
 
 def verify(
     folder: Folder,
     tracks: Mapping[str, Track],
+    context: Context = NOTHING_ELSE,
     *,
     track_id: str | None = None,
     gather: Gather | None = None,
-    neighbours: Iterable[Neighbour] = (),
-    standing: Standing | None = None,
-    pull_request: PullRequest | None = None,
-    today: dt.date | None = None,
-    merged: bool = False,
-    more: Facts | None = None,
+    linked_code: LinkedCode | None = None,
 ) -> Verdict:
     """The verdict on a folder or a bare file. Raises `bot.parse.folder.ReadError` for usage only.
 
     `gather` fetches the evidence of runs that are no results files (default: `bot.evidence.gather`
-    without a network); `today` bounds time stamps; `merged` says that the submission is on the
-    board already.
+    without a network).
     """
     parsed = parse_submission(folder, tracks, track_id)
-    return verify_parsed(
-        parsed,
-        folder,
-        gather=gather,
-        neighbours=neighbours,
-        standing=standing,
-        pull_request=pull_request,
-        today=today,
-        merged=merged,
-        more=more,
-    )
+    return verify_parsed(parsed, folder, context, gather=gather, linked_code=linked_code)
 
 
 def verify_parsed(
     parsed: Parsed,
     folder: Folder,
+    context: Context = NOTHING_ELSE,
     *,
     gather: Gather | None = None,
-    neighbours: Iterable[Neighbour] = (),
-    standing: Standing | None = None,
-    pull_request: PullRequest | None = None,
-    today: dt.date | None = None,
-    merged: bool = False,
-    more: Facts | None = None,
+    linked_code: LinkedCode | None = None,
 ) -> Verdict:
     """`verify` for a folder that was parsed already."""
     if parsed.track is None:
         return _without_track(parsed, folder)
-    opened = (
-        None
-        if pull_request is None or pull_request.opened_at is None
-        else (pull_request.opened_at.date())
-    )
-    if pull_request is None and merged:
-        opened = _imported_on(parsed.submission)
-    track = parsed.track.on(opened)
+    judged_on = _judged_on(parsed.submission, context)
+    track = parsed.track.on(judged_on)
     evidence, unlisted = _evidence(parsed, folder, track, gather)
     unlisted += left_out(parsed.submission, folder, track, evidence)
-    facts: dict[str, Any] = {"merged": merged}
-    if today is not None:
-        facts["today"] = today
-    if more is not None:
-        facts |= more(parsed.submission, evidence)
+    others = tuple(n for n in context.neighbours if n.path != folder.path)
     return judge(
         Case(
             submission=parsed.submission,
@@ -122,14 +97,20 @@ def verify_parsed(
             results=parsed.results,
             evidence=evidence,
             unlisted=unlisted,
-            neighbours=tuple(n for n in neighbours if n.path != folder.path),
-            standing=standing or Standing(),
-            pull_request=pull_request,
-            judged_on=opened,
             problems=parsed.problems,
-            facts=facts,
+            judged_on=judged_on,
+            context=dc.replace(context, neighbours=others),
+            linked_code={} if linked_code is None else linked_code(parsed.submission, evidence),
         )
     )
+
+
+def _judged_on(submission: Submission, context: Context) -> dt.date | None:
+    """The day whose rules count: when the pull request was opened; of an imported entry of the
+    board, the day of its result."""
+    if context.pull_request is not None and context.pull_request.opened_at is not None:
+        return context.pull_request.opened_at.date()
+    return _imported_on(submission) if context.pull_request is None and context.merged else None
 
 
 def _imported_on(submission: Submission) -> dt.date | None:
@@ -150,7 +131,7 @@ def _evidence(
     own: dict[int, RunEvidence] = {}
     others: list[tuple[int, RunSpec]] = []
     for index, spec in enumerate(specs):
-        if not is_link(spec) and not holds(folder, spec.target):
+        if not spec.is_link and not holds(folder, spec.target):
             own[index] = RunEvidence(spec)  # its absence is among the problems of the reader
         elif spec.source == "results":
             own[index] = _results_evidence(parsed, folder, track, spec)
@@ -381,14 +362,15 @@ def _short(text: str | None, limit: int) -> str | None:
 def date_of(case: Case) -> str | None:
     """When the result was obtained, ISO 8601: as its source states it, else when the last run
     ended, and never before it was submitted where that is known: when the pull request was
-    opened, or as it was recorded at the merge (`facts["received"]`). What a submitter writes into
+    opened, or as it was recorded at the merge (`Context.received`). What a submitter writes into
     his files cannot put a record before another's."""
     stated = (case.submission.imported or {}).get("date") if case.brought_over else None
     if isinstance(stated, str) and stated:
         return plain(stated, 40)
-    opened = None if case.pull_request is None else case.pull_request.opened_at
+    pull = case.context.pull_request
+    opened = None if pull is None else pull.opened_at
     dates = [run.finished_at or run.created_at for run in case.runs()]
-    dates += [case.facts.get("received"), None if opened is None else opened.isoformat()]
+    dates += [case.context.received, None if opened is None else opened.isoformat()]
     return max((date for date in dates if isinstance(date, str) and date), default=None)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bot.commands.root import ROOT, Unusable, root_of, tracks_of
-from bot.model.case import Neighbour
+from bot.model.case import Context, Neighbour
 from bot.model.submission import LOG_ENDINGS, Folder
 from bot.model.track import Track
 from bot.model.verdict import Verdict, exit_code
@@ -150,7 +150,7 @@ def _verdict(
 
     today = dt.datetime.now(dt.UTC).date()
     if folder.bare or parsed.track is None:
-        return verify_parsed(parsed, folder, neighbours=neighbours, today=today), None
+        return verify_parsed(parsed, folder, context=Context(tuple(neighbours), today=today)), None
     from bot.evidence.gather import ENVIRONMENT, gather
     from bot.rank.ranking import place_of, standing, why_not
 
@@ -158,11 +158,13 @@ def _verdict(
     verdict = verify_parsed(
         parsed,
         folder,
-        neighbours=neighbours,
-        today=today,
-        merged=boards.holds(folder, parsed),
+        context=Context(
+            neighbours=neighbours,
+            today=today,
+            merged=boards.holds(folder, parsed),
+            standing=standing(board, folder.path),
+        ),
         gather=ft.partial(gather, online=None if offline else ENVIRONMENT),
-        standing=standing(board, folder.path),
     )
     place = place_of(board, verdict)
     return verdict, why_not(board, verdict) if place is None else place.text
@@ -175,7 +177,7 @@ def _neighbours(
     folders = [folder for folder, _ in read]
     if not read or len(read) == 1 and folders[0].bare:
         return [()] * len(read)
-    from bot.compute.identity import NAMES, as_neighbour
+    from bot.evidence.neighbours import NAMES, as_neighbour
     from bot.repository import neighbours_of, same_file
 
     given = [
@@ -225,7 +227,7 @@ def _print(judged: Sequence[tuple[Verdict, str | None]], form: str) -> None:
 def explain(rule: str | None) -> None:
     """Say what a rule checks, why, and how to satisfy it; without RULE, list them all."""
     from bot.registry import catalogue
-    from bot.rules import load_rules
+    from bot.rules import RULES
 
     rules = catalogue()
     if rule is None:
@@ -248,7 +250,7 @@ def explain(rule: str | None) -> None:
         raise Unusable(f'there is no rule "{rule[:60]}".{hint}')
     entry = rules[rule]
     click.echo(click.style(rule, bold=True) + f"  ({entry['level']}, family {entry['family']})")
-    check_function = load_rules().get(rule)
+    check_function = RULES.get(rule)
     page = inspect.getdoc(check_function) if check_function is not None else None
     click.echo(f"\n{page or entry['title']}")
 

@@ -25,6 +25,7 @@ from bot import files as disk
 from bot.commands.given import given_logs
 from bot.commands.root import ROOT, Unusable, root_of, tracks_of
 from bot.compute import accelerators
+from bot.model.case import Context
 from bot.model.submission import MAX_JSON_BYTES, MAX_LOG_BYTES, PLACEHOLDER, Folder
 from bot.model.track import Track
 from bot.model.verdict import Verdict
@@ -250,7 +251,7 @@ def _judge(
         parsed = parse_submission(folder, tracks)
         near = tuple(neighbours_of(root, tracks))
         online = ft.partial(gather, online=ENVIRONMENT)
-        return verify_parsed(parsed, folder, gather=online, neighbours=near)
+        return verify_parsed(parsed, folder, gather=online, context=Context(neighbours=tuple(near)))
     except ReadError as error:
         raise Unusable(str(error)) from error
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools as ft
 import re
 
 from bot.compute.selection import STEP_METRICS
@@ -28,11 +29,16 @@ def of_case(case: Case, point: str | None = None) -> Summary | None:
     None where the submission brings no runs, or where some could not be fetched by a fault on our
     side: statistics of what is left would say something about nobody's submission.
     """
-    key = ("statistics", point)
-    if key not in case.memo:
-        case.memo[key] = _of_case(case, point)
-    made: Summary | None = case.memo[key]
-    return made
+    known = _known(case)
+    if point not in known:
+        known[point] = _of_case(case, point)
+    return known[point]
+
+
+@ft.lru_cache(maxsize=1)
+def _known(case: Case) -> dict[str | None, Summary | None]:
+    """What was computed of the case that is judged; several rules ask for it."""
+    return {}
 
 
 def _of_case(case: Case, point: str | None) -> Summary | None:

@@ -9,60 +9,31 @@ in the run they stand: a copy with other losses or other steps has them too.
 
 from __future__ import annotations
 
-import dataclasses as dc
+import hashlib
+import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from bot.evidence.links import RunRef, parse_link
+from bot.model.results import ResultsRun
 from bot.model.run import Run
+from bot.model.trace import Trace
 
 TOLERANCE = 6e-5
 """Losses that differ by no more are the same number printed with other decimals."""
 LEAST_POINTS = 4
 """Fewer validations in common tell nothing."""
 SHARE = 0.7
-_MAX_POINTS = 500
 MOST_RUNS = 400
 """So many runs are compared with one another: each with each, that is 80,000 pairs."""
 _BUCKET = 1e-4
-# A clock that is a multiple of this may be that of any run, and so may one that beats as evenly
-# as no machine does.
-_COARSE_MS = 10
-_EVEN_MS = 2.0
-
-Series = Sequence[tuple[int, float]]
-
-
-@dc.dataclass(frozen=True, slots=True)
-class Trace:
-    """What a copy of a run keeps: its validation losses by step, and its clocks there.
-
-    The first validation of a training counts for nothing: before the first step all runs of a
-    script are equal. `clocks` are whole milliseconds, those that are not multiples of ten.
-    """
-
-    losses: tuple[tuple[int, float], ...]
-    clocks: frozenset[int] = frozenset()
-
-    @classmethod
-    def of(cls, points: Iterable[tuple[int, float, float | None]]) -> Trace:
-        """The trace of (step, loss, clock in seconds) points."""
-        # Where an absurd number would overflow, there is nothing to compare.
-        kept = [p for p in points if p[0] > 0 and math.isfinite(p[1]) and abs(p[1]) < 1e9]
-        kept = kept[-_MAX_POINTS:]
-        times = [(step, t * 1000) for step, _, t in kept if t is not None and 0 < t < 1e9]
-        clocks = (round(t) for _, t in times) if _uneven(times) else ()
-        return cls(
-            tuple((step, loss) for step, loss, _ in kept),
-            frozenset(clock for clock in clocks if clock % _COARSE_MS),
-        )
-
-    def keys(self) -> Iterator[str]:
-        """Texts of which two alike traces share at least one; others may share some too."""
-        for (a, x), (b, y) in zip(self.losses, self.losses[1:], strict=False):
-            yield f"losses:{a}:{x:.4f}:{b}:{y:.4f}"
-        for clock in sorted(self.clocks):
-            yield f"clock:{clock}"
+_CLAIMED = ("bpb", "loss", "training_time_s", "hardware_flops", "tokens", "parameters")
+_QUALITY: Mapping[str, tuple[int, float]] = {"bpb": (7, 4e-6), "loss": (9, 4e-8)}
+"""Metric -> (digits that it must have, width within which it is the same value)."""
+_MIN_NONCE = 16
+MIN_POINTS = 3
+"""A series of fewer validation points is no fingerprint."""
 
 
 class Known:
@@ -133,13 +104,6 @@ def repeats(runs: Sequence[Run]) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def _uneven(times: Sequence[tuple[int, float]]) -> bool:
-    """Whether clocks in milliseconds stray from a straight line."""
-    (first, begin), (last, end) = times[0] if times else (0, 0.0), times[-1] if times else (0, 0.0)
-    rate = (end - begin) / (last - first) if last > first else 0.0
-    return any(abs(t - begin - rate * (step - first)) > _EVEN_MS for step, t in times)
-
-
 def _bucket(loss: float) -> int:
     return math.floor(loss / _BUCKET)
 
@@ -150,3 +114,68 @@ def _alike(equal: int, own: frozenset[int], other: frozenset[int]) -> bool:
     common = len(own & other)
     # Four or five equal numbers of five may be chance where a model converges; all of them not.
     return equal == common or common > LEAST_POINTS + 1 and equal >= SHARE * common
+
+
+# ---- Keys: by what the same run or result is found again elsewhere -----------------------------
+
+
+def link_key(link: object) -> str | None:
+    """`wandb:ENTITY/PROJECT/ID` of a link to a run, None for anything else."""
+    parsed = parse_link(link)
+    return f"wandb:{parsed.path}" if isinstance(parsed, RunRef) else None
+
+
+def run_key(run: Run) -> str | None:
+    """A key of a run that a copy of its evidence has too; None where it has too little in it."""
+    if run.run_id and run.entity and run.project:
+        return f"wandb:{run.entity}/{run.project}/{run.run_id}"
+    if len(run.validation) < MIN_POINTS:
+        return None
+    series = json.dumps([[v.step, v.loss, v.time_s] for v in run.validation])
+    return f"metrics:{hashlib.sha256(series.encode()).hexdigest()}"
+
+
+def nonce_key(nonce: object) -> str | None:
+    """The key of a run by the random bits that its trainer drew, None where there are none."""
+    return f"nonce:{nonce}" if isinstance(nonce, str) and len(nonce) >= _MIN_NONCE else None
+
+
+def claims_key(results: Sequence[ResultsRun]) -> str | None:
+    """A digest of the numbers that results files state, to 6 digits; None where there are few.
+
+    Two trainings do not agree in 6 digits of their time and their quality.
+    """
+    rows = []
+    for run in results:
+        numbers = {name: run.number(name) for name in _CLAIMED}
+        if numbers["training_time_s"] is None or (numbers["bpb"], numbers["loss"]) == (None, None):
+            continue
+        rows.append({name: None if v is None else f"{v:.5e}" for name, v in numbers.items()})
+    if not rows:
+        return None
+    rows.sort(key=lambda row: json.dumps(row))
+    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+
+
+def value_keys(results: Sequence[ResultsRun], runs: Sequence[Run] = ()) -> dict[str, str]:
+    """Key -> metric of each loss or bits per byte that is stated to enough digits.
+
+    Of two values that differ by less than half the width in `_QUALITY` at least one key is the
+    same, so that a copy that was rounded, or that has noise below what counts, is found. Bits per
+    byte of a board lie far apart; losses of a race to a target lie close together, and only those
+    that are one number of single precision are told. A value rounded to fewer digits tells nothing.
+    """
+    found: dict[str, str] = {}
+    for name, (digits, width) in _QUALITY.items():
+        stated = [run.number(name) for run in results]
+        for value in (*stated, *(run.metrics.get(name) for run in runs)):
+            # What survives rounding to one digit less does not have as many.
+            if (
+                isinstance(value, float)
+                and abs(value) < 1e6
+                and value != float(f"{value:.{digits - 1}g}")
+            ):
+                for shift in (0.0, 0.5):
+                    place = math.floor(value / width + shift)
+                    found.setdefault(f"{name}:{shift:g}:{place}", name)
+    return found

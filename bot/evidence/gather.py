@@ -71,7 +71,7 @@ def gather(
     a run that is not what it was is reported (`evidence-changed`) and its snapshot counts. A spec
     `aside` that is not at hand offline is left empty without a word.
     """
-    linked = [spec for spec in submission.runs if _is_link(spec)]
+    linked = [spec for spec in submission.runs if spec.is_link]
     remote, unlisted = _linked(linked, submission, track, online, snapshots) if linked else ({}, ())
     gathered = tuple(
         remote[spec] if spec in remote else _from_folder(spec, folder, track)
@@ -87,10 +87,6 @@ def _placed(item: RunEvidence, folder: Folder) -> RunEvidence:
     file = folder.full("submission.json")
     problems = (dc.replace(f, file=file) if f.file is None else f for f in item.problems)
     return dc.replace(item, problems=tuple(problems))
-
-
-def _is_link(spec: RunSpec) -> bool:
-    return spec.source == "wandb" and not spec.target.lower().endswith(".wandb")
 
 
 def _linked(

@@ -18,7 +18,6 @@ from bot.model.run import Hardware, Run
 from bot.model.submission import Folder, RunSpec, Submission
 from bot.model.track import Track
 from bot.model.verdict import Finding, finding
-from bot.parse.submission_json import is_link
 from bot.registry import Level
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def specs_of(
 ) -> tuple[tuple[ResultsRun, RunSpec], ...]:
     """(run of a results file, the link in it as a spec), for links to runs that the submission
     does not list itself."""
-    listed = {ref(spec.target) for spec in submission.runs if is_link(spec)}
+    listed = {ref(spec.target) for spec in submission.runs if spec.is_link}
     by_file = {folder.full(s.target): s for s in submission.runs if s.source == "results"}
     found = []
     for run in results:

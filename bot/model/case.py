@@ -8,17 +8,14 @@ from __future__ import annotations
 import dataclasses as dc
 import datetime as dt
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
 
-from bot.compute.duplicates import Trace
+from bot.model.document import Document
+from bot.model.results import ResultsRun
 from bot.model.run import Run
 from bot.model.submission import Folder, RunSpec, Submission
+from bot.model.trace import Trace
 from bot.model.track import Track
-from bot.model.verdict import Finding
-
-if TYPE_CHECKING:
-    from bot.model.document import Document
-    from bot.model.results import ResultsRun
+from bot.model.verdict import Finding, Verdict
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -60,7 +57,7 @@ class Neighbour:
     run_keys: frozenset[str]
     claims_key: str | None = None
     value_keys: frozenset[str] = frozenset()
-    """Its losses and bits per byte that are stated to enough digits; see `bot.compute.identity`."""
+    """Its losses and bits per byte that are stated to enough digits."""
     traces: tuple[Trace, ...] = ()
     """Losses and clocks of its candidate runs that lie in files."""
 
@@ -91,14 +88,51 @@ class Unlisted:
 
 
 @dc.dataclass(frozen=True, slots=True)
+class Seen:
+    """What a pull request showed first, as the bot recorded it when it evaluated it.
+
+    `run_keys` are canonical identities (`wandb:ENTITY/PROJECT/ID`, `nonce:...`), `traces` losses
+    and clocks at a few fixed steps, rounded.
+    """
+
+    pull_request: int
+    author: str
+    at: dt.datetime
+    run_keys: frozenset[str] = frozenset()
+    traces: tuple[Trace, ...] = ()
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Context:
+    """What an entry point knows beside a submission's own files and evidence.
+
+    `merged` says that the submission is on the board, `received` when its result was recorded at
+    the merge (ISO 8601), `today` bounds time stamps. `submission_paths` are the folders of the
+    other submissions of one pull request, whose files are no change out of scope. `first_seen` is
+    when this evidence was shown first (None: unknown), `seen` what other pull requests showed, and
+    `acted` the logins, in lower case, that bound runs here: who added them by `/runs add` or
+    confirmed by `/confirm`. `recorded` is the verdict that was recorded at the merge.
+    """
+
+    neighbours: tuple[Neighbour, ...] = ()
+    standing: Standing = Standing()
+    pull_request: PullRequest | None = None
+    today: dt.date | None = None
+    merged: bool = False
+    received: str | None = None
+    submission_paths: tuple[str, ...] = ()
+    first_seen: dt.datetime | None = None
+    seen: tuple[Seen, ...] = ()
+    acted: frozenset[str] = frozenset()
+    recorded: Verdict | None = None
+
+
+@dc.dataclass(frozen=True, eq=False)
 class Case:
     """Everything a rule may look at. `documents` maps a file name of the folder to its JSON.
 
-    `facts` holds what a door knows besides: `merged` (whether the submission is on the board),
-    `today` (a date), `received` (when it was submitted, ISO 8601), `code_sha256` (file name ->
-    SHA-256 digest, or several, of the source of code that lies outside the folder: at the linked
-    commit, or elsewhere in the pull request), and `submission_paths` (folders of the other
-    submissions of one pull request, whose files are no change out of scope).
+    `linked_code` maps a file name to the SHA-256 digests that stand for code outside the folder:
+    at the linked commit, or elsewhere in the pull request.
     """
 
     submission: Submission
@@ -108,14 +142,10 @@ class Case:
     results: tuple[ResultsRun, ...] = ()
     evidence: tuple[RunEvidence, ...] = ()
     unlisted: tuple[Unlisted, ...] = ()
-    neighbours: tuple[Neighbour, ...] = ()
-    standing: Standing = Standing()
-    pull_request: PullRequest | None = None
-    judged_on: dt.date | None = None
     problems: tuple[Finding, ...] = ()
-    facts: Mapping[str, Any] = dc.field(default_factory=dict)
-    memo: dict[Any, Any] = dc.field(default_factory=dict, init=False, compare=False, repr=False)
-    """What was computed of this case and is asked for by several rules."""
+    judged_on: dt.date | None = None
+    context: Context = Context()
+    linked_code: Mapping[str, tuple[str, ...]] = dc.field(default_factory=dict)
 
     def runs(self, arm: str = "candidate", point: str | None = None) -> tuple[Run, ...]:
         """The runs of one arm, of one point where `point` is given, in the order listed."""
@@ -130,7 +160,7 @@ class Case:
     def brought_over(self) -> bool:
         """Whether this is an entry of the board that the importer brought over, as a maintainer
         does. Before it is merged `imported` is a participant's word, and softens nothing."""
-        return self.submission.imported is not None and bool(self.facts.get("merged"))
+        return self.submission.imported is not None and self.context.merged
 
     def problems_of(self, rule: str) -> tuple[Finding, ...]:
         """What the readers found under `rule`: a reader names the rule, the rule reports it."""

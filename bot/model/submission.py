@@ -65,6 +65,11 @@ class RunSpec:
     """True for the link inside a results file: it is read where W&B is asked or a snapshot is
     kept, and otherwise its absence says nothing."""
 
+    @property
+    def is_link(self) -> bool:
+        """Whether this names a run on W&B, and not a file of the folder."""
+        return self.source == "wandb" and not self.target.lower().endswith(".wandb")
+
 
 @dc.dataclass(frozen=True, slots=True)
 class Claim:

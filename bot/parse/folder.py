@@ -33,7 +33,7 @@ from bot.model.verdict import Finding, finding
 from bot.parse.json_file import read_json
 from bot.parse.json_scan import escape
 from bot.parse.results_json import read_results
-from bot.parse.submission_json import SUBMISSION, is_link, read_submission
+from bot.parse.submission_json import SUBMISSION, read_submission
 from bot.registry import Level
 from bot.render.untrusted import plain, shown
 
@@ -359,7 +359,7 @@ def _specs(folder: Folder, submission: Submission, listed: Document | None) -> I
     """Runs that name a file which the folder does not hold, or points that are not declared."""
     named = {spec.point for spec in submission.runs}
     for spec in submission.runs:
-        if not is_link(spec) and not holds(folder, spec.target):
+        if not spec.is_link and not holds(folder, spec.target):
             near = near_key(spec.target, set(folder.files))
             yield finding(
                 "schema",

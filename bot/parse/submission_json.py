@@ -23,11 +23,6 @@ SUBMISSION = "submission.json"
 MAX_POINTS, MAX_RUNS = 50, 500
 
 
-def is_link(spec: RunSpec) -> bool:
-    """Whether an entry of `runs` names a run on W&B, and not a file of the folder."""
-    return spec.source == "wandb" and not spec.target.lower().endswith(".wandb")
-
-
 def read_submission(
     folder: Folder,
     raw: Mapping[str, Any],

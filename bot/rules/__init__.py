@@ -1,6 +1,5 @@
 """Rules: one check each, a small function over a `Case` that yields findings.
 
-    @rule("mfu-impossible")
     def mfu_impossible(case: Case) -> Iterator[Finding]:
         '''One line that says what is checked.
 
@@ -8,47 +7,112 @@
         '''
         yield finding("mfu-impossible", "...", claimed=..., expected=..., fix=...)
 
-The default level of each rule, and its family, stand in `schemas/rules.json`; a track may change a
-level. `run_rules` applies all of them. Rule modules are imported on first use.
+A new rule is such a function, its line in `CHECKS` and its entry in `schemas/rules.json`, which
+holds its family and default level; the function is called as the rule, with `_` for `-`. A track
+may change a level.
 """
 
 from __future__ import annotations
 
 import dataclasses as dc
-import importlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
 from bot.model.case import Case
 from bot.model.verdict import Finding
-from bot.registry import Level, catalogue
-
-MODULES = ("text", "accounting", "evidence", "provenance", "statistics")
+from bot.registry import Level
+from bot.rules import (
+    accounting,
+    agreement,
+    code,
+    data,
+    dates,
+    devices,
+    evidence,
+    provenance,
+    statistics,
+    text,
+    utilization,
+    values,
+)
 
 MAX_PER_RULE = 25
-"""So many findings of one rule and level are told; who has more has one cause to mend."""
+"""At most this many findings of one rule and level are shown: more usually share one cause."""
 
 Check = Callable[[Case], Iterator[Finding]]
-_checks: dict[str, Check] = {}
+
+CHECKS: tuple[Check, ...] = (
+    # text
+    text.json_invalid,
+    text.schema,
+    text.schema_version_unknown,
+    text.unsafe_name,
+    text.unsafe_text,
+    text.secret_in_text,
+    text.local_path_in_text,
+    # accounting
+    accounting.hardware_flops_mismatch,
+    utilization.model_flops_mismatch,
+    devices.device_peak_mismatch,
+    devices.chip_count_mismatch,
+    accounting.token_count_mismatch,
+    utilization.mfu_impossible,
+    utilization.mfu_unusual,
+    utilization.parameter_count_mismatch,
+    utilization.model_flops_unchecked,
+    values.metric_missing,
+    values.metric_not_finite,
+    values.metric_implausible,
+    dates.timestamp_invalid,
+    devices.device_unknown,
+    # evidence
+    evidence.link_not_a_run,
+    evidence.host_not_allowed,
+    evidence.run_not_found_or_private,
+    evidence.evidence_unavailable,
+    evidence.run_unfinished,
+    evidence.run_crashed,
+    agreement.claim_differs_from_run,
+    agreement.hardware_differs_from_run,
+    evidence.summary_differs_from_history,
+    evidence.history_gap,
+    evidence.clock_not_monotonic,
+    code.code_differs_between_runs,
+    code.code_differs_from_submission,
+    code.code_missing,
+    data.data_fingerprint_mismatch,
+    data.train_validation_overlap,
+    evidence.evidence_changed,
+    agreement.nonce_mismatch,
+    evidence.project_not_public,
+    # provenance
+    provenance.duplicate_run,
+    provenance.copied_result,
+    provenance.author_not_contributor,
+    provenance.out_of_scope_change,
+    provenance.unlisted_runs,
+    provenance.seed_reused,
+    provenance.run_not_bound,
+    provenance.explanation_missing,
+    # statistics
+    statistics.target_missed,
+    statistics.target_not_significant,
+    statistics.too_few_runs,
+    statistics.reported_statistics_wrong,
+    statistics.not_better_than_record,
+    statistics.improvement_not_significant,
+    statistics.baseline_stale,
+    statistics.depends_on_best_run,
+)
+"""Every rule, in the order of the catalogue."""
 
 
-def rule(name: str) -> Callable[[Check], Check]:
-    """Register a check under its public name."""
-
-    def register(check: Check) -> Check:
-        if name in _checks:
-            raise ValueError(f"rule {name} is defined twice")
-        _checks[name] = check
-        return check
-
-    return register
+def rule_name(check: Check) -> str:
+    """The public name of a rule's function: `mfu_impossible` is `mfu-impossible`."""
+    return check.__name__.replace("_", "-")
 
 
-def load_rules() -> Mapping[str, Check]:
-    """Every rule by name, in the catalogue's order."""
-    for module in MODULES:
-        importlib.import_module(f"bot.rules.{module}")
-    return {name: _checks[name] for name in catalogue() if name in _checks}
+RULES: Mapping[str, Check] = {rule_name(check): check for check in CHECKS}
 
 
 def run_rules(case: Case) -> tuple[Finding, ...]:
@@ -57,7 +121,7 @@ def run_rules(case: Case) -> tuple[Finding, ...]:
     A track's `levels` may lower or raise a rule, or switch it off, by its name.
     """
     found = []
-    for name, check in load_rules().items():
+    for name, check in RULES.items():
         level = case.track.levels.get(name)
         if level == "off":
             continue

@@ -1,7 +1,4 @@
-"""Evidence: the runs show what is claimed, on the hardware, code and data that are claimed.
-
-Part of the family evidence; imported by `bot.rules.evidence`.
-"""
+"""Evidence: the runs show what is claimed, on the hardware, code and data that are claimed."""
 
 from __future__ import annotations
 
@@ -20,16 +17,12 @@ from bot.model.values import near_key
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
 from bot.render.untrusted import plain, shown
-from bot.rules import code as _code  # noqa: F401  (registers its rules)
-from bot.rules import data as _data  # noqa: F401  (registers its rules)
-from bot.rules import rule
 from bot.rules.about import about, per_message, ratio, read_problems, runs_of, text_of
 from bot.rules.reported import LOSS_TOLERANCE, RELATIVE, TIME_TOLERANCE_S, sample_of, tolerance
 
 # ---- does it show what is claimed ---------------------------------------------------------------
 
 
-@rule("claim-differs-from-run")
 def claim_differs_from_run(case: Case) -> Iterator[Finding]:
     """What is claimed is what the runs show.
 
@@ -57,7 +50,6 @@ def claim_differs_from_run(case: Case) -> Iterator[Finding]:
         yield from _wrong_results(case, results)
 
 
-@rule("hardware-differs-from-run")
 def hardware_differs_from_run(case: Case) -> Iterator[Finding]:
     """The hardware claimed is what the runs ran on, and the track admits it.
 
@@ -96,7 +88,6 @@ def _hardware_differs_from_run(case: Case) -> Iterator[Finding]:
 # ---- one story ----------------------------------------------------------------------------------
 
 
-@rule("nonce-mismatch")
 def nonce_mismatch(case: Case) -> Iterator[Finding]:
     """W&B, log and results hold the same nonce.
 

@@ -1,15 +1,14 @@
 """Evidence: code and run belong together.
 
 A run names its code by the SHA-256 of the source (see `bot.evidence.log.header.source_sha256`): in
-its W&B configuration, in its log, or by the source that the log embeds or W&B keeps. Part of the
-family evidence; imported by `bot.rules.agreement`.
+its W&B configuration, in its log, or by the source that the log embeds or W&B keeps.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -17,14 +16,12 @@ from bot.evidence.log.header import source_sha256
 from bot.model.case import Case, RunEvidence
 from bot.model.run import Run
 from bot.model.verdict import Finding, finding
-from bot.rules import rule
 from bot.rules.about import about, per_message, runs_of, short_name
 
 # The trainer's hash of itself is no code of the submission: it differs with its version.
 _TRAINER = "reference_trainer"
 
 
-@rule("code-differs-between-runs")
 def code_differs_between_runs(case: Case) -> Iterator[Finding]:
     """All runs of one arm ran the same code.
 
@@ -107,7 +104,6 @@ def _odd_ones(
         )
 
 
-@rule("code-differs-from-submission")
 def code_differs_from_submission(case: Case) -> Iterator[Finding]:
     """The runs ran the code that is submitted.
 
@@ -143,7 +139,6 @@ def _code_differs_from_submission(case: Case) -> Iterator[Finding]:
             )
 
 
-@rule("code-missing")
 def code_missing(case: Case) -> Iterator[Finding]:
     """The code is there where the track asks for it.
 
@@ -180,7 +175,7 @@ def code_missing(case: Case) -> Iterator[Finding]:
 def _submitted(case: Case) -> dict[str, frozenset[str]]:
     """File name -> the hashes that stand for the submitted code; {} where it is not at hand.
 
-    `case.facts["code_sha256"]` holds those of files that lie elsewhere: at the linked commit, or
+    `case.linked_code` holds those of files that lie elsewhere: at the linked commit, or
     at another place of the pull request.
     """
     found: dict[str, frozenset[str]] = {}
@@ -193,12 +188,9 @@ def _submitted(case: Case) -> dict[str, frozenset[str]]:
             text = data.decode("utf-8", "replace")
             hashes = frozenset({source_sha256(text), hashlib.sha256(data).hexdigest()})
             found[_base(name)] = hashes
-    elsewhere = case.facts.get("code_sha256")
-    if isinstance(elsewhere, Mapping):
-        for file, digests in elsewhere.items():
-            several = (digests,) if isinstance(digests, str) else digests
-            base = _base(str(file))
-            found[base] = found.get(base, frozenset()) | frozenset(map(str, several))
+    for file, digests in case.linked_code.items():
+        base = _base(file)
+        found[base] = found.get(base, frozenset()) | frozenset(digests)
     return found
 
 

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterator
 from typing import Any
 
 from bot.compute.case_statistics import of_case, points_of
-from bot.compute.identity import link_key, run_key, value_keys
+from bot.compute.duplicates import link_key, run_key, value_keys
 from bot.compute.selection import Excluded
 from bot.model.case import Case
 from bot.model.results import ResultsRun

@@ -1,7 +1,4 @@
-"""Evidence: the runs used the data of the track, and kept training and validation apart.
-
-Part of the family evidence; imported by `bot.rules.agreement`.
-"""
+"""Evidence: the runs used the data of the track, and kept training and validation apart."""
 
 from __future__ import annotations
 
@@ -12,11 +9,9 @@ from bot.model.results import ResultsRun
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
 from bot.render.untrusted import plain
-from bot.rules import rule
 from bot.rules.about import about, per_message, runs_of, text_of
 
 
-@rule("data-fingerprint-mismatch")
 def data_fingerprint_mismatch(case: Case) -> Iterator[Finding]:
     """The runs used the data of the track.
 
@@ -63,7 +58,6 @@ def _wrong_fingerprints(case: Case) -> Iterator[Finding]:
                 )
 
 
-@rule("train-validation-overlap")
 def train_validation_overlap(case: Case) -> Iterator[Finding]:
     """No validation document is among the training documents.
 

@@ -14,8 +14,6 @@ from bot.model.case import Case
 from bot.model.run import Run
 from bot.model.verdict import Finding, finding
 from bot.render.untrusted import plain
-from bot.rules import agreement as _agreement  # noqa: F401  (registers its rules)
-from bot.rules import rule
 from bot.rules.about import about, per_message, ratio, read_problems, runs_of
 from bot.rules.stated import contradictions
 
@@ -28,7 +26,6 @@ _DEAD = ("crashed", "failed", "killed", "preempted")
 # ---- can it be read -----------------------------------------------------------------------------
 
 
-@rule("link-not-a-run")
 def link_not_a_run(case: Case) -> Iterator[Finding]:
     """The W&B reference is the page of one run.
 
@@ -40,7 +37,6 @@ def link_not_a_run(case: Case) -> Iterator[Finding]:
     yield from _result_links(case, "link-not-a-run")
 
 
-@rule("host-not-allowed")
 def host_not_allowed(case: Case) -> Iterator[Finding]:
     """Links to runs lead to W&B.
 
@@ -51,7 +47,6 @@ def host_not_allowed(case: Case) -> Iterator[Finding]:
     yield from _result_links(case, "host-not-allowed")
 
 
-@rule("run-not-found-or-private")
 def run_not_found_or_private(case: Case) -> Iterator[Finding]:
     """Each linked run exists and is public.
 
@@ -61,7 +56,6 @@ def run_not_found_or_private(case: Case) -> Iterator[Finding]:
     yield from case.problems_of("run-not-found-or-private")
 
 
-@rule("project-not-public")
 def project_not_public(case: Case) -> Iterator[Finding]:
     """The project of each linked run is readable by everybody.
 
@@ -72,7 +66,6 @@ def project_not_public(case: Case) -> Iterator[Finding]:
     yield from case.problems_of("project-not-public")
 
 
-@rule("evidence-unavailable")
 def evidence_unavailable(case: Case) -> Iterator[Finding]:
     """The evidence could be fetched; a failure of this is ours, not yours.
 
@@ -85,7 +78,6 @@ def evidence_unavailable(case: Case) -> Iterator[Finding]:
 # ---- is it whole --------------------------------------------------------------------------------
 
 
-@rule("run-unfinished")
 def run_unfinished(case: Case) -> Iterator[Finding]:
     """Each run reached its stated end.
 
@@ -137,7 +129,6 @@ def _counted_at_a_step(case: Case) -> frozenset[tuple[str, int]]:
     return frozenset(found)
 
 
-@rule("run-crashed")
 def run_crashed(case: Case) -> Iterator[Finding]:
     """No run crashed or was killed.
 
@@ -163,7 +154,6 @@ def _run_crashed(case: Case) -> Iterator[Finding]:
             )
 
 
-@rule("history-gap")
 def history_gap(case: Case) -> Iterator[Finding]:
     """The run's history has no holes where it matters.
 
@@ -174,7 +164,6 @@ def history_gap(case: Case) -> Iterator[Finding]:
     yield from read_problems(case, "history-gap")
 
 
-@rule("clock-not-monotonic")
 def clock_not_monotonic(case: Case) -> Iterator[Finding]:
     """The run's clock and steps never run backwards, and the clock does not jump.
 
@@ -185,7 +174,6 @@ def clock_not_monotonic(case: Case) -> Iterator[Finding]:
     yield from read_problems(case, "clock-not-monotonic")
 
 
-@rule("summary-differs-from-history")
 def summary_differs_from_history(case: Case) -> Iterator[Finding]:
     """The run's summary agrees with its history.
 
@@ -218,7 +206,6 @@ def _summary_differs_from_history(case: Case) -> Iterator[Finding]:
                 )
 
 
-@rule("evidence-changed")
 def evidence_changed(case: Case) -> Iterator[Finding]:
     """The evidence is what it was when it was verified.
 

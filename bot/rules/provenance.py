@@ -7,21 +7,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from bot.compute.case_statistics import with_unlisted
-from bot.compute.duplicates import MOST_RUNS, Known, trace_of
-from bot.compute.identity import (
-    author_of,
+from bot.compute.duplicates import (
+    MOST_RUNS,
+    Known,
     claims_key,
-    log_keys,
     nonce_key,
     run_key,
-    run_keys,
+    trace_of,
     value_keys,
 )
+from bot.evidence.neighbours import author_of, log_keys, run_keys
 from bot.model.case import Case, Neighbour
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
 from bot.render.untrusted import plain
-from bot.rules import rule
 from bot.rules.copies import name_inside, place, uncounted_copies, within
 
 _GITHUB = re.compile(r"(?:https?://)?(?:www\.)?github\.com/([A-Za-z0-9-]{1,39})/?", re.ASCII)
@@ -29,7 +28,6 @@ _MIN_WORDS = 5
 """A summary of fewer words explains nothing."""
 
 
-@rule("duplicate-run")
 def duplicate_run(case: Case) -> Iterator[Finding]:
     """One training run stands in one submission, and there once.
 
@@ -50,7 +48,7 @@ def duplicate_run(case: Case) -> Iterator[Finding]:
         if item.spec.arm == "candidate"
         for run in item.runs
     ][:MOST_RUNS]
-    for neighbour in case.neighbours:
+    for neighbour in case.context.neighbours:
         found = [
             (_what(case, key, ours[key]), key) for key in sorted(ours.keys() & neighbour.run_keys)
         ]
@@ -97,10 +95,9 @@ def _what(case: Case, key: str, file: str | None) -> str:
 
 def _level(case: Case) -> Level | None:
     """A pair that is merged already is shown to a maintainer; which came first is not told."""
-    return Level.WARNING if case.facts.get("merged") else None
+    return Level.WARNING if case.context.merged else None
 
 
-@rule("copied-result")
 def copied_result(case: Case) -> Iterator[Finding]:
     """The numbers of a submission are its own: no other submission has the same.
 
@@ -113,7 +110,7 @@ def copied_result(case: Case) -> Iterator[Finding]:
     keys = run_keys(case.submission, case.results, case.folder)
     author = author_of(case.submission, case.results)
     values = value_keys(case.results, case.runs())
-    for neighbour in case.neighbours:
+    for neighbour in case.context.neighbours:
         what, name, level = None, None, _level(case)
         if mine is not None and neighbour.claims_key == mine:
             if neighbour.author == author and keys & neighbour.run_keys:
@@ -138,7 +135,7 @@ def copied_result(case: Case) -> Iterator[Finding]:
 def _supersedes(case: Case, neighbour: Neighbour, author: str | None) -> bool:
     """Whether an entry is its author's own earlier one: his name there, and he asks himself."""
     # The name in a results file that stands alone is whatever was written there.
-    asks = case.pull_request is None or case.pull_request.author.lower() == author
+    asks = case.context.pull_request is None or case.context.pull_request.author.lower() == author
     return asks and author is not None and neighbour.author == author
 
 
@@ -151,7 +148,6 @@ def _stated_at(case: Case, name: str | None) -> dict[str, Any]:
     return {"file": _list(case) or plain(case.folder.path, 200), "pointer": None}
 
 
-@rule("author-not-contributor")
 def author_not_contributor(case: Case) -> Iterator[Finding]:
     """The author of the pull request is among the contributors.
 
@@ -159,7 +155,7 @@ def author_not_contributor(case: Case) -> Iterator[Finding]:
     open the pull request for others is the role `pr`. Add yourself to `contributors`. A results
     file that stands alone has no such list: there its author's GitHub page is looked at.
     """
-    request = case.pull_request
+    request = case.context.pull_request
     if request is None or case.brought_over:
         return
     listed = "submission.json" in case.folder.files
@@ -203,14 +199,13 @@ def _pages(case: Case) -> set[str]:
     return {match.group(1).lower() for match in found if match is not None}
 
 
-@rule("out-of-scope-change")
 def out_of_scope_change(case: Case) -> Iterator[Finding]:
     """The pull request changes its own submission folder only.
 
     A submission is data. Changes to the program, to tracks or to other entries need a review of
     another kind: open a pull request of their own for them.
     """
-    request = case.pull_request
+    request = case.context.pull_request
     if request is None:
         return
     inside = case.folder.path if case.folder.bare else f"{case.folder.path.rstrip('/')}/"
@@ -219,7 +214,7 @@ def out_of_scope_change(case: Case) -> Iterator[Finding]:
         for path in request.changed_paths
         if not (path == inside if case.folder.bare else path.startswith(inside))
     ]
-    others = frozenset(case.facts.get("submission_paths", ()))
+    others = frozenset(case.context.submission_paths)
     outside = [p for p in outside if not any(p.startswith(f"{other}/") for other in others)]
     if outside:
         shown = ", ".join(plain(path, 120) for path in outside[:3])
@@ -233,7 +228,6 @@ def out_of_scope_change(case: Case) -> Iterator[Finding]:
         )
 
 
-@rule("unlisted-runs")
 def unlisted_runs(case: Case) -> Iterator[Finding]:
     """All runs of the same configuration are listed, those in the W&B project and those whose logs
     lie in the folder.
@@ -266,7 +260,6 @@ def unlisted_runs(case: Case) -> Iterator[Finding]:
         )
 
 
-@rule("seed-reused")
 def seed_reused(case: Case) -> Iterator[Finding]:
     """Each run of an arm has a seed of its own.
 
@@ -297,7 +290,6 @@ def seed_reused(case: Case) -> Iterator[Finding]:
         )
 
 
-@rule("run-not-bound")
 def run_not_bound(case: Case) -> Iterator[Finding]:
     """The run is bound to its author by a nonce or a login tag.
 
@@ -307,8 +299,8 @@ def run_not_bound(case: Case) -> Iterator[Finding]:
     if case.brought_over:
         return
     logins = {c.github.lower() for c in case.submission.contributors}
-    if case.pull_request is not None:
-        logins.add(case.pull_request.author.lower())
+    if case.context.pull_request is not None:
+        logins.add(case.context.pull_request.author.lower())
     for item in case.evidence:
         loose = [
             run
@@ -317,7 +309,7 @@ def run_not_bound(case: Case) -> Iterator[Finding]:
             and not nonce_key(run.nonce)
             and not logins & {tag.lower() for tag in run.tags}
         ]
-        if loose and (logins or case.pull_request is not None):
+        if loose and (logins or case.context.pull_request is not None):
             yield finding(
                 "run-not-bound",
                 "nothing in the run says whose it is: it has no nonce and no tag with the login "
@@ -330,7 +322,6 @@ def run_not_bound(case: Case) -> Iterator[Finding]:
             )
 
 
-@rule("explanation-missing")
 def explanation_missing(case: Case) -> Iterator[Finding]:
     """The submission says what was done.
 
@@ -358,8 +349,8 @@ def explanation_missing(case: Case) -> Iterator[Finding]:
 def _described(case: Case) -> bool:
     """Whether a results file or the pull request tells it."""
     texts = [run.info.get("description") for run in case.results]
-    if case.pull_request is not None:
-        texts.append(case.pull_request.body)
+    if case.context.pull_request is not None:
+        texts.append(case.context.pull_request.body)
     return any(isinstance(text, str) and len(text.split()) >= _MIN_WORDS for text in texts)
 
 

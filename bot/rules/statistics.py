@@ -18,11 +18,9 @@ from bot.model.case import Case
 from bot.model.run import TRAINER, Run
 from bot.model.verdict import Finding, finding
 from bot.registry import Level, default_level
-from bot.rules import rule
 from bot.rules.reported import wrong_claims
 
 
-@rule("target-missed")
 def target_missed(case: Case) -> Iterator[Finding]:
     """The mean over the finished runs reaches the track's target.
 
@@ -48,7 +46,6 @@ def target_missed(case: Case) -> Iterator[Finding]:
             )
 
 
-@rule("target-not-significant")
 def target_not_significant(case: Case) -> Iterator[Finding]:
     """The runs prove that the true mean reaches the target, by the track's own test.
 
@@ -80,7 +77,6 @@ def target_not_significant(case: Case) -> Iterator[Finding]:
         )
 
 
-@rule("too-few-runs")
 def too_few_runs(case: Case) -> Iterator[Finding]:
     """There are as many finished runs as the track asks for, and at least two where it asks for a
     test: one run has no spread, so nothing can be proved with it.
@@ -116,7 +112,6 @@ def _why_more(case: Case, s: Summary, fewest: int) -> str:
     )
 
 
-@rule("reported-statistics-wrong")
 def reported_statistics_wrong(case: Case) -> Iterator[Finding]:
     """The reported mean, sd, n, p and time are those of the runs.
 
@@ -141,15 +136,14 @@ def reported_statistics_wrong(case: Case) -> Iterator[Finding]:
             )
 
 
-@rule("not-better-than-record")
 def not_better_than_record(case: Case) -> Iterator[Finding]:
     """The mean cost is better than the record's. A note: results that are no record are welcome.
 
     For tracks with a target. Where the ratio to a baseline counts, costs of two machines say
     nothing about each other.
     """
-    record = case.standing.record_cost
-    if record is None or case.track.objective != "target" or case.standing.record is None:
+    record = case.context.standing.record_cost
+    if record is None or case.track.objective != "target" or case.context.standing.record is None:
         return
     for point, s in _summaries(case):
         m = s.cost.moments
@@ -160,7 +154,7 @@ def not_better_than_record(case: Case) -> Iterator[Finding]:
             case,
             "not-better-than-record",
             point,
-            f"the {s.cost_metric} is {m.mean:.7g}{unit}, the record {case.standing.record} "
+            f"the {s.cost_metric} is {m.mean:.7g}{unit}, the record {case.context.standing.record} "
             f"has {record:.7g}{unit}",
             claimed=m.mean,
             expected=record,
@@ -169,7 +163,6 @@ def not_better_than_record(case: Case) -> Iterator[Finding]:
         )
 
 
-@rule("improvement-not-significant")
 def improvement_not_significant(case: Case) -> Iterator[Finding]:
     """The cost is lower than the baseline arm's (without one: the record's), and that is proved.
 
@@ -199,7 +192,6 @@ def improvement_not_significant(case: Case) -> Iterator[Finding]:
         )
 
 
-@rule("baseline-stale")
 def baseline_stale(case: Case) -> Iterator[Finding]:
     """The baseline arm is what the gain should be measured against: the record, or the baseline.
 
@@ -209,7 +201,7 @@ def baseline_stale(case: Case) -> Iterator[Finding]:
     """
     if case.track.objective == "pareto" or not case.runs("baseline"):
         return
-    standing = case.standing
+    standing = case.context.standing
     current = standing.baseline if case.track.objective == "baseline" else standing.record
     based_on = case.submission.based_on
     if current is not None and based_on and not _same_entry(based_on, current):
@@ -278,7 +270,6 @@ def _code(runs: Sequence[Run]) -> frozenset[str]:
     )
 
 
-@rule("depends-on-best-run")
 def depends_on_best_run(case: Case) -> Iterator[Finding]:
     """The test also passes without the best run. A note: such a result rests on one lucky run."""
     for point, s in _summaries(case):
@@ -379,7 +370,7 @@ def _improvement(case: Case, s: Summary) -> tuple[str | None, bool, float | None
     if b is not None and b.comparison is not None:
         test = "the paired test" if b.comparison.method == "paired" else "Welch's test"
         return "the baseline arm", bool(b.passes), b.comparison.p, test
-    standing, ours = case.standing, s.cost.moments
+    standing, ours = case.context.standing, s.cost.moments
     if standing.record is None or ours is None or not standing.record_costs:
         return None, False, None, ""
     name = f"the record {standing.record}"

@@ -13,7 +13,6 @@ from bot.model.verdict import Finding, finding
 from bot.parse.json_file import strings
 from bot.parse.schema_advice import advise_file, version_problem
 from bot.render.untrusted import plain, secrets_in, shown, unsafe_in
-from bot.rules import rule
 
 MAX_PER_FILE = 5
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -28,7 +27,6 @@ _LOCAL = re.compile(
 )
 
 
-@rule("json-invalid")
 def json_invalid(case: Case) -> Iterator[Finding]:
     """JSON files are strict JSON, so that everybody reads the same thing.
 
@@ -40,7 +38,6 @@ def json_invalid(case: Case) -> Iterator[Finding]:
     yield from case.problems_of("json-invalid")
 
 
-@rule("schema")
 def schema(case: Case) -> Iterator[Finding]:
     """Files have the fields of their schema, each of the right type.
 
@@ -53,7 +50,6 @@ def schema(case: Case) -> Iterator[Finding]:
         yield from advise_file(document)
 
 
-@rule("schema-version-unknown")
 def schema_version_unknown(case: Case) -> Iterator[Finding]:
     """The `schema_version` of each file is one that this program knows.
 
@@ -67,7 +63,6 @@ def schema_version_unknown(case: Case) -> Iterator[Finding]:
             yield found
 
 
-@rule("unsafe-name")
 def unsafe_name(case: Case) -> Iterator[Finding]:
     """Folders, files and points have plain names, since they become addresses and file names.
 
@@ -105,7 +100,7 @@ def unsafe_name(case: Case) -> Iterator[Finding]:
 def _nested(case: Case) -> Iterator[Finding]:
     """An entry above or below this one: a folder with a submission in it is one entry, whole."""
     mine = case.folder.path.rstrip("/")
-    for neighbour in case.neighbours:
+    for neighbour in case.context.neighbours:
         theirs = neighbour.path.rstrip("/")
         if mine.startswith(f"{theirs}/") or theirs.startswith(f"{mine}/"):
             side = "inside" if mine.startswith(f"{theirs}/") else "around"
@@ -135,7 +130,6 @@ def _bad_name(what: str, name: str, file: str) -> Finding:
     )
 
 
-@rule("unsafe-text")
 def unsafe_text(case: Case) -> Iterator[Finding]:
     """Texts hold no characters that hide or reorder what a reader sees.
 
@@ -163,7 +157,6 @@ def unsafe_text(case: Case) -> Iterator[Finding]:
         )
 
 
-@rule("secret-in-text")
 def secret_in_text(case: Case) -> Iterator[Finding]:
     """No file holds an access token, an API key or a private key.
 
@@ -189,7 +182,6 @@ def _secret(what: str, file: str, line: int | None, pointer: str | None) -> Find
     )
 
 
-@rule("local-path-in-text")
 def local_path_in_text(case: Case) -> Iterator[Finding]:
     """Texts do not name folders of somebody's own machine.
 

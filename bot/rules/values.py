@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import difflib
 from collections.abc import Iterator
 from typing import Any
 
-from bot.compute import accelerators, metrics
+from bot.compute import metrics
 from bot.compute.case_statistics import of_case, points_of
 from bot.model.case import Case
-from bot.model.results import ResultsRun, device_names
-from bot.model.values import has_zone, is_not_finite, parse_timestamp, positive
+from bot.model.results import ResultsRun
+from bot.model.values import is_not_finite, positive
 from bot.model.verdict import Finding, finding
 from bot.parse.results_json import NEW_KEYS
 from bot.parse.schema_advice import advise_file, misspelt, version_problem
 from bot.registry import Level
 from bot.render.untrusted import plain, shown
-from bot.rules import rule
-from bot.rules.about import about, per_message, runs_of
 from bot.rules.plausible import odd_runs
-
-EARLIEST = dt.datetime(2015, 1, 1, tzinfo=dt.UTC)
-DAY = dt.timedelta(days=1)
 
 # Quantity -> (lowest possible, highest possible, what it is). C4 text holds about 0.6 bits a byte
 # for the best models known; 8 bits a byte is no prediction at all, and so is a loss of 20 nats.
@@ -77,7 +70,7 @@ def place(run: ResultsRun, name: str) -> dict[str, Any]:
 
 def key_of(run: ResultsRun, name: str) -> str:
     """The key of a quantity as the file spells it, in backquotes."""
-    return f"`{_key(run.where(name))}`"
+    return f"`{last_key(run.where(name))}`"
 
 
 def is_no_number(run: ResultsRun) -> bool:
@@ -106,7 +99,6 @@ def unread_flops(run: ResultsRun, expected: float) -> Finding:
     )
 
 
-@rule("metric-missing")
 def metric_missing(case: Case) -> Iterator[Finding]:
     """What the track ranks by can be computed from the evidence.
 
@@ -184,7 +176,6 @@ def _no_metric(case: Case, point: str | None, message: str) -> Finding:
     )
 
 
-@rule("metric-not-finite")
 def metric_not_finite(case: Case) -> Iterator[Finding]:
     """Metrics are finite numbers; NaN and infinities never rank.
 
@@ -197,14 +188,13 @@ def metric_not_finite(case: Case) -> Iterator[Finding]:
             if is_not_finite(item.raw):
                 yield finding(
                     "metric-not-finite",
-                    f"`{_key(item.pointer)}` is {shown(item.raw)}, expected a finite number",
+                    f"`{last_key(item.pointer)}` is {shown(item.raw)}, expected a finite number",
                     claimed=plain(str(item.raw)),
                     fix="use a run that did not diverge",
                     **place(run, name),
                 )
 
 
-@rule("metric-implausible")
 def metric_implausible(case: Case) -> Iterator[Finding]:
     """Metrics lie in the range of the possible.
 
@@ -264,162 +254,6 @@ def _odd_counts(run: ResultsRun) -> Iterator[Finding]:
             )
 
 
-@rule("timestamp-invalid")
-def timestamp_invalid(case: Case) -> Iterator[Finding]:
-    """The time of completion is there and can be read: `YYYY-MM-DD HH:MM:SS UTC`, or ISO 8601.
-
-    It is shown with the record, which never counts as older than its pull request. A time without
-    a zone is read as UTC, with a warning; one before 2015 or after today is refused, also in a log
-    or a W&B file, and one before the first rule of the track is a warning.
-    """
-    yield from per_message(_odd_times(case))
-    for run in case.results:
-        problem = _timestamp_problem(run, case.facts.get("today"))
-        if problem is None:
-            continue
-        message, level = problem
-        item = run.stated.get("timestamp")
-        yield finding(
-            "timestamp-invalid",
-            message,
-            level,
-            **place(run, "timestamp"),
-            claimed=None if item is None else plain(str(item.raw)),
-            fix=("write it as" if item else f"add it to `{_key(run.info_pointer)}` as")
-            + ' "YYYY-MM-DD HH:MM:SS UTC", with the time at which the run ended',
-        )
-
-
-def _odd_times(case: Case) -> Iterator[Finding]:
-    """Runs whose time, as any source states it, lies in the future, or before all of this."""
-    today = case.facts.get("today")
-    first = min((r.date for r in case.track.rules), default=None)
-    for item, run in runs_of(case):
-        moment = parse_timestamp(run.finished_at or run.created_at)
-        if moment is None:
-            continue
-        day, level = moment.date(), None
-        if isinstance(today, dt.date) and day > today + DAY:
-            why = f"after today, {today}"
-        elif moment < EARLIEST:
-            why = "before 2015"
-        elif first is not None and day < first and not case.brought_over:
-            why, level = f"before the first rule of the track, of {first}", Level.WARNING
-        else:
-            continue
-        if run.source != "results" or level is not None:
-            yield about(
-                case,
-                item,
-                run,
-                "timestamp-invalid",
-                f"the run is dated {day}, {why}",
-                level=level,
-                claimed=str(day),
-                fix="check the clock of the machine, or say why it is so old",
-            )
-
-
-def _timestamp_problem(run: ResultsRun, today: Any) -> tuple[str, Level | None] | None:
-    item = run.stated.get("timestamp")
-    if item is None:
-        return "`run_completion_timestamp` is missing", None
-    text = run.text("timestamp")
-    moment = parse_timestamp(text)
-    if text is None or moment is None:
-        return f"`run_completion_timestamp` is {shown(item.raw)}, which cannot be read", None
-    if moment < EARLIEST:
-        return f"`run_completion_timestamp` is {shown(text)}, before 2015", None
-    if isinstance(today, dt.date) and moment.date() > today + DAY:
-        return f"`run_completion_timestamp` is {shown(text)}, after today, {today}", None
-    if not has_zone(text):
-        return f"`run_completion_timestamp`, {shown(text)}, names no time zone", Level.WARNING
-    return None
-
-
-@rule("device-unknown")
-def device_unknown(case: Case) -> Iterator[Finding]:
-    """The accelerator is in the table of known ones, so that its peak can be checked.
-
-    Where it is not, a peak that the file states is used and marked as such, and a maintainer looks
-    at it. Name the chip as the vendor or the cloud does, or send us its datasheet. The same holds
-    for a stated precision whose peak is lower than that of bf16, since it makes a run cheaper, and
-    for a file that names two accelerators: the first of them is used.
-    """
-    for run in case.results:
-        devices = metrics.devices_of(run)
-        yield from _two_devices(run)
-        if devices.accelerator is not None:
-            usual = devices.accelerator.peaks.get("bf16")
-            if usual and devices.table and devices.table < usual and run.ours.get("precision"):
-                pointer = f"{run.info_pointer}/speedrun/precision"
-                yield finding(
-                    "device-unknown",
-                    f"the precision {shown(devices.precision)} is self-declared, "
-                    f"and its peak is {usual / devices.table:.3g} times lower than that of bf16",
-                    file=run.file,
-                    line=run.document.line(pointer),
-                    pointer=pointer,
-                    claimed=devices.precision,
-                    fix="say in the description what ran in it",
-                )
-            continue
-        name = (
-            "no accelerator is named"
-            if devices.name is None
-            else (f"the accelerator {shown(devices.name)} is not known here")
-        )
-        peak = (
-            f"its peak of {devices.peak:.4g} FLOP/s is self-declared and cannot be checked"
-            if (devices.peak)
-            else "no peak is stated"
-        )
-        pointer = f"{run.info_pointer}/resources"
-        yield finding(
-            "device-unknown",
-            f"{name}, {peak}",
-            file=run.file,
-            line=run.document.line(pointer),
-            pointer=pointer,
-            claimed=None if devices.name is None else plain(devices.name),
-            fix="name the accelerator, such as H100 SXM, A100, v5p-32 or v6e-8"
-            + _closest(devices.name),
-        )
-
-
-def _two_devices(run: ResultsRun) -> Iterator[Finding]:
-    """A second name in the file that stands for another chip, or for another number of them."""
-    known = [
-        (pointer, name, device)
-        for pointer, name in device_names(run)
-        if (device := accelerators.find(name)) is not None
-    ]
-    for pointer, name, device in known[1:]:
-        first = known[0]
-        same_chip = device.accelerator.id == first[2].accelerator.id
-        if same_chip and (None in (device.chips, first[2].chips) or device.chips == first[2].chips):
-            continue
-        yield finding(
-            "device-unknown",
-            f"two accelerators are named, {shown(first[1])} and {shown(name)}; "
-            f"{shown(first[1])} is used",
-            file=run.file,
-            line=run.document.line(pointer),
-            pointer=pointer,
-            claimed=plain(name),
-            expected=plain(first[1]),
-            fix="keep the one that the run used",
-        )
-        return
-
-
-def _closest(name: str | None) -> str:
-    names = {
-        a.lower(): a for item in accelerators.all_accelerators() for a in (item.id, *item.aliases)
-    }
-    near = difflib.get_close_matches((name or "").lower()[:60], names, 1, 0.75)
-    return f'; perhaps "{names[near[0]]}"' if near else ""
-
-
-def _key(pointer: str) -> str:
+def last_key(pointer: str) -> str:
+    """The last part of a JSON pointer as it is spelled in the file."""
     return pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~")

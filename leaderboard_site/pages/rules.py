@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bot.registry import Level, catalogue
-from bot.rules import load_rules
+from bot.rules import RULES
 from leaderboard_site.model import Item, Site
 from leaderboard_site.pages.environment import page, render
 
@@ -28,7 +28,7 @@ EFFECT = {
 
 def rule_files(site: Site) -> Iterator[tuple[str, str]]:
     """`rules/index.md` and one page a rule."""
-    checks = load_rules()
+    checks = RULES
     found: dict[str, list[Item]] = {}
     for item in site.items:
         for name in {f.rule for f in item.verdict.findings}:

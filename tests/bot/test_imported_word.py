@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from typing import Any
 
 import pytest
 
-from bot.model.case import PullRequest
+from bot.model.case import Context, PullRequest
 from bot.model.submission import Folder
 from bot.model.verdict import Verdict
 from bot.parse.track_toml import load_tracks
@@ -21,7 +22,7 @@ TRACKS = load_tracks(ROOT)
 REQUEST = PullRequest(1, "example-user", opened_at=dt.datetime(2026, 1, 1, tzinfo=dt.UTC))
 
 
-def judged(loss: str, count: int, date: str, **context: object) -> Verdict:
+def judged(loss: str, count: int, date: str, **context: Any) -> Verdict:
     value = {
         "schema_version": 1, "track": "nanogpt-small", "title": "Old",
         "imported": {"url": "https://example.org/r", "commit": "a" * 40, "date": date},
@@ -29,7 +30,7 @@ def judged(loss: str, count: int, date: str, **context: object) -> Verdict:
     }  # fmt: skip
     files = {f"{i}.log": log(f"{loss}{i}", i).encode() for i in range(count)}
     folder = Folder(PATH, files | {"submission.json": json.dumps(value).encode()})
-    return verify(folder, TRACKS, **context)  # type: ignore[arg-type]
+    return verify(folder, TRACKS, Context(**context))
 
 
 def test_in_a_pull_request_it_is_judged_as_any_other() -> None:

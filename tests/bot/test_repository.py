@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.evidence.snapshot import Snapshots
-from bot.model.case import PullRequest
+from bot.model.case import Context, PullRequest
 from bot.parse.folder import read_path
 from bot.parse.track_toml import load_tracks
 from bot.registry import Status
@@ -116,7 +116,7 @@ def test_a_record_is_never_older_than_its_pull_request(root: Path) -> None:
     opened = dt.datetime(2026, 3, 4, tzinfo=dt.UTC)
     folder = read_path(root / path, root)
     request = PullRequest(7, "example-user", opened_at=opened)
-    judged = verify(folder, load_tracks(root), pull_request=request)
+    judged = verify(folder, load_tracks(root), context=Context(pull_request=request))
     assert judged.date == "2026-03-04T00:00:00+00:00"
     kept = root / "evidence" / ".speedrun" / "verdicts"
     kept.mkdir(parents=True)

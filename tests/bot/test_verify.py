@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.model.case import PullRequest
+from bot.model.case import Context, PullRequest
 from bot.model.submission import Folder
 from bot.model.track import Track
 from bot.model.verdict import Verdict, verdict_from_json
@@ -173,7 +173,9 @@ def test_the_rules_of_the_day_of_the_pull_request_count(
         if opened is None
         else PullRequest(1, "example-user", "A summary of what was done and why.", opened_at=opened)
     )
-    verdict = verify(file, dated_track(), track_id="fineweb-edu", pull_request=pull)
+    verdict = verify(
+        file, dated_track(), track_id="fineweb-edu", context=Context(pull_request=pull)
+    )
     blocking = {f.rule for f in verdict.errors} - {"author-not-contributor", "out-of-scope-change"}
     assert (blocking == set()) is (status is Status.VERIFIED)
 

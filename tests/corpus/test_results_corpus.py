@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from bot.model.case import Context
 from bot.model.submission import Folder
 from bot.model.verdict import Verdict
 from bot.parse.track_toml import load_tracks
@@ -26,7 +27,7 @@ HARMLESS = list(harmless())
 
 def judged(variant: Variant) -> Verdict:
     folder = Folder("results.json", {"results.json": variant.data}, bare=True)
-    return verify(folder, TRACKS, track_id="fineweb-edu", today=TODAY)
+    return verify(folder, TRACKS, track_id="fineweb-edu", context=Context(today=TODAY))
 
 
 def errors(verdict: Verdict) -> set[str]:

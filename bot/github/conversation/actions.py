@@ -24,7 +24,7 @@ from bot.github.pull_request.pull import Pull, facts, fetch
 from bot.model.track import Track
 from bot.registry import catalogue
 from bot.render.comment import STICKY, Safe, read_state, render
-from bot.rules import load_rules
+from bot.rules import RULES
 
 __all__ = ["Conflict", "Talk", "answer", "dispatch_workflow", "submit_form"]
 OUR_BRANCHES = "speedrun/"
@@ -116,7 +116,7 @@ def _help(talk: Talk, command: Command) -> str:
 
 def _explain(talk: Talk, command: Command) -> str:
     entry = catalogue()[command.rule]
-    check = load_rules().get(command.rule)
+    check = RULES.get(command.rule)
     # the docstrings are ours and written in Markdown
     page = Safe((check.__doc__ or "").strip()) if check else Safe("")
     talk.reply("explain.md.j2", rule=command.rule, entry=entry, page=page)

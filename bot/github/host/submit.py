@@ -21,6 +21,7 @@ from bot.evidence.gather import gather
 from bot.github.api import branches
 from bot.github.api.client import checked_name, connect, told
 from bot.github.host.settings import Settings, load_settings
+from bot.model.case import Context
 from bot.model.submission import PLACEHOLDER, Folder
 from bot.model.verdict import Verdict
 from bot.parse.folder import ReadError, read_path
@@ -97,7 +98,9 @@ def _checked(path: Path, root: Path) -> tuple[Folder, Verdict]:
         tracks = load_tracks(root)
         neighbours = [n for n in neighbours_of(root, tracks) if n.path != folder.path]
         today = dt.datetime.now(dt.UTC).date()
-        return folder, verify(folder, tracks, gather=gather, neighbours=neighbours, today=today)
+        return folder, verify(
+            folder, tracks, gather=gather, context=Context(tuple(neighbours), today=today)
+        )
     except ReadError as error:
         raise SubmitError(str(error), 2) from error
 

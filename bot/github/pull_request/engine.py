@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bot.compute import accelerators
-from bot.compute.identity import NAMES, as_neighbour
 from bot.evidence.gather import ENVIRONMENT, Evidence, Fetcher, gather
+from bot.evidence.neighbours import NAMES, as_neighbour
 from bot.evidence.snapshot import Snapshots
 from bot.github.pull_request.report_file import Change, Place
 from bot.model.board import Board
-from bot.model.case import Neighbour, PullRequest
+from bot.model.case import Context, Neighbour, PullRequest, Standing
 from bot.model.run import Run
 from bot.model.submission import Folder, Submission
 from bot.model.track import Track
@@ -29,7 +29,7 @@ from bot.parse.track_toml import load_tracks
 from bot.rank.ranking import place_of, rank, standing, why_not
 from bot.registry import Grade, Status
 from bot.repository import neighbours_of, submission_folders, verify_repository
-from bot.verify import Facts, verify, verify_parsed
+from bot.verify import LinkedCode, verify, verify_parsed
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -113,25 +113,30 @@ class Engine:
         pull: PullRequest,
         today: dt.date,
         merged: bool,
-        more: Facts | None = None,
+        linked_code: LinkedCode | None = None,
         beside: Sequence[Neighbour] = (),
+        paths: tuple[str, ...] = (),
     ) -> Judged:
-        """The verdict on a folder of a pull request. `more` is asked once the runs are read;
-        `beside` are submissions of the same pull request."""
+        """The verdict on a folder of a pull request. `linked_code` is asked once the runs are
+        read; `beside` are submissions of the same pull request, `paths` all its folders."""
         gatherer = Gatherer(self._snapshots(), self.online)
         track = self.tracks.get(track_id or "")
-        known = standing(self.board(track.id), folder.path) if track else None
+        known = standing(self.board(track.id), folder.path) if track else Standing()
+        context = Context(
+            neighbours=(*self.neighbours, *beside),
+            standing=known,
+            pull_request=pull,
+            today=today,
+            merged=merged,
+            submission_paths=paths,
+        )
         try:
             verdict = verify(
                 folder,
                 self.tracks,
+                context,
                 gather=gatherer,
-                neighbours=(*self.neighbours, *beside),
-                standing=known,
-                pull_request=pull,
-                today=today,
-                merged=merged,
-                more=more,
+                linked_code=linked_code,
             )
         except ReadError as error:
             return Judged(refused(folder.path, track_id or "", "schema", str(error)), ())
@@ -156,7 +161,9 @@ class Engine:
         """Places of a track's entries under the rules of `track`, from files and snapshots."""
         gather = Gatherer(self._snapshots(), False)
         verdicts = [
-            verify_parsed(dc.replace(parsed, track=track), folder, gather=gather, merged=True)
+            verify_parsed(
+                dc.replace(parsed, track=track), folder, Context(merged=True), gather=gather
+            )
             for folder, parsed in self._parsed
             if parsed.submission.track == track.id
         ]

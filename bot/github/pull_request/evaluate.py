@@ -256,9 +256,16 @@ def _one(
         opened_at=reading.pull.opened_at,
         head_sha=reading.commit,
     )
-    code = Elsewhere(reading.door, tuple(plan.folders))
+    code = Elsewhere(reading.door)
     judged = reading.engine.judge(
-        folder, track, request, reading.today, reading.merged, code, beside
+        folder,
+        track,
+        request,
+        reading.today,
+        reading.merged,
+        code,
+        beside,
+        tuple(plan.folders),
     )
     verdict = dc.replace(judged.verdict, findings=(*judged.verdict.findings, *code.notes))
     verdict = _with_scope(reading, verdict, plan, path, files)

@@ -11,7 +11,6 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePosixPath
-from typing import Any
 
 from github import GithubException
 from github.Repository import Repository
@@ -41,22 +40,20 @@ class Linked:
 
 @dc.dataclass
 class Elsewhere:
-    """What the pull request and the linked commit add to a case; `notes` say what was not read."""
+    """What the linked commit adds to a case; `notes` say what was not read."""
 
     door: Door
-    folders: tuple[str, ...] = ()
     notes: list[Finding] = dc.field(default_factory=list)
 
     def __call__(
         self, submission: Submission, evidence: tuple[RunEvidence, ...]
-    ) -> Mapping[str, Any]:
-        """`Case.facts`: all submissions of the pull request, hashes of the linked code."""
-        facts: dict[str, Any] = {"submission_paths": self.folders}
+    ) -> Mapping[str, tuple[str, ...]]:
+        """`Case.linked_code`: hashes of the code at the linked commit."""
         repository, commit = submission.code_repository, submission.code_commit
         runs = [run for item in evidence if item.spec.arm == "candidate" for run in item.runs]
         logged = {name for run in runs for name in run.code_sha256}
         if not repository or not commit or not logged:
-            return facts
+            return {}
         found = read_linked(self.door, repository, commit, logged)
         if found.why_not:
             self.notes.append(
@@ -68,7 +65,7 @@ class Elsewhere:
                     pointer="/code",
                 )
             )
-        return {**facts, "code_sha256": found.hashes}
+        return found.hashes
 
 
 def read_linked(door: Door, repository: str, commit: str, logged: Collection[str]) -> Linked:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bot.evidence.log.header import source_sha256
-from bot.model.case import Case, RunEvidence
+from bot.model.case import Case, Context, RunEvidence
 from bot.model.run import Hardware, Run, Validation
 from bot.model.submission import Contributor, Folder, RunSpec, Submission
 from bot.model.track import Track
@@ -16,7 +16,7 @@ from bot.model.verdict import Finding
 from bot.parse.json_file import read_json
 from bot.parse.results_json import read_results
 from bot.parse.track_toml import load_tracks
-from bot.rules import load_rules
+from bot.rules import RULES
 from tests.conftest import ROOT
 
 TRACKS = load_tracks(ROOT)
@@ -52,6 +52,9 @@ def a_run(n: int = 0, **changes: Any) -> Run:
     return Run(**fields | changes)
 
 
+CONTEXT = {field.name for field in dc.fields(Context)}
+
+
 def a_case(
     runs: Sequence[Run] | None = None,
     *,
@@ -62,7 +65,8 @@ def a_case(
     submission: dict[str, Any] | None = None,
     **changes: Any,
 ) -> Case:
-    """A case over `runs` (two good ones), one entry each; `submission` changes its fields."""
+    """A case over `runs` (two good ones), one entry each; `submission` changes its fields, and
+    `changes` are fields of the case or of its context."""
     runs = (a_run(0), a_run(1)) if runs is None else tuple(runs)
     specs = [
         RunSpec(
@@ -90,7 +94,8 @@ def a_case(
         read = read_results(document)
     evidence = tuple(RunEvidence(s, (r,)) for s, r in zip(specs, runs, strict=True))
     case = Case(Submission(**fields | (submission or {})), track, folder, documents, read, evidence)
-    return dc.replace(case, **changes)
+    context = Context(**{name: changes.pop(name) for name in list(changes) if name in CONTEXT})
+    return dc.replace(case, context=context, **changes)
 
 
 def results_file(info: dict[str, Any] | None = None, **ours: Any) -> dict[str, Any]:
@@ -114,4 +119,4 @@ def results_file(info: dict[str, Any] | None = None, **ours: Any) -> dict[str, A
 
 def found(name: str, case: Case) -> tuple[Finding, ...]:
     """What one rule finds."""
-    return tuple(load_rules()[name](case))
+    return tuple(RULES[name](case))

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from bot.compute.identity import as_neighbour, claims_key, link_key, log_keys
+from bot.compute.duplicates import claims_key, link_key
 from bot.evidence.log.training_log import read_log
+from bot.evidence.neighbours import as_neighbour, log_keys
 from bot.evidence.snapshot import Snapshots
-from bot.model.case import PullRequest
+from bot.model.case import Context, PullRequest
 from bot.model.submission import Folder
 from bot.model.verdict import Verdict
 from bot.parse.folder import parse_submission
@@ -44,7 +45,12 @@ def judged(change: Change, neighbour: Change, merged: bool = False) -> Verdict:
     ]
     parsed = parse_submission(folders[1], TRACKS, "fineweb-edu")
     beside = as_neighbour(parsed.submission, "fineweb-edu", parsed.results, folders[1])
-    return verify(folders[0], TRACKS, track_id="fineweb-edu", neighbours=[beside], merged=merged)
+    return verify(
+        folders[0],
+        TRACKS,
+        track_id="fineweb-edu",
+        context=Context(neighbours=(beside,), merged=merged),
+    )
 
 
 def rules(verdict: Verdict) -> set[str]:
@@ -85,7 +91,12 @@ def test_a_submission_is_no_neighbour_of_itself() -> None:
     folder = Folder("mine.json", {"r.json": changed("v4", nothing)}, bare=True)
     parsed = parse_submission(folder, TRACKS, "fineweb-edu")
     self_ = as_neighbour(parsed.submission, "fineweb-edu", parsed.results, folder)
-    assert verify(folder, TRACKS, track_id="fineweb-edu", neighbours=[self_]).findings == ()
+    assert (
+        verify(
+            folder, TRACKS, track_id="fineweb-edu", context=Context(neighbours=(self_,))
+        ).findings
+        == ()
+    )
 
 
 def test_one_link_in_a_results_file_and_in_the_list_is_one_run() -> None:
@@ -127,9 +138,13 @@ def test_a_copied_log_is_found_also_with_another_clock() -> None:
     theirs = log_folder("theirs", log)
     parsed = parse_submission(theirs, TRACKS)
     beside = as_neighbour(parsed.submission, "nanogpt-small", parsed.results, theirs)
-    assert "duplicate-run" in rules(verify(log_folder("mine", other), TRACKS, neighbours=[beside]))
+    assert "duplicate-run" in rules(
+        verify(log_folder("mine", other), TRACKS, context=Context(neighbours=(beside,)))
+    )
     shared = log_folder("mine", log, arm="baseline")
-    assert "duplicate-run" not in rules(verify(shared, TRACKS, neighbours=[beside]))
+    assert "duplicate-run" not in rules(
+        verify(shared, TRACKS, context=Context(neighbours=(beside,)))
+    )
 
 
 def test_a_copied_log_is_found_also_with_a_loss_or_digits_changed() -> None:
@@ -185,10 +200,12 @@ def test_a_copied_log_is_found_as_the_judge_reads_it(
     theirs = log_folder("theirs", "\n".join([*LINES, ""]).encode())
     beside = as_neighbour(parse_submission(theirs, TRACKS).submission, "nanogpt-small", (), theirs)
     mine = log_folder("mine", "\n".join([*change(LINES), ""]).encode(encoding))
-    found = verify(mine, TRACKS, neighbours=[beside]).findings
+    found = verify(mine, TRACKS, context=Context(neighbours=(beside,))).findings
     assert [f.level for f in found if f.rule == "duplicate-run"] == [Level.ERROR]
     shared = log_folder("mine", "\n".join([*change(LINES), ""]).encode(encoding), arm="baseline")
-    assert "duplicate-run" not in rules(verify(shared, TRACKS, neighbours=[beside]))
+    assert "duplicate-run" not in rules(
+        verify(shared, TRACKS, context=Context(neighbours=(beside,)))
+    )
 
 
 def test_another_run_on_the_same_machine_is_no_copy() -> None:
@@ -197,7 +214,7 @@ def test_another_run_on_the_same_machine_is_no_copy() -> None:
     other = [noisy(re.sub(r"(\d+)ms", lambda m: f"{int(m[1]) + 13}ms", line)) for line in LINES]
     other[2:5] = LINES[2:5]  # by chance
     mine = log_folder("mine", "\n".join([*other, ""]).encode())
-    assert "duplicate-run" not in rules(verify(mine, TRACKS, neighbours=[beside]))
+    assert "duplicate-run" not in rules(verify(mine, TRACKS, context=Context(neighbours=(beside,))))
     seconds = [
         [re.sub(r"(\d+)ms", lambda m: f"{int(m[1]) // 1000}s", line) for line in lines]
         for lines in (LINES, other)
@@ -207,7 +224,7 @@ def test_another_run_on_the_same_machine_is_no_copy() -> None:
         for name, lines in zip(("theirs", "mine"), seconds, strict=True)
     )
     beside = as_neighbour(parse_submission(theirs, TRACKS).submission, "nanogpt-small", (), theirs)
-    assert "duplicate-run" not in rules(verify(mine, TRACKS, neighbours=[beside]))
+    assert "duplicate-run" not in rules(verify(mine, TRACKS, context=Context(neighbours=(beside,))))
 
 
 def test_a_log_of_a_run_that_another_entry_links(tmp_path: Path) -> None:
@@ -233,7 +250,7 @@ def test_a_log_of_a_run_that_another_entry_links(tmp_path: Path) -> None:
     def found(snapshots: Snapshots | None) -> set[str]:
         beside = neighbours_of(tmp_path, TRACKS, snapshots)
         assert [n.path for n in beside] == ["submissions/nanogpt-small/theirs"]
-        return rules(verify(mine, TRACKS, neighbours=beside))
+        return rules(verify(mine, TRACKS, context=Context(neighbours=beside)))
 
     assert "duplicate-run" not in found(kept)
     kept.add(run)
@@ -251,7 +268,9 @@ def test_a_nonce_is_found_again_in_another_kind_of_file() -> None:
     for drawn, expected in ((nonce, True), ("f" * 32, False)):
         made["speedrun"]["nonce"] = drawn
         folder = Folder("mine.json", {"r.json": json.dumps(made).encode()}, bare=True)
-        verdict = verify(folder, TRACKS, track_id="fineweb-edu", neighbours=[beside])
+        verdict = verify(
+            folder, TRACKS, track_id="fineweb-edu", context=Context(neighbours=(beside,))
+        )
         assert ("duplicate-run" in rules(verdict)) is expected
 
 
@@ -272,7 +291,7 @@ def test_runs_of_another_entry_are_told_at_once_and_by_their_names_here() -> Non
     theirs = log_folder("theirs", *logs)
     parsed = parse_submission(theirs, TRACKS)
     beside = as_neighbour(parsed.submission, "nanogpt-small", parsed.results, theirs)
-    verdict = verify(log_folder("mine", *logs), TRACKS, neighbours=[beside])
+    verdict = verify(log_folder("mine", *logs), TRACKS, context=Context(neighbours=(beside,)))
     (found,) = (f for f in verdict.findings if f.rule == "duplicate-run")
     assert re.fullmatch(
         r"[01]\.log and 1 more run are also in submissions/nanogpt-small/theirs", found.message
@@ -364,9 +383,14 @@ def test_a_name_in_a_file_does_not_make_its_author() -> None:
     beside = as_neighbour(parsed.submission, "fineweb-edu", parsed.results, theirs)
     mine = Folder("mine.json", {"r.json": changed("v4", both(COPY, page))}, bare=True)
     request = PullRequest(1, "example-user", changed_paths=("mine.json",))
-    asked = verify(mine, TRACKS, track_id="fineweb-edu", neighbours=[beside], pull_request=request)
+    asked = verify(
+        mine,
+        TRACKS,
+        track_id="fineweb-edu",
+        context=Context(neighbours=(beside,), pull_request=request),
+    )
     assert rules(asked) == {"copied-result"} and asked.status is Status.NEEDS_REVIEW
-    alone = verify(mine, TRACKS, track_id="fineweb-edu", neighbours=[beside])
+    alone = verify(mine, TRACKS, track_id="fineweb-edu", context=Context(neighbours=(beside,)))
     assert rules(alone) == set()
 
 
@@ -387,7 +411,7 @@ def test_no_entry_lies_in_another(path: str, nested: bool) -> None:
         log_folder("theirs"),
     )
     mine = dc.replace(log_folder("mine", b"step:1/1 val_loss:3.2"), path=path)
-    found = verify(mine, TRACKS, neighbours=[beside]).findings
+    found = verify(mine, TRACKS, context=Context(neighbours=(beside,))).findings
     assert any("the entry submissions" in f.message for f in found) is nested
 
 

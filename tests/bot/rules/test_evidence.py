@@ -14,7 +14,7 @@ from bot.model.run import Hardware, Run, Validation
 from bot.model.submission import Claim, RunSpec
 from bot.model.verdict import finding
 from bot.registry import Level, catalogue
-from bot.rules import load_rules
+from bot.rules import RULES
 from tests.bot.rules.run_cases import LINK, SMALL, TRACKS, a_case, a_run, found, results_file
 
 OTHER_CODE = {"train.py": "b" * 64}
@@ -138,7 +138,7 @@ TRIGGERS: dict[str, list[Callable[[], Case]]] = {
         lambda: with_run(code_sha256=OTHER_CODE),
         lambda: a_case(
             submission={"code_path": None, "code_commit": "0" * 40},
-            facts={"code_sha256": {"train.py": "c" * 64}},
+            linked_code={"train.py": ("c" * 64,)},
         ),
     ],
     "code-missing": [
@@ -303,7 +303,7 @@ def test_a_near_miss_does_not(name: str, make: Callable[[], Case]) -> None:
 @pytest.mark.parametrize("name", FAMILY)
 def test_a_good_case_meets_every_rule_and_every_rule_has_a_page(name: str) -> None:
     assert found(name, a_case()) == ()
-    page = load_rules()[name].__doc__ or ""
+    page = RULES[name].__doc__ or ""
     assert len(page.split("\n\n")) >= 2
     assert name in TRIGGERS
 

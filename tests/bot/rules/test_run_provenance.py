@@ -78,7 +78,7 @@ NEAR_MISSES: list[tuple[str, Callable[[], Case]]] = [
         lambda: a_case(
             submission={"contributors": (), "imported": {"url": "x"}},
             pull_request=request(),
-            facts={"merged": True},
+            merged=True,
         ),
     ),
     ("out-of-scope-change", lambda: a_case(pull_request=request("x", f"{PATH}/logs/a.log"))),
@@ -86,7 +86,7 @@ NEAR_MISSES: list[tuple[str, Callable[[], Case]]] = [
         "out-of-scope-change",
         lambda: a_case(
             pull_request=request("x", "submissions/nanogpt-small/two/submission.json"),
-            facts={"submission_paths": ("submissions/nanogpt-small/two",)},
+            submission_paths=("submissions/nanogpt-small/two",),
         ),
     ),
     ("unlisted-runs", lambda: a_case(unlisted=(Unlisted("example-team/nanogpt", ()),))),

@@ -12,14 +12,14 @@ import pytest
 
 from bot.compute.case_statistics import of_case, with_unlisted
 from bot.evidence.log.training_log import read_log
-from bot.model.case import Case, RunEvidence, Standing, Unlisted
+from bot.model.case import Case, Context, RunEvidence, Standing, Unlisted
 from bot.model.run import Hardware, Run, Validation
 from bot.model.submission import Claim, Folder, RunSpec, Submission
 from bot.model.track import Track
 from bot.model.verdict import Finding
 from bot.parse.track_toml import load_tracks
 from bot.registry import Level
-from bot.rules import load_rules
+from bot.rules import RULES
 from tests.conftest import ROOT
 
 TRACKS = load_tracks(ROOT)
@@ -55,13 +55,13 @@ def case(track: Track, *items: RunEvidence, claims: tuple[Claim, ...] = (), **fi
     path = f"submissions/{track.id}/x"
     submission = Submission(path, track.id, "x", claims=claims, **fields)
     return Case(
-        submission, track, Folder(path, {}), {}, evidence=items, standing=standing,
-        unlisted=unlisted,
+        submission, track, Folder(path, {}), {}, evidence=items,
+        context=Context(standing=standing), unlisted=unlisted,
     )  # fmt: skip
 
 
 def found(name: str, subject: Case) -> list[Finding]:
-    return list(load_rules()[name](subject))
+    return list(RULES[name](subject))
 
 
 def loss_claim(**values: Any) -> Claim:
@@ -138,7 +138,7 @@ def test_a_track_without_a_test_takes_one_run() -> None:
 def test_an_imported_entry_is_warned_and_not_blocked() -> None:
     subject = case(SMALL, evidence([3.281, 3.2805]), imported={"url": "https://example.org"})
     assert [f.level for f in found("target-missed", subject)] == [Level.ERROR]
-    kept = dc.replace(subject, facts={"merged": True})
+    kept = dc.replace(subject, context=Context(merged=True))
     assert [f.level for f in found("target-missed", kept)] == [Level.WARNING]
 
 
@@ -249,7 +249,7 @@ def test_a_time_that_no_log_shows(value: float, differs: bool) -> None:
 def test_the_time_of_an_imported_table(shown: float, resolution: float, differs: bool) -> None:
     imported = {"url": "https://e.org", "time_s": shown, "time_resolution_s": resolution}
     subject = case(SMALL, evidence(GOOD), imported=imported)
-    subject = dc.replace(subject, facts={"merged": True})
+    subject = dc.replace(subject, context=Context(merged=True))
     findings = found("reported-statistics-wrong", subject)
     assert bool(findings) is differs
     assert all(f.level is Level.NOTE and f.pointer == "/imported/time_s" for f in findings)

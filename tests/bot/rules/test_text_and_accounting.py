@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+from bot.model.case import Context
 from bot.model.submission import Folder
 from bot.model.track import Track
 from bot.model.verdict import Finding
 from bot.parse.track_toml import load_tracks
 from bot.registry import Level, Status, catalogue
-from bot.rules import load_rules
+from bot.rules import RULES
 from bot.verify import verify
 from tests.bot.rules.run_cases import a_case, a_run
 from tests.conftest import ROOT
@@ -29,7 +30,9 @@ def findings(
     name: str, change: Change, track: Track = TRACKS["fineweb-edu"]
 ) -> tuple[Finding, ...]:
     folder = Folder("r.json", {"r.json": changed(name, change)}, bare=True)
-    return verify(folder, {track.id: track}, track_id=track.id, today=TODAY).findings
+    return verify(
+        folder, {track.id: track}, track_id=track.id, context=Context(today=TODAY)
+    ).findings
 
 
 def nothing(info: dict[str, Any]) -> None:
@@ -218,12 +221,12 @@ def test_what_an_imported_entry_claimed_warns_and_never_rejects() -> None:
                 "speedrun_results.json": changed("v4", change),
             },
         )
-        assert verify(folder, TRACKS, merged=True).status is status
+        assert verify(folder, TRACKS, context=Context(merged=True)).status is status
         assert verify(folder, TRACKS).status is Status.REJECTED
 
 
 def test_every_rule_has_a_page() -> None:
-    for name, check in load_rules().items():
+    for name, check in RULES.items():
         page = (check.__doc__ or "").strip()
         assert len(page.split()) >= 15, name
         assert "issue #" not in page
@@ -253,8 +256,8 @@ def test_a_precision_does_not_make_a_run_cheaper_unseen(
     ("2023-01-01T00:00:00Z", {Level.WARNING}), ("2026-10-01T00:00:00Z", set()), (None, set()),
 ])  # fmt: skip
 def test_the_time_of_a_run_of_any_source(stated: str | None, expected: set[Level]) -> None:
-    case = a_case([a_run(0, created_at=stated), a_run(1)], facts={"today": TODAY})
-    assert {f.level for f in load_rules()["timestamp-invalid"](case)} == expected
+    case = a_case([a_run(0, created_at=stated), a_run(1)], today=TODAY)
+    assert {f.level for f in RULES["timestamp-invalid"](case)} == expected
 
 
 def fix_of(rule: str, name: str, change: Change) -> str:

@@ -1,47 +1,30 @@
-"""Who a run is: keys by which the same run or the same result is found again elsewhere."""
+"""A submission reduced to what the rules across submissions compare, from its files alone."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from bot.compute.duplicates import Trace, trace_of
+from bot.compute.duplicates import (
+    MIN_POINTS,
+    claims_key,
+    link_key,
+    nonce_key,
+    run_key,
+    trace_of,
+    value_keys,
+)
 from bot.evidence.links import RunRef, parse_link
+from bot.evidence.log.training_log import read_log
 from bot.model.case import Neighbour
 from bot.model.results import ResultsRun
 from bot.model.run import Run
 from bot.model.submission import LOG_ENDINGS, Folder, Submission
+from bot.model.trace import Trace
 from bot.model.track import Keys
-from bot.parse.submission_json import is_link
 
-_CLAIMED = ("bpb", "loss", "training_time_s", "hardware_flops", "tokens", "parameters")
-_QUALITY: Mapping[str, tuple[int, float]] = {"bpb": (7, 4e-6), "loss": (9, 4e-8)}
-"""Metric -> (digits that it must have, width within which it is the same value)."""
-_MIN_NONCE = 16
 NAMES = Keys()
-_MIN_POINTS = 3
-"""A series of fewer validation points is no fingerprint."""
-
-
-def link_key(link: object) -> str | None:
-    """`wandb:ENTITY/PROJECT/ID` of a link to a run, None for anything else."""
-    parsed = parse_link(link)
-    return f"wandb:{parsed.path}" if isinstance(parsed, RunRef) else None
-
-
-def run_key(run: Run) -> str | None:
-    """A key of a run that a copy of its evidence has too; None where it has too little in it."""
-    if run.run_id and run.entity and run.project:
-        return f"wandb:{run.entity}/{run.project}/{run.run_id}"
-    if len(run.validation) < _MIN_POINTS:
-        return None
-    series = json.dumps([[v.step, v.loss, v.time_s] for v in run.validation])
-    return f"metrics:{hashlib.sha256(series.encode()).hexdigest()}"
-
-
 # A value written inside the line of a step; a further digit or another clock makes no other run.
 _LOSS = re.compile(rb"(?:val_loss:| tel:)\s{0,4}([0-9]{1,9}\.[0-9]{1,4})")
 _STEP = re.compile(rb"s(?:tep)?:(?:([0-9]{1,15})(?:/[0-9]{1,15})?\s)?")
@@ -74,7 +57,7 @@ def log_keys(data: bytes) -> tuple[str, ...]:
     """Keys of a log, from its validation losses to four decimals: all of them, and each half, so
     that a copy with another clock, more digits or one loss changed has one of them too."""
     losses = [loss for _, loss, _ in _loss_lines(data)]
-    if len(losses) < _MIN_POINTS:
+    if len(losses) < MIN_POINTS:
         return ()
     middle = len(losses) // 2
     halves = [losses[:middle], losses[-middle:]] if middle >= _MIN_HALF else []
@@ -89,7 +72,7 @@ def run_keys(
     for spec in submission.runs:
         if spec.arm != "candidate":
             continue
-        if is_link(spec):
+        if spec.is_link:
             keys.append(link_key(spec.target))
         elif spec.source == "log":
             below = f"{spec.target.rstrip('/')}/"
@@ -108,11 +91,6 @@ def _nonces(data: bytes) -> list[str]:
     return [f"nonce:{found.decode()}" for found in _NONCE.findall(data)]
 
 
-def nonce_key(nonce: object) -> str | None:
-    """The key of a run by the random bits that its trainer drew, None where there are none."""
-    return f"nonce:{nonce}" if isinstance(nonce, str) and len(nonce) >= _MIN_NONCE else None
-
-
 def log_traces(data: bytes) -> tuple[Trace, ...]:
     """The traces of the runs of a log, read in a hurry; in full where that finds nothing."""
     runs: list[list[tuple[int, float, float | None]]] = []
@@ -128,8 +106,6 @@ def log_traces(data: bytes) -> tuple[Trace, ...]:
             runs.append([])
         runs[-1].append(point)
     if not runs:
-        from bot.evidence.log.training_log import read_log
-
         return tuple(trace_of(run) for run in read_log(data, ""))
     return tuple(Trace.of(points) for points in runs)
 
@@ -167,50 +143,9 @@ def _of_files(
 
 def _links(submission: Submission, results: Iterable[ResultsRun]) -> list[RunRef]:
     """The runs on W&B that candidates are, each once."""
-    links = [s.target for s in submission.runs if s.arm == "candidate" and is_link(s)]
+    links = [s.target for s in submission.runs if s.arm == "candidate" and s.is_link]
     parsed = map(parse_link, [*links, *(run.text("link") for run in results)])
     return list(dict.fromkeys(ref for ref in parsed if isinstance(ref, RunRef)))
-
-
-def claims_key(results: Sequence[ResultsRun]) -> str | None:
-    """A digest of the numbers that results files state, to 6 digits; None where there are few.
-
-    Two trainings do not agree in 6 digits of their time and their quality.
-    """
-    rows = []
-    for run in results:
-        numbers = {name: run.number(name) for name in _CLAIMED}
-        if numbers["training_time_s"] is None or (numbers["bpb"], numbers["loss"]) == (None, None):
-            continue
-        rows.append({name: None if v is None else f"{v:.5e}" for name, v in numbers.items()})
-    if not rows:
-        return None
-    rows.sort(key=lambda row: json.dumps(row))
-    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
-
-
-def value_keys(results: Sequence[ResultsRun], runs: Sequence[Run] = ()) -> dict[str, str]:
-    """Key -> metric of each loss or bits per byte that is stated to enough digits.
-
-    Of two values that differ by less than half the width in `_QUALITY` at least one key is the
-    same, so that a copy that was rounded, or that has noise below what counts, is found. Bits per
-    byte of a board lie far apart; losses of a race to a target lie close together, and only those
-    that are one number of single precision are told. A value rounded to fewer digits tells nothing.
-    """
-    found: dict[str, str] = {}
-    for name, (digits, width) in _QUALITY.items():
-        stated = [run.number(name) for run in results]
-        for value in (*stated, *(run.metrics.get(name) for run in runs)):
-            # What survives rounding to one digit less does not have as many.
-            if (
-                isinstance(value, float)
-                and abs(value) < 1e6
-                and value != float(f"{value:.{digits - 1}g}")
-            ):
-                for shift in (0.0, 0.5):
-                    place = math.floor(value / width + shift)
-                    found.setdefault(f"{name}:{shift:g}:{place}", name)
-    return found
 
 
 def author_of(submission: Submission, results: Iterable[ResultsRun]) -> str | None:

@@ -1,0 +1,211 @@
+"""Accounting: which chips a run used, how many, and their peak."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+
+from bot.compute import accelerators, metrics
+from bot.compute.metrics import same
+from bot.model.case import Case
+from bot.model.results import ResultsRun, device_names
+from bot.model.verdict import Finding, finding
+from bot.registry import Level
+from bot.render.untrusted import plain, shown
+from bot.rules.causes import chip_cause, is_no_slice, peak_cause
+from bot.rules.values import key_of, place
+
+
+def device_peak_mismatch(case: Case) -> Iterator[Finding]:
+    """The stated peak is the dense peak of one chip of the named device, to 0.2 %.
+
+    The table is `schemas/accelerators.json`, with a source for each number. Common slips: the FP32
+    peak of a GPU that trained in bf16, the figure with sparsity, the peak of a whole host, the
+    peak of one core. A device that is not in the table is noted (`device-unknown`) and not judged.
+    """
+    for run in case.results:
+        devices = metrics.devices_of(run)
+        if devices.table is None or devices.accelerator is None:
+            continue
+        for claimed, where in _stated_peaks(run):
+            if claimed <= 0 or same(claimed, devices.table):
+                continue
+            cause = peak_cause(claimed, devices)
+            yield finding(
+                "device-peak-mismatch",
+                f"`{where.rpartition('/')[2]}` is {claimed:.4g}, the dense {devices.precision} "
+                f"peak of one {devices.accelerator.name} is {devices.table:.4g} FLOP/s{cause}",
+                file=run.file,
+                line=run.document.line(where),
+                pointer=where,
+                claimed=claimed,
+                expected=devices.table,
+                ratio=claimed / devices.table,
+                fix=f"write {devices.table:.6g} and compute hardware FLOPs with it"
+                if _uses(run, claimed / devices.table, case)
+                else f"write {devices.table:.6g}",
+            )
+
+
+def _uses(run: ResultsRun, ratio: float, case: Case) -> bool:
+    """Whether the hardware FLOPs of a file may come from its wrong peak: they are not right."""
+    stated = run.number("hardware_flops")
+    right = metrics.of_results(run, case.track.vocab_size)["hardware_flops"]
+    return not (stated and right and same(stated, right))
+
+
+def _stated_peaks(run: ResultsRun) -> Iterator[tuple[float, str]]:
+    claimed = run.number("peak_flops")
+    if claimed is not None:
+        yield claimed, run.where("peak_flops")
+    override = run.section("resources").get("device_flops_override")
+    if isinstance(override, (int, float)) and not isinstance(override, bool):
+        yield override, f"{run.info_pointer}/resources/device_flops_override"
+
+
+def chip_count_mismatch(case: Case) -> Iterator[Finding]:
+    """The stated number of chips is what the named hardware has.
+
+    Cloud names of TPU v2 to v5p count cores, two to a chip: v5p-32 has 16 chips, v4-128 has 64.
+    v5litepod-N and v6e-N count chips. `num_devices` is what the framework shows: of a TPU cores or
+    chips, and its name decides; of GPUs it is the number that was used, as are the chips.
+    `replicas` counts the hosts of a slice and multiplies nothing.
+    """
+    for run in case.results:
+        devices = metrics.devices_of(run)
+        field = "devices" if run.shape in ("V0", "V1") else "chips"
+        claimed = run.number(field)
+        if is_no_slice(devices):
+            yield _no_slice(run, devices)
+            continue
+        if claimed is None or devices.named is None or claimed <= 0 or claimed == devices.chips:
+            yield from _odd_devices(run, devices)
+            continue
+        yield finding(
+            "chip-count-mismatch",
+            f"{key_of(run, field)} is {claimed:g}, {shown(devices.name)} has {devices.chips} "
+            f"chips{chip_cause(claimed, devices)}",
+            claimed=claimed,
+            expected=devices.chips,
+            ratio=claimed / (devices.chips or 1),
+            fix=f"write {devices.chips}",
+            **place(run, field),
+        )
+
+
+def _odd_devices(run: ResultsRun, devices: metrics.Devices) -> Iterator[Finding]:
+    """A number of GPUs that is not the number of chips. More of them than chips make a run look
+    cheaper than it was, which blocks."""
+    count, chips, chip = run.number("devices"), devices.chips, devices.accelerator
+    if run.shape in ("V0", "V1") or not count or not chips or count <= 0:
+        return
+    shows = 1 if chip is None else chip.devices_per_chip
+    if (chip is not None and chip.kind == "tpu") or count in (chips, chips * shows):
+        return
+    more = chip is not None and count > chips * shows
+    yield finding(
+        "chip-count-mismatch",
+        f"{key_of(run, 'devices')} is {count:g}, and hardware FLOPs are counted for {chips} chips",
+        Level.ERROR if more else Level.WARNING,
+        claimed=count,
+        expected=chips,
+        ratio=count / chips,
+        fix=f"write the number of chips that were used, {chips} or {count:g}, in both places",
+        **place(run, "devices"),
+    )
+
+
+def _no_slice(run: ResultsRun, devices: metrics.Devices) -> Finding:
+    pointer = f"{run.info_pointer}/resources"
+    return finding(
+        "chip-count-mismatch",
+        f"there is no slice {shown(devices.name)}: the number counts cores, two to a chip",
+        file=run.file,
+        line=run.document.line(pointer),
+        pointer=pointer,
+        claimed=plain(devices.name or ""),
+        fix="write the name of the slice that was used",
+    )
+
+
+def device_unknown(case: Case) -> Iterator[Finding]:
+    """The accelerator is in the table of known ones, so that its peak can be checked.
+
+    Where it is not, a peak that the file states is used and marked as such, and a maintainer looks
+    at it. Name the chip as the vendor or the cloud does, or send us its datasheet. The same holds
+    for a stated precision whose peak is lower than that of bf16, since it makes a run cheaper, and
+    for a file that names two accelerators: the first of them is used.
+    """
+    for run in case.results:
+        devices = metrics.devices_of(run)
+        yield from _two_devices(run)
+        if devices.accelerator is not None:
+            usual = devices.accelerator.peaks.get("bf16")
+            if usual and devices.table and devices.table < usual and run.ours.get("precision"):
+                pointer = f"{run.info_pointer}/speedrun/precision"
+                yield finding(
+                    "device-unknown",
+                    f"the precision {shown(devices.precision)} is self-declared, "
+                    f"and its peak is {usual / devices.table:.3g} times lower than that of bf16",
+                    file=run.file,
+                    line=run.document.line(pointer),
+                    pointer=pointer,
+                    claimed=devices.precision,
+                    fix="say in the description what ran in it",
+                )
+            continue
+        name = (
+            "no accelerator is named"
+            if devices.name is None
+            else (f"the accelerator {shown(devices.name)} is not known here")
+        )
+        peak = (
+            f"its peak of {devices.peak:.4g} FLOP/s is self-declared and cannot be checked"
+            if (devices.peak)
+            else "no peak is stated"
+        )
+        pointer = f"{run.info_pointer}/resources"
+        yield finding(
+            "device-unknown",
+            f"{name}, {peak}",
+            file=run.file,
+            line=run.document.line(pointer),
+            pointer=pointer,
+            claimed=None if devices.name is None else plain(devices.name),
+            fix="name the accelerator, such as H100 SXM, A100, v5p-32 or v6e-8"
+            + _closest(devices.name),
+        )
+
+
+def _two_devices(run: ResultsRun) -> Iterator[Finding]:
+    """A second name in the file that stands for another chip, or for another number of them."""
+    known = [
+        (pointer, name, device)
+        for pointer, name in device_names(run)
+        if (device := accelerators.find(name)) is not None
+    ]
+    for pointer, name, device in known[1:]:
+        first = known[0]
+        same_chip = device.accelerator.id == first[2].accelerator.id
+        if same_chip and (None in (device.chips, first[2].chips) or device.chips == first[2].chips):
+            continue
+        yield finding(
+            "device-unknown",
+            f"two accelerators are named, {shown(first[1])} and {shown(name)}; "
+            f"{shown(first[1])} is used",
+            file=run.file,
+            line=run.document.line(pointer),
+            pointer=pointer,
+            claimed=plain(name),
+            expected=plain(first[1]),
+            fix="keep the one that the run used",
+        )
+        return
+
+
+def _closest(name: str | None) -> str:
+    names = {
+        a.lower(): a for item in accelerators.all_accelerators() for a in (item.id, *item.aliases)
+    }
+    near = difflib.get_close_matches((name or "").lower()[:60], names, 1, 0.75)
+    return f'; perhaps "{names[near[0]]}"' if near else ""

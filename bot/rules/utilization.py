@@ -1,0 +1,210 @@
+"""Accounting: model FLOPs, parameters, and the share of the peak that was used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bot.compute import metrics
+from bot.compute.metrics import same
+from bot.model.case import Case
+from bot.model.results import ResultsRun
+from bot.model.verdict import Finding, finding
+from bot.render.untrusted import plain
+from bot.rules.values import key_of, place
+
+LOW, HIGH = 0.01, 0.75
+"""Usual shares of the peak."""
+
+
+def model_flops_mismatch(case: Case) -> Iterator[Finding]:
+    """Model FLOPs are 3 x forward FLOPs per token x tokens, from the model's dimensions.
+
+    Per token and layer: 6 h f for a gated MLP (4 h f without gate), 2 h (H d + 2 K d) + 2 h h for
+    the projections, 4 s H d + 3 s H for attention; and 2 h V for the output. They do not rank, but
+    MFU follows from them. An architecture with settings that the formula does not know is left
+    alone (`model-flops-unchecked`), and so is one whose tokens are what is wrong.
+    """
+    for run in case.results:
+        claimed = run.number("model_flops")
+        tokens = metrics.tokens_of(run) or run.number("tokens")
+        expected = metrics.model_flops_of(run, case.track.vocab_size, tokens)
+        if claimed is None or not expected or claimed <= 0 or metrics.novelties_of(run):
+            continue
+        stated = metrics.model_flops_of(run, case.track.vocab_size, run.number("tokens"))
+        if same(claimed, expected) or (stated is not None and same(claimed, stated)):
+            continue
+        ratio = claimed / expected
+        cause = (
+            ", the factor of forward and backward" if same(ratio, 3) or same(ratio, 1 / 3) else ""
+        )
+        yield finding(
+            "model-flops-mismatch",
+            f"{key_of(run, 'model_flops')} is {claimed:.6g}, expected {expected:.6g} by the "
+            f"model's dimensions; it is {times(ratio)}{cause}",
+            claimed=claimed,
+            expected=expected,
+            ratio=ratio,
+            fix=f"write {expected!r}, 3 x forward FLOPs per token x tokens",
+            **place(run, "model_flops"),
+        )
+
+
+def reported_mfu(case: Case, run: ResultsRun) -> tuple[float, str] | None:
+    """MFU as the file states it, and of what; 6 x parameters x tokens without model FLOPs."""
+    hardware = run.number("hardware_flops")
+    if hardware is None or hardware <= 0:
+        hardware = metrics.of_results(run, case.track.vocab_size)["hardware_flops"]
+    model, what = run.number("model_flops"), "model FLOPs"
+    if model is None:
+        parameters, tokens = run.number("parameters"), run.number("tokens")
+        if parameters is not None and tokens is not None:
+            model, what = 6 * parameters * tokens, "6 x parameters x tokens"
+    if model is None or not hardware or model <= 0:
+        return None
+    return model / hardware, what
+
+
+def times(ratio: float) -> str:
+    """How far a figure is off, in words."""
+    if ratio > 1:
+        return f"{ratio:.2f} times too high" if ratio < 1e6 else f"{ratio:.3g} times too high"
+    # Dividing a tiny figure by a huge one can leave the range of a double.
+    return f"{1 / ratio:.4g} times too low" if ratio > 1e-300 else "far too low"
+
+
+def mfu_impossible(case: Case) -> Iterator[Finding]:
+    """Model FLOPs do not exceed hardware FLOPs: no chip computes more than its peak.
+
+    Taken as the file states them (6 x parameters x tokens where it states no model FLOPs), and as
+    they were recomputed. Usually a consequence of another slip, such as minutes taken for seconds
+    or another precision's peak; put that right and this goes away.
+    """
+    for run in case.results:
+        reported = reported_mfu(case, run)
+        values = metrics.of_results(run, case.track.vocab_size)
+        ours, hardware = values["mfu"], values["hardware_flops"]
+        stated = run.number("hardware_flops")
+        if reported is not None and reported[0] > 1:
+            off = bool(stated and hardware and not same(stated, hardware))
+            follows = bool(ours and ours <= 1 and off)
+            yield finding(
+                "mfu-impossible",
+                f"{reported[1]} are {reported[0]:.3g} times {key_of(run, 'hardware_flops')}, and a "
+                "chip cannot exceed its peak"
+                + (f"; with hardware FLOPs put right it is {ours:.3f} times" if follows else ""),
+                claimed=reported[0],
+                expected=ours if follows else None,
+                ratio=reported[0],
+                fix=_right(ours) if follows else "correct training time, chips, peak or tokens",
+                **place(run, "hardware_flops"),
+            )
+        elif ours is not None and ours > 1:
+            yield finding(
+                "mfu-impossible",
+                f"model FLOPs are {ours:.3g} times the hardware FLOPs recomputed from time, chips "
+                "and peak, and a chip cannot exceed its peak",
+                claimed=ours,
+                ratio=ours,
+                fix="correct training time, chips, peak or tokens",
+                **place(run, "training_time_s"),
+            )
+
+
+def _right(mfu: float | None, what: str = "hardware FLOPs") -> str:
+    """The remedy where another figure is what is wrong, and the MFU that is left then."""
+    fix = f"put the {what} right and this goes away"
+    if mfu is None or LOW <= mfu <= HIGH:
+        return fix
+    side = "low" if mfu < LOW else "high"
+    return f"{fix}; what is left is a warning that {mfu:.2g} is {side}, to be explained"
+
+
+def mfu_unusual(case: Case) -> Iterator[Finding]:
+    """Between 1 % and 75 % of the peak were used, as in nearly every run that is in order.
+
+    More than 75 % or less than 1 % is possible and rare: a maintainer looks at it. Say in the
+    description why it is so.
+    """
+    for run in case.results:
+        reported = reported_mfu(case, run)
+        if reported is None or not (HIGH < reported[0] <= 1 or reported[0] < LOW):
+            continue
+        side = f"above {HIGH:g}" if reported[0] > HIGH else f"below {LOW:g}"
+        yield finding(
+            "mfu-unusual",
+            f"{reported[1]} over hardware FLOPs, both as stated, are {reported[0]:.3g}, {side}",
+            claimed=reported[0],
+            ratio=None,
+            fix=_unusual_fix(case, run),
+            **place(run, "hardware_flops"),
+        )
+
+
+def _unusual_fix(case: Case, run: ResultsRun) -> str:
+    """The figure that makes MFU unusual, where one is known to be wrong; else what to look at."""
+    values = metrics.of_results(run, case.track.vocab_size)
+    mfu = values["mfu"]
+    usual = mfu is not None and LOW <= mfu <= HIGH
+    for name, what in (
+        ("hardware_flops", "hardware FLOPs"),
+        ("tokens", "tokens"),
+        ("parameters", "parameters"),
+    ):
+        stated, right = run.number(name), values[name]
+        if stated and right and not same(stated, right) and (usual or name == "hardware_flops"):
+            return _right(mfu, what)
+    return "check training time, chips and peak, or say in the description why it is so"
+
+
+def parameter_count_mismatch(case: Case) -> Iterator[Finding]:
+    """The number of parameters follows from the dimensions, to 0.2 %.
+
+    Only a note: norms, biases and gates are counted in more than one way. Architectures with
+    settings that are not known here are left alone.
+    """
+    for run in case.results:
+        claimed = run.number("parameters")
+        shape = metrics.transformer_of(run, case.track.vocab_size)
+        if claimed is None or shape is None or claimed <= 0 or metrics.novelties_of(run):
+            continue
+        expected = metrics.of_results(run, case.track.vocab_size)["parameters"]
+        if expected and not same(claimed, expected):
+            yield finding(
+                "parameter-count-mismatch",
+                f"the file states {claimed:,} parameters, the dimensions give {expected:,}",
+                claimed=claimed,
+                expected=expected,
+                ratio=claimed / expected,
+                fix="check the dimensions, or say what else has parameters",
+                **place(run, "parameters"),
+            )
+
+
+def model_flops_unchecked(case: Case) -> Iterator[Finding]:
+    """There is no formula here for the model FLOPs of this architecture.
+
+    A new idea is not punished: model FLOPs are shown as stated, and the run ranks by hardware
+    FLOPs as every other. Send us the formula with a source, and it becomes part of the table.
+    """
+    for run in case.results:
+        if run.shape in ("V0", "V1") or run.number("model_flops") is None:
+            continue
+        new = metrics.novelties_of(run)
+        ours = metrics.model_flops_of(
+            run, case.track.vocab_size, metrics.tokens_of(run) or run.number("tokens")
+        )
+        claimed = run.number("model_flops")
+        if ours is not None and (not new or (claimed and same(claimed, ours))):
+            continue
+        why = (
+            f"there is no formula here for {', '.join(plain(n, 40) for n in new[:4])}"
+            if new
+            else "the model's dimensions are not all stated"
+        )
+        yield finding(
+            "model-flops-unchecked",
+            f"{key_of(run, 'model_flops')} is shown as stated, since {why}; hardware FLOPs rank as "
+            "usual",
+            claimed=claimed,
+            **place(run, "model_flops"),
+        )
