@@ -19,8 +19,8 @@ import click
 from bot.commands.root import root_of
 
 if TYPE_CHECKING:
-    from bot.github.api.client import Door
-    from bot.github.host.settings import Settings
+    from bot.github.api.client import Repo
+    from bot.model.report import Settings
 
 TOKEN = "GITHUB_TOKEN"
 
@@ -52,16 +52,16 @@ def the_root(root: str | None) -> Path:
     return root_of(Path(root) if root else None)
 
 
-def the_door(repo: str, settings: Settings) -> Door:
+def open_named(repo: str, settings: Settings) -> Repo:
     """The connection with the token of the environment."""
-    from bot.github.api.client import checked_name, connect, open_door
+    from bot.github.api.client import checked_name, connect, open_repo
 
     token = os.environ.get(TOKEN, "").strip()
     try:
         checked_name(repo)
         if not token:
             raise click.UsageError(f"{TOKEN} is not set; put a token with access to {repo} into it")
-        return open_door(connect(token), repo, settings.login)
+        return open_repo(connect(token), repo, settings.login)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
 
@@ -102,10 +102,10 @@ def verify(
     with plainly():
         place = the_root(root)
         settings = running.settings_of(place)
-        door = the_door(repo, settings)
+        target = open_named(repo, settings)
         engine = running.engine_of(place, evidence, not offline)
         report = running.verify_to_files(
-            door, settings, engine, pr, merged, Path(out), Path(snapshots) if snapshots else None
+            target, settings, engine, pr, merged, Path(out), Path(snapshots) if snapshots else None
         )
     click.echo(running.one_line(report))
     running.output("entries", len(report.verdicts))
@@ -133,7 +133,7 @@ def publish(
     with plainly():
         settings = running.settings_of(the_root(root))
         done = running.publish_file(
-            the_door(repo, settings), settings, Path(report), pr, head_sha, evaluated == "success"
+            open_named(repo, settings), settings, Path(report), pr, head_sha, evaluated == "success"
         )
     click.echo(done)
 
@@ -160,13 +160,13 @@ def record(
 
     with plainly():
         settings = running.settings_of(the_root(root))
-        door = the_door(repo, settings)
+        target = open_named(repo, settings)
         folder = Path(snapshots) if snapshots else None
         now = dt.datetime.now(dt.UTC)
-        for line in running.record_file(door, settings, Path(report), pr, folder, only, now):
+        for line in running.record_file(target, settings, Path(report), pr, folder, only, now):
             click.echo(line)
         if rebuild:
-            click.echo(running.rebuild_site(door))
+            click.echo(running.rebuild_site(target))
 
 
 @click.command()
@@ -186,8 +186,8 @@ def command(repo: str, event: str, number: int, comment: str, root: str | None) 
     with plainly():
         place = the_root(root)
         settings = running.settings_of(place)
-        door = the_door(repo, settings)
-        click.echo(running.answer_event(door, settings, place, event, number, comment))
+        target = open_named(repo, settings)
+        click.echo(running.answer_event(target, settings, place, event, number, comment))
 
 
 @click.command()
@@ -203,8 +203,8 @@ def pending(repo: str, out: str, root: str | None) -> None:
 
     with plainly():
         place = the_root(root)
-        door = the_door(repo, running.settings_of(place))
-        pulls, experiments = write_lists(door, place, Path(out), running.now())
+        target = open_named(repo, running.settings_of(place))
+        pulls, experiments = write_lists(target, place, Path(out), running.now())
     click.echo(f"{pulls} open pull requests, {experiments} preregistrations without a submission")
 
 
@@ -322,10 +322,12 @@ def doctor(repo: str | None, watch: bool, report: str | None, root: str | None) 
         if repo is None and (report or watch):
             raise click.UsageError(f"--{'report' if report else 'watch'} needs --repo OWNER/REPO")
         if report and repo:
-            click.echo(keep_issue(the_door(repo, settings), settings, Path(report)))
+            click.echo(keep_issue(open_named(repo, settings), settings, Path(report)))
             return
-        door = the_door(repo, settings) if repo else None
-        look = unanswered(door, settings) if watch and door else examine(place, door, settings)
+        target = open_named(repo, settings) if repo else None
+        look = (
+            unanswered(target, settings) if watch and target else examine(place, target, settings)
+        )
     for line in look:
         click.echo(line.text)
     sys.exit(1 if any(line.bad for line in look) else 0)

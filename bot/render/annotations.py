@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from bot.github.pull_request.report_file import Report
+from bot.model.report import Report
 from bot.model.verdict import Finding
 from bot.registry import Level, Status
 from bot.render.untrusted import plain as visible

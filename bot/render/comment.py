@@ -17,8 +17,7 @@ from typing import Any
 from jinja2 import ChoiceLoader, FileSystemLoader, StrictUndefined, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from bot.github.host.settings import Settings
-from bot.github.pull_request.report_file import Place, Report
+from bot.model.report import Place, Report, Settings
 from bot.registry import Level, Status
 from bot.render import markdown
 from bot.render import terminal as report_words

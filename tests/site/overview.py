@@ -22,9 +22,7 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 from PIL import Image
 
-from bot.github.host.settings import Settings
-from bot.github.pull_request.classify import Kind
-from bot.github.pull_request.report_file import Report
+from bot.model.report import Kind, Report, Settings
 from bot.model.verdict import Verdict
 from bot.parse.folder import read_path
 from bot.parse.track_toml import load_tracks

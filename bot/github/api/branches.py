@@ -15,8 +15,9 @@ from github.GitRef import GitRef
 from github.PullRequest import PullRequest
 from github.Repository import Repository
 
-from bot.github.api.client import Door
+from bot.github.api.client import Repo
 
+EVIDENCE_BRANCH = "evidence"
 _TRIES = 5
 Edit = Callable[[str | None], Mapping[str, bytes]]
 
@@ -90,15 +91,15 @@ def _element(repo: Repository, path: str, content: bytes) -> InputGitTreeElement
         return InputGitTreeElement(path, "100644", "blob", sha=blob.sha)
 
 
-def open_pull(door: Door, branch: str, base: str, title: str, body: str) -> PullRequest:
+def open_pull(repo: Repo, branch: str, base: str, title: str, body: str) -> PullRequest:
     """The open pull request of one of our branches, made when there is none yet."""
     try:
-        return door.repo.create_pull(base=base, head=branch, title=title, body=body)
+        return repo.api.create_pull(base=base, head=branch, title=title, body=body)
     except GithubException as error:
         if error.status != 422:
             raise
         # GitHub keeps one open pull request a branch: an earlier try made it
-        owner = door.name.split("/")[0]
-        for pull in door.repo.get_pulls(state="open", head=f"{owner}:{branch}"):
+        owner = repo.name.split("/")[0]
+        for pull in repo.api.get_pulls(state="open", head=f"{owner}:{branch}"):
             return pull
         raise

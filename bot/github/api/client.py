@@ -13,13 +13,14 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import requests
 from github import Auth, Github, GithubException, GithubIntegration, GithubRetry
 from github.Repository import Repository
 
 T = TypeVar("T")
+GHOST = "ghost"
 API_VERSION = "2022-11-28"
 ATTEMPTS = 4
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}")
@@ -38,10 +39,10 @@ class GitHubTrouble(Exception):
 
 
 @dc.dataclass(frozen=True)
-class Door:
+class Repo:
     """One repository, who we are on it, and how to wait (a test waits for nothing)."""
 
-    repo: Repository
+    api: Repository
     name: str
     login: str
     sleep: Callable[[float], None] = time.sleep
@@ -102,9 +103,14 @@ def _retry(backoff: float) -> GithubRetry:
     )
 
 
-def open_door(github: Github, name: str, login: str) -> Door:
-    """The door to a repository; raises ValueError for a name that is none."""
-    return Door(github.get_repo(checked_name(name)), name, login)
+def open_repo(github: Github, name: str, login: str) -> Repo:
+    """The repository; raises ValueError for a name that is none."""
+    return Repo(github.get_repo(checked_name(name)), name, login)
+
+
+def login_of(said: Any) -> str:
+    """Who wrote something; GitHub names nobody where the account was deleted."""
+    return str(said.user.login) if said.user else GHOST
 
 
 # ---- failures -----------------------------------------------------------------------------------
@@ -133,7 +139,7 @@ def _wait_s(error: Exception, attempt: int) -> float:
     return float(2**attempt)
 
 
-def settle(door: Door, upsert: Callable[[], T]) -> T:
+def settle(repo: Repo, upsert: Callable[[], T]) -> T:
     """Run an upsert until it holds. It looks before it writes: it may run again."""
     for attempt in range(ATTEMPTS):
         try:
@@ -141,7 +147,7 @@ def settle(door: Door, upsert: Callable[[], T]) -> T:
         except (GithubException, requests.exceptions.RequestException) as error:
             if not transient(error) or attempt == ATTEMPTS - 1:
                 raise
-            door.sleep(_wait_s(error, attempt))
+            repo.sleep(_wait_s(error, attempt))
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 

@@ -14,8 +14,7 @@ from typing import Any, Protocol
 from github.Issue import Issue
 from github.IssueComment import IssueComment
 
-from bot.github.api.client import Door, settle, told
-from bot.github.pull_request.pull import login_of
+from bot.github.api.client import Repo, login_of, settle, told
 
 REPLY = "<!-- speedrun:reply "
 MOST_REPLIES = 20
@@ -63,14 +62,14 @@ def _answers_to(bodies: list[str], author: str) -> int:
 class IssueThread:
     """An issue or a pull request."""
 
-    door: Door
+    repo: Repo
     number: int
     _labels: list[str] | None = None
 
     @property
     def issue(self) -> Issue:
         """The API's object, no request."""
-        return self.door.repo.get_issue(self.number)
+        return self.repo.api.get_issue(self.number)
 
     def read(self, comment: str) -> Said:
         """A comment of this issue; raises ValueError for one of another issue."""
@@ -94,11 +93,11 @@ class IssueThread:
         with told("acknowledging"):
             if said.id:
                 settle(
-                    self.door,
+                    self.repo,
                     lambda: self.issue.get_comment(int(said.id)).create_reaction(emoji),
                 )
             else:
-                settle(self.door, lambda: self.issue.create_reaction(emoji))
+                settle(self.repo, lambda: self.issue.create_reaction(emoji))
 
     def labels(self) -> list[str]:
         """The labels of the issue, as they were when its post was read."""
@@ -108,7 +107,7 @@ class IssueThread:
 
     def ours(self) -> list[IssueComment]:
         """Our own comments in this thread."""
-        return [c for c in self.issue.get_comments() if login_of(c) == self.door.login]
+        return [c for c in self.issue.get_comments() if login_of(c) == self.repo.login]
 
     def reply(self, said: Said, body: str) -> str:
         """Answer once. An answer to an edited post is edited in place."""
@@ -127,7 +126,7 @@ class IssueThread:
             return str(self.issue.create_comment(text).html_url)
 
         with told("answering"):
-            return settle(self.door, upsert)
+            return settle(self.repo, upsert)
 
 
 _READ = """query($owner: String!, $name: String!, $number: Int!) {
@@ -148,15 +147,15 @@ _REACT = """mutation($input: AddReactionInput!) {
 class DiscussionThread:
     """A discussion, through GraphQL; logins of Apps come without `[bot]` there."""
 
-    door: Door
+    repo: Repo
     number: int
 
     def _ask(self, query: str, **variables: Any) -> Any:
         with told("talking in the discussion"):
-            return self.door.repo.requester.graphql_query(query, variables)[1]["data"]
+            return self.repo.api.requester.graphql_query(query, variables)[1]["data"]
 
     def _discussion(self) -> Any:
-        owner, name = self.door.name.split("/")
+        owner, name = self.repo.name.split("/")
         answer = self._ask(_READ, owner=owner, name=name, number=self.number)
         found = (answer["repository"] or {}).get("discussion")
         if found is None:
@@ -181,7 +180,7 @@ class DiscussionThread:
         return Said(identity, login, found["body"] or "", login == self._own())
 
     def _own(self) -> str:
-        return self.door.login.removesuffix("[bot]")
+        return self.repo.login.removesuffix("[bot]")
 
     def react(self, said: Said, emoji: str) -> None:
         """A reaction on the comment or the post."""

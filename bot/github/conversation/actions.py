@@ -11,16 +11,17 @@ import datetime as dt
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bot.github.api.branches import Conflict
-from bot.github.api.client import Door, GitHubTrouble, told
+from bot.github.api.branches import EVIDENCE_BRANCH, Conflict
+from bot.github.api.client import GitHubTrouble, Repo, told
 from bot.github.api.threads import IssueThread, Said, Thread
-from bot.github.conversation import edits, intake
+from bot.github.conversation import edits, forms
 from bot.github.conversation.commands import COMMANDS, Command, Mistake, parse
 from bot.github.conversation.intake_pull import open_submission
-from bot.github.conversation.waivers import Waiver
-from bot.github.host.settings import EVIDENCE_BRANCH, Settings
+from bot.github.pull_request.intake import Intake, submitter
 from bot.github.pull_request.publish import LABEL
 from bot.github.pull_request.pull import Pull, facts, fetch
+from bot.github.pull_request.waivers import Waiver
+from bot.model.report import Settings
 from bot.model.track import Track
 from bot.registry import catalogue
 from bot.render.comment import STICKY, Safe, read_state, render
@@ -36,7 +37,7 @@ Dispatch = Callable[[int, str], None]
 class Talk:
     """One thing said, and all that an answer needs. `dispatch(pr, ref)` starts a verification."""
 
-    door: Door
+    repo: Repo
     settings: Settings
     tracks: Mapping[str, Track]
     thread: Thread
@@ -49,12 +50,12 @@ class Talk:
         self.thread.reply(self.said, render(template, self.settings, **values))
 
 
-def dispatch_workflow(door: Door, file: str = "verify.yml") -> Dispatch:
+def dispatch_workflow(repo: Repo, file: str = "verify.yml") -> Dispatch:
     """Start a workflow for a pull request: writes with a workflow's token start none."""
 
     def start(number: int, ref: str) -> None:
         with told(f"starting {file}"):
-            workflow = door.repo.get_workflow(file)
+            workflow = repo.api.get_workflow(file)
             workflow.create_dispatch(ref, {"pr": str(number)}, throw=True)
 
     return start
@@ -63,7 +64,7 @@ def dispatch_workflow(door: Door, file: str = "verify.yml") -> Dispatch:
 def answer(talk: Talk) -> str:
     """Handle one comment; a word for the log. Raises GitHubTrouble."""
     said = talk.said
-    if said.bot or said.author == talk.door.login:
+    if said.bot or said.author == talk.repo.login:
         return "own"
     command = parse(said.body)
     if command is None:
@@ -81,25 +82,25 @@ def answer(talk: Talk) -> str:
     return _on_pull(talk, command)
 
 
-def is_maintainer(door: Door, login: str) -> bool:
+def is_maintainer(repo: Repo, login: str) -> bool:
     """Whether the API says that a person may write to the repository."""
     with told("asking for permissions"):
-        return door.repo.get_collaborator_permission(login) in MAINTAINERS
+        return repo.api.get_collaborator_permission(login) in MAINTAINERS
 
 
 def _on_pull(talk: Talk, command: Command) -> str:
     try:
-        pull = facts(fetch(talk.door, talk.thread.number))
+        pull = facts(fetch(talk.repo, talk.thread.number))
     except GitHubTrouble as trouble:
         if trouble.status != 404:
             raise
         form = COMMANDS[command.name].form
         talk.reply("mistake.md.j2", problem="this works on a pull request", form=form)
         return "not a pull request"
-    author = intake.submitter(pull, talk.door.name, talk.door.login)
+    author = submitter(pull, talk.repo.name, talk.repo.login)
     own = talk.said.author.lower() == author.lower()
     may = own and command.name != "accept"
-    may = may or is_maintainer(talk.door, talk.said.author)
+    may = may or is_maintainer(talk.repo, talk.said.author)
     if not may and command.name != "runs":
         talk.thread.react(talk.said, "-1")
         return "not permitted"
@@ -124,16 +125,16 @@ def _explain(talk: Talk, command: Command) -> str:
 
 
 def _submit(talk: Talk, command: Command) -> str:
-    form = intake.from_command(command.links, command.track, talk.said.author, talk.tracks)
+    form = forms.from_command(command.links, command.track, talk.said.author, talk.tracks)
     return submit_form(talk, form)
 
 
-def submit_form(talk: Talk, form: intake.Intake) -> str:
+def submit_form(talk: Talk, form: Intake) -> str:
     """Turn a form into a pull request, or say what is missing."""
     if form.missing:
         talk.reply("missing.md.j2", missing=form.missing)
         return "incomplete"
-    opened = open_submission(talk.door, form, talk.thread, talk.said)
+    opened = open_submission(talk.repo, form, talk.thread, talk.said)
     talk.reply("opened.md.j2", opened=opened, link=Safe(opened.link), form=form)
     if opened.number:
         talk.dispatch(opened.number, opened.base)
@@ -172,14 +173,14 @@ def _accept(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
 
 def _runs(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
     def change(data: Mapping[str, Any]) -> dict[str, Any]:
-        return intake.add_runs(data, command.links)
+        return edits.add_runs(data, command.links)
 
     return _edit(talk, pull, may, change, f"Add {len(command.links)} runs")
 
 
 def _correct(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
     def change(data: Mapping[str, Any]) -> dict[str, Any]:
-        return intake.correct_author(data, pull.author, command.login)
+        return edits.correct_author(data, pull.author, command.login)
 
     return _edit(talk, pull, may, change, f"Name {command.login} as contributor")
 
@@ -190,12 +191,12 @@ def _withdraw(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
         date = talk.today.isoformat()
 
         def change(data: Mapping[str, Any]) -> dict[str, Any]:
-            return intake.withdraw(data, talk.said.author, date, command.reason)
+            return edits.withdraw(data, talk.said.author, date, command.reason)
 
         return _edit(talk, pull, may, change, "Withdraw the submission")
     with told("withdrawing"):
         talk.reply("withdrawn.md.j2", by=talk.said.author, reason=command.reason, sha=pull.head_sha)
-        api = talk.door.repo.get_issue(pull.number)
+        api = talk.repo.api.get_issue(pull.number)
         for label in pull.labels:
             if label.startswith(LABEL) and label != f"{LABEL}withdrawn":
                 api.remove_from_labels(label)
@@ -210,7 +211,7 @@ def _edit(talk: Talk, pull: Pull, may: bool, change: edits.Change, message: str)
         talk.reply("mistake.md.j2", problem="this pull request is closed", form="/help")
         return "closed"
     may = may and _branch_is_theirs(talk, pull)
-    outcome = edits.apply(talk.door, pull, talk.tracks, change, message, may)
+    outcome = edits.apply(talk.repo, pull, talk.tracks, change, message, may)
     talk.reply("edited.md.j2", outcome=outcome, link=Safe(outcome.link), message=message)
     if outcome.verify:
         talk.dispatch(outcome.verify, pull.base_ref)
@@ -223,12 +224,12 @@ def _branch_is_theirs(talk: Talk, pull: Pull) -> bool:
     Anybody can open a pull request from a branch that others made in this repository, so being its
     author is not enough there; our own branches hold nothing but what was asked for.
     """
-    if pull.merged or pull.head_repo != talk.door.name:
+    if pull.merged or pull.head_repo != talk.repo.name:
         return True
     if pull.head_ref in (pull.default_branch, EVIDENCE_BRANCH):
         return False
-    ours = pull.author == talk.door.login and pull.head_ref.startswith(OUR_BRANCHES)
-    return ours or is_maintainer(talk.door, talk.said.author)
+    ours = pull.author == talk.repo.login and pull.head_ref.startswith(OUR_BRANCHES)
+    return ours or is_maintainer(talk.repo, talk.said.author)
 
 
 _ANYWHERE: Mapping[str, Callable[[Talk, Command], str]] = {

@@ -11,13 +11,12 @@ import re
 from collections.abc import Mapping
 
 from bot.evidence.links import LinkProblem, RunRef, parse_link
+from bot.github.pull_request.waivers import acceptable
 from bot.registry import catalogue
 
 MAX_BODY = 20_000
 MAX_LINKS = 100
 MAX_REASON = 500
-NEVER_ACCEPTED = ("out-of-scope-change", "author-not-contributor", "duplicate-run", "copied-result")
-"""Besides the whole family of text and schema: a waiver here would let somebody harm others."""
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -99,11 +98,6 @@ def _explain(words: list[str]) -> Command | Mistake:
     if len(words) != 1 or words[0] not in catalogue():
         return Mistake("explain", "name one rule as it is written in the verdict")
     return Command("explain", rule=words[0])
-
-
-def acceptable(rule: str) -> bool:
-    """Whether a maintainer may accept a finding of this rule at all."""
-    return catalogue()[rule]["family"] != "text" and rule not in NEVER_ACCEPTED
 
 
 def _accept(rest: str) -> Command | Mistake:

@@ -11,10 +11,11 @@ from typing import Any
 from github import GithubException
 from github.Repository import Repository
 
+from bot.evidence.links import RunRef, parse_link
 from bot.github.api import branches
-from bot.github.api.client import Door, GitHubTrouble, told
-from bot.github.conversation.intake import to_text
+from bot.github.api.client import GitHubTrouble, Repo, told
 from bot.github.pull_request.classify import Plan, classify
+from bot.github.pull_request.intake import to_text
 from bot.github.pull_request.pull import Pull, TreeEntry, Trees, blob_sha, changed_files, read_blob
 from bot.model.track import Track
 from bot.parse.json_file import read_json
@@ -41,17 +42,17 @@ class Outcome:
 
 
 def apply(
-    door: Door, pull: Pull, tracks: Mapping[str, Track], change: Change, message: str, may: bool
+    repo: Repo, pull: Pull, tracks: Mapping[str, Track], change: Change, message: str, may: bool
 ) -> Outcome:
     """Change the submission of a pull request. `may`: the person may write, not only propose."""
     commit = pull.merge_sha if pull.merged and pull.merge_sha else pull.head_sha
-    trees = Trees(door, commit)
-    files = changed_files(door.repo.get_pull(pull.number), pull.changed_files)
+    trees = Trees(repo, commit)
+    files = changed_files(repo.api.get_pull(pull.number), pull.changed_files)
     plan = classify(pull, files, trees, tracks)
     path, entry = _file(plan)
     if entry is None:
         return Outcome("refused", path)
-    old = read_blob(door, entry)
+    old = read_blob(repo, entry)
     document = read_json(old, path)
     if not isinstance(document.value, dict):
         return Outcome("refused", f"{path} is not readable JSON yet; mend that first")
@@ -59,8 +60,8 @@ def apply(
     if change(document.value) == document.value:
         return Outcome("nothing", path=path)
     if may and pull.merged:
-        return _propose(door, pull, path, new, message)
-    if may and (committed := _commit(door, pull, path, new, message)):
+        return _propose(repo, pull, path, new, message)
+    if may and (committed := _commit(repo, pull, path, new, message)):
         return Outcome("committed", path=path, sha=committed, verify=pull.number)
     return Outcome("patch", path=path, patch=patch_of(path, old, new))
 
@@ -78,14 +79,14 @@ def _file(plan: Plan) -> tuple[str, TreeEntry | None]:
     return found[0]
 
 
-def _commit(door: Door, pull: Pull, path: str, new: bytes, message: str) -> str | None:
+def _commit(repo: Repo, pull: Pull, path: str, new: bytes, message: str) -> str | None:
     """Commit to the pull request's branch, or None where we may not write there."""
     if pull.head_repo is None:
         return None
-    foreign = pull.head_repo != door.name
+    foreign = pull.head_repo != repo.name
     if foreign and not pull.maintainer_can_modify:
         return None
-    repo = _head_repo(door, pull) if foreign else door.repo
+    head = _head_repo(repo, pull) if foreign else repo.api
 
     def edit(tip: str | None) -> Mapping[str, bytes]:
         if tip != pull.head_sha:
@@ -93,7 +94,7 @@ def _commit(door: Door, pull: Pull, path: str, new: bytes, message: str) -> str 
         return {path: new}
 
     try:
-        return branches.commit(repo, pull.head_ref, edit, message)
+        return branches.commit(head, pull.head_ref, edit, message)
     except GithubException as error:
         # 401, 403, 404: the token does not reach this fork; the author applies the patch instead
         if error.status in (401, 403, 404):
@@ -101,13 +102,13 @@ def _commit(door: Door, pull: Pull, path: str, new: bytes, message: str) -> str 
         raise
 
 
-def _head_repo(door: Door, pull: Pull) -> Repository:
+def _head_repo(repo: Repo, pull: Pull) -> Repository:
     return Repository(
-        door.repo.requester, url=door.repo.url.replace(f"/{door.name}", f"/{pull.head_repo}")
+        repo.api.requester, url=repo.api.url.replace(f"/{repo.name}", f"/{pull.head_repo}")
     )
 
 
-def _propose(door: Door, pull: Pull, path: str, new: bytes, message: str) -> Outcome:
+def _propose(repo: Repo, pull: Pull, path: str, new: bytes, message: str) -> Outcome:
     """A pull request of ours: what people keep in the main branch is theirs to change.
 
     It starts at the merge that was read, so that a later change of the file is never overwritten:
@@ -117,12 +118,12 @@ def _propose(door: Door, pull: Pull, path: str, new: bytes, message: str) -> Out
     with told("proposing the change"):
 
         def edit(tip: str | None) -> Mapping[str, bytes]:
-            entry = Trees(door, tip).find(path) if tip else None
+            entry = Trees(repo, tip).find(path) if tip else None
             return {} if entry and entry.sha == blob_sha(new) else {path: new}
 
-        branches.commit(door.repo, branch, edit, message, pull.merge_sha)
+        branches.commit(repo.api, branch, edit, message, pull.merge_sha)
         body = f"Asked for on #{pull.number}."
-        opened = branches.open_pull(door, branch, pull.base_ref, message, body)
+        opened = branches.open_pull(repo, branch, pull.base_ref, message, body)
         return Outcome("proposed", path=path, link=opened.html_url, verify=opened.number)
 
 
@@ -137,3 +138,33 @@ def patch_of(path: str, old: bytes, new: bytes) -> Safe:
     fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=2) + 1)
     fence = fence if len(fence) >= 3 else "```"
     return Safe(f"{fence}diff\n{text}{fence}")
+
+
+# ---- changes that commands make -----------------------------------------------------------------
+
+
+def add_runs(data: Mapping[str, Any], links: tuple[RunRef, ...]) -> dict[str, Any]:
+    """The submission with further runs; those that it lists already are left as they are."""
+    runs = list(data.get("runs") or [])
+    listed = {parse_link(run.get("link")) for run in runs if isinstance(run, dict)}
+    runs += [{"source": "wandb", "link": link.url} for link in links if link not in listed]
+    return {**data, "runs": runs}
+
+
+def correct_author(data: Mapping[str, Any], wrong: str, right: str) -> dict[str, Any]:
+    """The submission with `right` among its contributors, in the place of `wrong` if listed."""
+    people = [dict(p) for p in data.get("contributors") or [] if isinstance(p, dict)]
+    logins = [str(p.get("github", "")).lower() for p in people]
+    if right.lower() in logins:
+        return dict(data)
+    if wrong.lower() in logins:
+        people[logins.index(wrong.lower())] = {"github": right}
+    else:
+        people.append({"github": right})
+    return {**data, "contributors": people}
+
+
+def withdraw(data: Mapping[str, Any], by: str, date: str, reason: str) -> dict[str, Any]:
+    """The submission with its tombstone: the entry is kept and no longer ranks."""
+    stone = {"by": by, "date": date, "reason": reason or None}
+    return {**data, "withdrawn": stone}

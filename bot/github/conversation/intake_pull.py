@@ -7,9 +7,9 @@ import dataclasses as dc
 from github import GithubException
 
 from bot.github.api import branches
-from bot.github.api.client import Door, told
+from bot.github.api.client import Repo, told
 from bot.github.api.threads import DiscussionThread, Said, Thread
-from bot.github.conversation.intake import (
+from bot.github.pull_request.intake import (
     BRANCHES,
     Intake,
     author_marker,
@@ -38,33 +38,33 @@ def branch_of(thread: Thread, said: Said) -> str:
     return f"{BRANCHES}{kind}{thread.number}{'-' + comment if comment else ''}"
 
 
-def open_submission(door: Door, form: Intake, thread: Thread, said: Said) -> Opened:
+def open_submission(repo: Repo, form: Intake, thread: Thread, said: Said) -> Opened:
     """Commit the filled submission.json to a branch and open its pull request. Repeatable."""
     branch, folder = branch_of(thread, said), folder_of(form)
     path = f"{folder}/submission.json"
     content = to_text(submission_of(form)).encode()
     with told("opening the submission"):
-        base = door.repo.default_branch
-        start = branches.tip(door.repo, base)
+        base = repo.api.default_branch
+        start = branches.tip(repo.api, base)
         branches.commit(
-            door.repo,
+            repo.api,
             branch,
-            lambda tip: _unless_same(door, tip, path, content),
+            lambda tip: _unless_same(repo, tip, path, content),
             f"Submission by {form.author}",
             start,
         )
         try:
-            pull = branches.open_pull(door, branch, base, form.title, _body(form, thread))
+            pull = branches.open_pull(repo, branch, base, form.title, _body(form, thread))
         except GithubException as error:
             if error.status != 403:
                 raise
-            page = f"https://github.com/{door.name}/compare/{base}...{branch}?expand=1"
+            page = f"https://github.com/{repo.name}/compare/{base}...{branch}?expand=1"
             return Opened(0, page, base, folder)
         return Opened(pull.number, pull.html_url, base, folder)
 
 
-def _unless_same(door: Door, tip: str | None, path: str, content: bytes) -> dict[str, bytes]:
-    entry = Trees(door, tip).find(path) if tip else None
+def _unless_same(repo: Repo, tip: str | None, path: str, content: bytes) -> dict[str, bytes]:
+    entry = Trees(repo, tip).find(path) if tip else None
     return {} if entry and entry.sha == blob_sha(content) else {path: content}
 
 

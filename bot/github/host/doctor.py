@@ -17,14 +17,14 @@ import requests
 from github import GithubException
 from github.PullRequest import PullRequest as ApiPull
 
-from bot.github.api.branches import tip
-from bot.github.api.client import Door, settle, told
+from bot.github.api.branches import EVIDENCE_BRANCH, tip
+from bot.github.api.client import Repo, settle, told
 from bot.github.conversation.actions import dispatch_workflow
 from bot.github.host.doctor_tracks import Line, bad, good, look_at_tracks
-from bot.github.host.settings import EVIDENCE_BRANCH, Settings
 from bot.github.pull_request.publish import LABEL
 from bot.github.pull_request.pull import Trees
 from bot.github.pull_request.record import VERDICTS, verdict_path
+from bot.model.report import Settings
 from bot.render.markdown import code
 from bot.render.untrusted import plain
 
@@ -39,13 +39,13 @@ _PINNED = re.compile(r".+@[0-9a-f]{40}")
 _REDO = re.compile(r"^redo (verify|record) ([0-9]{1,9}) (\S{1,100})$", re.MULTILINE)
 
 
-def examine(root: Path, door: Door | None, settings: Settings) -> list[Line]:
+def examine(root: Path, repo: Repo | None, settings: Settings) -> list[Line]:
     """Everything that can be seen from here."""
     lines = [*look_at_tracks(root), *_workflows(root), _owners(root), _key()]
-    if door is None:
+    if repo is None:
         return [*lines, Line("      give --repo to look at the repository on GitHub as well")]
-    lines += [_ask(name, look, door, settings) for name, look in _REMOTE]
-    lines.append(_forgery(root, door, settings))
+    lines += [_ask(name, look, repo, settings) for name, look in _REMOTE]
+    lines.append(_forgery(root, repo, settings))
     return lines
 
 
@@ -86,7 +86,7 @@ def _has_owners(root: Path) -> bool:
 
 
 def _key() -> Line:
-    """Whether the W&B key of the environment still opens the door."""
+    """Whether the W&B key of the environment works."""
     key = os.environ.get("WANDB_API_KEY", "")
     if not key:
         return bad(
@@ -109,10 +109,10 @@ def _key() -> Line:
 # ---- the repository on GitHub -------------------------------------------------------------------
 
 
-def _ask(name: str, look: Callable[[Door, Settings], Line], door: Door, settings: Settings) -> Line:
+def _ask(name: str, look: Callable[[Repo, Settings], Line], repo: Repo, settings: Settings) -> Line:
     try:
         with told(name):
-            return look(door, settings)
+            return look(repo, settings)
     except Exception as error:
         # whatever the answer was, the line says that this could not be seen, and the rest goes on
         said = str(error).removeprefix(f"{name}: ")
@@ -121,18 +121,18 @@ def _ask(name: str, look: Callable[[Door, Settings], Line], door: Door, settings
         return bad(f"{name}: {plain(said, 200)}", remedy)
 
 
-def _get(door: Door, path: str) -> Any:
+def _get(repo: Repo, path: str) -> Any:
     """One answer of the API; None for 404."""
     try:
-        return door.repo.requester.requestJsonAndCheck("GET", f"{door.repo.url}{path}")[1]
+        return repo.api.requester.requestJsonAndCheck("GET", f"{repo.api.url}{path}")[1]
     except GithubException as error:
         if error.status == 404:
             return None
         raise
 
 
-def _secret(door: Door, settings: Settings) -> Line:
-    found = _get(door, "/environments/wandb-read/secrets") or {}
+def _secret(repo: Repo, settings: Settings) -> Line:
+    found = _get(repo, "/environments/wandb-read/secrets") or {}
     names = [secret["name"] for secret in found.get("secrets", [])]
     if "WANDB_API_KEY" in names:
         return good("environment wandb-read holds WANDB_API_KEY")
@@ -142,8 +142,8 @@ def _secret(door: Door, settings: Settings) -> Line:
     )
 
 
-def _permissions(door: Door, settings: Settings) -> Line:
-    found = _get(door, "/actions/permissions/workflow") or {}
+def _permissions(repo: Repo, settings: Settings) -> Line:
+    found = _get(repo, "/actions/permissions/workflow") or {}
     if found.get("default_workflow_permissions") != "read":
         return bad(
             "workflows may write by default", "Settings, Actions, General: read-only permissions"
@@ -156,21 +156,21 @@ def _permissions(door: Door, settings: Settings) -> Line:
     return good("workflow tokens read by default and may open pull requests")
 
 
-def _pages(door: Door, settings: Settings) -> Line:
-    found = _get(door, "/pages")
+def _pages(repo: Repo, settings: Settings) -> Line:
+    found = _get(repo, "/pages")
     if found and found.get("build_type") == "workflow":
         return good("Pages is built by the workflow")
     return bad("Pages is not set to GitHub Actions", "Settings, Pages: source GitHub Actions")
 
 
-def _evidence(door: Door, settings: Settings) -> Line:
-    if tip(door.repo, EVIDENCE_BRANCH):
+def _evidence(repo: Repo, settings: Settings) -> Line:
+    if tip(repo.api, EVIDENCE_BRANCH):
         return good("the branch evidence is there")
     return good("the branch evidence comes with the first merge")
 
 
-def _required(door: Door, settings: Settings) -> Line:
-    rules = [r for r in _required_checks(door) if r["context"] == settings.check]
+def _required(repo: Repo, settings: Settings) -> Line:
+    rules = [r for r in _required_checks(repo) if r["context"] == settings.check]
     if rules:
         return good(f"the check {settings.check} is required")
     return bad(
@@ -188,30 +188,30 @@ _REMOTE = (
 )
 
 
-def _required_checks(door: Door) -> list[dict[str, Any]]:
+def _required_checks(repo: Repo) -> list[dict[str, Any]]:
     """The required status checks of all active rulesets."""
     found: list[dict[str, Any]] = []
-    for entry in _get(door, "/rulesets") or []:
+    for entry in _get(repo, "/rulesets") or []:
         if entry.get("enforcement") != "active":
             continue
-        ruleset = _get(door, f"/rulesets/{int(entry['id'])}") or {}
+        ruleset = _get(repo, f"/rulesets/{int(entry['id'])}") or {}
         for rule in ruleset.get("rules", []):
             if rule.get("type") == "required_status_checks":
                 found += rule["parameters"]["required_status_checks"]
     return found
 
 
-def _forgery(root: Path, door: Door, settings: Settings) -> Line:
+def _forgery(root: Path, repo: Repo, settings: Settings) -> Line:
     """Can a pull request's own workflow write a check of the same name, and would it count?"""
 
-    def look(door: Door, settings: Settings) -> Line:
+    def look(repo: Repo, settings: Settings) -> Line:
         pinned = any(
             r["context"] == settings.check and r.get("integration_id") not in (None, ACTIONS_APP)
-            for r in _required_checks(door)
+            for r in _required_checks(repo)
         )
         if pinned:
             return good("the required check is pinned to an App: no workflow can forge it")
-        approval = _get(door, "/actions/permissions/fork-pr-contributor-approval") or {}
+        approval = _get(repo, "/actions/permissions/fork-pr-contributor-approval") or {}
         guarded = approval.get("approval_policy") == "all_external_contributors"
         if guarded and _has_owners(root):
             return good("fork workflows need approval and .github has owners")
@@ -221,29 +221,29 @@ def _forgery(root: Path, door: Door, settings: Settings) -> Line:
             "contributors and code owners for .github",
         )
 
-    return _ask("forgery", look, door, settings)
+    return _ask("forgery", look, repo, settings)
 
 
 # ---- the nightly watch --------------------------------------------------------------------------
 
 
-def unanswered(door: Door, settings: Settings, now: dt.datetime | None = None) -> list[Line]:
+def unanswered(repo: Repo, settings: Settings, now: dt.datetime | None = None) -> list[Line]:
     """Pull requests without an answer or past the promised review, merges without a record, and
     what to start again."""
     now = now or dt.datetime.now(dt.UTC)
     lines = [_key()]
     with told("looking at the pull requests"):
-        for pull in door.repo.get_pulls(state="open"):
+        for pull in repo.api.get_pulls(state="open"):
             if not pull.draft and now - pull.created_at >= GRACE:
-                lines += _waiting(door, settings, pull, now)
-        lines += _unrecorded(door, now)
+                lines += _waiting(repo, settings, pull, now)
+        lines += _unrecorded(repo, now)
     return [*lines, good("every open pull request has an answer")] if len(lines) == 1 else lines
 
 
-def _waiting(door: Door, settings: Settings, pull: ApiPull, now: dt.datetime) -> Iterator[Line]:
+def _waiting(repo: Repo, settings: Settings, pull: ApiPull, now: dt.datetime) -> Iterator[Line]:
     """What an open pull request still waits for: our answer, or a maintainer's."""
-    runs = door.repo.get_commit(pull.head.sha).get_check_runs(check_name=settings.check)
-    app = door.login.removesuffix("[bot]")
+    runs = repo.api.get_commit(pull.head.sha).get_check_runs(check_name=settings.check)
+    app = repo.login.removesuffix("[bot]")
     # a check of the same name that another App or workflow wrote is no answer of ours
     ends = [r.completed_at for r in runs if r.app.slug == app and r.completed_at]
     labels = {label.name for label in pull.labels}
@@ -263,11 +263,11 @@ def _waiting(door: Door, settings: Settings, pull: ApiPull, now: dt.datetime) ->
             )
 
 
-def _unrecorded(door: Door, now: dt.datetime) -> Iterator[Line]:
-    at = tip(door.repo, EVIDENCE_BRANCH)
-    kept = {e.path for e in Trees(door, at).files(VERDICTS)} if at else set()
+def _unrecorded(repo: Repo, now: dt.datetime) -> Iterator[Line]:
+    at = tip(repo.api, EVIDENCE_BRANCH)
+    kept = {e.path for e in Trees(repo, at).files(VERDICTS)} if at else set()
     passing = {f"{LABEL}verified", f"{LABEL}needs-review"}
-    for pull in door.repo.get_pulls(state="closed", sort="updated", direction="desc").get_page(0):
+    for pull in repo.api.get_pulls(state="closed", sort="updated", direction="desc").get_page(0):
         name = verdict_path(pull.number).rpartition("/")[2]
         labels = {label.name for label in pull.labels}
         old = pull.merged_at is not None and now - pull.merged_at > GRACE
@@ -276,7 +276,7 @@ def _unrecorded(door: Door, now: dt.datetime) -> Iterator[Line]:
             yield Line(f"redo record {pull.number} {pull.base.ref}")
 
 
-def keep_issue(door: Door, settings: Settings, folder: Path) -> str:
+def keep_issue(repo: Repo, settings: Settings, folder: Path) -> str:
     """One audit issue: opened, kept up to date, closed. Starts again what the files ask for."""
     texts = {
         path.name: path.read_text(encoding="utf-8", errors="replace")[:20_000]
@@ -286,17 +286,17 @@ def keep_issue(door: Door, settings: Settings, folder: Path) -> str:
     if not texts:
         texts = {"audit": "the audit left no result\nexit 3\n"}
     for workflow, number, ref in _REDO.findall("\n".join(texts.values()))[:50]:
-        dispatch_workflow(door, f"{workflow}.yml")(int(number), ref)
+        dispatch_workflow(repo, f"{workflow}.yml")(int(number), ref)
     failed = {n: t for n, t in texts.items() if re.search(r"^(exit [1-9]|wrong )", t, re.M)}
     with told("keeping the audit issue"):
-        return settle(door, lambda: _upsert_issue(door, failed))
+        return settle(repo, lambda: _upsert_issue(repo, failed))
 
 
-def _upsert_issue(door: Door, failed: dict[str, str]) -> str:
+def _upsert_issue(repo: Repo, failed: dict[str, str]) -> str:
     known = [
         issue
-        for issue in door.repo.get_issues(state="open", labels=[AUDIT_LABEL])
-        if issue.user.login == door.login and (issue.body or "").startswith(_AUDIT)
+        for issue in repo.api.get_issues(state="open", labels=[AUDIT_LABEL])
+        if issue.user.login == repo.login and (issue.body or "").startswith(_AUDIT)
     ]
     if not failed:
         for issue in known:
@@ -305,7 +305,7 @@ def _upsert_issue(door: Door, failed: dict[str, str]) -> str:
     body = _issue_body(failed)
     if not known:
         title = "The nightly audit found something"
-        made = door.repo.create_issue(title, body, labels=[AUDIT_LABEL])
+        made = repo.api.create_issue(title, body, labels=[AUDIT_LABEL])
         return f"opened {made.html_url}"
     if known[0].body != body:
         known[0].edit(body=body)

@@ -20,8 +20,9 @@ from github.Repository import Repository
 from bot.evidence.gather import gather
 from bot.github.api import branches
 from bot.github.api.client import checked_name, connect, told
-from bot.github.host.settings import Settings, load_settings
+from bot.github.host.settings import load_settings
 from bot.model.case import Context
+from bot.model.report import Settings
 from bot.model.submission import PLACEHOLDER, Folder
 from bot.model.verdict import Verdict
 from bot.parse.folder import ReadError, read_path
@@ -181,10 +182,10 @@ def _fork(github: Github, base: Repository, owner: str | None) -> Repository:
 
 def _to_push(fork: Repository, tip: str | None, folder: Folder) -> Mapping[str, bytes]:
     """The files that the branch does not have yet."""
-    from bot.github.api.client import Door
+    from bot.github.api.client import Repo
     from bot.github.pull_request.pull import Trees, blob_sha
 
-    trees = Trees(Door(fork, fork.full_name, ""), tip) if tip else None
+    trees = Trees(Repo(fork, fork.full_name, ""), tip) if tip else None
     known = {e.path: e.sha for e in trees.files(folder.path)} if trees else {}
     return {
         folder.full(name): data

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from bot.github.conversation.intake import Intake, from_claim, submission_of, to_text
+from bot.github.pull_request.intake import Intake, from_claim, submission_of, to_text
 from bot.model.submission import Folder
 from bot.model.track import Track
 

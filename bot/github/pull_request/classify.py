@@ -7,27 +7,17 @@ never opened.
 from __future__ import annotations
 
 import dataclasses as dc
-import enum
 import re
 from collections.abc import Iterable, Mapping
 
 from bot.github.pull_request.pull import ChangedFile, Pull, TreeEntry, Trees
+from bot.model.report import Kind
 from bot.model.track import Track
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 MARKERS = ("submission.json",)
 RESULTS = re.compile(r"speedrun_results[^/]*\.json")
 MAX_DEPTH = 4
-
-
-class Kind(enum.StrEnum):
-    """What a pull request is about; decides which answer it gets."""
-
-    SUBMISSION = "submission"
-    RULES = "rules"
-    BASELINE = "baseline"
-    CODE = "code"
-    OTHER = "other"
 
 
 @dc.dataclass(frozen=True, slots=True)

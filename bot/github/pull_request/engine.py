@@ -17,9 +17,9 @@ from bot.compute import accelerators
 from bot.evidence.gather import ENVIRONMENT, Evidence, Fetcher, gather
 from bot.evidence.neighbours import NAMES, as_neighbour
 from bot.evidence.snapshot import Snapshots
-from bot.github.pull_request.report_file import Change, Place
 from bot.model.board import Board
 from bot.model.case import Context, Neighbour, PullRequest, Standing
+from bot.model.report import Change, Place
 from bot.model.run import Run
 from bot.model.submission import Folder, Submission
 from bot.model.track import Track

@@ -1,6 +1,6 @@
 """From a pull request to a report: read it as data, sort it, judge what it submits.
 
-    report, runs = evaluate(door, settings, engine, number)
+    report, runs = evaluate(repo, settings, engine, number)
 
 Requests: facts 2, changed files 1 for each 100, our comments 1, trees 3 and 1 for each submission,
 blobs 1 each. Nothing is written anywhere.
@@ -15,12 +15,9 @@ from typing import Any
 
 from github.PullRequest import PullRequest as ApiPull
 
-from bot.github.api.client import Door, GitHubTrouble, told
-from bot.github.conversation import intake
-from bot.github.conversation.waivers import Waiver, apply_waivers, read_waivers
-from bot.github.host.settings import Settings
-from bot.github.pull_request import claims
-from bot.github.pull_request.classify import Kind, Plan, classify, names_are_safe
+from bot.github.api.client import GitHubTrouble, Repo, told
+from bot.github.pull_request import claims, intake
+from bot.github.pull_request.classify import Plan, classify, names_are_safe
 from bot.github.pull_request.engine import Engine, refused
 from bot.github.pull_request.linked_code import Elsewhere
 from bot.github.pull_request.publish import ours
@@ -35,9 +32,10 @@ from bot.github.pull_request.pull import (
     fetch,
     read_folder,
 )
-from bot.github.pull_request.report_file import MAX_VERDICTS, Place, Report
 from bot.github.pull_request.rules_change import rules_report
+from bot.github.pull_request.waivers import Waiver, apply_waivers, read_waivers
 from bot.model.case import Neighbour, PullRequest
+from bot.model.report import MAX_VERDICTS, Kind, Place, Report, Settings
 from bot.model.run import Run
 from bot.model.submission import MAX_FILES, Folder
 from bot.model.verdict import Finding, Verdict, finding, status_of
@@ -59,7 +57,7 @@ class NotOpen(ValueError):
 class _Reading:
     """What all steps need to know of the pull request under evaluation."""
 
-    door: Door
+    repo: Repo
     engine: Engine
     pull: Pull
     author: str
@@ -71,7 +69,7 @@ class _Reading:
 
 
 def evaluate(
-    door: Door,
+    repo: Repo,
     settings: Settings,
     engine: Engine,
     number: int,
@@ -83,54 +81,54 @@ def evaluate(
 
     With `merged` the merged commit is judged instead of the head. Raises NotOpen, GitHubTrouble.
     """
-    api = fetch(door, number)
+    api = fetch(repo, number)
     pull = facts(api)
     if merged != pull.merged or (not merged and pull.state != "open"):
         raise NotOpen(f"pull request {number} is {'not merged' if merged else 'closed'}")
     if pull.base_ref != pull.default_branch:
-        return _elsewhere(door, pull), ()
+        return _elsewhere(repo, pull), ()
     try:
-        pull, files = _files(door, api, pull)
-        reading = _reading(door, engine, pull, merged, today)
+        pull, files = _files(repo, api, pull)
+        reading = _reading(repo, engine, pull, merged, today)
         plan = classify(pull, files, reading.trees, engine.tracks)
     except Incomplete as error:
         fix = f"a submission has at most {MAX_FILES} files; open a pull request with those alone"
         verdict = refused(f"pull request {number}", "", "out-of-scope-change", str(error), fix)
-        blank = _blank(door, pull, merged)
+        blank = _blank(repo, pull, merged)
         return dc.replace(blank, kind=Kind.SUBMISSION, verdicts=(verdict,)), ()
-    return _by_kind(reading, dc.replace(_blank(door, pull, merged), kind=plan.kind), plan, files)
+    return _by_kind(reading, dc.replace(_blank(repo, pull, merged), kind=plan.kind), plan, files)
 
 
 def _commit(pull: Pull, merged: bool) -> str:
     return pull.merge_sha if merged and pull.merge_sha else pull.head_sha
 
 
-def _blank(door: Door, pull: Pull, merged: bool) -> Report:
-    author = intake.submitter(pull, door.name, door.login)
+def _blank(repo: Repo, pull: Pull, merged: bool) -> Report:
+    author = intake.submitter(pull, repo.name, repo.login)
     commit = _commit(pull, merged)
-    return Report(door.name, pull.number, commit, pull.base_sha, Kind.OTHER, author)
+    return Report(repo.name, pull.number, commit, pull.base_sha, Kind.OTHER, author)
 
 
 def _reading(
-    door: Door, engine: Engine, pull: Pull, merged: bool, today: dt.date | None
+    repo: Repo, engine: Engine, pull: Pull, merged: bool, today: dt.date | None
 ) -> _Reading:
     with told("reading our comments"):
-        bodies = [c.body or "" for c in ours(door, door.repo.get_issue(pull.number))]
+        bodies = [c.body or "" for c in ours(repo, repo.api.get_issue(pull.number))]
     commit = _commit(pull, merged)
     return _Reading(
-        door,
+        repo,
         engine,
         pull,
-        intake.submitter(pull, door.name, door.login),
+        intake.submitter(pull, repo.name, repo.login),
         commit,
-        Trees(door, commit),
+        Trees(repo, commit),
         read_waivers(bodies, pull.head_sha),
         merged,
         today or dt.datetime.now(dt.UTC).date(),
     )
 
 
-def _files(door: Door, api: ApiPull, pull: Pull) -> tuple[Pull, tuple[ChangedFile, ...]]:
+def _files(repo: Repo, api: ApiPull, pull: Pull) -> tuple[Pull, tuple[ChangedFile, ...]]:
     """The changed files of the very commit that is judged, and that commit's facts.
 
     The list is that of whatever head there is. A push and a push back while it is read would show
@@ -144,7 +142,7 @@ def _files(door: Door, api: ApiPull, pull: Pull) -> tuple[Pull, tuple[ChangedFil
             files = error
         before, settled = pull, pull.merged or pull.changed_files > FILES_LIMIT
         if not settled:
-            api = fetch(door, pull.number)
+            api = fetch(repo, pull.number)
             pull = facts(api)
             settled = (pull.head_sha, pull.updated_at) == (before.head_sha, before.updated_at)
         if settled and isinstance(files, Incomplete):
@@ -154,7 +152,7 @@ def _files(door: Door, api: ApiPull, pull: Pull) -> tuple[Pull, tuple[ChangedFil
     raise GitHubTrouble(f"pull request {pull.number} kept changing while it was read; try again")
 
 
-def _elsewhere(door: Door, pull: Pull) -> Report:
+def _elsewhere(repo: Repo, pull: Pull) -> Report:
     """A pull request to another branch submits nothing: the board is made of the default branch."""
     if pull.merged:
         raise NotOpen(f"pull request {pull.number} was merged into another branch than the board's")
@@ -163,7 +161,7 @@ def _elsewhere(door: Door, pull: Pull) -> Report:
         f"{pull.default_branch!r}. To submit, edit its base branch."
     )
     return Report(
-        door.name,
+        repo.name,
         pull.number,
         pull.head_sha,
         pull.base_sha,
@@ -219,7 +217,7 @@ def _submissions(
         verdicts=tuple(verdicts[:MAX_VERDICTS]),
         places=places,
         problems=problems,
-        advice=advice_on(reading.pull, reading.door.name),
+        advice=advice_on(reading.pull, reading.repo.name),
     )
     return report, tuple(runs)
 
@@ -256,7 +254,7 @@ def _one(
         opened_at=reading.pull.opened_at,
         head_sha=reading.commit,
     )
-    code = Elsewhere(reading.door)
+    code = Elsewhere(reading.repo)
     judged = reading.engine.judge(
         folder,
         track,
@@ -289,8 +287,8 @@ def _with_scope(
 
 
 def _ours_to_propose(reading: _Reading) -> bool:
-    pull, door = reading.pull, reading.door
-    own = pull.author == door.login and pull.head_repo == door.name
+    pull, repo = reading.pull, reading.repo
+    own = pull.author == repo.login and pull.head_repo == repo.name
     return own and pull.head_ref.startswith(EDITS)
 
 

@@ -16,7 +16,7 @@ from github import GithubException
 from github.Repository import Repository
 
 from bot.evidence.log.header import source_sha256
-from bot.github.api.client import Door, checked_name, told, transient
+from bot.github.api.client import Repo, checked_name, told, transient
 from bot.github.pull_request.pull import TreeEntry, checked_sha, read_blob
 from bot.model.case import RunEvidence
 from bot.model.submission import Submission
@@ -42,7 +42,7 @@ class Linked:
 class Elsewhere:
     """What the linked commit adds to a case; `notes` say what was not read."""
 
-    door: Door
+    repo: Repo
     notes: list[Finding] = dc.field(default_factory=list)
 
     def __call__(
@@ -54,7 +54,7 @@ class Elsewhere:
         logged = {name for run in runs for name in run.code_sha256}
         if not repository or not commit or not logged:
             return {}
-        found = read_linked(self.door, repository, commit, logged)
+        found = read_linked(self.repo, repository, commit, logged)
         if found.why_not:
             self.notes.append(
                 finding(
@@ -68,7 +68,7 @@ class Elsewhere:
         return found.hashes
 
 
-def read_linked(door: Door, repository: str, commit: str, logged: Collection[str]) -> Linked:
+def read_linked(repo: Repo, repository: str, commit: str, logged: Collection[str]) -> Linked:
     """The hashes at a commit, for runs that logged source files of these names.
 
     Requests: repository 1, tree 1, and 1 for each file. Raises GitHubTrouble for an outage.
@@ -79,7 +79,7 @@ def read_linked(door: Door, repository: str, commit: str, logged: Collection[str
         sha = checked_sha(commit)
     except ValueError:
         return Linked(why_not="it is not a repository on GitHub with a full commit hash")
-    other = Repository(door.repo.requester, url=door.repo.url.replace(f"/{door.name}", f"/{name}"))
+    other = Repository(repo.api.requester, url=repo.api.url.replace(f"/{repo.name}", f"/{name}"))
     with told("reading the linked code"):
         try:
             if other.complete().private:
@@ -96,10 +96,10 @@ def read_linked(door: Door, repository: str, commit: str, logged: Collection[str
         if e.type == "blob" and e.mode in ("100644", "100755")
     ]
     whole = not tree.raw_data.get("truncated")
-    return _hashes(dc.replace(door, repo=other, name=name), entries, logged, whole)
+    return _hashes(dc.replace(repo, api=other, name=name), entries, logged, whole)
 
 
-def _hashes(door: Door, entries: list[TreeEntry], logged: Collection[str], whole: bool) -> Linked:
+def _hashes(repo: Repo, entries: list[TreeEntry], logged: Collection[str], whole: bool) -> Linked:
     names = {_base(name) for name in logged}
     wanted = [e for e in entries if _base(e.path) in names]
     if not wanted and not whole:
@@ -115,7 +115,7 @@ def _hashes(door: Door, entries: list[TreeEntry], logged: Collection[str], whole
         return Linked(why_not=f"it is more than {limit}")
     found: dict[str, tuple[str, ...]] = {}
     for entry in chosen:
-        data = read_blob(door, entry)
+        data = read_blob(repo, entry)
         digests = (source_sha256(data.decode("utf-8", "replace")), hashlib.sha256(data).hexdigest())
         base = _base(entry.path)
         found[base] = tuple(sorted({*found.get(base, ()), *digests}))

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from bot import files as disk
-from bot.github.api.client import Door, told
+from bot.github.api.client import Repo, login_of, told
 from bot.github.pull_request.publish import ours
-from bot.github.pull_request.pull import login_of
 from bot.model.submission import MAX_JSON_BYTES
 from bot.parse.submission_json import SUBMISSION
 from bot.parse.track_toml import load_tracks
@@ -34,14 +33,14 @@ _TITLE = 200
 _ISSUE = re.compile(r"(?:#|https://github\.com/([A-Za-z0-9-]+/[A-Za-z0-9._-]+)/issues/)?([0-9]+)")
 
 
-def write_lists(door: Door, root: Path, out: Path, now: dt.datetime) -> tuple[int, int]:
+def write_lists(repo: Repo, root: Path, out: Path, now: dt.datetime) -> tuple[int, int]:
     """Write both files below `out`; how many pull requests and preregistrations there are.
 
     Requests: one for each 100 pull requests or issues, and one for each open pull request.
     Raises GitHubTrouble, TrackError.
     """
-    pulls = pending(door)
-    experiments = preregistrations(door, answered(root, door.name))
+    pulls = pending(repo)
+    experiments = preregistrations(repo, answered(root, repo.name))
     as_of = now.strftime("%Y-%m-%dT%H:%M:%SZ")
     for name, data in (
         (PENDING, {"as_of": as_of, "pulls": pulls}),
@@ -51,14 +50,14 @@ def write_lists(door: Door, root: Path, out: Path, now: dt.datetime) -> tuple[in
     return len(pulls), len(experiments)
 
 
-def pending(door: Door) -> list[dict[str, Any]]:
+def pending(repo: Repo) -> list[dict[str, Any]]:
     """The open pull requests, newest first, at most 300."""
     with told("reading the open pull requests"):
-        return [_row(door, pull) for pull in itertools.islice(door.repo.get_pulls("open"), MOST)]
+        return [_row(repo, pull) for pull in itertools.islice(repo.api.get_pulls("open"), MOST)]
 
 
-def _row(door: Door, pull: Any) -> dict[str, Any]:
-    comments = ours(door, door.repo.get_issue(pull.number))
+def _row(repo: Repo, pull: Any) -> dict[str, Any]:
+    comments = ours(repo, repo.api.get_issue(pull.number))
     body = next((c.body for c in comments if (c.body or "").startswith(STICKY)), "")
     state = read_state(body) or State("", None, "")
     status = state.status or ("draft" if pull.draft else "no answer yet")
@@ -73,14 +72,14 @@ def _row(door: Door, pull: Any) -> dict[str, Any]:
         "blocks": [plain(rule, 64) for rule in state.blocks],
         "place": plain(state.place, 200) or None,
         "track": plain(state.track, 64) or None,
-        "url": f"https://github.com/{door.name}/pull/{pull.number}",
+        "url": f"https://github.com/{repo.name}/pull/{pull.number}",
     }
 
 
-def preregistrations(door: Door, done: frozenset[int]) -> list[dict[str, Any]]:
+def preregistrations(repo: Repo, done: frozenset[int]) -> list[dict[str, Any]]:
     """The preregistered experiments that no submission of the checkout names, newest first."""
     with told("reading the preregistrations"):
-        issues = door.repo.get_issues(state="all", labels=[PREREGISTRATION])
+        issues = repo.api.get_issues(state="all", labels=[PREREGISTRATION])
         found = [
             issue
             for issue in itertools.islice(issues, MOST)
@@ -90,7 +89,7 @@ def preregistrations(door: Door, done: frozenset[int]) -> list[dict[str, Any]]:
         {
             "title": plain(issue.title or "", _TITLE),
             "date": issue.created_at.strftime("%Y-%m-%d"),
-            "url": f"https://github.com/{door.name}/issues/{issue.number}",
+            "url": f"https://github.com/{repo.name}/issues/{issue.number}",
             "state": "registered" if issue.state == "open" else "closed without a submission",
         }
         for issue in found

@@ -16,10 +16,9 @@ from github.CheckRun import CheckRun
 from github.IssueComment import IssueComment
 from github.PullRequest import PullRequest as ApiPull
 
-from bot.github.api.client import Door, GitHubTrouble, settle, told
-from bot.github.host.settings import Settings
-from bot.github.pull_request.pull import facts, login_of
-from bot.github.pull_request.report_file import Report
+from bot.github.api.client import GitHubTrouble, Repo, login_of, settle, told
+from bot.github.pull_request.pull import facts
+from bot.model.report import Report, Settings
 from bot.registry import Status
 from bot.render import comment as words
 from bot.render.annotations import annotate, conclusion, digest, slices
@@ -39,52 +38,52 @@ class Published:
     told: bool = False
 
 
-def publish(door: Door, report: Report, settings: Settings) -> Published:
+def publish(repo: Repo, report: Report, settings: Settings) -> Published:
     """Put comment, check run, label and reviewer into the state that the report asks for.
 
     Safe to run again, by several workers at once as well. Raises GitHubTrouble.
     """
     with told("publishing the verdict"):
-        issue = door.repo.get_issue(report.pr)
-        comments = settle(door, lambda: ours(door, issue))
-        pull = door.repo.get_pull(report.pr).complete()
+        issue = repo.api.get_issue(report.pr)
+        comments = settle(repo, lambda: ours(repo, issue))
+        pull = repo.api.get_pull(report.pr).complete()
         seen = facts(pull)
         if seen.head_sha != report.head_sha:
             return Published(f"the head moved on to {seen.head_sha[:7]}, its own run answers")
-        settle(door, lambda: check_run(door, report, settings))
+        settle(repo, lambda: check_run(repo, report, settings))
         sticky = _sticky(comments)
         before = read_state(sticky.body) if sticky else None
-        changed = _tell_change(door, issue, comments, before, report, settings, sticky)
+        changed = _tell_change(repo, issue, comments, before, report, settings, sticky)
         body = render_comment(report, settings, before)
         first = [comments]
-        url = settle(door, lambda: _upsert_sticky(door, issue, first, body))
-        settle(door, lambda: _label(pull, report, seen.labels))
-        settle(door, lambda: _ask_reviewer(pull, report, settings, seen.author, seen.reviewers))
+        url = settle(repo, lambda: _upsert_sticky(repo, issue, first, body))
+        settle(repo, lambda: _label(pull, report, seen.labels))
+        settle(repo, lambda: _ask_reviewer(pull, report, settings, seen.author, seen.reviewers))
         return Published(sticky=url, told=changed)
 
 
 # ---- comments -----------------------------------------------------------------------------------
 
 
-def ours(door: Door, issue: Any) -> list[IssueComment]:
+def ours(repo: Repo, issue: Any) -> list[IssueComment]:
     """Our own comments, oldest first: by login, so that nobody else can plant a marker."""
-    return [c for c in issue.get_comments() if login_of(c) == door.login]
+    return [c for c in issue.get_comments() if login_of(c) == repo.login]
 
 
 def _sticky(comments: list[IssueComment]) -> IssueComment | None:
     return next((c for c in comments if (c.body or "").startswith(STICKY)), None)
 
 
-def _upsert_sticky(door: Door, issue: Any, first: list[list[IssueComment]], body: str) -> str:
+def _upsert_sticky(repo: Repo, issue: Any, first: list[list[IssueComment]], body: str) -> str:
     """Edit our comment, or write it. `first` holds what was listed; a second attempt looks again.
 
     Two workers may both find none and both write: whoever looks afterwards removes all but the
     oldest, so every order of events ends with one.
     """
-    known = first.pop() if first else ours(door, issue)
+    known = first.pop() if first else ours(repo, issue)
     if _sticky(known) is None:
         issue.create_comment(body)
-        known = ours(door, issue)
+        known = ours(repo, issue)
     kept = _sticky(known)
     if kept is None:
         raise GitHubTrouble("the comment was stored but is not listed; run publish again")
@@ -105,7 +104,7 @@ def _delete(extra: IssueComment) -> None:
 
 
 def _tell_change(
-    door: Door,
+    repo: Repo,
     issue: Any,
     comments: list[IssueComment],
     before: words.State | None,
@@ -123,19 +122,19 @@ def _tell_change(
     first = [comments]
 
     def upsert() -> bool:
-        mine = first.pop() if first else ours(door, issue)
+        mine = first.pop() if first else ours(repo, issue)
         if any((c.body or "").startswith(marker) for c in mine):
             return False
         issue.create_comment(f"{marker}\n{text}")
         return True
 
-    return settle(door, upsert)
+    return settle(repo, upsert)
 
 
 # ---- check run ----------------------------------------------------------------------------------
 
 
-def check_run(door: Door, report: Report, settings: Settings) -> None:
+def check_run(repo: Repo, report: Report, settings: Settings) -> None:
     """One check run that says this report; resumes where an earlier attempt stopped.
 
     `external_id` is a digest of what it says: an equal one is ours and is finished, an other one is
@@ -145,8 +144,8 @@ def check_run(door: Door, report: Report, settings: Settings) -> None:
     outcome = conclusion(report)
     title, summary = _summary(report, settings)
     identity = digest(outcome, title, summary, found)
-    commit = door.repo.get_commit(report.head_sha)
-    app = door.login.removesuffix("[bot]")
+    commit = repo.api.get_commit(report.head_sha)
+    app = repo.login.removesuffix("[bot]")
     runs = [
         run
         for run in commit.get_check_runs(check_name=settings.check)
@@ -158,9 +157,9 @@ def check_run(door: Door, report: Report, settings: Settings) -> None:
     if run is None:
         first = {**output, "annotations": parts[0]}
         if len(parts) == 1:
-            _create(door, report, settings, identity, first, outcome)
+            _create(repo, report, settings, identity, first, outcome)
             return
-        run = _create(door, report, settings, identity, first, None)
+        run = _create(repo, report, settings, identity, first, None)
         sent = len(parts[0])
     elif run.status == "completed":
         return
@@ -170,7 +169,7 @@ def check_run(door: Door, report: Report, settings: Settings) -> None:
 
 
 def _create(
-    door: Door,
+    repo: Repo,
     report: Report,
     settings: Settings,
     identity: str,
@@ -180,7 +179,7 @@ def _create(
     ending: dict[str, Any] = {"status": "in_progress"}
     if outcome:
         ending = {"status": "completed", "conclusion": outcome}
-    return door.repo.create_check_run(
+    return repo.api.create_check_run(
         settings.check, report.head_sha, external_id=identity, output=output, **ending
     )
 

@@ -14,15 +14,13 @@ import datetime as dt
 import hashlib
 import re
 from collections.abc import Iterable
-from typing import Any
 
 from github.GitTreeElement import GitTreeElement
 from github.PullRequest import PullRequest as ApiPull
 
-from bot.github.api.client import Door, told
+from bot.github.api.client import Repo, login_of, told
 from bot.model.submission import MAX_FILES, MAX_FOLDER_BYTES, MAX_JSON_BYTES, MAX_LOG_BYTES, Folder
 
-GHOST = "ghost"
 FILES_LIMIT = 3000
 """GitHub lists at most so many changed files of a pull request."""
 _SHA = re.compile(r"[0-9a-f]{40}")
@@ -85,10 +83,10 @@ class Incomplete(ValueError):
     """GitHub showed only a part (too many files, a truncated tree); the message says of what."""
 
 
-def fetch(door: Door, number: int) -> ApiPull:
+def fetch(repo: Repo, number: int) -> ApiPull:
     """The API's object; one request."""
     with told(f"reading pull request {number}"):
-        return door.repo.get_pull(number).complete()
+        return repo.api.get_pull(number).complete()
 
 
 def facts(pull: ApiPull) -> Pull:
@@ -120,11 +118,6 @@ def facts(pull: ApiPull) -> Pull:
         )
 
 
-def login_of(said: Any) -> str:
-    """Who wrote something; GitHub names nobody where the account was deleted."""
-    return str(said.user.login) if said.user else GHOST
-
-
 def checked_sha(sha: str | None) -> str:
     """A full commit hash, or ValueError."""
     if not sha or not _SHA.fullmatch(sha):
@@ -150,8 +143,8 @@ def changed_files(pull: ApiPull, expected: int) -> tuple[ChangedFile, ...]:
 class Trees:
     """Trees of one commit, each read once."""
 
-    def __init__(self, door: Door, commit: str):
-        self.door = door
+    def __init__(self, repo: Repo, commit: str):
+        self.repo = repo
         self.root = checked_sha(commit)
         self._levels: dict[str, list[GitTreeElement]] = {}
         self._folders: dict[str, tuple[TreeEntry, ...]] = {}
@@ -159,7 +152,7 @@ class Trees:
     def _level(self, sha: str) -> list[GitTreeElement]:
         if sha not in self._levels:
             with told(f"reading the tree {sha[:7]}"):
-                tree = self.door.repo.get_git_tree(sha)
+                tree = self.repo.api.get_git_tree(sha)
                 if tree.raw_data.get("truncated"):
                     raise Incomplete(f"the folder {sha[:7]} has more entries than GitHub lists")
                 self._levels[sha] = list(tree.tree)
@@ -191,7 +184,7 @@ class Trees:
         if entry.kind != "tree":
             return (dc.replace(entry, path=""),)
         with told(f"reading the folder {entry.sha[:7]}"):
-            tree = self.door.repo.get_git_tree(entry.sha, recursive=True)
+            tree = self.repo.api.get_git_tree(entry.sha, recursive=True)
             if tree.raw_data.get("truncated"):
                 raise Incomplete("the submission's folder has more entries than GitHub lists")
             return tuple(
@@ -217,7 +210,7 @@ def read_folder(trees: Trees, folder: str, inside: Iterable[TreeEntry]) -> Folde
         if why:
             skipped[entry.path] = why
         else:
-            files[entry.path] = read_blob(trees.door, entry)
+            files[entry.path] = read_blob(trees.repo, entry)
             seen[entry.path.casefold()] = entry.path
             room -= len(files[entry.path])
     return Folder(folder, files, skipped)
@@ -238,10 +231,10 @@ def _why_not(entry: TreeEntry, read: int, seen: dict[str, str]) -> str | None:
     return None
 
 
-def read_blob(door: Door, entry: TreeEntry) -> bytes:
+def read_blob(repo: Repo, entry: TreeEntry) -> bytes:
     """The bytes of a blob, checked against its hash. One request."""
     with told(f"reading the file {entry.sha[:7]}"):
-        blob = door.repo.get_git_blob(entry.sha)
+        blob = repo.api.get_git_blob(entry.sha)
         content = base64.b64decode(blob.content)
     if blob_sha(content) != entry.sha:
         raise Incomplete(f"the file {entry.sha[:7]} did not arrive whole")

@@ -26,11 +26,11 @@ from bot.evidence.snapshot import (
     ref_of,
 )
 from bot.github.api import branches
-from bot.github.api.client import Door, settle, told
-from bot.github.host.settings import EVIDENCE_BRANCH, Settings
+from bot.github.api.branches import EVIDENCE_BRANCH
+from bot.github.api.client import Repo, settle, told
 from bot.github.pull_request.publish import ours
 from bot.github.pull_request.pull import Trees
-from bot.github.pull_request.report_file import Report
+from bot.model.report import Report, Settings
 from bot.model.run import Run
 from bot.registry import Status
 from bot.render.comment import PASSING, Safe, render
@@ -79,7 +79,7 @@ def write_snapshots(runs: Iterable[Run], folder: Path) -> int:
     return count
 
 
-def append(door: Door, report: Report, runs: list[Run], now: dt.datetime) -> str | None:
+def append(repo: Repo, report: Report, runs: list[Run], now: dt.datetime) -> str | None:
     """Append to the evidence branch, once; the new commit or None when it is there already.
 
     Raises NotRecorded for a report that decides nothing, GitHubTrouble for a fault of GitHub.
@@ -99,14 +99,14 @@ def append(door: Door, report: Report, runs: list[Run], now: dt.datetime) -> str
     }
 
     def edit(tip: str | None) -> Mapping[str, bytes]:
-        trees = Trees(door, tip) if tip else None
+        trees = Trees(repo, tip) if tip else None
         if trees and trees.find(verdict_path(report.pr)) is not None:
             return {}
         return files | _new_snapshots(trees, runs)
 
     message = f"Evidence of pull request {report.pr} at {report.head_sha[:12]}"
     with told("writing the evidence branch"):
-        return settle(door, lambda: branches.commit(door.repo, EVIDENCE_BRANCH, edit, message))
+        return settle(repo, lambda: branches.commit(repo.api, EVIDENCE_BRANCH, edit, message))
 
 
 def _new_snapshots(trees: Trees | None, runs: list[Run]) -> dict[str, bytes]:
@@ -126,7 +126,7 @@ def _new_snapshots(trees: Trees | None, runs: list[Run]) -> dict[str, bytes]:
     return files
 
 
-def tell(door: Door, report: Report, settings: Settings) -> str:
+def tell(repo: Repo, report: Report, settings: Settings) -> str:
     """The closing comment: place and permanent link, once. Its address."""
     body = (
         CLOSING
@@ -140,8 +140,8 @@ def tell(door: Door, report: Report, settings: Settings) -> str:
     )
 
     def upsert() -> str:
-        issue = door.repo.get_issue(report.pr)
-        known = next((c for c in ours(door, issue) if (c.body or "").startswith(CLOSING)), None)
+        issue = repo.api.get_issue(report.pr)
+        known = next((c for c in ours(repo, issue) if (c.body or "").startswith(CLOSING)), None)
         if known is None:
             return str(issue.create_comment(body).html_url)
         if known.body != body:
@@ -149,7 +149,7 @@ def tell(door: Door, report: Report, settings: Settings) -> str:
         return str(known.html_url)
 
     with told("telling the author"):
-        return settle(door, upsert)
+        return settle(repo, upsert)
 
 
 def _entry(verdict: Any, report: Report, settings: Settings) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from bot.compute import accelerators
 from bot.github.pull_request.engine import Engine
 from bot.github.pull_request.pull import ChangedFile, TreeEntry, Trees, read_blob
-from bot.github.pull_request.report_file import Report
+from bot.model.report import Report
 from bot.model.submission import MAX_JSON_BYTES
 from bot.model.track import Track, TrackError
 from bot.parse.track_toml import read_track
@@ -66,7 +66,7 @@ def _read(trees: Trees, path: str, entry: TreeEntry | None) -> bytes:
         raise ValueError(f"{path} is removed: nothing could be checked without it, put it back")
     if entry.kind != "blob" or entry.mode not in _FILES or entry.size > MAX_JSON_BYTES:
         raise ValueError(f"{path} is not a plain file of at most {MAX_JSON_BYTES} bytes")
-    return read_blob(trees.door, entry)
+    return read_blob(trees.repo, entry)
 
 
 def _unknown(paths: Iterable[str]) -> Iterable[str]:

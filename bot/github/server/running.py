@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.github.host.settings import Settings, load_settings
-from bot.github.pull_request.classify import Kind
-from bot.github.pull_request.report_file import Report, read_report, write_report
+from bot.github.host.settings import load_settings
+from bot.github.pull_request.report_file import read_report, write_report
+from bot.model.report import Kind, Report, Settings
 from bot.model.verdict import Verdict, exit_code
 from bot.registry import Grade, Status
 
 if TYPE_CHECKING:
-    from bot.github.api.client import Door
+    from bot.github.api.client import Repo
     from bot.github.conversation.actions import Dispatch
     from bot.github.pull_request.engine import Engine
 
@@ -35,7 +35,7 @@ def engine_of(root: Path, evidence: str | None, online: bool) -> Engine:
 
 
 def verify_to_files(
-    door: Door,
+    repo: Repo,
     settings: Settings,
     engine: Engine,
     number: int,
@@ -47,7 +47,7 @@ def verify_to_files(
     from bot.github.pull_request.evaluate import evaluate
     from bot.github.pull_request.record import write_snapshots
 
-    report, runs = evaluate(door, settings, engine, number, merged=merged)
+    report, runs = evaluate(repo, settings, engine, number, merged=merged)
     out.parent.mkdir(parents=True, exist_ok=True)
     write_report(report, out)
     if snapshots is not None:
@@ -80,29 +80,29 @@ def output(name: str, value: object) -> None:
 
 
 def publish_file(
-    door: Door, settings: Settings, path: Path, number: int, head: str | None, evaluated: bool
+    repo: Repo, settings: Settings, path: Path, number: int, head: str | None, evaluated: bool
 ) -> str:
     """Publish a report file, or after a failed evaluation that our side is at fault."""
     from bot.github.pull_request.publish import publish
 
     if evaluated:
-        report = read_report(path, repository=door.name, pr=number, head_sha=head)
+        report = read_report(path, repository=repo.name, pr=number, head_sha=head)
     else:
-        failed = failed_report(door, number)
+        failed = failed_report(repo, number)
         if failed is None:
             return f"pull request {number} was closed meanwhile"
         report = failed
-    done = publish(door, report, settings)
+    done = publish(repo, report, settings)
     return done.why_not or f"published: {done.sticky}"
 
 
-def failed_report(door: Door, number: int) -> Report | None:
+def failed_report(repo: Repo, number: int) -> Report | None:
     """What is said when the evaluation itself broke: unverifiable, never silence. None for a pull
     request that is closed, which an evaluation that came too late refuses."""
     from bot.github.pull_request.pull import facts, fetch
     from bot.model.verdict import finding
 
-    pull = facts(fetch(door, number))
+    pull = facts(fetch(repo, number))
     if pull.state != "open":
         return None
     problem = finding(
@@ -119,12 +119,12 @@ def failed_report(door: Door, number: int) -> Report | None:
         points=(),
     )
     return Report(
-        door.name, number, pull.head_sha, pull.base_sha, Kind.SUBMISSION, pull.author, (verdict,)
+        repo.name, number, pull.head_sha, pull.base_sha, Kind.SUBMISSION, pull.author, (verdict,)
     )
 
 
 def record_file(
-    door: Door,
+    repo: Repo,
     settings: Settings,
     path: Path,
     number: int,
@@ -135,29 +135,29 @@ def record_file(
     """Append and tell, each repeatable; says what was done."""
     from bot.github.pull_request.record import append, read_snapshots, tell
 
-    report = read_report(path, repository=door.name, pr=number)
+    report = read_report(path, repository=repo.name, pr=number)
     if not report.verdicts:
         yield "nothing to record: no submission in this pull request"
         return
     if only != "tell":
-        commit = append(door, report, read_snapshots(snapshots), now)
+        commit = append(repo, report, read_snapshots(snapshots), now)
         yield f"recorded in {commit[:12]}" if commit else "recorded before"
     if only != "append":
-        yield f"told: {tell(door, report, settings)}"
+        yield f"told: {tell(repo, report, settings)}"
 
 
-def rebuild_site(door: Door) -> str:
+def rebuild_site(repo: Repo) -> str:
     """Start `pages.yml` on the default branch."""
     from bot.github.api.client import told
 
     with told("starting pages.yml"):
-        branch = door.repo.default_branch
-        door.repo.get_workflow("pages.yml").create_dispatch(branch, throw=True)
+        branch = repo.api.default_branch
+        repo.api.get_workflow("pages.yml").create_dispatch(branch, throw=True)
     return "the site is being rebuilt"
 
 
 def answer_event(
-    door: Door,
+    repo: Repo,
     settings: Settings,
     root: Path,
     event: str,
@@ -168,18 +168,18 @@ def answer_event(
     """Answer what was said; a word for the log."""
     from bot.github.api.threads import DiscussionThread, IssueThread
     from bot.github.conversation.actions import Talk, answer, dispatch_workflow, submit_form
-    from bot.github.conversation.intake import LABEL, read_form
+    from bot.github.conversation.forms import LABEL, read_form
     from bot.parse.track_toml import load_tracks
 
     thread: DiscussionThread | IssueThread
     if event.startswith("discussion"):
-        thread = DiscussionThread(door, number)
+        thread = DiscussionThread(repo, number)
     else:
-        thread = IssueThread(door, number)
+        thread = IssueThread(repo, number)
     said = thread.read(comment) if comment else thread.post()
     today = dt.datetime.now(dt.UTC).date()
     tracks = load_tracks(root)
-    talk = Talk(door, settings, tracks, thread, said, dispatch or dispatch_workflow(door), today)
+    talk = Talk(repo, settings, tracks, thread, said, dispatch or dispatch_workflow(repo), today)
     if event != "issues":
         return answer(talk)
     assert isinstance(thread, IssueThread)

@@ -19,9 +19,8 @@ from typing import Any
 
 import waitress  # type: ignore[import-untyped]
 
-from bot.github.api.client import Door, GitHubTrouble, checked_name
+from bot.github.api.client import GitHubTrouble, Repo, checked_name
 from bot.github.conversation.actions import Dispatch
-from bot.github.host.settings import Settings
 from bot.github.pull_request.evaluate import NotOpen, evaluate
 from bot.github.pull_request.publish import publish
 from bot.github.server import running
@@ -29,6 +28,7 @@ from bot.github.server.queue import Queue
 from bot.github.server.sign_in import SignIn
 from bot.github.server.webhook import JsonLines, create_app
 from bot.github.server.worker import Tasks, Worker
+from bot.model.report import Settings
 from bot.registry import Status
 
 SECRET = "SPEEDRUN_WEBHOOK_SECRET"
@@ -36,23 +36,23 @@ _LOG = logging.getLogger("speedrun.webhook")
 
 
 def serve(
-    host: str, port: int, queue_path: Path, threads: int, repo: str | None, root: Path | None
+    host: str, port: int, queue_path: Path, threads: int, name: str | None, root: Path | None
 ) -> None:
     """Serve until SIGTERM or SIGINT. Without `root` deliveries are only received.
 
     Raises ValueError for a name that is no repository, for a secret that is missing or too short,
     or no way to sign in.
     """
-    if repo is not None:
-        checked_name(repo)
+    if name is not None:
+        checked_name(name)
     log_as_json()
     queue = Queue(queue_path)
     app = create_app(os.environ.get(SECRET, ""), queue)
     worker = None
     if root is not None:
-        if repo is None:
+        if name is None:
             raise ValueError("the worker serves one repository: give --repo, or --no-worker")
-        worker = Worker(queue, tasks(repo, root, queue))
+        worker = Worker(queue, tasks(name, root, queue))
     server: Any = waitress.create_server(
         app, host=host, port=port, threads=threads, connection_limit=1000, channel_timeout=30
     )
@@ -96,7 +96,7 @@ def refresh(root: Path) -> None:
             raise GitHubTrouble(f"the checkout {folder.name} could not be brought up to date")
 
 
-def enqueue(queue: Queue, repo: str) -> Dispatch:
+def enqueue(queue: Queue, name: str) -> Dispatch:
     """Start a verification by putting it into the queue: there is no workflow to start."""
 
     def start(number: int, ref: str) -> None:
@@ -105,49 +105,49 @@ def enqueue(queue: Queue, repo: str) -> Dispatch:
             "pull_request": {"number": number},
             "id": uuid.uuid4().hex,
         }
-        queue.put(uuid.uuid4().hex, "pull_request", f"{repo}#{number}", json.dumps(body).encode())
+        queue.put(uuid.uuid4().hex, "pull_request", f"{name}#{number}", json.dumps(body).encode())
 
     return start
 
 
-def tasks(repo: str, root: Path, queue: Queue) -> Tasks:
+def tasks(name: str, root: Path, queue: Queue) -> Tasks:
     """What the worker does for one repository. Raises ValueError where it cannot sign in."""
-    sign_in = SignIn(repo)
+    sign_in = SignIn(name)
     sign_in.check()
 
-    def ready(named: str) -> tuple[Door, Settings]:
-        if named.lower() != repo.lower():
-            raise ValueError(f"a delivery for {named}, this server serves {repo}")
+    def ready(named: str) -> tuple[Repo, Settings]:
+        if named.lower() != name.lower():
+            raise ValueError(f"a delivery for {named}, this server serves {name}")
         refresh(root)
         settings = running.settings_of(root)
-        return sign_in.door(settings), settings
+        return sign_in.open(settings), settings
 
     def verify(named: str, number: int) -> str:
-        door, settings = ready(named)
+        repo, settings = ready(named)
         engine = running.engine_of(root, None, True)
         try:
-            report, _ = evaluate(door, settings, engine, number)
+            report, _ = evaluate(repo, settings, engine, number)
         except NotOpen as error:
             return str(error)
-        return publish(door, report, settings).why_not or "published"
+        return publish(repo, report, settings).why_not or "published"
 
     def record(named: str, number: int) -> str:
         from bot.github.pull_request.record import append, tell
 
-        door, settings = ready(named)
+        repo, settings = ready(named)
         engine = running.engine_of(root, None, True)
-        report, runs = evaluate(door, settings, engine, number, merged=True)
+        report, runs = evaluate(repo, settings, engine, number, merged=True)
         if not report.verdicts:
             return "no submission"
         if report.status is Status.UNVERIFIABLE:
             raise GitHubTrouble("the evidence could not be read; tried again later")
-        append(door, report, [run for run in runs if run.source == "wandb"], running.now())
-        return f"told {tell(door, report, settings)}"
+        append(repo, report, [run for run in runs if run.source == "wandb"], running.now())
+        return f"told {tell(repo, report, settings)}"
 
     def command(named: str, event: str, number: int, comment: str) -> str:
-        door, settings = ready(named)
+        repo, settings = ready(named)
         return running.answer_event(
-            door, settings, root, event, number, comment, enqueue(queue, repo)
+            repo, settings, root, event, number, comment, enqueue(queue, name)
         )
 
     return Tasks(verify, record, command)

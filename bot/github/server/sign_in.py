@@ -15,8 +15,8 @@ from pathlib import Path
 import jwt
 from github import Github
 
-from bot.github.api.client import Door, GitHubTrouble, connect, connect_app, open_door, told
-from bot.github.host.settings import Settings
+from bot.github.api.client import GitHubTrouble, Repo, connect, connect_app, open_repo, told
+from bot.model.report import Settings
 
 APP_ID, APP_KEY, TOKEN = "SPEEDRUN_APP_ID", "SPEEDRUN_APP_KEY", "GITHUB_TOKEN"
 _MAX_KEY_BYTES = 100_000
@@ -46,7 +46,7 @@ def read_key(value: str) -> str:
 class SignIn:
     """The connection of one server to its repository, made once and kept."""
 
-    repo: str
+    name: str
     environment: Mapping[str, str] = dc.field(default_factory=lambda: os.environ, repr=False)
     _github: Github | None = dc.field(default=None, init=False, repr=False)
 
@@ -61,11 +61,11 @@ class SignIn:
         elif not self.environment.get(TOKEN):
             raise ValueError(f"neither {APP_ID} with {APP_KEY} nor {TOKEN} is set")
 
-    def door(self, settings: Settings) -> Door:
-        """The door to the repository; the first call signs in. Raises GitHubTrouble, ValueError."""
+    def open(self, settings: Settings) -> Repo:
+        """The repository; the first call signs in. Raises GitHubTrouble, ValueError."""
         if self._github is None:
             self._github = self._connect()
-        return open_door(self._github, self.repo, settings.login)
+        return open_repo(self._github, self.name, settings.login)
 
     def _connect(self) -> Github:
         self.check()
@@ -74,12 +74,12 @@ class SignIn:
             return connect(self.environment[TOKEN])
         try:
             with told("signing in as the App"):
-                return connect_app(app_id, read_key(key), self.repo)
+                return connect_app(app_id, read_key(key), self.name)
         except GitHubTrouble as error:
             why = {
                 401: f"GitHub does not take its proof; {APP_ID} and {APP_KEY} are not of one App, "
                 "or the clock of this machine is wrong",
-                404: f"it is not installed on {self.repo}",
+                404: f"it is not installed on {self.name}",
             }.get(error.status or 0)
             if why is None:
                 raise

@@ -1,4 +1,4 @@
-"""The self-hosted door: github-webhook dispatches, our gate stands in front of it.
+"""The self-hosted server: github-webhook dispatches, our gate stands in front of it.
 
 The library checks SHA-1 only, accepts unsigned requests when no secret is set, has no size limit
 and fails on odd bodies; so the gate refuses everything that is not JSON with a valid
@@ -110,7 +110,7 @@ def _check_shape(event: str, payload: dict[str, Any]) -> None:
 
 
 def create_app(secret: str, queue: Queue) -> Flask:
-    """The application. Raises ValueError for a missing or short secret: no door stays open."""
+    """The application. Raises ValueError for a missing or a short secret."""
     if len(secret) < MIN_SECRET:
         raise ValueError(
             f"the webhook secret has {len(secret)} characters, expected at least {MIN_SECRET}; "

@@ -17,11 +17,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bot.github.api.client import Door, connect, open_door
+from bot.github.api.client import Repo, connect, open_repo
 from bot.github.host.settings import load_settings
 from bot.github.pull_request.engine import Engine
-from bot.github.pull_request.report_file import Report
 from bot.github.server.running import answer_event, publish_file, record_file, verify_to_files
+from bot.model.report import Report
 from tests.doubles.github import GitHubDouble
 from tests.doubles.github.world import Pull
 from tests.doubles.wandb import WandbDouble
@@ -273,9 +273,9 @@ class Competition:
 
     # ---- what the bot does ----------------------------------------------------------------------
 
-    def door(self, job: str) -> Door:
-        door = open_door(connect(f"token-of-{job}", url=self.github.url, backoff=0.0), REPO, BOT)
-        return Door(door.repo, door.name, door.login, self.waits.append)
+    def as_job(self, job: str) -> Repo:
+        repo = open_repo(connect(f"token-of-{job}", url=self.github.url, backoff=0.0), REPO, BOT)
+        return Repo(repo.api, repo.name, repo.login, self.waits.append)
 
     def checkout(self) -> Path:
         """The default branch as files, as the workflows check it out; evidence inside it."""
@@ -300,7 +300,7 @@ class Competition:
         self.report = self.folder / f"report-{self.count}.json"
         self.snapshots = self.folder / f"snapshots-{self.count}"
         return verify_to_files(
-            self.door("evaluate"),
+            self.as_job("evaluate"),
             load_settings(root),
             Engine(root, root / "evidence", online),
             number,
@@ -311,7 +311,7 @@ class Competition:
 
     def publish(self, number: int) -> str:
         settings = load_settings(self.checkout())
-        return publish_file(self.door("publish"), settings, self.report, number, None, True)
+        return publish_file(self.as_job("publish"), settings, self.report, number, None, True)
 
     def answer(self, number: int, **kinds: Any) -> Report:
         """Both jobs of `verify.yml`."""
@@ -328,7 +328,7 @@ class Competition:
             settings = load_settings(self.checkout())
             for job in ("append", "tell"):
                 said += record_file(
-                    self.door(job), settings, self.report, number, self.snapshots, job, NOW
+                    self.as_job(job), settings, self.report, number, self.snapshots, job, NOW
                 )
         return said
 
@@ -338,7 +338,7 @@ class Competition:
         root = self.checkout()
         settings = load_settings(root)
         with self.counted("command"):
-            return answer_event(self.door(job), settings, root, event, number, str(comment))
+            return answer_event(self.as_job(job), settings, root, event, number, str(comment))
 
     # ---- the state ------------------------------------------------------------------------------
 

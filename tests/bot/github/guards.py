@@ -46,9 +46,9 @@ GUARDS = (
     ),
     Guard(
         2,
-        "bot/github/pull_request/report_file.py",
-        "    if unknown:",
-        "    if False:",
+        "schemas/pull.schema.json",
+        ' "additionalProperties": false,\n "properties": {\n  "schema_version"',
+        ' "properties": {\n  "schema_version"',
         IN + "test_forged_report_is_refused",
     ),
     Guard(
@@ -60,9 +60,9 @@ GUARDS = (
     ),
     Guard(
         4,
-        "bot/github/pull_request/report_file.py",
-        "pattern.fullmatch(value)",
-        "pattern.match(value)",
+        "schemas/pull.schema.json",
+        "{40}$(?!\\\\n)",
+        "{40}",
         IN + "test_forged_report_is_refused",
     ),
     Guard(
@@ -203,7 +203,7 @@ GUARDS = (
     ),
     Guard(
         15,
-        "bot/github/conversation/waivers.py",
+        "bot/github/pull_request/waivers.py",
         " and waiver.sha == sha and",
         " and",
         SAID + "test_accept_is_bound_to_the_commit",
@@ -218,7 +218,7 @@ GUARDS = (
     Guard(
         16,
         "bot/github/pull_request/publish.py",
-        "if login_of(c) == door.login]",
+        "if login_of(c) == repo.login]",
         "]",
         OUT + "test_a_planted_marker_is_ignored",
     ),

@@ -51,6 +51,7 @@ FORGERIES: dict[str, Any] = {
     "another commit": {"head_sha": "0" * 40},
     "not a commit": {"head_sha": "main"},
     "commit with a line break": {"head_sha": "0" * 40 + "\n"},
+    "base with a line break": {"base_sha": "0" * 40 + "\n"},
     "extra member": {"extra": 1},
     "unknown kind": {"kind": "../../x"},
     "unknown version": {"schema_version": 2},

@@ -14,10 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from bot.cli import main
-from bot.github.host.settings import Settings
-from bot.github.pull_request.classify import Kind
 from bot.github.pull_request.publish import publish
-from bot.github.pull_request.report_file import Change, Place, Report
+from bot.model.report import Change, Kind, Place, Report, Settings
 from bot.model.verdict import Finding, Point, Verdict
 from bot.registry import Grade, Level, Status
 from bot.render.comment import LIMIT, WORDS, render_comment
@@ -345,5 +343,5 @@ def test_publish_refuses_a_token_that_may_not_write(
     pull = competition.open(submission("fast", seconds=90.0))
     report = competition.verify(pull.number)
     with pytest.raises(GitHubTrouble, match="may not do this"):
-        publish(competition.door("evaluate"), report, Settings())
+        publish(competition.as_job("evaluate"), report, Settings())
     assert competition.repo.comments == {}

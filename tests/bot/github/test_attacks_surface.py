@@ -12,13 +12,12 @@ from typing import Any
 import pytest
 
 from bot.github.api.client import GitHubTrouble
-from bot.github.conversation import intake
-from bot.github.conversation.waivers import read_waivers
-from bot.github.pull_request import claims
-from bot.github.pull_request.classify import Kind
+from bot.github.pull_request import claims, intake
 from bot.github.pull_request.evaluate import NotOpen
 from bot.github.pull_request.lists import pending
+from bot.github.pull_request.waivers import read_waivers
 from bot.github.server.running import publish_file, settings_of
+from bot.model.report import Kind
 from bot.registry import Status
 from bot.render.comment import WORDS
 from tests.bot.github.competition import (
@@ -94,7 +93,7 @@ def test_closed_while_it_was_evaluated_is_left_alone(competition: Competition) -
         competition.verify(pull.number)
     root = competition.checkout()
     said = publish_file(
-        competition.door("publish"), settings_of(root), root / "no.json", pull.number, None, False
+        competition.as_job("publish"), settings_of(root), root / "no.json", pull.number, None, False
     )
     assert "closed meanwhile" in said
     assert competition.comments(pull.number) == [] and competition.repo.checks == {}
@@ -210,7 +209,7 @@ def test_people_whose_account_is_gone(competition: Competition) -> None:
     competition.say(pull.number, STRANGER, "hello")
     competition.repo.comments[max(competition.repo.comments)]["user"] = None
     assert competition.answer(pull.number).status is Status.VERIFIED
-    assert [row["status"] for row in pending(competition.door("lists"))] == ["verified"]
+    assert [row["status"] for row in pending(competition.as_job("lists"))] == ["verified"]
 
 
 # ---- what others write into labels, comments and descriptions -----------------------------------

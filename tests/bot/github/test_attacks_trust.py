@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from bot.github.pull_request.classify import Kind
+from bot.model.report import Kind
 from bot.registry import Status
 from tests.bot.github.competition import (
     OWNER,

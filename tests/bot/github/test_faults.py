@@ -15,9 +15,9 @@ from collections.abc import Callable
 import pytest
 
 from bot.github.api.client import GitHubTrouble
-from bot.github.host.settings import Settings
 from bot.github.pull_request.publish import publish
 from bot.github.pull_request.record import append, read_snapshots
+from bot.model.report import Settings
 from bot.model.verdict import Finding
 from bot.registry import Level, Status
 from bot.render.comment import WORDS
@@ -156,7 +156,7 @@ def test_many_annotations_survive_a_cut_in_the_middle(competition: Competition) 
     report = dc.replace(report, verdicts=(verdict,))
     for skip in range(2):
         competition.github.faults = [Fault("PATCH", "/check-runs/", 502, stored=True, skip=skip)]
-        publish(competition.door("publish"), report, Settings())
+        publish(competition.as_job("publish"), report, Settings())
     (check,) = competition.repo.checks.values()
     assert check["conclusion"] == "failure"
     assert [a["start_line"] for a in check["annotations"]] == list(range(1, 121))
@@ -239,14 +239,14 @@ def test_two_merges_at_once_are_both_recorded(competition: Competition, wandb: W
             competition.github.lock.release()
             other = threading.Thread(
                 target=append,
-                args=(competition.door("append"), theirs[0], read_snapshots(theirs[1]), NOW),
+                args=(competition.as_job("append"), theirs[0], read_snapshots(theirs[1]), NOW),
             )
             other.start()
             other.join(60)
             competition.github.lock.acquire()
 
     competition.github.on_request = interfere
-    assert append(competition.door("append"), mine[0], read_snapshots(mine[1]), NOW)
+    assert append(competition.as_job("append"), mine[0], read_snapshots(mine[1]), NOW)
     files = recorded(competition)
     assert [f for f in files if f.startswith(".speedrun")] == [
         ".speedrun/verdicts/000001.json",
@@ -260,17 +260,17 @@ def test_two_merges_at_once_are_both_recorded(competition: Competition, wandb: W
 RUN = """
 import datetime, os, sys
 from pathlib import Path
-from bot.github.api.client import connect, open_door
+from bot.github.api.client import connect, open_repo
 from bot.github.server.running import publish_file, record_file, settings_of
 what, root, report, snapshots, number = sys.argv[1:6]
 settings = settings_of(Path(root))
 for token, only in (("publish", None),) if what == "publish" else (("append",) * 2, ("tell",) * 2):
-    door = open_door(connect(f"token-of-{token}"), "example-org/speedrun", settings.login)
+    repo = open_repo(connect(f"token-of-{token}"), "example-org/speedrun", settings.login)
     now = datetime.datetime(2026, 11, 28, tzinfo=datetime.UTC)
     if what == "publish":
-        print(publish_file(door, settings, Path(report), int(number), None, True))
+        print(publish_file(repo, settings, Path(report), int(number), None, True))
     else:
-        list(record_file(door, settings, Path(report), int(number), Path(snapshots), only, now))
+        list(record_file(repo, settings, Path(report), int(number), Path(snapshots), only, now))
 """
 
 
@@ -323,7 +323,7 @@ def test_evaluation_that_broke_is_not_silence(competition: Competition) -> None:
     pull = competition.open(submission("fast", seconds=90.0))
     root = competition.checkout()
     said = publish_file(
-        competition.door("publish"),
+        competition.as_job("publish"),
         settings_of(root),
         root / "absent.json",
         pull.number,

@@ -17,7 +17,8 @@ from click.testing import CliRunner
 from bot.cli import main
 from bot.github.host.doctor import AUDIT_LABEL, examine, keep_issue, unanswered
 from bot.github.host.doctor_tracks import look_at_tracks
-from bot.github.host.settings import Settings, SettingsError, load_settings
+from bot.github.host.settings import SettingsError, load_settings
+from bot.model.report import Settings
 from bot.parse.track_schema import problems_in
 from bot.parse.track_toml import load_tracks
 from tests.bot.github.competition import BOT, REPO, Competition, submission
@@ -253,10 +254,10 @@ def well_set_up(competition: Competition) -> Path:
 
 
 def bad(competition: Competition, root: Path) -> list[str]:
-    from bot.github.api.client import connect, open_door
+    from bot.github.api.client import connect, open_repo
 
-    door = open_door(connect("token-of-admin", url=competition.github.url), REPO, BOT)
-    return [line.text for line in examine(root, door, load_settings(root)) if line.bad]
+    repo = open_repo(connect("token-of-admin", url=competition.github.url), REPO, BOT)
+    return [line.text for line in examine(root, repo, load_settings(root)) if line.bad]
 
 
 def test_all_is_well(competition: Competition, wandb: WandbDouble) -> None:
@@ -325,7 +326,7 @@ def test_unanswered_pull_requests_are_found(competition: Competition, wandb: Wan
     merged = competition.open(submission("three", seconds=95.0, salt=3), branch="three")
     competition.answer(merged.number)
     competition.github.merge(REPO, merged.number)
-    look = unanswered(competition.door("watch"), Settings(), LATER)
+    look = unanswered(competition.as_job("watch"), Settings(), LATER)
     text = "\n".join(line.text for line in look)
     assert f"pull request {silent.number} has no answer" in text
     assert f"redo verify {silent.number} main" in text
@@ -335,7 +336,7 @@ def test_unanswered_pull_requests_are_found(competition: Competition, wandb: Wan
 
     competition.answer(silent.number)
     competition.record(merged.number)
-    look = unanswered(competition.door("watch"), Settings(), LATER)
+    look = unanswered(competition.as_job("watch"), Settings(), LATER)
     assert not any(line.bad for line in look)
 
 
@@ -345,7 +346,7 @@ def test_a_check_forged_by_a_workflow_is_no_answer(
     pull = competition.open(submission("one", seconds=90.0))
     competition.answer(pull.number)
     next(iter(competition.repo.checks.values()))["app"] = "another-app"
-    look = unanswered(competition.door("watch"), Settings(), LATER)
+    look = unanswered(competition.as_job("watch"), Settings(), LATER)
     assert any(f"pull request {pull.number} has no answer" in line.text for line in look)
 
 
@@ -354,12 +355,12 @@ def test_the_promised_review_time_is_watched(competition: Competition, wandb: Wa
     competition.answer(pull.number)
     (check,) = competition.repo.checks.values()
     assert check["output"]["title"].endswith(", within 3 days")
-    door, settings = competition.door("watch"), Settings(review_days=3)
+    repo, settings = competition.as_job("watch"), Settings(review_days=3)
     answered = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)  # when the double completes its check runs
     competition.repo.pulls[pull.number].created_at = "2026-01-01T00:00:00Z"
-    early = unanswered(door, settings, answered + dt.timedelta(days=2, hours=23))
+    early = unanswered(repo, settings, answered + dt.timedelta(days=2, hours=23))
     assert not any(line.bad for line in early)
-    late = unanswered(door, settings, answered + dt.timedelta(days=3, hours=1))
+    late = unanswered(repo, settings, answered + dt.timedelta(days=3, hours=1))
     (line,) = [line for line in late if line.bad]
     assert "waits for a review for 3 days" in line.text and "redo" not in line.text
 
@@ -368,21 +369,21 @@ def test_one_issue_for_all_nights(competition: Competition, tmp_path: Path) -> N
     competition.repo.settings["workflows"] = ["verify.yml", "record.yml"]
     folder = tmp_path / "audit"
     folder.mkdir()
-    door = competition.door("issue")
+    repo = competition.as_job("issue")
     for night in range(3):
         (folder / "watch.txt").write_text(
             f"wrong pull request {night} has no answer @example-user\nredo verify 5 main\nexit 1\n"
         )
-        keep_issue(door, Settings(), folder)
+        keep_issue(repo, Settings(), folder)
     issues = [i for i in competition.repo.issues.values() if AUDIT_LABEL in i.labels]
     assert len(issues) == 1 and issues[0].state == "open"
     assert "pull request 2" in issues[0].body
     assert "`wrong pull request 2 has no answer @example-user`" in issues[0].body
     assert len(competition.repo.dispatches) == 3
     (folder / "watch.txt").write_text("ok    every open pull request has an answer\n")
-    assert keep_issue(door, Settings(), folder) == "all is well"
+    assert keep_issue(repo, Settings(), folder) == "all is well"
     assert issues[0].state == "closed"
 
 
 def test_audit_that_left_nothing_is_reported(competition: Competition, tmp_path: Path) -> None:
-    assert keep_issue(competition.door("issue"), Settings(), tmp_path).startswith("opened")
+    assert keep_issue(competition.as_job("issue"), Settings(), tmp_path).startswith("opened")

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bot.github.conversation import intake
+from bot.github.conversation import forms
+from bot.github.pull_request import intake
 from bot.github.pull_request.pull import facts, fetch
 from bot.parse.track_toml import parse_track
 from bot.registry import Status
@@ -54,13 +55,13 @@ def links_of(wandb: WandbDouble, name: str = "linked", runs: int = 8) -> str:
 def test_headings_are_those_of_the_form() -> None:
     template = yaml.safe_load((ROOT / ".github/ISSUE_TEMPLATE/submission.yml").read_text())
     labels = {f["id"]: f["attributes"]["label"] for f in template["body"]}
-    assert labels == intake.FIELDS
-    assert template["labels"] == [intake.LABEL]
+    assert labels == forms.FIELDS
+    assert template["labels"] == [forms.LABEL]
 
 
 def open_form(competition: Competition, body: str, login: str = AUTHOR) -> int:
     issue = competition.github.open_issue(REPO, login, "Submission: fused kernels", body)
-    issue.labels = [intake.LABEL]
+    issue.labels = [forms.LABEL]
     return issue.number
 
 
@@ -113,8 +114,8 @@ def test_submit_in_an_issue_comment(competition: Competition, wandb: WandbDouble
     issue = competition.github.open_issue(REPO, STRANGER, "Runs", "Drop them here")
     comment = competition.say(issue.number, AUTHOR, f"/submit mini {links}")
     assert competition.command(issue.number, comment, "change") == "opened"
-    door = competition.door("evaluate")
-    pull = facts(fetch(door, 2))
+    repo = competition.as_job("evaluate")
+    pull = facts(fetch(repo, 2))
     assert intake.submitter(pull, REPO, BOT) == AUTHOR
 
 
@@ -189,17 +190,17 @@ LINK = "https://wandb.ai/example-team/speedrun/runs/r9"
     ["../../../user", "mini/../..", "submissions", "MINI", "mini\n", "mini ", "", "a" * 300],
 )
 def test_a_track_is_one_of_ours_or_nothing(hostile: str) -> None:
-    found = intake.read_form(form(LINK, track=hostile), AUTHOR, TRACKS)
+    found = forms.read_form(form(LINK, track=hostile), AUTHOR, TRACKS)
     assert found.track in ("mini", "")
     if found.track and not found.missing:
         assert Path(intake.folder_of(found)).parts[:2] == ("submissions", "mini")
 
 
 def test_the_author_cannot_be_left_out() -> None:
-    found = intake.read_form(form(LINK, contributors="another-user: idea"), AUTHOR, TRACKS)
+    found = forms.read_form(form(LINK, contributors="another-user: idea"), AUTHOR, TRACKS)
     assert found.contributors[0]["github"] == AUTHOR
 
 
 def test_an_unknown_role_is_told() -> None:
-    found = intake.read_form(form(LINK, contributors="another-user: boss"), AUTHOR, TRACKS)
+    found = forms.read_form(form(LINK, contributors="another-user: boss"), AUTHOR, TRACKS)
     assert any("boss" in words for words in found.missing)

@@ -26,12 +26,12 @@ from tests.doubles.wandb import WandbDouble
 RUN = """
 import sys
 from pathlib import Path
-from bot.github.api.client import connect, open_door
+from bot.github.api.client import connect, open_repo
 from bot.github.server.running import answer_event, settings_of
 root, event, number, comment = sys.argv[1:5]
 settings = settings_of(Path(root))
-door = open_door(connect("token-of-change"), "example-org/speedrun", settings.login)
-print(answer_event(door, settings, Path(root), event, int(number), comment))
+repo = open_repo(connect("token-of-change"), "example-org/speedrun", settings.login)
+print(answer_event(repo, settings, Path(root), event, int(number), comment))
 """
 PHASES = ["before", "after"]
 LAST = 14

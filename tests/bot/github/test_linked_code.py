@@ -10,7 +10,7 @@ import pytest
 
 from bot.github.api.client import GitHubTrouble
 from bot.github.pull_request import linked_code
-from bot.github.pull_request.report_file import Report
+from bot.model.report import Report
 from bot.model.verdict import Finding
 from bot.registry import Level, Status
 from tests.bot.github.competition import BOT, Competition, submission

@@ -32,7 +32,7 @@ HOSTILE = 'x</td><script>alert(1)</script> --> @example-org/all \u202eevil "; to
 
 def listed(competition: Competition) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     out = competition.folder / "lists"
-    lists.write_lists(competition.door("lists"), competition.checkout(), out, NOW)
+    lists.write_lists(competition.as_job("lists"), competition.checkout(), out, NOW)
     pending = json.loads((out / lists.PENDING).read_text())
     experiments = json.loads((out / lists.EXPERIMENTS).read_text())
     assert pending["as_of"] == experiments["as_of"] == "2026-11-28T00:00:00Z"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.compute import accelerators
-from bot.github.pull_request.classify import Kind
+from bot.model.report import Kind
 from bot.paths import schema_path
 from tests.bot.github.competition import LAB, STRANGER, TRACK, Competition, submission
 

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from bot.github.api.client import GitHubTrouble
-from bot.github.host.settings import Settings, load_settings
+from bot.github.host.settings import load_settings
 from bot.github.server import serving, sign_in
 from bot.github.server.queue import Queue
 from bot.github.server.sign_in import APP_ID, APP_KEY, SignIn
+from bot.model.report import Settings
 from tests.bot.github.competition import REPO, Competition, submission
 from tests.doubles.github import Fault
 
@@ -75,7 +76,7 @@ def test_server_works_as_the_app(competition: Competition, app: str, tmp_path: P
 def test_token_is_renewed_before_it_expires(competition: Competition, app: str) -> None:
     """Each token is taken away once the next is asked for, as GitHub would at its end."""
     competition.github.app_token_life_s = 15  # what is left when PyGithub must not wait any more
-    door = SignIn(REPO).door(load_settings(competition.checkout()))
+    repo = SignIn(REPO).open(load_settings(competition.checkout()))
 
     def expire(phase: str, method: str, path: str) -> None:
         if phase == "before" and path.endswith("/access_tokens"):
@@ -83,26 +84,26 @@ def test_token_is_renewed_before_it_expires(competition: Competition, app: str) 
                 del competition.github.tokens[token]
 
     competition.github.on_request = expire
-    assert door.repo.complete().default_branch == "main"
-    assert door.repo.get_branch("main").name == "main"
+    assert repo.api.complete().default_branch == "main"
+    assert repo.api.get_branch("main").name == "main"
     assert asked(competition, "/access_tokens") == 2
 
     competition.github.app_token_life_s = 3600
-    door = SignIn(REPO).door(load_settings(competition.checkout()))
+    repo = SignIn(REPO).open(load_settings(competition.checkout()))
     for _ in range(3):
-        door.repo.get_branch("main")
+        repo.api.get_branch("main")
     assert asked(competition, "/access_tokens") == 3
 
 
 def test_token_that_was_taken_away_is_told(competition: Competition, app: str) -> None:
-    door = SignIn(REPO).door(Settings())
-    door.repo.get_branch("main")
+    repo = SignIn(REPO).open(Settings())
+    repo.api.get_branch("main")
     for token in [t for t in competition.github.tokens if t.startswith("ghs_")]:
         del competition.github.tokens[token]
     from bot.github.api.client import told
 
     with pytest.raises(GitHubTrouble, match="renew the App's key"), told("reading"):
-        door.repo.get_branch("main")
+        repo.api.get_branch("main")
 
 
 def secrets(competition: Competition, private: str) -> list[str]:
@@ -139,18 +140,18 @@ def test_key_and_tokens_are_in_no_log(
 def test_key_of_another_app(competition: Competition, app: str) -> None:
     competition.github.apps[NUMBER] = key_pair()[1]
     with pytest.raises(GitHubTrouble, match="not of one App, or the clock"):
-        SignIn(REPO).door(Settings())
+        SignIn(REPO).open(Settings())
 
 
 def test_app_that_is_not_installed(competition: Competition, app: str) -> None:
     competition.github.faults = [Fault("GET", "/installation$", 404, "Not Found", times=9)]
     with pytest.raises(GitHubTrouble, match=f"not installed on {REPO}"):
-        SignIn(REPO).door(Settings())
+        SignIn(REPO).open(Settings())
 
 
 def test_key_as_text_works_too(competition: Competition, app: str) -> None:
-    door = SignIn(REPO, {APP_ID: NUMBER, APP_KEY: app}).door(Settings())
-    assert door.repo.complete().default_branch == "main"
+    repo = SignIn(REPO, {APP_ID: NUMBER, APP_KEY: app}).open(Settings())
+    assert repo.api.complete().default_branch == "main"
 
 
 WRONG = {

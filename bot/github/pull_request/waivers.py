@@ -11,11 +11,12 @@ import json
 from collections.abc import Iterable, Mapping
 
 from bot.github.api.threads import REPLY
-from bot.github.conversation.commands import acceptable
 from bot.model.verdict import Verdict, status_of
 from bot.registry import Level, catalogue
 
 ACCEPT = "<!-- speedrun:accept "
+NEVER_ACCEPTED = ("out-of-scope-change", "author-not-contributor", "duplicate-run", "copied-result")
+"""Besides the whole family of text and schema: a waiver here would let somebody harm others."""
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -33,6 +34,11 @@ class Waiver:
         for char in "<>-":
             text = text.replace(char, f"\\u{ord(char):04x}")
         return f"{ACCEPT}{text} -->"
+
+
+def acceptable(rule: str) -> bool:
+    """Whether a maintainer may accept a finding of this rule at all."""
+    return catalogue()[rule]["family"] != "text" and rule not in NEVER_ACCEPTED
 
 
 def read_waivers(bodies: Iterable[str], sha: str) -> dict[str, Waiver]:

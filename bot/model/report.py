@@ -1,0 +1,122 @@
+"""The answer to a pull request before it is worded: its kind, its verdicts, where they would rank.
+
+`speedrun verify` writes it as `report.json` (`schemas/pull.schema.json`); `publish`, `remember` and
+`record` read it.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import enum
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bot.model.verdict import Verdict, verdict_from_json
+from bot.registry import Status
+
+SCHEMA_VERSION = 1
+MAX_VERDICTS = 50
+_ORDER = list(Status)
+
+
+class Kind(enum.StrEnum):
+    """What a pull request is about; decides which answer it gets."""
+
+    SUBMISSION = "submission"
+    RULES = "rules"
+    BASELINE = "baseline"
+    CODE = "code"
+    OTHER = "other"
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Settings:
+    """How a repository wants its bot: `.github/speedrun.toml` with its defaults."""
+
+    login: str = "github-actions[bot]"
+    check: str = "speedrun"
+    reviewers: tuple[str, ...] = ()
+    review_days: int = 3
+    site: str = ""
+    quiet: bool = False
+    templates: Path | None = None
+    runs_on: str = "ubuntu-24.04"
+    pages: bool = True
+    schedule: str = "41 3 * * *"
+    api_url: str = ""
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Place:
+    """Where a submission would stand. `text` is made by our ranking from numbers."""
+
+    text: str
+    record: bool = False
+    on_frontier: bool = False
+    first_entry: bool = False
+    personal_best: bool = False
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Change:
+    """One line of a rank difference: where an entry stood and would stand under changed rules."""
+
+    track: str
+    submission: str
+    before: str
+    after: str
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that the answer to a pull request is made of."""
+
+    repository: str
+    pr: int
+    head_sha: str
+    base_sha: str
+    kind: Kind
+    author: str
+    verdicts: tuple[Verdict, ...] = ()
+    places: Mapping[str, Place] = dc.field(default_factory=dict)
+    changes: tuple[Change, ...] = ()
+    unchanged: int = 0
+    outside: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
+
+    @property
+    def status(self) -> Status | None:
+        """The worst status of the verdicts; None if there are none."""
+        return min((v.status for v in self.verdicts), key=_ORDER.index, default=None)
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as JSON values; validation series stay out, they are in the snapshots."""
+        data = {f.name: getattr(self, f.name) for f in dc.fields(self)}
+        data["schema_version"] = SCHEMA_VERSION
+        data["kind"] = str(self.kind)
+        data["verdicts"] = [_slim(v.to_json()) for v in self.verdicts]
+        data["places"] = {name: dc.asdict(place) for name, place in self.places.items()}
+        data["changes"] = [dc.asdict(change) for change in self.changes]
+        return data
+
+
+def _slim(verdict: dict[str, Any]) -> dict[str, Any]:
+    runs = [{k: v for k, v in run.items() if k != "val"} for run in verdict["runs"]]
+    return {**verdict, "runs": runs}
+
+
+def report_from_json(data: Mapping[str, Any]) -> Report:
+    """The inverse of `Report.to_json`, for data that fits the schema."""
+    fields = {f.name: data[f.name] for f in dc.fields(Report) if f.name in data}
+    return Report(
+        **{
+            **fields,
+            "kind": Kind(data["kind"]),
+            "verdicts": tuple(verdict_from_json(v) for v in data["verdicts"]),
+            "places": {name: Place(**place) for name, place in data.get("places", {}).items()},
+            "changes": tuple(Change(**change) for change in data.get("changes", ())),
+            **{k: tuple(data.get(k, ())) for k in ("outside", "problems", "advice")},
+        }
+    )
