@@ -65,6 +65,11 @@ def t_quantile(q: float, df: float) -> float:
     return float(_special().stdtrit(df, q))
 
 
+def normal_quantile(q: float) -> float:
+    """The inverse of the standard normal distribution."""
+    return float(_special().ndtri(q))
+
+
 def normal_tail(z: float) -> float:
     """P(Z >= z) of the standard normal distribution."""
     return 0.5 * math.erfc(z / math.sqrt(2.0))

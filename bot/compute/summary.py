@@ -16,10 +16,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bot.compute import significance as sig
+from bot.compute.chance import Bar, Chance, outlook
+from bot.compute.moderated import moderated_p, moderated_statistic
+from bot.compute.ratios import promotes
 from bot.compute.selection import Excluded, Kept, select
 from bot.compute.significance import Comparison, Moments
 from bot.model.run import Run
-from bot.model.track import Axis, Track
+from bot.model.track import Axis, Significance, Track
 
 RunKey = tuple[str, int]
 """The file and the index of a run."""
@@ -80,12 +83,12 @@ class Baseline:
 
     @property
     def promotes(self) -> bool | None:
-        """Whether the ratio makes a new baseline due; None where the track has no threshold."""
-        ratio = self.comparison.ratio if self.comparison else None
-        if ratio is None or self.promote_at is None:
+        """Whether the whole interval of the ratio lies beyond the track's threshold, so that a new
+        baseline is due; None if the track has no threshold or the arms have no ratio."""
+        c = self.comparison
+        if c is None or c.ratio is None or self.promote_at is None:
             return None
-        # A threshold above 1 belongs to a cost of which more is better.
-        return ratio <= self.promote_at if self.promote_at <= 1 else ratio >= self.promote_at
+        return promotes(c.ratio_interval, self.promote_at)
 
     def to_json(self) -> dict[str, Any]:
         """The comparison flat, with the arm's own numbers."""
@@ -119,6 +122,8 @@ class Decision:
     statistic: float | None
     p: float | None
     passes: bool
+    judged: int | None = None
+    """How many runs were judged, on a track that judges at fixed looks only."""
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -146,6 +151,9 @@ class Summary:
     p_sigma: float | None
     p_pooled: float | None
     p_anytime: float | None
+    p_moderated: float | None
+    chances: tuple[Chance, ...]
+    """The fewest further runs that pass with a chance of a half, and of four fifths."""
     without_best: Decision | None
     needed_runs: int | None
     excluded: tuple[Excluded, ...]
@@ -189,11 +197,14 @@ class Summary:
             "p_sigma": self.p_sigma,
             "p_pooled": self.p_pooled,
             "p_anytime": self.p_anytime,
+            "p_moderated": self.p_moderated,
+            "judged": self.decision.judged,
             "p_without_best": self.without_best.p if self.without_best else None,
             "passes_without_best": self.without_best.passes if self.without_best else None,
             "alpha": self.alpha,
             "passes": self.passes,
             "needed_runs": self.needed_runs,
+            "chances": [dc.asdict(c) for c in self.chances],
             "excluded": [e.to_json() for e in self.excluded],
             "hint": self.hint,
             "cost": self.cost.to_json() | {"metric": self.cost_metric},
@@ -234,7 +245,7 @@ def summarise(
         cost_metric=track.cost.metric,
         time=Sample(tuple(k.time_s for k in kept if k.time_s is not None)),
         step=selection.step,
-        decision=decide(gain, track, quality.moments),
+        decision=_decision(kept, quality, track),
         **_beside(gain, track),
         without_best=_without_best(quality, track),
         excluded=selection.excluded,
@@ -248,7 +259,8 @@ def _beside(gain: Moments | None, track: Track) -> dict[str, Any]:
     """The tests beside the one that decides, and how many more runs it would take."""
     rule = track.significance
     if gain is None:
-        return dict.fromkeys(("p_t", "p_sigma", "p_pooled", "p_anytime", "needed_runs"))
+        names = ("p_t", "p_sigma", "p_pooled", "p_anytime", "p_moderated", "needed_runs")
+        return {**dict.fromkeys(names), "chances": ()}
     sd, df = rule.pooled_sd, rule.pooled_df
     guess = sd if sd is not None else rule.sigma
     return {
@@ -256,8 +268,71 @@ def _beside(gain: Moments | None, track: Track) -> dict[str, Any]:
         "p_sigma": sig.z_p(gain, rule.sigma) if rule.sigma else None,
         "p_pooled": sig.pooled_p(gain, sd, df) if sd and df else None,
         "p_anytime": sig.anytime_p(gain, _anytime_sigma(track)),
-        "needed_runs": sig.needed_runs(gain, lambda m: decide(m, track).passes, guess),
+        "p_moderated": _moderated(gain, rule),
+        "needed_runs": sig.needed_runs(gain, lambda m: _passes_at(m, track), guess),
+        "chances": _chances(gain, track),
     }
+
+
+def judged_at(n: int, rule: Significance) -> int:
+    """How many of `n` runs are judged: all, or as many as the last look reached; 0 before it."""
+    return n if not rule.looks else max((look for look in rule.looks if look <= n), default=0)
+
+
+def _decision(kept: Sequence[Kept], quality: Sample, track: Track) -> Decision:
+    """The track's test on the runs judged: at looks the first of them in order of time."""
+    judged = judged_at(len(kept), track.significance)
+    if judged == len(kept):
+        made = decide(_gain(quality, track.quality), track, quality.moments)
+    else:
+        first = sorted(kept, key=lambda k: k.run.created_at or "")[:judged]
+        sample = Sample(tuple(k.quality for k in first))
+        made = decide(_gain(sample, track.quality), track, sample.moments)
+    return dc.replace(made, judged=judged) if track.significance.looks else made
+
+
+def _passes_at(gain: Moments, track: Track) -> bool:
+    """Whether a submission of `gain.n` runs would be judged at all, and pass."""
+    return judged_at(gain.n, track.significance) == gain.n and decide(gain, track).passes
+
+
+def _moderated(gain: Moments, rule: Significance) -> float | None:
+    if not rule.prior_sd or not rule.prior_df or gain.n < 2:
+        return None
+    return moderated_p(gain, rule.prior_sd, rule.prior_df)
+
+
+def _chances(gain: Moments, track: Track) -> tuple[Chance, ...]:
+    """How likely more runs are to pass; empty once the test is passed, or without a bar."""
+    rule = track.significance
+    if rule.test in ("none", "anytime") or _passes_at(gain, track):
+        return ()
+    known = (rule.sigma, float("inf")) if rule.test == "z" and rule.sigma else None
+    if rule.test == "moderated" and rule.prior_sd and rule.prior_df:
+        known = (rule.prior_sd, rule.prior_df)
+    if known is None and gain.sd is None:
+        if not rule.pooled_sd or not rule.pooled_df:
+            return ()
+        known = (rule.pooled_sd, float(rule.pooled_df))
+
+    def judged(n: int) -> bool:
+        return n >= rule.least_runs and judged_at(n, rule) == n
+
+    return outlook(gain, lambda n: _bar(n, rule), known, judged)
+
+
+def _bar(n: int, rule: Significance) -> Bar:
+    """The track's test at n runs as a bar on the mean gain."""
+    alpha = rule.alpha_each
+    if rule.test == "z":
+        if rule.threshold is not None:
+            return Bar(rule.threshold, 1.0, 0.0)
+        return Bar(sig.normal_quantile(1 - alpha), (rule.sigma or 0.0) ** 2, 0.0)
+    if rule.test == "moderated" and rule.prior_sd and rule.prior_df:
+        df = rule.prior_df + n - 1
+        prior = rule.prior_df * rule.prior_sd**2 / df
+        return Bar(sig.t_quantile(1 - alpha, df), prior, (n - 1) / df)
+    return Bar(sig.t_quantile(1 - alpha, n - 1), 0.0, 1.0)
 
 
 def decide(gain: Moments | None, track: Track, sample: Moments | None = None) -> Decision:
@@ -272,17 +347,19 @@ def decide(gain: Moments | None, track: Track, sample: Moments | None = None) ->
         return Decision(rule.test, None, None, any_run)
     if rule.test == "none":
         return Decision("none", None, None, gain.mean >= 0 and gain.n >= rule.min_runs)
-    enough = gain.n >= rule.min_runs
+    enough = gain.n >= rule.least_runs
     if rule.test == "z":
         return _decide_z(gain, track, enough)
     if rule.test == "anytime":
         p = sig.anytime_p(gain, rule.sigma)
         return Decision("anytime", sig.t_statistic(gain), p, _below(p, rule.alpha) and enough)
-    p = sig.t_p(gain)
-    statistic = sig.t_statistic(gain)
+    statistic, p = sig.t_statistic(gain), sig.t_p(gain)
+    if rule.test == "moderated" and rule.prior_sd and rule.prior_df:
+        statistic = moderated_statistic(gain, rule.prior_sd, rule.prior_df)
+        p = moderated_p(gain, rule.prior_sd, rule.prior_df)
     if statistic is not None and track.quality.goal == "min":
         statistic = -statistic
-    return Decision("t", statistic, p, _below(p, rule.alpha) and enough)
+    return Decision(rule.test, statistic, p, _below(p, rule.alpha_each) and enough)
 
 
 def _decide_z(gain: Moments, track: Track, enough: bool) -> Decision:
@@ -293,7 +370,7 @@ def _decide_z(gain: Moments, track: Track, enough: bool) -> Decision:
     if rule.threshold is not None:
         return Decision("z", margin, p, sig.reaches(margin, rule.threshold) and enough)
     z = margin / rule.sigma if rule.sigma else None
-    return Decision("z", z, p, _below(p, rule.alpha) and enough)
+    return Decision("z", z, p, _below(p, rule.alpha_each) and enough)
 
 
 def _below(p: float | None, alpha: float) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from bot.model.official import OfficialTable
 
 OBJECTIVES = ("pareto", "target", "baseline")
-TESTS = ("t", "z", "anytime", "none")
+TESTS = ("t", "z", "moderated", "anytime", "none")
 
 
 class TrackError(ValueError):
@@ -35,7 +35,8 @@ class Axis:
 @dc.dataclass(frozen=True, slots=True)
 class Significance:
     """How a target or an improvement is proved. `sigma` is a known sd; `threshold` is the z rule's
-    bound on (target - mean) sqrt(n)."""
+    bound on (target - mean) sqrt(n); `looks` are the only numbers of runs at which a growing
+    submission is judged; `prior_sd` and `prior_df` are the usual spread of the moderated test."""
 
     test: str = "none"
     alpha: float = 0.01
@@ -44,6 +45,20 @@ class Significance:
     min_runs: int = 1
     pooled_sd: float | None = None
     pooled_df: int | None = None
+    prior_sd: float | None = None
+    prior_df: float | None = None
+    looks: tuple[int, ...] = ()
+
+    @property
+    def alpha_each(self) -> float:
+        """The level of one look: looks share alpha equally (Bonferroni)."""
+        return self.alpha / max(len(self.looks), 1)
+
+    @property
+    def least_runs(self) -> int:
+        """The fewest runs that can pass."""
+        fewest = 1 if self.test == "none" else 2
+        return max(self.min_runs, fewest, *self.looks[:1])
 
 
 @dc.dataclass(frozen=True, slots=True)

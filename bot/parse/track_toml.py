@@ -97,9 +97,7 @@ def _parse(data: Mapping[str, Any], path: str) -> Track:
         raise TrackError(
             f"{path}: objective is {data['objective']!r}, expected one of {OBJECTIVES}"
         )
-    significance = Significance(**data.get("significance", {}))
-    if significance.test not in TESTS:
-        raise TrackError(f"{path}: test is {significance.test!r}, expected one of {TESTS}")
+    significance = _significance(data.get("significance", {}))
     hardware = data.get("hardware", {})
     accelerator = hardware.get("accelerator", "any")
     names = [accelerator] if isinstance(accelerator, str) else accelerator
@@ -168,6 +166,19 @@ def _retimings(data: Mapping[str, Any], path: str) -> tuple[Retiming, ...]:
         raise TrackError(
             f"{path}: a re-timing needs submission, of and date, not {error}"
         ) from error
+
+
+def _significance(data: Mapping[str, Any]) -> Significance:
+    made = Significance(**{**data, "looks": tuple(data.get("looks", ()))})
+    if made.test not in TESTS:
+        raise ValueError(f"test is {made.test!r}, expected one of {TESTS}")
+    if made.test == "moderated" and not (made.prior_sd and made.prior_df):
+        raise ValueError("the moderated test needs prior_sd and prior_df, both above 0")
+    if made.looks and made.test in ("none", "anytime"):
+        raise ValueError(f"looks have no meaning with test = {made.test!r}; delete them")
+    if any(a >= b for a, b in zip((1, *made.looks), made.looks, strict=False)):
+        raise ValueError(f"looks are {list(made.looks)}, expected numbers of runs that rise from 2")
+    return made
 
 
 def _axis(data: Mapping[str, Any]) -> Axis:

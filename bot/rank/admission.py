@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses as dc
 from collections.abc import Iterable, Iterator, Mapping
 
+from bot.compute.ratios import promotes
 from bot.model.board import Progress, Unranked
 from bot.model.track import Axis, Track
 from bot.model.values import finite
@@ -121,12 +122,8 @@ def _progress(verdict: Verdict, point: Point, track: Track) -> Progress | str | 
     ratio = measured * scale
     interval = baseline.get("ratio_interval")
     known = interval is not None and all(finite(v) for v in interval)
-    due = (
-        own == current
-        and track.promote_at is not None
-        and (ratio <= track.promote_at if track.cost.goal == "min" else ratio >= track.promote_at)
-    )
     bounds = (interval[0] * scale, interval[1] * scale) if known and interval else None
+    due = own == current and promotes(bounds, track.promote_at)
     return Progress(ratio, bounds, due, measured, own)
 
 

@@ -309,8 +309,7 @@ def _finding(case: Case, name: str, point: str | None, message: str, **fields: A
 
 
 def _least_runs(case: Case) -> int:
-    rule = case.track.significance
-    return max(rule.min_runs, 1 if rule.test == "none" else 2)
+    return case.track.significance.least_runs
 
 
 def _reached(s: Summary) -> bool:

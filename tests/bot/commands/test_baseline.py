@@ -100,8 +100,8 @@ def test_after_a_promotion_older_entries_are_on_the_new_scale(root):
             root,
             "one",
             name,
-            [(3.27, seconds)],
-            [(3.27, 700.0)],
+            [(3.27, seconds), (3.27, seconds + 1), (3.27, seconds - 1)],
+            [(3.27, 700.0), (3.271, 701.0), (3.272, 699.0)],
             based_on="b1",
             imported=imported | {"date": date},
         )
@@ -132,14 +132,15 @@ def test_a_dry_run_writes_nothing(root):
 
 
 def test_a_lucky_run_is_welcome(root):
-    """One run on each side: no interval, and it counts."""
+    """One run on each side: it counts and ranks; without an interval it makes no new baseline."""
     freeze(root)
     submission(root, "one", "lucky", [(3.279, 500.0)], [(3.27, 600.0)], based_on="b1")
     data = json.loads(run(root, "status", "one", "--format", "json").output)
     lucky = next(e for e in data["entries"] if e["submission"].endswith("lucky"))
     assert lucky["ratio"] == pytest.approx(5 / 6)
     assert lucky["interval"] is None
-    assert data["due"] == "submissions/one/lucky"
+    assert lucky["place"] == 1
+    assert data["due"] is None
 
 
 @pytest.mark.parametrize(

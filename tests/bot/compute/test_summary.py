@@ -310,8 +310,15 @@ def test_one_lucky_run_against_the_baseline_has_a_ratio() -> None:
     summary = summarise([run(3.27, 90.0)], SINGLE, baseline=[run(3.27, 100.0, file="b.log")])
     got = summary.to_json()["baseline"]
     assert (got["ratio"], got["ratio_interval"], got["p"]) == (0.9, None, None)
-    assert got["promotes"] is True and "it is due." in " ".join(sentences(summary))
+    assert got["promotes"] is False and "it is not due yet." in " ".join(sentences(summary))
     assert summary.passes
+
+
+def test_a_new_baseline_is_due_if_the_whole_interval_is_beyond_the_threshold() -> None:
+    theirs = runs([3.27] * 3, [100.0, 100.2, 99.8], file="b.log")
+    for times, due in (([88.0, 88.2, 87.8], True), ([89.9, 89.0, 90.8], False)):
+        got = summarise(runs([3.27] * 3, times), SINGLE, baseline=theirs).to_json()["baseline"]
+        assert got["ratio"] < 0.9 and got["promotes"] is due
 
 
 def test_a_gain_short_of_the_threshold_makes_no_new_baseline() -> None:

@@ -1,0 +1,73 @@
+"""Places with an interval: which ranks an entry may truly have, given the spread of its runs.
+
+"Not significant" is not "equal": ties would not be transitive, and one new entry would regroup
+others. Here every pair of entries is compared by Welch's two-sided test, and Holm's procedure
+keeps the chance of one false "better" among all pairs at alpha. An entry's best possible rank is
+one more than the number of entries shown to be better, its worst leaves room for all that are not
+shown to be worse (Mogstad, Romano, Shaikh, Wilhelm 2024, "Inference for ranks with applications to
+mobility across neighbourhoods and academic achievement across countries", Review of Economic
+Studies 91). The intervals hold for all entries at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.compute.significance import Moments
+
+MOST = 1000
+"""Entries compared with each other; beyond, a board has no intervals."""
+
+
+def holm(p_values: Sequence[float], alpha: float) -> list[bool]:
+    """Which hypotheses Holm's step-down procedure rejects at family-wise level `alpha`."""
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    rejected = [False] * len(p_values)
+    for rank, index in enumerate(order):
+        if not p_values[index] <= alpha / (len(order) - rank):
+            break
+        rejected[index] = True
+    return rejected
+
+
+def rank_intervals(
+    costs: Sequence[Moments], alpha: float = 0.05, goal: str = "min"
+) -> list[tuple[int, int]]:
+    """(best, worst) possible rank of each entry, in the order given, ranks counting from 1.
+
+    Entries of one run cannot be tested against anything, so that they may have any rank that the
+    others leave. Raises ValueError for more than `MOST` entries.
+    """
+    n = len(costs)
+    if n > MOST:
+        raise ValueError(f"{n} entries, at most {MOST} are compared with each other")
+    if n < 2:
+        return [(1, 1)] * n
+    import numpy as np
+    import scipy.special as special
+
+    sign = 1.0 if goal == "min" else -1.0
+    mean = sign * np.array([m.mean for m in costs])
+    count = np.array([float(m.n) for m in costs])
+    single = np.array([m.sd is None for m in costs])
+    share = np.array([0.0 if m.sd is None else m.sd**2 / m.n for m in costs])
+    a, b = np.triu_indices(n, 1)
+    variance = share[a] + share[b]
+    freedom_a, freedom_b = np.maximum(count[a] - 1, 1), np.maximum(count[b] - 1, 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        df = variance**2 / (share[a] ** 2 / freedom_a + share[b] ** 2 / freedom_b)
+        t = (mean[a] - mean[b]) / np.sqrt(variance)
+        p = 2 * special.stdtr(df, -np.abs(t))
+    # Neither a lone run nor two entries without spread can be told apart.
+    p[single[a] | single[b] | (variance <= 0) | ~np.isfinite(p)] = 1.0
+    order = np.argsort(p, kind="stable")
+    bars = alpha / np.arange(len(p), 0, -1)
+    failed = np.flatnonzero(p[order] > bars)
+    kept = order[: failed[0] if len(failed) else len(order)]
+    better, worse = np.zeros(n, int), np.zeros(n, int)
+    first_wins = mean[a[kept]] < mean[b[kept]]
+    winner = np.where(first_wins, a[kept], b[kept])
+    loser = np.where(first_wins, b[kept], a[kept])
+    np.add.at(better, loser, 1)
+    np.add.at(worse, winner, 1)
+    return [(1 + int(x), n - int(y)) for x, y in zip(better, worse, strict=True)]

@@ -1,0 +1,72 @@
+"""Rank intervals: Holm against statsmodels, pairs against scipy, and what the intervals mean."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.stats as stats
+from hypothesis import given
+from hypothesis import strategies as st
+from statsmodels.stats.multitest import multipletests
+
+from bot.compute.places import MOST, holm, rank_intervals
+from bot.compute.significance import Moments
+
+p_values = st.lists(st.floats(0, 1), min_size=1, max_size=20)
+
+
+@given(p_values, st.sampled_from([0.01, 0.05, 0.2]))
+def test_holm_is_that_of_statsmodels(found: list[float], alpha: float) -> None:
+    assert holm(found, alpha) == list(multipletests(found, alpha, method="holm")[0])
+
+
+def by_hand(costs: list[list[float]], alpha: float) -> list[tuple[int, int]]:
+    pairs = list(itertools.combinations(range(len(costs)), 2))
+    found = [stats.ttest_ind(costs[a], costs[b], equal_var=False).pvalue for a, b in pairs]
+    rejected = multipletests(found, alpha, method="holm")[0]
+    low, high = [1] * len(costs), [len(costs)] * len(costs)
+    for (a, b), apart in zip(pairs, rejected, strict=True):
+        if apart:
+            better, worse = (a, b) if np.mean(costs[a]) < np.mean(costs[b]) else (b, a)
+            low[worse] += 1
+            high[better] -= 1
+    return list(zip(low, high, strict=True))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_intervals_are_those_of_scipy_and_statsmodels(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    costs = [rng.normal(70 + rng.normal(), 0.3, rng.integers(2, 7)).tolist() for _ in range(9)]
+    moments = [Moments.of(c) for c in costs]
+    assert rank_intervals(moments, 0.05) == by_hand(costs, 0.05)
+
+
+def test_a_single_run_may_have_any_rank() -> None:
+    clear = [Moments.of([10.0, 10.1, 9.9]), Moments.of([20.0, 20.1, 19.9]), Moments.of([5.0])]
+    assert rank_intervals(clear) == [(1, 2), (2, 3), (1, 3)]
+
+
+def test_equal_runs_without_spread_are_not_told_apart() -> None:
+    assert rank_intervals([Moments.of([4.0, 4.0]), Moments.of([5.0, 5.0])]) == [(1, 2), (1, 2)]
+
+
+def test_more_is_better_turns_the_order() -> None:
+    found = rank_intervals([Moments.of([10.0, 10.1]), Moments.of([20.0, 20.1])], goal="max")
+    assert found == [(2, 2), (1, 1)]
+
+
+def test_a_new_entry_in_between_does_not_regroup_the_others() -> None:
+    board = [Moments.of([m, m + 0.1, m - 0.1]) for m in (10.0, 20.0, 30.0)]
+    before = rank_intervals(board)
+    after = rank_intervals([*board, Moments.of([20.05, 19.9, 20.2])])
+    assert before == [(1, 1), (2, 2), (3, 3)]
+    assert after == [(1, 1), (2, 3), (4, 4), (2, 3)]
+
+
+def test_too_many_entries_are_refused() -> None:
+    with pytest.raises(ValueError, match="1001 entries"):
+        rank_intervals([Moments(2, 1.0, 0.1)] * (MOST + 1))
+
+
+def test_no_entry_and_one_entry() -> None:
+    assert rank_intervals([]) == [] and rank_intervals([Moments.of([1.0])]) == [(1, 1)]

@@ -1,0 +1,49 @@
+"""Two equal arms on a machine that drifts; and the ratio of a chain of sessions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from bot.compute.ratios import Link, chained
+from bot.compute.significance import paired, welch
+from reference_trainer.runs import in_turn
+from tests.simulations.common import Result, generator, slack_of
+
+ALPHA, PAIRS = 0.01, 8
+COST, SPREAD = 70.0, 0.4
+
+
+def simulate(repetitions: int) -> Iterator[Result]:
+    """Type I of both tests under a drift of one sd a run, in the order that the trainer takes."""
+    order = [arm for pair in range(PAIRS) for arm in in_turn("ab", pair)]
+    first = np.array([place for place, arm in enumerate(order) if arm == "a"])
+    second = np.array([place for place, arm in enumerate(order) if arm == "b"])
+    rng = generator("drift")
+    base = COST + SPREAD * np.arange(len(order))
+    draws = base + rng.normal(0.0, SPREAD, (repetitions, len(order)))
+    for name, test in (("paired", paired), ("welch", welch)):
+        found = [test(row[first].tolist(), row[second].tolist()).p for row in draws]
+        share = float(np.mean([p is not None and p < ALPHA for p in found]))
+        label = f"drift of one sd a run, 8 runs an arm, {name}: type I"
+        yield Result(label, share, 0.012, True, slack_of(0.012, repetitions))
+
+
+def chains(repetitions: int) -> Iterator[Result]:
+    """Coverage of the interval of a product of four ratios of three runs an arm."""
+    rng = generator("chain")
+    arms = COST * np.exp(rng.normal(0.0, 0.005, (repetitions, 4, 2, 3)))
+    inside = 0
+    for row in arms:
+        links = []
+        for a, b in row:
+            ratio = a.mean() / b.mean()
+            va, vb = (x.var(ddof=1) / x.mean() ** 2 / len(x) for x in (a, b))
+            df = (va + vb) ** 2 / (va**2 / 2 + vb**2 / 2)
+            links.append(Link(float(ratio), float(va + vb), float(df)))
+        _, (low, high) = chained(links)
+        inside += math.log(low) <= 0 <= math.log(high)
+    share = inside / repetitions
+    yield Result("ratio over four links: interval covers", share, 0.94, False)

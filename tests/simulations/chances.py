@@ -1,0 +1,36 @@
+"""Is the promised chance true? Of all that are told "about 60 % with 3 more", do 60 % pass?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from bot.compute.chance import Bar, chance_of
+from bot.compute.significance import Moments, t_quantile
+from tests.simulations.common import Result, generator, t_p
+
+ALPHA = 0.01
+
+
+def simulate(repetitions: int) -> Iterator[Result]:
+    """The greatest gap between promised and simulated chance, in bins of a tenth."""
+    for n, more in ((3, 3), (4, 4), (6, 6)):
+        rng = generator(f"chance {n} {more}")
+        bar = Bar(t_quantile(1 - ALPHA, n + more - 1), 0.0, 1.0)
+        # True gains are spread evenly: the promise is about what the runs show, not about a prior.
+        gains = rng.uniform(-4.0, 6.0, repetitions)
+        draws = rng.normal(gains[:, None], 1.0, (repetitions, n + more))
+        promised = np.array(
+            [chance_of(Moments.of(row[:n].tolist()), more, bar, None) for row in draws]
+        )
+        passed = t_p(draws) < ALPHA
+        worst = 0.0
+        for low in np.arange(0.05, 0.95, 0.1):
+            inside = (promised >= low) & (promised < low + 0.1)
+            if inside.sum() >= 100:
+                gap = abs(float(promised[inside].mean() - passed[inside].mean()))
+                noise = 2 * (0.25 / inside.sum()) ** 0.5
+                worst = max(worst, gap - min(noise, 0.02))
+        name = f"promised chance, off by at most ({n} runs, {more} more)"
+        yield Result(name, worst, 0.05, True)
