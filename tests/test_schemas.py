@@ -118,8 +118,8 @@ def test_the_catalogue_of_rules_is_well_formed() -> None:
         assert Level(rule["level"])
 
 
-def test_the_shared_results_pass(shared_data: Path) -> None:
+def test_the_published_results_pass(golden: Path) -> None:
     results = validator("results")
-    for path in sorted((shared_data / "marin" / "results").iterdir()):
+    for path in sorted((golden / "marin" / "results").iterdir()):
         errors = list(results.iter_errors(json.loads(path.read_text(encoding="utf-8"))))
         assert all(list(e.path)[-1] == "url" for e in errors), path.name

@@ -53,6 +53,8 @@ def check(
     """
     root = root_of(root, Path(paths[0]).parent, shipped=True)
     tracks = tracks_of(root)
+    if not tracks:
+        raise Unusable(f"{root / 'tracks'} holds no track file; `speedrun init` writes one")
     read, problems = _read([Path(p) for p in paths], tracks, root, track_id)
     judged = _verdicts(read, root, tracks, offline)
     if judged:

@@ -23,7 +23,7 @@ import click
 
 from bot import files as disk
 from bot.commands.given import given_logs
-from bot.commands.root import ROOT, Unusable, root_of, tracks_of
+from bot.commands.root import ROOT, Unusable, root_of, track_of
 from bot.compute import accelerators
 from bot.model.case import Context
 from bot.model.submission import MAX_JSON_BYTES, MAX_LOG_BYTES, PLACEHOLDER, Folder
@@ -109,16 +109,14 @@ def new(
 
 def _place(place: str, root: Path) -> tuple[Track, Path]:
     """The track and the folder that `TRACK/NAME` stands for. Raises Unusable."""
-    tracks = tracks_of(root)
     track_id, *name = place.strip("/").split("/")
-    if track_id not in tracks:
-        raise Unusable(f'there is no track "{track_id}"; known are {", ".join(tracks)}')
+    track = track_of(root, track_id)
     if not 1 <= len(name) <= 4 or not all(_PART.fullmatch(part) for part in name):
         raise Unusable(
             f'"{"/".join(name)}" is no name: use lower-case letters, digits, _ and -, such as '
             f"{track_id}/my-idea"
         )
-    return tracks[track_id], root / "submissions" / track_id / Path(*name)
+    return track, root / "submissions" / track_id / Path(*name)
 
 
 def _evidence(

@@ -44,19 +44,16 @@ def root_of(root: Path | None, *near: Path, shipped: bool = False) -> Path:
 
 
 def tracks_of(root: Path) -> dict[str, Track]:
-    """The tracks. Raises Unusable for a broken one, and where there is none."""
+    """The tracks. Raises Unusable for a broken one."""
     try:
-        tracks = load_tracks(root)
+        return load_tracks(root)
     except TrackError as error:
         raise Unusable(str(error)) from error
-    if not tracks:
-        raise Unusable(f"{root / 'tracks'} holds no track file; `speedrun init` writes one")
-    return tracks
 
 
 def track_of(root: Path, name: str) -> Track:
     """One track. Raises Unusable that names those there are."""
     tracks = tracks_of(root)
     if name not in tracks:
-        raise Unusable(f'there is no track "{name}"; known tracks: {", ".join(tracks)}')
+        raise Unusable(f'there is no track "{name}"; known tracks: {", ".join(tracks) or "none"}')
     return tracks[name]

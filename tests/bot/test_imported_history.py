@@ -96,9 +96,9 @@ def test_bands_hold_the_reference_runs(boards):
     assert small.band == small.quality == 1.5263875722885132
 
 
-def test_statistics_of_every_record_are_the_published_ones(verdicts, shared_data):
+def test_statistics_of_every_record_are_the_published_ones(verdicts, golden):
     """Mean, n and sd of each record's claimed runs, worked out apart from this program."""
-    truth = json.loads((shared_data / "nanogpt/truth.json").read_text())["records"]
+    truth = json.loads((golden / "nanogpt/truth.json").read_text())["records"]
     compared = 0
     for verdict in verdicts:
         if verdict.track not in ("nanogpt-small", "nanogpt-medium"):

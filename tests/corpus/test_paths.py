@@ -20,7 +20,7 @@ LINK = "a symbolic link"
 
 def check(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", "from bot.cli import main; main()", "check", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=300)
     assert "Traceback" not in done.stderr + done.stdout
     return done
 
@@ -158,7 +158,7 @@ def test_nothing_heavy_is_imported_for_a_results_file() -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=True,
     )
     assert done.stdout.splitlines()[-1] == "[]"

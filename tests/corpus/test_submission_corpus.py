@@ -267,9 +267,9 @@ def test_a_secret_on_a_seam_of_a_long_line(at: int) -> None:
 def test_longer_lists_than_the_schema_takes_are_refused_in_a_moment() -> None:
     names = [f"p{n}" for n in range(20_000)]
     runs = [{"source": "results", "path": "speedrun_results.json", "point": n} for n in names]
-    begun = time.monotonic()
+    begun = time.process_time()
     verdict = judge(good() | {"points": names, "runs": runs[:5000]})
-    assert {"schema"} <= {f.rule for f in verdict.errors} and time.monotonic() - begun < 20
+    assert {"schema"} <= {f.rule for f in verdict.errors} and time.process_time() - begun < 20
     assert len(verdict.points) <= 50
 
 

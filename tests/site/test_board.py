@@ -104,8 +104,8 @@ def test_scaling_groups_need_four_sizes() -> None:
     assert track_pages.scaling(SITE.tracks["pareto"]) is None
 
 
-def test_the_marin_frontier_is_the_known_one(shared_data: Path) -> None:
-    source = shared_data / "marin" / "board"
+def test_the_marin_frontier_is_the_known_one(golden: Path) -> None:
+    source = golden / "marin" / "board"
     from bot.rank.pareto import frontier
 
     runs = json.loads((source / "runs.json").read_text(encoding="utf-8"))

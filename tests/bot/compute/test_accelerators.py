@@ -8,8 +8,6 @@ import pytest
 
 from bot.compute.accelerators import all_accelerators, find, peak_flops
 
-MARIN = pathlib.Path(__file__).parents[4] / "shared" / "data" / "marin"
-
 
 @pytest.mark.parametrize(
     ("name", "chip", "chips", "peak"),
@@ -99,9 +97,8 @@ def test_every_required_family_is_there() -> None:
     assert all(find(f"Apple M{n} Max") for n in (1, 2, 3, 4))
 
 
-@pytest.mark.skipif(not MARIN.is_dir(), reason="wide: needs the shared data")
-def test_every_device_of_the_marin_board() -> None:
-    rows = json.loads((MARIN / "truth.json").read_text(encoding="utf-8"))["files"]
+def test_every_device_of_the_marin_board(golden: pathlib.Path) -> None:
+    rows = json.loads((golden / "marin" / "truth.json").read_text(encoding="utf-8"))["files"]
     for row in rows:
         device = find(row["device"])
         if row["device_flops_table"] is None:

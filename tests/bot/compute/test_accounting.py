@@ -56,12 +56,12 @@ def stated(info: dict[str, Any]) -> Transformer:
     )
 
 
-def test_every_published_run_with_a_formula_to_the_bit(shared_data: Path) -> None:
-    truth = json.loads((shared_data / "marin" / "truth.json").read_text(encoding="utf-8"))
+def test_every_published_run_with_a_formula_to_the_bit(golden: Path) -> None:
+    truth = json.loads((golden / "marin" / "truth.json").read_text(encoding="utf-8"))
     exact = [row["file"] for row in truth["files"] if row["model_flops_check"] == "exact"]
     assert len(exact) == 83
     for name in exact:
-        path = shared_data / "marin" / "results" / name
+        path = golden / "marin" / "results" / name
         info = json.loads(path.read_text(encoding="utf-8"))["runs"][0]["run_info"]
         flops = accounting.model_flops(stated(info), info["total_tokens"])
         assert flops == info["model_flops"], name

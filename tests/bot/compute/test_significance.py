@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bot.compute import significance as sig
@@ -36,7 +36,6 @@ def generated(count: int) -> list[tuple[list[float], list[float]]]:
 
 
 @given(samples)
-@settings(deadline=None)
 def test_the_t_test_is_scipys(sample: list[float]) -> None:
     want = scipy.stats.ttest_1samp(sample, 3.28, alternative="less").pvalue
     got = sig.t_p(Moments.of(sample).gain(3.28, "min"))
@@ -44,7 +43,6 @@ def test_the_t_test_is_scipys(sample: list[float]) -> None:
 
 
 @given(samples, st.sampled_from(["min", "max"]))
-@settings(deadline=None)
 def test_moments_and_interval_are_numpys_and_scipys(sample: list[float], goal: str) -> None:
     m = Moments.of(sample)
     assert m.mean == pytest.approx(np.mean(sample), rel=1e-12)
@@ -63,7 +61,6 @@ def test_the_normal_and_pooled_tails_are_scipys(z: float, df: int) -> None:
 
 
 @given(samples, samples)
-@settings(deadline=None)
 def test_welch_is_scipys(a: list[float], b: list[float]) -> None:
     want = scipy.stats.ttest_ind(a, b, equal_var=False, alternative="less")
     got = sig.welch(a, b)
@@ -73,7 +70,6 @@ def test_welch_is_scipys(a: list[float], b: list[float]) -> None:
 
 
 @given(st.lists(st.tuples(values, values), min_size=2, max_size=20))
-@settings(deadline=None)
 def test_the_paired_test_is_scipys_on_log_ratios(pairs: list[tuple[float, float]]) -> None:
     a, b = zip(*pairs, strict=True)
     logs = [math.log(x / y) for x, y in pairs]
@@ -108,7 +104,6 @@ def test_fifty_cases_agree_with_statsmodels(a: list[float], b: list[float]) -> N
 
 
 @given(samples, samples)
-@settings(deadline=None)
 def test_swapping_the_arms_inverts_the_ratio_and_its_interval(
     a: list[float], b: list[float]
 ) -> None:
@@ -135,7 +130,6 @@ def test_the_ratios_interval_is_fiellers_at_the_spread_of_times() -> None:
 
 
 @given(samples)
-@settings(deadline=None)
 def test_needed_runs_is_the_fewest_that_pass(sample: list[float]) -> None:
     gain = Moments.of(sample).gain(3.35, "min")
     need = sig.needed_runs(gain, passes, None)
@@ -154,7 +148,6 @@ def passes(gain: Moments) -> bool:
 
 
 @given(samples, st.floats(0.0001, 0.01))
-@settings(deadline=None)
 def test_a_better_mean_never_has_a_worse_p(sample: list[float], better: float) -> None:
     gain = Moments.of(sample).gain(3.3, "min")
     more = Moments(gain.n, gain.mean + better, gain.sd)
@@ -165,7 +158,6 @@ def test_a_better_mean_never_has_a_worse_p(sample: list[float], better: float) -
 
 
 @given(samples)
-@settings(deadline=None)
 def test_the_anytime_test_asks_for_more_than_the_fixed_one(sample: list[float]) -> None:
     gain = Moments.of(sample).gain(3.3, "min")
     fixed, anytime = sig.t_p(gain), sig.anytime_p(gain)

@@ -69,11 +69,10 @@ def test_extra_tokens_are_kept_in_the_history() -> None:
     assert len(run.history["val_ema_loss"]) == len(run.validation)
 
 
-def test_every_shared_log_reads_as_the_truth(shared_data: Path) -> None:
-    here = shared_data / "nanogpt"
+def test_every_published_log_reads_as_the_truth(golden: Path) -> None:
+    here = golden / "nanogpt"
     truth = json.loads((here / "truth.json").read_text())
-    logs = [log for log in truth["logs"] if log.get("trimmed")]
-    began = time.process_time()
+    logs = truth["logs"]
     for log in logs:
         runs = read_log((here / log["trimmed"]).read_bytes(), log["trimmed"])
         assert len(runs) == len(log["runs"]), log["trimmed"]
@@ -83,8 +82,7 @@ def test_every_shared_log_reads_as_the_truth(shared_data: Path) -> None:
             assert all(close(a, b) for a, b in pairs), log["trimmed"]
             assert run.finished == want["finished"], log["trimmed"]
             assert run.hardware.count == log["n_gpus"], log["trimmed"]
-    assert len(logs) >= 928
-    assert time.process_time() - began < 20
+    assert len(logs) == 928
 
 
 # ---- Generated logs ----------------------------------------------------------------------------
@@ -126,7 +124,7 @@ def rendered(draw: st.DrawFn) -> tuple[str, list[list[Validation]]]:
 
 
 @given(rendered())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_what_a_trainer_prints_is_read_back(case: tuple[str, list[list[Validation]]]) -> None:
     text, expected = case
     runs = read(text)
@@ -156,7 +154,7 @@ def test_no_text_of_the_right_letters_raises(text: str) -> None:
         bytes(range(256)) * 10_000,
     ],
 )
-def test_large_files_are_read_in_a_moment(junk: bytes) -> None:
+def test_large_files_cost_no_more_than_they_are_large(junk: bytes) -> None:
     began = time.process_time()
     read_log(junk, "x")
     assert time.process_time() - began < 5

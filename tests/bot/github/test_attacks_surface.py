@@ -263,11 +263,11 @@ def test_an_acceptance_broken_by_hand_stops_nothing(competition: Competition) ->
 @pytest.mark.parametrize("piece", ["<!--", "- [x] Yes, and I claim it\n", "## Approach\n", "-->"])
 def test_a_huge_description_costs_no_time(piece: str) -> None:
     body = piece * (60_000 // len(piece))
-    start = time.monotonic()
+    start = time.process_time()
     claims.approach_of(body)
     claims.read_claim(body, AUTHOR, TRACKS)
     intake.sections(body)
-    assert time.monotonic() - start < 2.0
+    assert time.process_time() - start < 2.0
 
 
 def test_headings_inside_an_answer_of_the_form(competition: Competition) -> None:

@@ -4,7 +4,7 @@ import json
 import string
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.importers import (
@@ -26,7 +26,6 @@ PART = st.text(string.ascii_letters + string.digits + "_-. +é", min_size=1, max
 NAME = st.lists(PART, min_size=1, max_size=6).map("/".join)
 
 
-@settings(deadline=None)
 @given(NAME)
 def test_a_slug_is_a_safe_name(name):
     parts = slug(name).split("/")
@@ -34,7 +33,6 @@ def test_a_slug_is_a_safe_name(name):
     assert all(COMPONENT.fullmatch(part) for part in parts)
 
 
-@settings(deadline=None)
 @given(NAME, NAME)
 def test_two_names_give_two_slugs(a, b):
     def canonical(name):

@@ -291,16 +291,16 @@ def test_an_output_that_is_a_file_is_one_sentence(tmp_path):
     assert re.fullmatch(r"Error: \S+/out\S*: Not a directory\n", answer.output)
 
 
-def test_every_published_file_keeps_its_numbers(shared_data):
-    result = read_marin(shared_data / "marin")
-    names = {p.name.split("@")[0] for p in (shared_data / "marin/results").iterdir()}
+def test_every_published_file_keeps_its_numbers(golden):
+    result = read_marin(golden / "marin")
+    names = {p.name.split("@")[0] for p in (golden / "marin/results").iterdir()}
     with_results = [f for f in by_path(result).values() if "speedrun_results.json" in f]
     assert len(with_results) == len(names)
     assert result.skipped == ()
     for files in with_results:
         data = json.loads(files["submission.json"])["imported"]
         flat_name = f"{data['path'].replace('/', '__')}@{data['blob']}.json"
-        raw = json.loads((shared_data / "marin/results" / flat_name).read_text())
+        raw = json.loads((golden / "marin/results" / flat_name).read_text())
         for run in raw["runs"]:
             if "description" in run.get("run_info", {}):
                 run["run_info"]["description"] = ""

@@ -4,7 +4,7 @@ import dataclasses as dc
 import tomllib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.model.submission import Contributor, Submission
@@ -90,7 +90,6 @@ def test_the_track_file_keeps_its_other_lines(text, expected):
     assert with_baseline(text, "b1", "t.toml") == expected
 
 
-@settings(deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(["id", "promote_at", "z"]), st.sampled_from(["1", '"b0"']), max_size=3

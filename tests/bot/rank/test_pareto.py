@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.rank.pareto import dominators, frontier
@@ -31,7 +31,6 @@ def beats(q, p, goals):
     return all(a <= b for a, b in pairs) and any(a < b for a, b in pairs)
 
 
-@settings(deadline=None)
 @given(POINTS, GOAL, GOAL)
 def test_frontier_is_what_nothing_dominates(points, x_goal, y_goal):
     valid = [i for i, p in enumerate(points) if all(map(is_number, p))]
@@ -43,7 +42,6 @@ def test_frontier_is_what_nothing_dominates(points, x_goal, y_goal):
     assert len(found) == len(expected)
 
 
-@settings(deadline=None)
 @given(POINTS, GOAL, GOAL)
 def test_dominators_are_counted(points, x_goal, y_goal):
     valid = [i for i, p in enumerate(points) if all(map(is_number, p))]

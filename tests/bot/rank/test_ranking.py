@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.compute.significance import welch
@@ -58,7 +58,6 @@ def names(entries):
     return [entry.submission.rpartition("/")[2] for entry in entries]
 
 
-PROPERTY = settings(deadline=None)
 NUMBER = st.one_of(st.integers(1, 5), st.floats(1, 5), st.sampled_from([None, math.nan, math.inf]))
 DATE = st.one_of(st.none(), st.sampled_from([f"2025-01-0{d}" for d in range(1, 6)]))
 ROWS = st.lists(st.tuples(NUMBER, NUMBER, DATE), max_size=25)
@@ -80,7 +79,6 @@ def beats(a, b):
     return no_worse and (p.quality < q.quality or p.cost < q.cost)
 
 
-@PROPERTY
 @given(ROWS, st.randoms(use_true_random=False))
 def test_pareto_place_counts_what_is_better(rows, shuffle):
     verdicts = numbered(rows)
@@ -93,7 +91,6 @@ def test_pareto_place_counts_what_is_better(rows, shuffle):
     assert len(board.entries) + len(board.unranked) == len(verdicts)
 
 
-@PROPERTY
 @given(ROWS)
 def test_bands_place_by_cost(rows):
     verdicts = [v for v in numbered(rows) if is_ranked(v)]
@@ -111,7 +108,6 @@ def test_bands_place_by_cost(rows):
         assert entry.band == min(reached, default=None)
 
 
-@PROPERTY
 @given(ROWS)
 def test_pareto_progression_is_what_was_on_the_frontier_on_its_day(rows):
     verdicts = [v for v in numbered(rows) if is_ranked(v)]
@@ -133,7 +129,6 @@ def test_pareto_progression_is_what_was_on_the_frontier_on_its_day(rows):
     assert standing_now == {e.submission for e in rank(verdicts, PARETO).frontier}
 
 
-@PROPERTY
 @given(ROWS)
 def test_record_progression_only_improves(rows):
     verdicts = [

@@ -322,11 +322,11 @@ def test_versions_of_one_file() -> None:
     assert not same_file("a/results.json", "a/results2.json") and same_file("a", "a")
 
 
-def test_the_pairs_among_the_real_files(shared_data: Path) -> None:
+def test_the_pairs_among_the_real_files(golden: Path) -> None:
     import subprocess
     import sys
 
-    folder = shared_data / "marin"
+    folder = golden / "marin"
     rows = json.loads((folder / "truth.json").read_text(encoding="utf-8"))["files"]
     paths = [str(folder / "results" / row["file"]) for row in rows]
     done = subprocess.run(

@@ -407,9 +407,9 @@ def test_the_drawer_is_counted_in() -> None:
 # ---- The pages of the record history -----------------------------------------------------------
 
 
-def test_what_record_pages_claim_wrongly_is_found(shared_data: Path) -> None:
-    """Wide: the claims of the shared records, put into submissions, against their own logs."""
-    here = shared_data / "nanogpt"
+def test_what_record_pages_claim_wrongly_is_found(golden: Path) -> None:
+    """The claims of published records, put into submissions, against their own logs."""
+    here = golden / "nanogpt"
     truth = json.loads((here / "truth.json").read_text())
     table = json.loads((here / "records_table.json").read_text())["rows"]
     caught = {"n", "mean", "sd", "p"}
