@@ -1,7 +1,8 @@
-"""Where the files that ship with the program lie, in a checkout and in an installed wheel."""
+"""Where things lie: the files that ship with the program, a competition, the user's cache."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
@@ -11,6 +12,19 @@ def schema_path(name: str) -> Path:
     """The path of a file of `schemas/`: beside `bot/` in a checkout, inside it in a wheel."""
     shipped = _HERE / "schemas" / name
     return shipped if shipped.exists() else _HERE.parent / "schemas" / name
+
+
+def program_files() -> list[Path]:
+    """Every file that decides what the program says: its code and its tables, in order."""
+    schemas = schema_path("rules.json").parent
+    return [*sorted(_HERE.rglob("*.py")), *sorted(schemas.glob("*.json"))]
+
+
+def cache_folder() -> Path | None:
+    """Where this user keeps what can be made again: SPEEDRUN_CACHE, empty for nowhere."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    folder = os.environ.get("SPEEDRUN_CACHE", os.path.join(base, "speedrun"))
+    return Path(folder) if folder else None
 
 
 def shipped_root() -> Path:

@@ -7,10 +7,11 @@
 from __future__ import annotations
 
 import concurrent.futures as cf
+import dataclasses as dc
 import functools as ft
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,11 +23,14 @@ from bot.model.verdict import Verdict, finding
 from bot.parse.folder import ReadError, parse_submission, read_path
 from bot.parse.submission_json import SUBMISSION
 from bot.parse.track_toml import load_tracks
+from bot.rank.ranking import rank
 from bot.registry import Grade, Status
+from bot.verdict_cache import VerdictCache, digest, program_digest
 
 if TYPE_CHECKING:
     from bot.evidence.links import RunRef
     from bot.evidence.snapshot import Snapshots
+    from bot.model.board import Board
     from bot.model.run import Run
     from bot.verify import Gather
 
@@ -66,25 +70,129 @@ def folders_below(base: Path) -> Iterator[Path]:
         stack.extend(reversed(inside))
 
 
+@dc.dataclass(frozen=True, slots=True)
+class Stored:
+    """One submission of a repository; `neighbour` is None where it cannot be read."""
+
+    path: Path
+    name: str
+    track: str
+    digest: str
+    neighbour: Neighbour | None
+
+
+class Repository:
+    """The submissions of a root, and what they make: neighbours, verdicts, boards.
+
+    Linked runs come from `snapshots`; without a snapshot they are `evidence-unavailable`. With
+    `cache`, a folder of the user, `board` judges again only what changed since the last time.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        tracks: Mapping[str, Track] | None = None,
+        snapshots: Snapshots | None = None,
+        cache: Path | None = None,
+    ) -> None:
+        self.root, self.snapshots = root, snapshots
+        self.tracks = load_tracks(root) if tracks is None else tracks
+        self._cache = VerdictCache(cache, root) if cache and snapshots is None else None
+        self._boards: dict[str, Board] = {}
+
+    @ft.cached_property
+    def stored(self) -> tuple[Stored, ...]:
+        """Every submission in order of path, read once."""
+        kept = None if self.snapshots is None else ft.partial(_kept, self.snapshots)
+        return tuple(
+            self._stored(path, track_id, kept)
+            for path, track_id in submission_folders(self.root, self.tracks)
+        )
+
+    def _stored(
+        self, path: Path, track_id: str, kept: Callable[[RunRef], Run | None] | None
+    ) -> Stored:
+        name = path.relative_to(self.root).as_posix()
+        try:
+            folder = _read(path, self.root)
+            parsed = parse_submission(folder, self.tracks, track_id)
+        except ReadError as error:
+            return Stored(path, name, track_id, digest([str(error)]), None)
+        names = self.tracks[track_id].keys
+        return Stored(
+            path,
+            folder.path,
+            track_id,
+            digest(part for item in sorted(folder.files.items()) for part in item)
+            + digest(part for item in sorted(folder.skipped.items()) for part in item),
+            as_neighbour(parsed.submission, track_id, parsed.results, folder, names, kept),
+        )
+
+    @ft.cached_property
+    def neighbours(self) -> tuple[Neighbour, ...]:
+        """What submissions are compared with, from their files alone, and the snapshots of the
+        runs that they link."""
+        return tuple(item.neighbour for item in self.stored if item.neighbour is not None)
+
+    def verdicts(self, only: str | None = None, jobs: int | None = None) -> tuple[Verdict, ...]:
+        """The verdict on every submission, or on those of one track, in order of path. `jobs`
+        processes share the work (default: the processors there are)."""
+        return self._verdicts([item for item in self.stored if only in (None, item.track)], jobs)
+
+    def _verdicts(self, items: Sequence[Stored], jobs: int | None) -> tuple[Verdict, ...]:
+        work = ft.partial(_verify_chunk, self.root, self.tracks, self.snapshots)
+        places = [(item.path, item.track, self._near.get(item.name, ())) for item in items]
+        chunks = [places[i : i + CHUNK] for i in range(0, len(places), CHUNK)]
+        workers = jobs if jobs is not None else os.cpu_count() or 1
+        if workers <= 1 or len(chunks) <= 1:
+            return tuple(v for chunk in chunks for v in work(chunk))
+        with cf.ProcessPoolExecutor(min(workers, len(chunks))) as pool:
+            return tuple(v for verdicts in pool.map(work, chunks) for v in verdicts)
+
+    def board(self, track_id: str, jobs: int | None = None) -> Board:
+        """The board of one track."""
+        if track_id not in self._boards:
+            items = [item for item in self.stored if item.track == track_id]
+            keys = [self._key(item) for item in items] if self._cache else []
+            known = self._cache.load(track_id) if self._cache else {}
+            fresh = [i for i, key in enumerate(keys) if key not in known]
+            wanted = [items[i] for i in fresh] if self._cache else items
+            judged = self._verdicts(wanted, jobs)
+            if self._cache:
+                known |= zip([keys[i] for i in fresh], judged, strict=True)
+                if judged:
+                    self._cache.save(track_id, {key: known[key] for key in keys})
+                judged = tuple(known[key] for key in keys)
+            self._boards[track_id] = rank(judged, self.tracks[track_id])
+        return self._boards[track_id]
+
+    @ft.cached_property
+    def _near(self) -> Mapping[str, tuple[Neighbour, ...]]:
+        return _near(self.neighbours)
+
+    @ft.cached_property
+    def _common(self) -> str:
+        """A digest of what every verdict depends on."""
+        tracks = sorted((self.root / "tracks").glob("*.toml"))
+        return digest([program_digest(), *(path.read_bytes() for path in tracks)])
+
+    @ft.cached_property
+    def _digests(self) -> Mapping[str, str]:
+        return {item.name: item.digest for item in self.stored}
+
+    def _key(self, item: Stored) -> str:
+        near = (part for n in self._near.get(item.name, ()) for part in (n.path, self._of(n)))
+        return digest([self._common, item.name, item.digest, *near])
+
+    def _of(self, neighbour: Neighbour) -> str:
+        return self._digests[neighbour.path]
+
+
 def neighbours_of(
     root: Path, tracks: Mapping[str, Track], snapshots: Snapshots | None = None
 ) -> tuple[Neighbour, ...]:
-    """What the submissions of a repository are compared with, from their files alone, and the
-    snapshots of the runs that they link."""
-    found = []
-    kept = None if snapshots is None else ft.partial(_kept, snapshots)
-    for path, track_id in submission_folders(root, tracks):
-        try:
-            folder = _read(path, root)
-            parsed = parse_submission(folder, tracks, track_id)
-        except ReadError:
-            continue
-        found.append(
-            as_neighbour(
-                parsed.submission, track_id, parsed.results, folder, tracks[track_id].keys, kept
-            )
-        )
-    return tuple(found)
+    """The neighbours of a repository: see `Repository`."""
+    return Repository(root, tracks, snapshots).neighbours
 
 
 def _kept(snapshots: Snapshots, ref: RunRef) -> Run | None:
@@ -117,25 +225,9 @@ def verify_repository(
     jobs: int | None = None,
     only: str | None = None,
 ) -> tuple[Verdict, ...]:
-    """The verdict on every submission under `root`, in order of path.
-
-    Linked runs come from `snapshots`; without a snapshot they are `evidence-unavailable`. `jobs`
-    processes share the work (default: the processors there are, for more than CHUNK submissions).
-    `only` names one track. Raises TrackError for a broken track file.
-    """
-    tracks = load_tracks(root)
-    places = [item for item in submission_folders(root, tracks) if only is None or item[1] == only]
-    near = _near(neighbours_of(root, tracks, snapshots))
-    work = ft.partial(_verify_chunk, root, tracks, snapshots)
-    items = [
-        (path, track, near.get(path.relative_to(root).as_posix(), ())) for path, track in places
-    ]
-    chunks = [items[i : i + CHUNK] for i in range(0, len(items), CHUNK)]
-    workers = jobs if jobs is not None else os.cpu_count() or 1
-    if workers <= 1 or len(chunks) <= 1:
-        return tuple(v for chunk in chunks for v in work(chunk))
-    with cf.ProcessPoolExecutor(min(workers, len(chunks))) as pool:
-        return tuple(v for verdicts in pool.map(work, chunks) for v in verdicts)
+    """The verdict on every submission under `root`: see `Repository`. Raises TrackError for a
+    broken track file."""
+    return Repository(root, snapshots=snapshots).verdicts(only, jobs)
 
 
 def _verify_chunk(

@@ -13,6 +13,7 @@ import pytest
 from tests.golden import unpack
 
 ROOT = Path(__file__).resolve().parent.parent
+os.environ["SPEEDRUN_CACHE"] = ""  # no test reads or leaves anything in the user's cache
 
 # A busy machine is slow, not wrong: no example has a deadline. What fails can be tried again.
 hypothesis.settings.register_profile("speedrun", deadline=None, print_blob=True)

@@ -20,10 +20,11 @@ from bot.model.track import Track
 from bot.model.verdict import Verdict, exit_code
 from bot.parse.folder import Parsed, ReadError, parse_submission, read_path
 from bot.parse.submission_json import SUBMISSION
+from bot.paths import cache_folder
 from bot.render.untrusted import plain
 
 if TYPE_CHECKING:
-    from bot.model.board import Board
+    from bot.repository import Repository
 
 
 FORMATS = ("text", "json", "markdown", "github")
@@ -109,36 +110,24 @@ def _verdicts(
     read: Sequence[tuple[Folder, Parsed]], root: Path, tracks: dict[str, Track], offline: bool
 ) -> list[tuple[Verdict, str | None]]:
     """The verdict on each, and for a folder where it would stand."""
-    neighbours = _neighbours(read, root, tracks)
-    boards = _Boards(root)
+    if all(folder.bare for folder, _ in read) and len(read) < 2:
+        return [_verdict(folder, parsed, offline, (), None) for folder, parsed in read]
+    from bot.repository import Repository
+
+    repository = Repository(root, tracks, cache=cache_folder())
+    neighbours = _neighbours(read, repository)
     return [
-        _verdict(folder, parsed, offline, neighbours[i], boards)
+        _verdict(folder, parsed, offline, neighbours[i], repository)
         for i, (folder, parsed) in enumerate(read)
     ]
 
 
-class _Boards:
-    """The board of each track, made when a folder asks for it; linked runs are not asked for."""
+def _holds(root: Path, folder: Folder, parsed: Parsed) -> bool:
+    """Whether a folder is an imported entry of the board already: only there `imported` counts,
+    as in the bot's answer to a pull request."""
+    from bot.parse.git_tree import on_main
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._made: dict[str, Board] = {}
-
-    def of(self, track: Track) -> Board:
-        """The board of a track as the files of the root have it."""
-        from bot.rank.ranking import rank
-        from bot.repository import verify_repository
-
-        if track.id not in self._made:
-            self._made[track.id] = rank(verify_repository(self._root, only=track.id), track)
-        return self._made[track.id]
-
-    def holds(self, folder: Folder, parsed: Parsed) -> bool:
-        """Whether a folder is an imported entry of the board already: only there `imported` counts,
-        as in the bot's answer to a pull request."""
-        from bot.parse.git_tree import on_main
-
-        return parsed.submission.imported is not None and on_main(self._root, folder.path)
+    return parsed.submission.imported is not None and on_main(root, folder.path)
 
 
 def _verdict(
@@ -146,24 +135,24 @@ def _verdict(
     parsed: Parsed,
     offline: bool,
     neighbours: tuple[Neighbour, ...],
-    boards: _Boards,
+    repository: Repository | None,
 ) -> tuple[Verdict, str | None]:
     from bot.verify import verify_parsed
 
     today = dt.datetime.now(dt.UTC).date()
-    if folder.bare or parsed.track is None:
+    if folder.bare or parsed.track is None or repository is None:
         return verify_parsed(parsed, folder, context=Context(tuple(neighbours), today=today)), None
     from bot.evidence.gather import ENVIRONMENT, gather
     from bot.rank.ranking import place_of, standing, why_not
 
-    board = boards.of(parsed.track)
+    board = repository.board(parsed.track.id)
     verdict = verify_parsed(
         parsed,
         folder,
         context=Context(
             neighbours=neighbours,
             today=today,
-            merged=boards.holds(folder, parsed),
+            merged=_holds(repository.root, folder, parsed),
             standing=standing(board, folder.path),
         ),
         gather=ft.partial(gather, online=None if offline else ENVIRONMENT),
@@ -173,14 +162,12 @@ def _verdict(
 
 
 def _neighbours(
-    read: Sequence[tuple[Folder, Parsed]], root: Path, tracks: dict[str, Track]
+    read: Sequence[tuple[Folder, Parsed]], repository: Repository
 ) -> list[tuple[Neighbour, ...]]:
     """What each path is compared with: the other paths, and for folders the repository."""
     folders = [folder for folder, _ in read]
-    if not read or len(read) == 1 and folders[0].bare:
-        return [()] * len(read)
     from bot.evidence.neighbours import NAMES, as_neighbour
-    from bot.repository import neighbours_of, same_file
+    from bot.repository import same_file
 
     given = [
         as_neighbour(
@@ -192,7 +179,7 @@ def _neighbours(
         )
         for folder, item in read
     ]
-    stored = neighbours_of(root, tracks) if any(not f.bare for f in folders) else ()
+    stored = repository.neighbours if any(not f.bare for f in folders) else ()
     paths = {folder.path for folder in folders}
     return [
         tuple(n for j, n in enumerate(given) if j != i and not same_file(n.path, folder.path))

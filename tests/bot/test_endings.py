@@ -78,7 +78,7 @@ def test_a_disk_that_fills_up_while_a_submission_is_written(tmp_path: Path) -> N
         cwd=ROOT,
         capture_output=True,
         text=True,
-        env=os.environ | {"SPEEDRUN_CACHE": "", "GITHUB_USER": "example-user"},
+        env=os.environ | {"GITHUB_USER": "example-user"},
     )
     assert done.returncode == 4 and "File too large" in done.stderr.splitlines()[-1]
     assert not list(tmp_path.rglob("submission.json*"))

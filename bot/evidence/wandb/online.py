@@ -42,6 +42,7 @@ from bot.evidence.wandb.rows import NotComplete, read_rows
 from bot.model.case import Unlisted
 from bot.model.run import Run
 from bot.model.track import Keys
+from bot.paths import cache_folder
 
 LISTED = 50
 MAX_UNLISTED = 20
@@ -88,12 +89,11 @@ class WandbFetcher:
     def from_environment(cls, *, cached: bool = True) -> WandbFetcher:
         """A fetcher with WANDB_API_KEY and WANDB_BASE_URL, and a cache in the user's cache folder
         (SPEEDRUN_CACHE names another, empty means none; `cached` False: none, to see drift)."""
-        base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-        folder = os.environ.get("SPEEDRUN_CACHE", os.path.join(base, "speedrun"))
+        folder = cache_folder() if cached else None
         return cls(
             os.environ.get("WANDB_API_KEY") or _saved_key(),
             server=os.environ.get("WANDB_BASE_URL"),
-            cache=Path(folder) / "wandb" if folder and cached else None,
+            cache=folder / "wandb" if folder else None,
         )
 
     def fetch(

@@ -28,7 +28,7 @@ from bot.parse.folder import Parsed, ReadError, parse_submission, read_path
 from bot.parse.track_toml import load_tracks
 from bot.rank.ranking import place_of, rank, standing, why_not
 from bot.registry import Grade, Status
-from bot.repository import neighbours_of, submission_folders, verify_repository
+from bot.repository import Repository, submission_folders
 from bot.verify import LinkedCode, verify, verify_parsed
 
 
@@ -87,7 +87,11 @@ class Engine:
     @ft.cached_property
     def neighbours(self) -> tuple[Neighbour, ...]:
         """All submissions of the checkout, reduced to what rules compare."""
-        return neighbours_of(self.root, self.tracks, self._snapshots())
+        return self._repository.neighbours
+
+    @ft.cached_property
+    def _repository(self) -> Repository:
+        return Repository(self.root, self.tracks, self._snapshots())
 
     def beside(self, folder: Folder, track_id: str | None) -> tuple[Neighbour, ...]:
         """A submission as those that come after it in one pull request are compared with it."""
@@ -149,13 +153,7 @@ class Engine:
 
     def board(self, track_id: str) -> Board:
         """The board of a track as the checkout has it."""
-        boards: dict[str, Board] = self.__dict__.setdefault("_boards", {})
-        if track_id not in boards:
-            verdicts = verify_repository(
-                self.root, snapshots=self._snapshots(), jobs=self.jobs, only=track_id
-            )
-            boards[track_id] = rank(verdicts, self.tracks[track_id])
-        return boards[track_id]
+        return self._repository.board(track_id, self.jobs)
 
     def _under(self, track: Track) -> dict[str, str]:
         """Places of a track's entries under the rules of `track`, from files and snapshots."""

@@ -23,7 +23,6 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A competition with the project's own tracks and no submissions."""
     (tmp_path / "tracks").symlink_to(ROOT / "tracks")
     monkeypatch.delenv("GITHUB_USER", raising=False)
-    monkeypatch.setenv("SPEEDRUN_CACHE", "")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     return tmp_path
 

@@ -66,7 +66,6 @@ def wandb(
     for name in ("HOME", "WANDB_CACHE_DIR", "WANDB_DATA_DIR", "WANDB_CONFIG_DIR", "WANDB_DIR"):
         monkeypatch.setenv(name, str(home))
     monkeypatch.setenv("NETRC", str(home / "netrc"))
-    monkeypatch.setenv("SPEEDRUN_CACHE", "")
     monkeypatch.setenv("WANDB_BASE_URL", wandb_server.url)
     monkeypatch.setenv("WANDB_API_KEY", wandb_server.key)
     yield wandb_server

@@ -25,7 +25,6 @@ def wandb_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     patch.setenv("NETRC", str(home / "netrc"))
     patch.setenv("WANDB_SILENT", "true")
     patch.setenv("WANDB_ERROR_REPORTING", "false")
-    patch.setenv("SPEEDRUN_CACHE", "")
     for name in ("WANDB_API_KEY", "WANDB_BASE_URL"):
         patch.delenv(name, raising=False)
     # The service takes seconds to start on a busy machine; the tests' own waits are shorter.
