@@ -429,7 +429,9 @@ def _compare(
     if pairwise is not None:
         passes = pairwise.passes
     elif comparison is not None and comparison.p is not None:
-        passes = comparison.p < track.significance.alpha
+        # Two runs an arm say nothing about a session's spread; pairs cancel what both share.
+        if comparison.method == "paired" or min(len(ours.values), len(theirs.values)) >= 3:
+            passes = comparison.p < track.significance.alpha
     due = track.promote_at
     return Baseline(quality, theirs, comparison, pairwise, passes, other.excluded, due)
 

@@ -29,6 +29,7 @@ from bot.rules import (
     dates,
     devices,
     evidence,
+    improvement,
     provenance,
     statistics,
     text,
@@ -99,9 +100,9 @@ CHECKS: tuple[Check, ...] = (
     statistics.target_not_significant,
     statistics.too_few_runs,
     statistics.reported_statistics_wrong,
-    statistics.not_better_than_record,
-    statistics.improvement_not_significant,
-    statistics.baseline_stale,
+    improvement.not_better_than_record,
+    improvement.improvement_not_significant,
+    improvement.baseline_stale,
     statistics.depends_on_best_run,
 )
 """Every rule, in the order of the catalogue."""

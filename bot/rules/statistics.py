@@ -8,14 +8,13 @@ here blocks: its own board has decided, and the findings are shown.
 from __future__ import annotations
 
 import dataclasses as dc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from bot.compute import significance as sig
 from bot.compute.case_statistics import has_unread, of_case, points_of
-from bot.compute.summary import Sample, Summary, pairwise_rule
+from bot.compute.summary import Summary
 from bot.model.case import Case
-from bot.model.run import TRAINER, Run
 from bot.model.verdict import Finding, finding
 from bot.registry import Level, default_level
 from bot.rules.reported import wrong_claims
@@ -27,13 +26,13 @@ def target_missed(case: Case) -> Iterator[Finding]:
     The mean counts, not the best run: a single low loss is mostly luck. Train a little longer, or
     claim a later step, until the mean is at the target or better.
     """
-    for point, s in _summaries(case):
+    for point, s in summaries(case):
         m, target = s.moments, s.target
         if m is None or target is None:
             continue
         if not _reached(s):
             side = "above" if s.goal == "min" else "below"
-            yield _finding(
+            yield found_in(
                 case,
                 "target-missed",
                 point,
@@ -41,7 +40,7 @@ def target_missed(case: Case) -> Iterator[Finding]:
                 f"{target:g}{_wide(case, s)}",
                 expected=target,
                 claimed=m.mean,
-                ratio=_ratio(m.mean, target),
+                ratio=ratio_of(m.mean, target),
                 fix="Train longer, or claim a later stop step, until the mean is there.",
             )
 
@@ -50,31 +49,56 @@ def target_not_significant(case: Case) -> Iterator[Finding]:
     """The runs prove that the true mean reaches the target, by the track's own test.
 
     One-sided: `t` is the one-sample t-test (sd with ddof = 1) with p < alpha; `z` takes sigma as
-    known and asks for (target - mean) sqrt(n) at or above the track's threshold; `anytime` stays
-    honest when one looks after each run. More runs at the same mean help; anybody may supply them.
+    known and asks for (target - mean) sqrt(n) at or above the track's threshold; `moderated` is the
+    t-test with the spread shrunk to the track's usual one; `anytime` stays honest when one looks
+    after each run. With `looks` a growing submission is judged at these numbers of runs only, each
+    at an equal share of alpha. More runs at the same mean help; anybody may supply them.
     """
-    for point, s in _summaries(case):
+    for point, s in summaries(case):
         if s.passes or s.n < _least_runs(case) or not _reached(s):
             continue
-        d, need = s.decision, s.needed_runs
-        wide = _wide(case, s)
-        fix = (
-            "Give runs of another experiment a point of their own."
-            if wide
-            else "More runs at this mean would not pass; a lower mean is needed."
-            if need is None
-            else f"Add {_runs(need)} at this mean{_gpu_hours(s)}; someone else may supply them."
-        )
-        yield _finding(
+        d, wide = s.decision, _wide(case, s)
+        fix = "Give runs of another experiment a point of their own." if wide else _more_runs(s)
+        yield found_in(
             case,
             "target-not-significant",
             point,
             f"{_runs(s.n)} with mean {s.metric} {_mean(s):.6g} do not prove that it reaches "
             f"{s.target:g}: {_evidence(case, s)}{wide}",
             claimed=d.p,
-            expected=f"p < {s.alpha:g}",
+            expected=_bar(case),
             fix=fix,
         )
+
+
+def _bar(case: Case) -> str:
+    """What the track's test asks for, as it is decided."""
+    rule = case.track.significance
+    if rule.test == "z" and rule.threshold is not None:
+        return f"(target - mean) sqrt(n) >= {rule.threshold:g}"
+    return f"p < {rule.alpha_each:g}"
+
+
+def _more_runs(s: Summary) -> str:
+    """How many more runs, and how likely they are to pass; or that a longer run is the way."""
+    if not s.chances:
+        return (
+            "More runs are no way at this mean: train slightly longer, so that the mean is "
+            "further below the target."
+            if s.goal == "min"
+            else "More runs are no way at this mean: a better mean is needed."
+        )
+    first, *rest = s.chances
+    odds = f"about {_percent(first.chance)} with {first.runs} more"
+    odds += "".join(f", {_percent(c.chance)} with {c.runs}" for c in rest)
+    return (
+        f"Add {_runs(first.runs)}{_gpu_hours(s, first.runs)}. The chance to pass is {odds}. "
+        "Anybody may supply them."
+    )
+
+
+def _percent(chance: float) -> str:
+    return f"{5 * round(20 * min(chance, 0.95)):d} %"
 
 
 def too_few_runs(case: Case) -> Iterator[Finding]:
@@ -84,13 +108,13 @@ def too_few_runs(case: Case) -> Iterator[Finding]:
     Runs that did not finish and copies of a run do not count; the message names them.
     """
     least = _least_runs(case)
-    for point, s in _summaries(case):
+    for point, s in summaries(case):
         if s.n >= least:
             continue
         out = f"; not counted: {_excluded(s)}" if s.excluded else ""
         hint = f" ({s.hint})" if s.hint else ""
         need = max(least - s.n, s.needed_runs or 0)
-        yield _finding(
+        yield found_in(
             case,
             "too-few-runs",
             point,
@@ -120,9 +144,9 @@ def reported_statistics_wrong(case: Case) -> Iterator[Finding]:
     where it can be told: a population sd, a standard error, a p without the square root of n, a
     two-sided p, the fastest run's time. Run `speedrun stats` and report what it prints.
     """
-    for point, s in () if has_unread(case) else _summaries(case):
+    for point, s in () if has_unread(case) else summaries(case):
         for wrong in wrong_claims(case, point, s):
-            yield _finding(
+            yield found_in(
                 case,
                 "reported-statistics-wrong",
                 point,
@@ -130,153 +154,22 @@ def reported_statistics_wrong(case: Case) -> Iterator[Finding]:
                 pointer=wrong.pointer,
                 claimed=wrong.claimed,
                 expected=wrong.expected,
-                ratio=_ratio(wrong.claimed, wrong.expected),
+                ratio=ratio_of(wrong.claimed, wrong.expected),
                 fix=wrong.fix,
                 level=wrong.level,
             )
 
 
-def not_better_than_record(case: Case) -> Iterator[Finding]:
-    """The mean cost is better than the record's. A note: results that are no record are welcome.
-
-    For tracks with a target. Where the ratio to a baseline counts, costs of two machines say
-    nothing about each other.
-    """
-    record = case.context.standing.record_cost
-    if record is None or case.track.objective != "target" or case.context.standing.record is None:
-        return
-    for point, s in _summaries(case):
-        m = s.cost.moments
-        if m is None or _better(m.mean, record, case):
-            continue
-        unit = f" {case.track.cost.unit}" if case.track.cost.unit else ""
-        yield _finding(
-            case,
-            "not-better-than-record",
-            point,
-            f"the {s.cost_metric} is {m.mean:.7g}{unit}, the record {case.context.standing.record} "
-            f"has {record:.7g}{unit}",
-            claimed=m.mean,
-            expected=record,
-            ratio=_ratio(m.mean, record),
-            fix="Nothing needs doing: results that are no record are welcome.",
-        )
-
-
-def improvement_not_significant(case: Case) -> Iterator[Finding]:
-    """The cost is lower than the baseline arm's (without one: the record's), and that is proved.
-
-    Time and FLOPs by Welch's one-sided test, or the paired test where the runs of the two arms
-    were interleaved on one machine; steps by the pairwise rule, which converts steps to loss. An
-    arm of one run cannot be tested. Costs of another machine are a weak yardstick: bring a
-    baseline arm from your own.
-    """
-    if case.track.objective == "pareto":
-        return
-    for point, s in _summaries(case):
-        against, passes, p, how = _improvement(case, s)
-        if against is None or passes:
-            continue
-        shown = f"p = {p:.3g}" if p is not None else "an arm of one run cannot be tested"
-        level = None if p is not None else Level.NOTE
-        yield _finding(
-            case,
-            "improvement-not-significant",
-            point,
-            f"that the {s.cost_metric} is better than that of {against} is not proved by "
-            f"{how}: {shown}",
-            level=level,
-            claimed=p,
-            expected=f"p < {s.alpha:g}",
-            fix="Add runs to both arms, interleaved on one machine.",
-        )
-
-
-def baseline_stale(case: Case) -> Iterator[Finding]:
-    """The baseline arm is what the gain should be measured against: the record, or the baseline.
-
-    A gain over an older one may be a gain that others made already, and one over further runs of
-    the same code is luck. Told by `based_on`, by the source hash of the baseline runs where that of
-    the record or the baseline is known, and by the source hash and configuration of the two arms.
-    """
-    if case.track.objective == "pareto" or not case.runs("baseline"):
-        return
-    standing = case.context.standing
-    current = standing.baseline if case.track.objective == "baseline" else standing.record
-    based_on = case.submission.based_on
-    if current is not None and based_on and not _same_entry(based_on, current):
-        yield _finding(
-            case,
-            "baseline-stale",
-            None,
-            f"it is based on {based_on}, and {current} stands now",
-            claimed=based_on,
-            expected=current,
-            pointer="/based_on",
-            fix=f"Run {current} as the baseline arm.",
-        )
-        return
-    wanted = standing.record_code
-    if case.track.objective == "baseline":
-        wanted = standing.baseline_code
-    code = _code(case.runs("baseline"))
-    if wanted and code and not code & wanted:
-        yield _finding(
-            case,
-            "baseline-stale",
-            None,
-            f"the source of the baseline runs is not that of {current}",
-            claimed=sorted(code)[0],
-            expected=sorted(wanted)[0],
-            fix=f"Run {current} as the baseline arm.",
-        )
-        return
-    for point in points_of(case):
-        why, level = _one_experiment(case.runs("candidate", point), case.runs("baseline", point))
-        if why is not None and not (case.brought_over and level is Level.NOTE):
-            name = current or ("the record" if case.track.objective == "target" else "the baseline")
-            yield _finding(
-                case,
-                "baseline-stale",
-                point,
-                why,
-                level=level,
-                fix=f"Run {name} as the baseline arm, and bring logs with its source.",
-            )
-
-
-def _one_experiment(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[str | None, Level | None]:
-    """Why two arms are runs of one experiment, or may be (a note); None where they are not. A
-    change of the configuration alone is a change, where the configurations are known."""
-    if not ours or not theirs:
-        return None, None
-    settings = [{run.config.get("config_sha256") for run in arm} for arm in (ours, theirs)]
-    known = None not in settings[0] | settings[1]
-    shared = _code(ours) & _code(theirs)
-    if shared and not (known and settings[0].isdisjoint(settings[1])):
-        code = sorted(shared)[0][:12]
-        return f"the baseline arm ran the same code as the candidate, {code}", None
-    if known and not _code(ours) | _code(theirs) and settings[0] & settings[1]:
-        return "the two arms have the same configuration, and no code tells them apart", None
-    if settings[1] == {None} and not any(run.code_sha256 for run in theirs):
-        return "nothing in the baseline runs says what code they ran", Level.NOTE
-    return None, None
-
-
-def _code(runs: Sequence[Run]) -> frozenset[str]:
-    """Source hashes of runs; the trainer's own, which all that use it share, is none."""
-    return frozenset(
-        digest for run in runs for name, digest in run.code_sha256.items() if name != TRAINER
-    )
-
-
 def depends_on_best_run(case: Case) -> Iterator[Finding]:
-    """The test also passes without the best run. A note: such a result rests on one lucky run."""
-    for point, s in _summaries(case):
+    """The test also passes without the best run. A note: such a result rests on one lucky run.
+
+    From six runs on: with fewer, three in four honest results depend on their best run.
+    """
+    for point, s in summaries(case):
         rest = s.without_best
-        if s.passes and rest is not None and not rest.passes:
+        if s.passes and s.n >= 6 and rest is not None and not rest.passes:
             p = "" if rest.p is None else f" (p = {rest.p:.3g})"
-            yield _finding(
+            yield found_in(
                 case,
                 "depends-on-best-run",
                 point,
@@ -290,14 +183,14 @@ def depends_on_best_run(case: Case) -> Iterator[Finding]:
 # ---- Shared ------------------------------------------------------------------------------------
 
 
-def _summaries(case: Case) -> Iterator[tuple[str | None, Summary]]:
+def summaries(case: Case) -> Iterator[tuple[str | None, Summary]]:
     for point in points_of(case):
         summary = of_case(case, point)
         if summary is not None:
             yield point, summary
 
 
-def _finding(case: Case, name: str, point: str | None, message: str, **fields: Any) -> Finding:
+def found_in(case: Case, name: str, point: str | None, message: str, **fields: Any) -> Finding:
     """A finding of this family; on an imported entry an error weighs as a warning."""
     level = fields.pop("level", None) or default_level(name)
     if case.brought_over and level is Level.ERROR:
@@ -340,7 +233,8 @@ def _gpu_hours(s: Summary, runs: int | None = None) -> str:
     if m is None or not need or not s.gpu_count:
         return ""
     hours = need * m.mean * s.gpu_count / 3600
-    return f", about {hours:.0f} GPU-hours" if hours >= 10 else f", about {hours:.2g} GPU-hours"
+    shown = f"{hours:.0f}" if hours >= 10 else f"{hours:.2g}"
+    return f", about {shown} GPU-hour{'' if shown == '1' else 's'}"
 
 
 def _wide(case: Case, s: Summary) -> str:
@@ -361,43 +255,7 @@ def _excluded(s: Summary) -> str:
     return shown + (f" and {more} more" if more > 0 else "")
 
 
-def _improvement(case: Case, s: Summary) -> tuple[str | None, bool, float | None, str]:
-    """(against whom, proved, p, by what test); None for whom where there is nothing to prove."""
-    b = s.baseline
-    if b is not None and b.pairwise is not None:
-        return "the baseline arm", b.pairwise.passes, b.pairwise.p, "the pairwise rule"
-    if b is not None and b.comparison is not None:
-        test = "the paired test" if b.comparison.method == "paired" else "Welch's test"
-        return "the baseline arm", bool(b.passes), b.comparison.p, test
-    standing, ours = case.context.standing, s.cost.moments
-    if standing.record is None or ours is None or not standing.record_costs:
-        return None, False, None, ""
-    name = f"the record {standing.record}"
-    theirs = Sample(standing.record_costs)
-    record_quality = Sample(standing.record_values)
-    pairwise = pairwise_rule(s.quality, s.cost, record_quality, theirs, case.track)
-    mean = theirs.moments.mean if theirs.moments else ours.mean
-    if not _better(ours.mean, mean, case):
-        return None, False, None, ""
-    if pairwise is not None:
-        return name, pairwise.passes, pairwise.p, "the pairwise rule"
-    if case.track.cost.step is not None:
-        return None, False, None, ""
-    welch = sig.welch(s.cost.values, theirs.values, case.track.cost.goal)
-    return name, welch.p is not None and welch.p < s.alpha, welch.p, "Welch's test"
-
-
-def _better(ours: float, theirs: float, case: Case) -> bool:
-    return ours < theirs if case.track.cost.goal == "min" else ours > theirs
-
-
-def _same_entry(a: str, b: str) -> bool:
-    """Whether two paths name one submission, with or without the folder before them."""
-    short, long = sorted((a.strip("/"), b.strip("/")), key=len)
-    return long == short or long.endswith("/" + short)
-
-
-def _ratio(a: object, b: object) -> float | None:
+def ratio_of(a: object, b: object) -> float | None:
     if isinstance(a, (int, float)) and isinstance(b, (int, float)) and b:
         return a / b
     return None

@@ -80,7 +80,10 @@ loss = ["val_loss"]
 time_ms = ["train_time"]
 step = ["step", "_step"]
 total_steps = ["train_steps"]
+[levels]
+improvement-not-significant = "note"
 """
+"""Its runs are timed on one machine, so that no baseline arm is asked for beside a record."""
 LAB = """
 schema_version = 1
 id = "lab"

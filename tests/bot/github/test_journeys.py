@@ -47,6 +47,15 @@ def test_good_submission(competition: Competition) -> None:
     assert costs(competition) <= 15
 
 
+def test_a_record_that_was_not_timed_beside_the_last_one(competition: Competition) -> None:
+    """On a track with the default levels a maintainer looks first."""
+    track = TRACK.replace('[levels]\nimprovement-not-significant = "note"\n', "")
+    competition.github.commit(REPO, "main", {"tracks/mini.toml": track})
+    pull = competition.open(submission("fast", seconds=90.0))
+    assert competition.answer(pull.number).status is Status.NEEDS_REVIEW
+    assert "a possible record" in competition.sticky(pull.number)
+
+
 def test_publishing_again_changes_nothing(competition: Competition) -> None:
     pull = competition.open(submission("fast", seconds=90.0))
     competition.answer(pull.number)

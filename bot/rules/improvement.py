@@ -1,0 +1,206 @@
+"""Better than what stands: the record, the baseline arm, and whether that arm is the right one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bot.compute.case_statistics import points_of
+from bot.compute.selection import TIME_METRICS
+from bot.compute.summary import Sample, Summary, pairwise_rule
+from bot.model.case import Case
+from bot.model.run import TRAINER, Run
+from bot.model.verdict import Finding
+from bot.registry import Level
+from bot.rules.statistics import found_in, ratio_of, summaries
+
+
+def not_better_than_record(case: Case) -> Iterator[Finding]:
+    """The mean cost is better than the record's. A note: results that are no record are welcome.
+
+    For tracks with a target. Where the ratio to a baseline counts, costs of two machines say
+    nothing about each other.
+    """
+    record = case.context.standing.record_cost
+    if record is None or case.track.objective != "target" or case.context.standing.record is None:
+        return
+    for point, s in summaries(case):
+        m = s.cost.moments
+        if m is None or _better(m.mean, record, case):
+            continue
+        unit = f" {case.track.cost.unit}" if case.track.cost.unit else ""
+        yield found_in(
+            case,
+            "not-better-than-record",
+            point,
+            f"the {s.cost_metric} is {m.mean:.7g}{unit}, the record {case.context.standing.record} "
+            f"has {record:.7g}{unit}",
+            claimed=m.mean,
+            expected=record,
+            ratio=ratio_of(m.mean, record),
+            fix="Nothing needs doing: results that are no record are welcome.",
+        )
+
+
+def improvement_not_significant(case: Case) -> Iterator[Finding]:
+    """The cost is lower than the baseline arm's, and that is proved.
+
+    Time and FLOPs by Welch's one-sided test with at least three runs in each arm, or by the paired
+    test if the runs of the two arms took turns on one machine; steps by the pairwise rule, which
+    converts steps to loss. A time is never tested against a time from another session: the machines
+    differ by more than most gains. Without a baseline arm a time below the record's is a possible
+    record until the two are timed side by side.
+    """
+    if case.track.objective == "pareto":
+        return
+    for point, s in summaries(case):
+        yield from _not_timed_together(case, s, point)
+        against, passes, p, how = _improvement(case, s)
+        if against is None or passes:
+            continue
+        level = None if p is not None else Level.NOTE
+        shown = f"p = {p:.3g}" if p is not None else "each arm needs at least 3 runs"
+        yield found_in(
+            case,
+            "improvement-not-significant",
+            point,
+            f"{how} does not show the {s.cost_metric} to be better than that of {against}: {shown}",
+            level=level,
+            claimed=p,
+            expected=f"p < {s.alpha:g}",
+            fix="Add runs to both arms, taking turns on one machine.",
+        )
+
+
+def _not_timed_together(case: Case, s: Summary, point: str | None) -> Iterator[Finding]:
+    """A time below the record's without a baseline arm: a possible record, to be timed again."""
+    standing, ours = case.context.standing, s.cost.moments
+    record = standing.record_cost
+    if s.baseline is not None or record is None or ours is None or case.brought_over:
+        return
+    timed = case.track.objective == "target" and case.track.cost.metric in TIME_METRICS
+    if not timed or not s.passes or not _better(ours.mean, record, case):
+        return
+    yield found_in(
+        case,
+        "improvement-not-significant",
+        point,
+        f"a possible record: {ours.mean:.7g} s against {record:.7g} s of {standing.record}, "
+        "but the two were not timed on one machine",
+        level=Level.WARNING,
+        claimed=ours.mean,
+        expected=record,
+        fix="Add runs of the record as the baseline arm, taking turns with yours on one machine, "
+        "or ask a maintainer to time both.",
+    )
+
+
+def baseline_stale(case: Case) -> Iterator[Finding]:
+    """The baseline arm is what the gain should be measured against: the record, or the baseline.
+
+    A gain over an older one may be a gain that others made already, and one over further runs of
+    the same code is luck. Told by `based_on`, by the source hash of the baseline runs where that of
+    the record or the baseline is known, and by the source hash and configuration of the two arms.
+    """
+    if case.track.objective == "pareto" or not case.runs("baseline"):
+        return
+    standing = case.context.standing
+    current = standing.baseline if case.track.objective == "baseline" else standing.record
+    based_on = case.submission.based_on
+    if current is not None and based_on and not _same_entry(based_on, current):
+        yield found_in(
+            case,
+            "baseline-stale",
+            None,
+            f"it is based on {based_on}, and {current} stands now",
+            claimed=based_on,
+            expected=current,
+            pointer="/based_on",
+            fix=f"Run {current} as the baseline arm.",
+        )
+        return
+    wanted = standing.record_code
+    if case.track.objective == "baseline":
+        wanted = standing.baseline_code
+    code = _code(case.runs("baseline"))
+    if wanted and code and not code & wanted:
+        yield found_in(
+            case,
+            "baseline-stale",
+            None,
+            f"the source of the baseline runs is not that of {current}",
+            claimed=sorted(code)[0],
+            expected=sorted(wanted)[0],
+            fix=f"Run {current} as the baseline arm.",
+        )
+        return
+    for point in points_of(case):
+        why, level = _one_experiment(case.runs("candidate", point), case.runs("baseline", point))
+        if why is not None and not (case.brought_over and level is Level.NOTE):
+            name = current or ("the record" if case.track.objective == "target" else "the baseline")
+            yield found_in(
+                case,
+                "baseline-stale",
+                point,
+                why,
+                level=level,
+                fix=f"Run {name} as the baseline arm, and bring logs with its source.",
+            )
+
+
+def _one_experiment(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[str | None, Level | None]:
+    """Why two arms are runs of one experiment, or may be (a note); None where they are not. A
+    change of the configuration alone is a change, where the configurations are known."""
+    if not ours or not theirs:
+        return None, None
+    settings = [{run.config.get("config_sha256") for run in arm} for arm in (ours, theirs)]
+    known = None not in settings[0] | settings[1]
+    shared = _code(ours) & _code(theirs)
+    if shared and not (known and settings[0].isdisjoint(settings[1])):
+        code = sorted(shared)[0][:12]
+        return f"the baseline arm ran the same code as the candidate, {code}", None
+    if known and not _code(ours) | _code(theirs) and settings[0] & settings[1]:
+        return "the two arms have the same configuration, and no code tells them apart", None
+    if settings[1] == {None} and not any(run.code_sha256 for run in theirs):
+        return "nothing in the baseline runs says what code they ran", Level.NOTE
+    return None, None
+
+
+def _code(runs: Sequence[Run]) -> frozenset[str]:
+    """Source hashes of runs; the trainer's own, which all that use it share, is none."""
+    return frozenset(
+        digest for run in runs for name, digest in run.code_sha256.items() if name != TRAINER
+    )
+
+
+def _improvement(case: Case, s: Summary) -> tuple[str | None, bool, float | None, str]:
+    """(against whom, proved, p, by what test); None for whom where there is nothing to prove."""
+    b = s.baseline
+    if b is not None and b.pairwise is not None:
+        return "the baseline arm", b.pairwise.passes, b.pairwise.p, "the pairwise rule"
+    if b is not None and b.comparison is not None:
+        test = "the paired test" if b.comparison.method == "paired" else "Welch's test"
+        p = None if b.passes is None else b.comparison.p
+        return "the baseline arm", bool(b.passes), p, test
+    standing, ours = case.context.standing, s.cost.moments
+    if standing.record is None or ours is None or not standing.record_costs:
+        return None, False, None, ""
+    name = f"the record {standing.record}"
+    theirs = Sample(standing.record_costs)
+    record_quality = Sample(standing.record_values)
+    pairwise = pairwise_rule(s.quality, s.cost, record_quality, theirs, case.track)
+    mean = theirs.moments.mean if theirs.moments else ours.mean
+    if not _better(ours.mean, mean, case):
+        return None, False, None, ""
+    if pairwise is None:
+        return None, False, None, ""
+    return name, pairwise.passes, pairwise.p, "the pairwise rule"
+
+
+def _better(ours: float, theirs: float, case: Case) -> bool:
+    return ours < theirs if case.track.cost.goal == "min" else ours > theirs
+
+
+def _same_entry(a: str, b: str) -> bool:
+    """Whether two paths name one submission, with or without the folder before them."""
+    short, long = sorted((a.strip("/"), b.strip("/")), key=len)
+    return long == short or long.endswith("/" + short)
