@@ -1,7 +1,7 @@
 """What the loop asks of a backend. Two exist: `torch_backend.engine` and `jax_backend.engine`."""
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,6 +19,7 @@ class Backend(Protocol):
     notes: list[str]  # what was detected and why, for the header
     rank: int  # this process
     processes: int
+    optimizer_facts: dict[str, Any]  # name, and class and settings of what really runs
 
     def parameter_count(self) -> int:
         """Trainable numbers of the model as it is."""

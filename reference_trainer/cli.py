@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from reference_trainer.config import Config, config_names, load_config
-from reference_trainer.errors import Stopped, TrainerError
+from reference_trainer.errors import ConfigError, Stopped, TrainerError
 
 BACKENDS = ("torch", "jax")
 
@@ -108,6 +108,12 @@ def train(
     from reference_trainer import runs
 
     config = load_config(name, pairs(overrides))
+    if config.optimizer.extra:
+        extra = ", ".join(config.optimizer.extra)
+        raise ConfigError(
+            f"optimizer.extra ({extra}) is for an optimizer of your own; {config.optimizer.name} "
+            "has its settings in [optimizer]"
+        )
     if options["dry_run"]:
         from reference_trainer import dryrun
 

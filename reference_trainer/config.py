@@ -9,10 +9,12 @@ import difflib
 import pathlib
 import tomllib
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
+from reference_trainer import ranges
 from reference_trainer.errors import ConfigError
 from reference_trainer.formulas import accounting
+from reference_trainer.ranges import COUNT, MOMENTUM, RATE, SHARE, SIZE, Extra, OneOf, Range
 
 CONFIGS = pathlib.Path(__file__).parent / "configs"
 
@@ -21,21 +23,22 @@ CONFIGS = pathlib.Path(__file__).parent / "configs"
 class ModelConfig:
     """A decoder-only transformer: RMS norm before each branch, rotary positions, no biases."""
 
-    layers: int
-    hidden: int  # width of the residual stream
-    heads: int  # query heads
-    intermediate: int  # width of the MLP
-    seq_len: int  # tokens in a training sequence
-    vocab: int  # rows of the embedding; the tokenizer's size, padded up to a multiple of 64
-    kv_heads: int = 0  # key and value heads; 0: as many as heads
-    head_dim: int = 0  # 0: hidden / heads
+    layers: Annotated[int, SIZE]
+    hidden: Annotated[int, SIZE]  # width of the residual stream
+    heads: Annotated[int, SIZE]  # query heads
+    intermediate: Annotated[int, SIZE]  # width of the MLP
+    seq_len: Annotated[int, SIZE]  # tokens in a training sequence
+    # rows of the embedding; the tokenizer's size, padded up to a multiple of 64
+    vocab: Annotated[int, SIZE]
+    kv_heads: Annotated[int, COUNT] = 0  # key and value heads; 0: as many as heads
+    head_dim: Annotated[int, COUNT] = 0  # 0: hidden / heads
     gated: bool = True  # MLP: silu(gate) x up; false: squared ReLU
     tied: bool = False  # the output projection is the embedding
     norm_weights: bool = True  # RMS norms have a learned scale
     qk_norm: bool = False  # normalise queries and keys per head
-    rope_theta: float = 10_000.0
-    norm_eps: float = 1e-5
-    init_std: float = 0.02
+    rope_theta: Annotated[float, Range(1, 1e12, "low")] = 10_000.0
+    norm_eps: Annotated[float, Range(0, 1, "high")] = 1e-5
+    init_std: Annotated[float, Range(0, 10)] = 0.02
 
     @property
     def key_value_heads(self) -> int:
@@ -68,8 +71,10 @@ class DataConfig:
     """Which tokens, in which order."""
 
     corpus: str  # a name of `python -m reference_trainer data --list`, or a folder with a manifest
-    val_tokens: int = 0  # score only so many tokens of the validation split; 0: all
-    order: str = "shuffled"  # windows of seq_len: "shuffled" per epoch by seed, or "sequential"
+    # score only so many tokens of the validation split; 0: all
+    val_tokens: Annotated[int, COUNT] = 0
+    # windows of seq_len: "shuffled" per epoch by seed, or "sequential"
+    order: Annotated[str, OneOf(("shuffled", "sequential"))] = "shuffled"
     paloma: bool = False  # score C4-EN of allenai/paloma too; needs HF_TOKEN and its terms accepted
 
 
@@ -77,44 +82,52 @@ class DataConfig:
 class OptimizerConfig:
     """AdamW, or Muon for the matrices of the layers with AdamW for the rest."""
 
-    name: str = "adamw"
-    lr: float = 1e-3  # peak learning rate of AdamW
-    beta1: float = 0.9
-    beta2: float = 0.95
-    eps: float = 1e-8
-    weight_decay: float = 0.1  # decoupled, on matrices only
-    clip_norm: float = 0.0  # bound on the global gradient norm; 0: none, saves its reduction
-    muon_lr: float = 0.02  # peak learning rate of the orthogonalised update
-    muon_momentum: float = 0.95
-    muon_weight_decay: float = 0.0
-    newton_schulz_steps: int = 5
+    name: Annotated[str, OneOf(("adamw", "muon"))] = "adamw"
+    lr: Annotated[float, RATE] = 1e-3  # peak learning rate of AdamW
+    beta1: Annotated[float, MOMENTUM] = 0.9
+    beta2: Annotated[float, MOMENTUM] = 0.95
+    eps: Annotated[float, Range(0, 1)] = 1e-8
+    weight_decay: Annotated[float, RATE] = 0.1  # decoupled, on matrices only
+    # bound on the global gradient norm; 0: none, saves its reduction
+    clip_norm: Annotated[float, RATE] = 0.0
+    muon_lr: Annotated[float, RATE] = 0.02  # peak learning rate of the orthogonalised update
+    muon_momentum: Annotated[float, MOMENTUM] = 0.95
+    muon_weight_decay: Annotated[float, RATE] = 0.0
+    newton_schulz_steps: Annotated[int, Range(1, 100)] = 5
+    # settings of an optimizer of your own: optimizer.extra.NAME
+    extra: Extra = dc.field(default_factory=Extra, hash=False)
 
 
 @dc.dataclass(frozen=True, slots=True)
 class ScheduleConfig:
     """Multiplier of every learning rate over the run; see `schedule`."""
 
-    kind: str = "cosine"  # "cosine", or "wsd": warm up, stay, decay linearly
-    warmup_steps: int = 0
-    decay_fraction: float = 0.4  # wsd: share of the run spent decaying
-    min_ratio: float = 0.0  # where the multiplier ends
+    # "cosine", or "wsd": warm up, stay, decay linearly
+    kind: Annotated[str, OneOf(("cosine", "wsd"))] = "cosine"
+    warmup_steps: Annotated[int, COUNT] = 0
+    # wsd: share of the run spent decaying
+    decay_fraction: Annotated[float, Range(0, 1, "low")] = 0.4
+    min_ratio: Annotated[float, SHARE] = 0.0  # where the multiplier ends
 
 
 @dc.dataclass(frozen=True, slots=True)
 class TrainConfig:
     """The loop."""
 
-    steps: int
-    batch: int  # sequences in one optimizer step, over all devices
-    micro_batch: int  # sequences at a time on one device; batch is made of several of them
-    eval_every: int = 0  # steps between validations; 0: only before and after
-    log_every: int = 10  # steps between lines with the training loss
-    checkpoint_every: int = 0  # steps between checkpoints; 0: only when stopped
-    precision: str = "auto"  # "auto": bf16, fp16 where there is none, fp32 on CPU
+    steps: Annotated[int, SIZE]
+    batch: Annotated[int, SIZE]  # sequences in one optimizer step, over all devices
+    # sequences at a time on one device; batch is made of several of them
+    micro_batch: Annotated[int, SIZE]
+    eval_every: Annotated[int, COUNT] = 0  # steps between validations; 0: only before and after
+    log_every: Annotated[int, SIZE] = 10  # steps between lines with the training loss
+    checkpoint_every: Annotated[int, COUNT] = 0  # steps between checkpoints; 0: only when stopped
+    # "auto": bf16, fp16 where there is none, fp32 on CPU
+    precision: Annotated[str, OneOf(("auto", "bf16", "fp16", "fp32"))] = "auto"
     compile: bool = True  # torch.compile; JAX always compiles
     scan_layers: bool = False  # JAX: compile one layer, not all; less memory, slower on GPU
     remat: bool = False  # recompute a layer's activations in the backward pass
-    sharding: str = "data"  # over devices: "data" (whole model on each) or "fsdp"
+    # over devices: "data" (whole model on each) or "fsdp"
+    sharding: Annotated[str, OneOf(("data", "fsdp"))] = "data"
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -201,14 +214,23 @@ def as_dict(config: Config) -> dict[str, Any]:
 
 
 def _override(data: dict[str, Any], key: str, text: str) -> None:
-    section, _, field = key.partition(".")
-    if section not in SECTIONS or not field:
-        raise ConfigError(f'"{key}" is no setting; write section.key, such as train.steps=100')
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         value = text
-    data.setdefault(section, {})[field] = value
+    put(data, key, value)
+
+
+def put(data: dict[str, Any], key: str, value: Any) -> None:
+    """Set `section.key`, or `optimizer.extra.NAME`, in plain values. Raises ConfigError."""
+    section, _, field = key.partition(".")
+    if section not in SECTIONS or not field:
+        raise ConfigError(f'"{key}" is no setting; write section.key, such as train.steps=100')
+    table = data.setdefault(section, {})
+    if key.startswith("optimizer.extra."):
+        table = table.setdefault("extra", {})
+        field = field.removeprefix("extra.")
+    table[field] = value
 
 
 def _section(key: str, values: Any, where: str) -> Any:
@@ -219,20 +241,15 @@ def _section(key: str, values: Any, where: str) -> Any:
     _refuse_unknown(values, tuple(fields), where, f"{key}.")
     checked = {}
     for name, value in values.items():
-        checked[name] = _value(fields[name].type, value, f"{where}: {key}.{name}")
-    missing = [f.name for f in fields.values() if f.default is dc.MISSING and f.name not in values]
+        checked[name] = ranges.typed(fields[name].type, value, f"{where}: {key}.{name}")
+    missing = [
+        name
+        for name, field in fields.items()
+        if field.default is field.default_factory is dc.MISSING and name not in values
+    ]
     if missing:
         raise ConfigError(f"{where}: {key}.{missing[0]} is missing")
     return kind(**checked)
-
-
-def _value(kind: Any, value: Any, where: str) -> Any:
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    right = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
-    if not right:
-        raise ConfigError(f"{where} is {value!r}, expected {kind.__name__}")
-    return value
 
 
 def _refuse_unknown(data: Mapping[str, Any], known: tuple[str, ...], where: str, path: str) -> None:
@@ -244,11 +261,10 @@ def _refuse_unknown(data: Mapping[str, Any], known: tuple[str, ...], where: str,
 
 
 def check(config: Config) -> None:
-    """Raise ConfigError unless every dimension divides and every choice is known."""
+    """Raise ConfigError unless every value is in its range and every dimension divides."""
     model, train = config.model, config.train
-    _positive(model, ("layers", "hidden", "heads", "intermediate", "seq_len", "vocab"), "model")
-    _positive(train, ("steps", "batch", "micro_batch"), "train")
-    _choices(config)
+    for name in SECTIONS:
+        ranges.check(getattr(config, name), name)
     if not model.head_dim:
         _divides(model.hidden, model.heads, "model.hidden", "model.heads")
     _divides(model.heads, model.key_value_heads, "model.heads", "model.kv_heads")
@@ -268,24 +284,6 @@ def check(config: Config) -> None:
             f"schedule.warmup_steps is {config.schedule.warmup_steps}, train.steps {train.steps}; "
             "the warm-up must end within the run"
         )
-
-
-def _choices(config: Config) -> None:
-    for value, choices, where in (
-        (config.data.order, ("shuffled", "sequential"), "data.order"),
-        (config.schedule.kind, ("cosine", "wsd"), "schedule.kind"),
-        (config.train.precision, ("auto", "bf16", "fp16", "fp32"), "train.precision"),
-        (config.train.sharding, ("data", "fsdp"), "train.sharding"),
-        (config.optimizer.name, ("adamw", "muon"), "optimizer.name"),
-    ):
-        if value not in choices:
-            raise ConfigError(f'{where} is "{value}", expected one of {", ".join(choices)}')
-
-
-def _positive(section: Any, names: tuple[str, ...], where: str) -> None:
-    for name in names:
-        if getattr(section, name) < 1:
-            raise ConfigError(f"{where}.{name} is {getattr(section, name)}, expected at least 1")
 
 
 def _divides(whole: int, part: int, whole_name: str, part_name: str) -> None:

@@ -336,6 +336,7 @@ class Run:
             overlap=corpora.overlap(self.job.corpus.folder),
             extra_metrics=self.extra,
             parameters=self.backend.parameter_count(),
+            optimizer=self.backend.optimizer_facts,
         )
         document = results.results(
             self.config,

@@ -5,7 +5,7 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from reference_trainer import names, results
+from reference_trainer import names, provenance, results
 from reference_trainer.backend import Backend
 from reference_trainer.clock import RULE
 from reference_trainer.config import Config, as_dict
@@ -71,8 +71,8 @@ class Outputs:
             "tags": [*job.tags, *([f"speedrun:{login}"] if (login := job.github_login) else [])],
         }
         self._wandb = Wandb(job.wandb, job.out, settings)
-        if job.main is not None:
-            self._wandb.source(job.main)
+        for path in provenance.sources(job.main):
+            self._wandb.source(path)
         if log_size is None:
             (job.out / LOG).unlink(missing_ok=True)
         self._log = Log(job.out / LOG)
@@ -124,6 +124,7 @@ class Outputs:
         device = self.device
         return {
             **as_dict(self.job.config),
+            "optimizer": self.backend.optimizer_facts,
             **({"speedrun": self.job.github_login} if self.job.github_login else {}),
             "nonce": self.identity["nonce"],
             "seed": self.job.seed,

@@ -6,6 +6,7 @@ import pathlib
 import platform
 import secrets
 import subprocess
+import sys
 from typing import Any
 
 PACKAGE = pathlib.Path(__file__).parent
@@ -33,11 +34,29 @@ def package_sha256() -> str:
 
 
 def code_hashes(main: pathlib.Path | None) -> dict[str, str]:
-    """Hashes of a run's code, by name: the starter file where there is one, and the trainer."""
-    hashes = {"reference_trainer": package_sha256()}
-    if main is not None:
-        hashes = {main.name: source_sha256(main.read_text(encoding="utf-8")), **hashes}
-    return hashes
+    """Hashes of a run's code, by name: the starter with what it imports from its folder, if there
+    is one, and the trainer."""
+    hashes = {
+        path.relative_to(main.parent).as_posix(): source_sha256(path.read_text(encoding="utf-8"))
+        for path in sources(main)
+        if main is not None
+    }
+    return {**hashes, "reference_trainer": package_sha256()}
+
+
+def sources(main: pathlib.Path | None) -> list[pathlib.Path]:
+    """The starter file, and the modules of its folder that it has imported."""
+    if main is None:
+        return []
+    files = {pathlib.Path(f) for m in list(sys.modules.values()) if (f := _file_of(m))}
+    beside = sorted(f for f in files if main.parent in f.parents and "site-packages" not in f.parts)
+    return [main, *(f for f in beside if f != main and PACKAGE not in f.parents)]
+
+
+def _file_of(module: object) -> str | None:
+    """The Python file of a module, None for those without one."""
+    file = getattr(module, "__file__", None)
+    return str(file) if isinstance(file, str) and file.endswith(".py") else None
 
 
 def versions() -> dict[str, str]:

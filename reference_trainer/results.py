@@ -37,6 +37,7 @@ class Outcome:
     overlap: int | None
     extra_metrics: dict[str, float]
     parameters: int  # counted in the model
+    optimizer: dict[str, Any]  # what ran: see `recorded`
 
 
 def results(
@@ -58,7 +59,7 @@ def results(
         "author": dc.asdict(author),
         "description": config.description,
         "model_config": model_config(config),
-        "train_config": train_config(config),
+        "train_config": train_config(config, outcome.optimizer),
         "resources": _resources(device),
         "tokenized_dataset": corpus.name,
         "run_completion_timestamp": dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
@@ -111,13 +112,13 @@ def model_config(config: Config) -> dict[str, Any]:
     return fields
 
 
-def train_config(config: Config) -> dict[str, Any]:
-    """Batch, steps, length, optimizer and schedule."""
+def train_config(config: Config, optimizer: dict[str, Any]) -> dict[str, Any]:
+    """Batch, steps, length, schedule, and the optimizer that ran."""
     return {
         "train_batch_size": config.train.batch,
         "num_train_steps": config.train.steps,
         "train_seq_len": config.model.seq_len,
-        "optimizer_config": dc.asdict(config.optimizer),
+        "optimizer_config": optimizer,
         "schedule_config": dc.asdict(config.schedule),
         "micro_batch": config.train.micro_batch,
         "data_order": config.data.order,

@@ -4,22 +4,17 @@ import datetime as dt
 import pathlib
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
 from reference_trainer.cli import make_backend, pairs, run_options, words
-from reference_trainer.config import Config, as_dict, load_config, parse_config
+from reference_trainer.config import Config, as_dict, load_config, parse_config, put
+from reference_trainer.recorded import Optimizer
+
+__all__ = ["Optimizer", "run_jax", "run_torch"]
 
 MakeBackend = Callable[[Config, int], Any]
-
-
-class Optimizer(NamedTuple):
-    """Of a JAX starter: `init(params) -> state` and `update(grads, state, params, multiplier) ->
-    (params, state)`."""
-
-    init: Callable[..., Any]
-    update: Callable[..., Any]
 
 
 def run_torch(
@@ -73,10 +68,8 @@ def _configure(
         data = as_dict(load_config(name))
         data["description"] = description
         data["model"].update(gated=False, norm_weights=False, qk_norm=True, tied=False, kv_heads=0)
-        data["optimizer"]["name"] = "muon"
         for key, value in settings.items():
-            section, _, field = key.partition(".")
-            data.setdefault(section, {})[field] = value
+            put(data, key, value)
         config = parse_config(data, "SETTINGS")
         return load_config(name, overrides, base=as_dict(config)) if overrides else config
 

@@ -22,7 +22,8 @@ from reference_trainer.errors import TrainerError
 from reference_trainer.initial import initial_values
 from reference_trainer.jax_backend import step
 from reference_trainer.jax_backend.model import Attention
-from reference_trainer.jax_backend.optimizers import Optimizer, build
+from reference_trainer.jax_backend.optimizers import build
+from reference_trainer.recorded import Optimizer, Recorded, facts_of_jax
 
 MakeLosses = Callable[[Config, Any, Attention], step.Losses]
 MakeOptimizer = Callable[[Config, Any], Optimizer]
@@ -45,6 +46,7 @@ class Program:
     optimizer: Optimizer
     evaluate: Callable[..., jax.Array]
     attention: str
+    settings: Recorded  # what the optimizer reads of its configuration
     step: Any = None
 
 
@@ -61,7 +63,9 @@ def program(
     attend, why = step.choose_attention(config, platform, dtype, mesh)
     losses = make_losses(config, dtype, attend)
     evaluate = jax.jit(step.evaluation(losses))
-    return Program(losses, make_optimizer(config, dtype), evaluate, why)
+    settings: Any = Recorded(config.optimizer)
+    optimizer = make_optimizer(dc.replace(config, optimizer=settings), dtype)
+    return Program(losses, optimizer, evaluate, why, settings)
 
 
 class JaxBackend:
@@ -90,9 +94,27 @@ class JaxBackend:
         shapes = jax.eval_shape(self._start, params)
         self.where = step.shardings(self.mesh, shapes, config.train.sharding)
         self._state = jax.jit(self._start, out_shardings=self.where)(params)
+        self.optimizer_facts = self._read_settings()
 
     def _start(self, params: Any) -> dict[str, Any]:
         return {"param": params, "optimizer": self.program.optimizer.init(params)}
+
+    def _read_settings(self) -> dict[str, Any]:
+        """What the optimizer is, once it has read its settings to compute the shapes of a step."""
+        optimizer, params = self.program.optimizer, self._state["param"]
+
+        def again(params: Any, key: Any = None) -> Any:
+            return jnp.zeros(()), params
+
+        more = (again,) if optimizer.second else ()
+        jax.eval_shape(
+            lambda p, s: optimizer.update(p, s, p, jnp.ones(()), *more),
+            params,
+            self._state["optimizer"],
+        )
+        self.program.settings.check_all_read()
+        used = self.program.settings.used
+        return facts_of_jax(optimizer, used, self.parameter_count())
 
     def _find_devices(self) -> None:
         if "JAX_COORDINATOR_ADDRESS" in os.environ and not jax.distributed.is_initialized():
@@ -158,10 +180,19 @@ class JaxBackend:
     def evaluate(self, rows: np.ndarray, weights: np.ndarray) -> Pending:
         by_row = PartitionSpec("data")
         nats = self.program.evaluate(
-            self._state["param"], self._spread(rows, by_row), self._spread(weights, by_row)
+            self._parameters_to_evaluate(),
+            self._spread(rows, by_row),
+            self._spread(weights, by_row),
         )
         # Already a sum over all processes; the loop adds processes up.
         return lambda: float(nats) / self.processes
+
+    def _parameters_to_evaluate(self) -> Any:
+        """The parameters, or what the optimizer gives in their place, such as an average."""
+        evaluated = self.program.optimizer.evaluated
+        if evaluated is None:
+            return self._state["param"]
+        return evaluated(self._state["param"], self._state["optimizer"])
 
     def _spread(self, array: np.ndarray, spec: PartitionSpec) -> jax.Array:
         return jax.make_array_from_process_local_data(NamedSharding(self.mesh, spec), array)

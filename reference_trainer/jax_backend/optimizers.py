@@ -8,8 +8,7 @@ arrays or of flat dicts; it travels in checkpoints.
 # mypy: disable-error-code="no-untyped-call,no-any-return"
 # (JAX leaves parts of itself untyped)
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,18 +17,12 @@ from jax import Array
 from reference_trainer.config import OptimizerConfig
 from reference_trainer.initial import is_matrix_of_layer
 from reference_trainer.jax_backend.model import Params
+from reference_trainer.recorded import Optimizer
 
 # See torch_backend.optimizers.NEWTON_SCHULZ for the source.
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 
 State = dict[str, Any]
-
-
-class Optimizer(NamedTuple):
-    """`multiplier` is the schedule's; learning rates are the optimizer's own."""
-
-    init: Callable[[Params], State]
-    update: Callable[[Params, State, Params, Array], tuple[dict[str, Array], State]]
 
 
 def adamw(config: OptimizerConfig) -> Optimizer:

@@ -20,11 +20,11 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from reference_trainer.config import Config
 from reference_trainer.jax_backend import attention, model, optimizers
 from reference_trainer.jax_backend.model import Params
-from reference_trainer.jax_backend.optimizers import Optimizer
+from reference_trainer.recorded import Optimizer
 
 DTYPES = {"bf16": jnp.bfloat16, "fp32": jnp.float32}
 
-Losses = Callable[[Params, Array, Array], Array]  # params, tokens (B,T), targets (B,T) -> (B,T)
+Losses = Callable[..., Array]  # params, tokens (B,T), targets (B,T) -> (B,T)
 Tree = Any
 
 
@@ -44,26 +44,34 @@ def train_step(config: Config, losses: Losses, optimizer: Optimizer) -> Callable
     """step(state, rows, multiplier) -> (state, mean loss). `rows` is (micro-batches, B, T + 1);
     gradients of the micro-batches are averaged in float32."""
 
-    def mean_loss(params: Params, rows_BT: Array) -> Array:
+    def mean_loss(params: Params, rows_BT: Array, key: Array | None) -> Array:
+        if key is not None:  # targets that the model draws from its own predictions
+            return jnp.mean(losses(params, rows_BT[:, :-1], None, key))
         return jnp.mean(losses(params, rows_BT[:, :-1], rows_BT[:, 1:]))
 
-    def gradients(params: Params, rows_MBT: Array) -> tuple[Array, Params]:
+    def gradients(
+        rows_MBT: Array, params: Params, key: Array | None = None
+    ) -> tuple[Array, Params]:
         if rows_MBT.shape[0] == 1:
-            return jax.value_and_grad(mean_loss)(params, rows_MBT[0])
+            return jax.value_and_grad(mean_loss)(params, rows_MBT[0], key)
+        keys = None if key is None else jax.random.split(key, rows_MBT.shape[0])
 
-        def add(total: Tree, rows_BT: Array) -> tuple[Tree, None]:
-            new = jax.value_and_grad(mean_loss)(params, rows_BT)
+        def add(total: Tree, rows_and_key: Tree) -> tuple[Tree, None]:
+            new = jax.value_and_grad(mean_loss)(params, *rows_and_key)
             return jax.tree.map(jnp.add, total, new), None
 
         zero = (jnp.zeros(()), jax.tree.map(jnp.zeros_like, params))
-        total, _ = jax.lax.scan(add, zero, rows_MBT)
+        total, _ = jax.lax.scan(add, zero, (rows_MBT, keys))
         return jax.tree.map(lambda x: x / rows_MBT.shape[0], total)
 
     def step(state: Tree, rows_MBT: Array, multiplier: Array) -> tuple[Tree, Array]:
-        loss, grads = gradients(state["param"], rows_MBT)
+        loss, grads = gradients(rows_MBT, state["param"])
         if config.optimizer.clip_norm:
             grads = optimizers.clip(grads, config.optimizer.clip_norm)
-        params, own = optimizer.update(grads, state["optimizer"], state["param"], multiplier)
+        again = (functools.partial(gradients, rows_MBT),) if optimizer.second else ()
+        params, own = optimizer.update(
+            grads, state["optimizer"], state["param"], multiplier, *again
+        )
         return {"param": params, "optimizer": own}, loss
 
     return step

@@ -3,6 +3,8 @@
 # mypy: disable-error-code="no-untyped-call,no-any-return"
 # (torch leaves parts of itself untyped)
 
+import dataclasses as dc
+import functools
 import os
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -18,6 +20,7 @@ from reference_trainer.config import Config
 from reference_trainer.devices import choose_precision, describe
 from reference_trainer.errors import TrainerError
 from reference_trainer.initial import initial_values
+from reference_trainer.recorded import Recorded, facts_of_torch
 from reference_trainer.torch_backend import optimizers
 from reference_trainer.torch_backend.model import Transformer, parameter_name
 
@@ -70,9 +73,14 @@ class TorchBackend:
             parameter_name(n.removeprefix("module.")): p for n, p in self.module.named_parameters()
         }
         on_gpu = self.target.type == "cuda"
-        self.optimizers = build_optimizers(self.named, config, self.dtype, on_gpu)
+        settings: Any = Recorded(config.optimizer)
+        recorded = dc.replace(config, optimizer=settings)
+        self.optimizers = build_optimizers(self.named, recorded, self.dtype, on_gpu)
+        self.optimizer_facts = facts_of_torch(self.optimizers)
+        settings.check_all_read()
         self._base_lrs = [[g["lr"] for g in o.param_groups] for o in self.optimizers]
         self._check_owners()
+        self._check_second()
         self.scaler = torch.amp.GradScaler(enabled=self.device.precision == "fp16")
         self.forward = self._compiled(self.module)
 
@@ -160,6 +168,16 @@ class TorchBackend:
                 f"{len(self.named)} parameters, {len(set(owned))} owned, {len(owned)} entries"
             )
 
+    def _check_second(self) -> None:
+        asking = [type(o).__name__ for o in self.optimizers if second(o)]
+        if len(asking) > 1:
+            raise TrainerError(f"{' and '.join(asking)} both evaluate the loss again; one may")
+        if asking and self.device.precision == "fp16":
+            raise TrainerError(
+                f"{asking[0]} evaluates the loss again, which the loss scaling of fp16 does not "
+                "allow; set train.precision = fp32"
+            )
+
     # ---- what the loop calls ---------------------------------------------------------------
 
     def parameter_count(self) -> int:
@@ -181,9 +199,10 @@ class TorchBackend:
             counts[p.shape] = counts.get(p.shape, 0) + 1
         for shape, count in counts.items():
             zeros = torch.zeros(count, *shape, device=self.target)
-            optimizer.orthogonalise(zeros, optimizer.config.newton_schulz_steps, optimizer.dtype)
+            optimizer.orthogonalise(zeros, optimizer.newton_schulz_steps, optimizer.dtype)
 
     def train_step(self, rows: np.ndarray, multiplier: float) -> Pending:
+        self._mode(training=True)
         loss = self._backward(rows, scale=1.0)
         for optimizer, lrs in zip(self.optimizers, self._base_lrs, strict=True):
             self.scaler.unscale_(optimizer) if self.scaler.is_enabled() else None
@@ -191,15 +210,37 @@ class TorchBackend:
                 group["lr"] = lr * multiplier
         if self.config.optimizer.clip_norm:
             nn.utils.clip_grad_norm_(list(self.named.values()), self.config.optimizer.clip_norm)
-        for optimizer in self.optimizers:
-            self.scaler.step(optimizer)
+        for optimizer in sorted(self.optimizers, key=second):  # which changes all gradients, last
+            if second(optimizer):
+                optimizer.step(functools.partial(self._again, rows))
+            else:
+                self.scaler.step(optimizer)
             optimizer.zero_grad(set_to_none=True)
         self.scaler.update()
         return self._pending(loss)
 
-    def _backward(self, rows: np.ndarray, scale: float) -> Tensor:
+    def _again(self, rows: np.ndarray, sampled: bool = False) -> Tensor:
+        """The closure of an optimizer with `second = True`: gradients of the batch at the
+        parameters as they now are; `sampled`: on targets that the model draws itself."""
+        for optimizer in self.optimizers:
+            optimizer.zero_grad(set_to_none=True)
+        with torch.enable_grad():
+            return self._backward(rows, scale=1.0, sampled=sampled)
+
+    def _mode(self, training: bool) -> None:
+        """Tell the model and, on a change, optimizers that evaluate with other parameters than
+        they train (averages, schedule-free) and therefore have `train()` and `eval()`."""
+        if training == self.module.training:
+            return
+        self.module.train(training)
+        for optimizer in self.optimizers:
+            change = getattr(optimizer, "train" if training else "eval", None)
+            if change is not None:
+                change()
+
+    def _backward(self, rows: np.ndarray, scale: float, sampled: bool = False) -> Tensor:
         """Gradients of the mean loss over all processes' rows, times `scale`; the mean loss."""
-        self.module.train()
+        self._mode(training=True)
         micro = self.config.train.micro_batch
         batches = [rows[i : i + micro] for i in range(0, len(rows), micro)]
         total = torch.zeros((), device=self.target)
@@ -207,7 +248,8 @@ class TorchBackend:
             tokens, targets = self._to_device(batch)
             last = i == len(batches) - 1
             with self._gradient_sync(last):
-                loss = self.forward(tokens, targets).mean() / len(batches)
+                losses = self.forward(tokens, None if sampled else targets)
+                loss = losses.mean() / len(batches)
                 self.scaler.scale(loss * scale).backward()
             total += loss.detach()
         if self.processes > 1:
@@ -246,7 +288,7 @@ class TorchBackend:
 
     @torch.no_grad()
     def evaluate(self, rows: np.ndarray, weights: np.ndarray) -> Pending:
-        self.module.eval()
+        self._mode(training=False)
         tokens, targets = self._to_device(rows)
         losses = self.forward(tokens, targets)
         nats = (losses.double() * torch.from_numpy(weights).to(self.target)).sum()
@@ -269,6 +311,7 @@ class TorchBackend:
     # ---- checkpoints -----------------------------------------------------------------------
 
     def state(self) -> dict[str, np.ndarray]:
+        self._mode(training=True)
         out = {f"param/{name}": _array(p) for name, p in self.named.items()}
         for i, optimizer in enumerate(self.optimizers):
             for index, values in optimizer.state_dict()["state"].items():
@@ -300,6 +343,11 @@ class TorchBackend:
         optimizer.load_state_dict(
             {"state": loaded, "param_groups": optimizer.state_dict()["param_groups"]}
         )
+
+
+def second(optimizer: Any) -> bool:
+    """Whether an optimizer wants a closure that evaluates the loss again, as SAM and Sophia do."""
+    return bool(getattr(optimizer, "second", False))
 
 
 def _array(value: Any) -> np.ndarray:

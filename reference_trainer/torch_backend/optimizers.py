@@ -42,7 +42,9 @@ class Muon(torch.optim.Optimizer):
 
     def __init__(self, params: list[Tensor], config: OptimizerConfig, dtype: torch.dtype) -> None:
         super().__init__(params, {"lr": config.muon_lr})
-        self.config, self.dtype = config, dtype
+        self.dtype = dtype
+        self.momentum, self.weight_decay = config.muon_momentum, config.muon_weight_decay
+        self.newton_schulz_steps = config.newton_schulz_steps
         self.orthogonalise: Callable[..., Tensor] = orthogonalise
 
     @torch.no_grad()
@@ -55,7 +57,7 @@ class Muon(torch.optim.Optimizer):
                 self._update(params, group["lr"])
 
     def _update(self, params: list[Tensor], lr: float) -> None:
-        config, beta = self.config, self.config.muon_momentum
+        beta = self.momentum
         grads: list[Any] = [p.grad for p in params]
         for p in params:
             if "momentum" not in self.state[p]:
@@ -64,10 +66,10 @@ class Muon(torch.optim.Optimizer):
         torch._foreach_lerp_(momenta, grads, 1 - beta)
         ahead = torch._foreach_lerp(grads, momenta, beta)
         updates = whole_matrices(ahead)
-        out = self.orthogonalise(updates, config.newton_schulz_steps, self.dtype)
+        out = self.orthogonalise(updates, self.newton_schulz_steps, self.dtype)
         scale = max(1.0, updates.shape[-2] / updates.shape[-1]) ** 0.5
-        if config.muon_weight_decay:
-            torch._foreach_mul_(params, 1 - lr * config.muon_weight_decay)
+        if self.weight_decay:
+            torch._foreach_mul_(params, 1 - lr * self.weight_decay)
         parts = shards_like(params, out.to(params[0].dtype))
         torch._foreach_add_(params, parts, alpha=-lr * scale)
 

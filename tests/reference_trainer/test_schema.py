@@ -40,6 +40,7 @@ def test_the_schema_describes_what_the_trainer_writes(small: Config, corpus: Cor
         overlap=0,
         extra_metrics={},
         parameters=1000,
+        optimizer={"name": "adamw", "optimizers": []},
     )
     identity = {
         "nonce": provenance.new_nonce(),

@@ -7,6 +7,7 @@ import os
 import pathlib
 import subprocess
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -61,7 +62,7 @@ def mlp(x_BTD, p, i):
 def make_losses("""
 
 JAX_LION = """
-def make_optimizer(config, dtype):
+def muon(config, dtype):
     def init(params):
         return {"m": {n: jnp.zeros_like(p) for n, p in params.items()}}
 
@@ -79,8 +80,18 @@ def make_optimizer(config, dtype):
 if __name__"""
 
 
-def run_starter(kind: str, text: str, corpus: Corpus, folder: pathlib.Path) -> dict[str, Any]:
+def run_starter(
+    kind: str,
+    text: str,
+    corpus: Corpus,
+    folder: pathlib.Path,
+    beside: Mapping[str, str] | None = None,
+    **extra: object,
+) -> dict[str, Any]:
+    """Train with a starter and the files `beside` it; `extra` is set as optimizer.extra."""
     folder.mkdir()
+    for name, source in (beside or {}).items():
+        (folder / name).write_text(source, encoding="utf-8")
     (folder / "main.py").write_text(text, encoding="utf-8")
     settings = {
         "data.corpus": f'"{corpus.folder}"',
@@ -93,6 +104,7 @@ def run_starter(kind: str, text: str, corpus: Corpus, folder: pathlib.Path) -> d
         "model.hidden": 32,
         "model.intermediate": 64,
         "model.seq_len": 32,
+        **{f"optimizer.extra.{name}": value for name, value in extra.items()},
     }
     arguments = [part for k, v in settings.items() for part in ("--set", f"{k}={v}")]
     root = str(pathlib.Path(__file__).parents[2])

@@ -122,15 +122,18 @@ def mlp(x_BTD, p, i):
 # The trainer wants the loss of every single target, for bits per byte weigh targets by their bytes.
 def make_losses(config, dtype, attend):
     """A function of parameters, tokens and targets (B, T): the loss of every target, in nats.
-    `attend` is the fastest causal attention of this device."""
+    Without targets it draws them from its own predictions, which Sophia asks for. `attend` is the
+    fastest causal attention of this device."""
     m = config.model
 
-    def losses(p, tokens_BT, targets_BT):
+    def losses(p, tokens_BT, targets_BT, key=None):
         x_BTD = p["embed"][tokens_BT].astype(dtype)
         for i in range(m.layers):
             x_BTD = x_BTD + attention(m, attend, norm(x_BTD, m.norm_eps), p, i)
             x_BTD = x_BTD + mlp(norm(x_BTD, m.norm_eps), p, i)
         logits_BTV = linear(norm(x_BTD, m.norm_eps), p["head"]).astype(jnp.float32)
+        if targets_BT is None:
+            targets_BT = jax.lax.stop_gradient(jax.random.categorical(key, logits_BTV))
         chosen_BT = jnp.take_along_axis(logits_BTV, targets_BT[..., None], axis=-1)[..., 0]
         return jax.nn.logsumexp(logits_BTV, axis=-1) - chosen_BT
 
@@ -158,8 +161,11 @@ def orthogonalise(x, steps, dtype):
 
 
 # What an optimizer needs: `init` makes its state, a tree of arrays that checkpoints save as it is,
-# and `update` returns new parameters and state from gradients. Another one goes in its place.
-def make_optimizer(config, dtype):
+# and `update` returns new parameters and state from gradients. Another one goes in its place; the
+# results name this function and the settings that it reads. Settings of your own are read as
+# `o.extra["NAME"]` and set by `--set optimizer.extra.NAME=VALUE`. `starter.Optimizer` says how to
+# validate with averaged parameters and how to evaluate the loss a second time (SAM, Sophia).
+def muon(config, dtype):
     """Muon for the matrices of the layers, Adam for the two tables. Learning rates are peaks,
     `multiplier` is the schedule's."""
     o = config.optimizer
@@ -209,7 +215,7 @@ if __name__ == "__main__":
         CONFIG,
         SETTINGS,
         make_losses,
-        make_optimizer,
+        muon,
         initial_values,
         TRACK,
         DESCRIPTION,

@@ -128,7 +128,8 @@ class Layer(nn.Module):
 # logits are the largest array of all. The trainer calls the model with tokens and targets and wants
 # the loss of every single target, for bits per byte weigh targets by their bytes.
 class Model(nn.Module):
-    """Tokens and targets (B, T) to the loss of every target (B, T), in nats."""
+    """Tokens and targets (B, T) to the loss of every target (B, T), in nats. Without targets it
+    draws them from its own predictions, which Sophia asks for."""
 
     def __init__(self, config, dtype):
         super().__init__()
@@ -147,8 +148,10 @@ class Model(nn.Module):
         for layer in self.layers:
             x_BTD = layer(x_BTD, self.cos, self.sin)
         logits = linear(norm(x_BTD, None, self.m.norm_eps), self.head).flatten(0, 1)
+        if targets_BT is None:
+            targets_BT = torch.distributions.Categorical(logits=logits.detach().float()).sample()
         loss = F.cross_entropy(logits.float(), targets_BT.flatten(), reduction="none")
-        return loss.view_as(targets_BT)
+        return loss.view_as(tokens_BT)
 
 
 # ---- the optimizer -------------------------------------------------------------------------------
@@ -172,7 +175,11 @@ def orthogonalise(x: Tensor, steps: int, dtype: torch.dtype) -> Tensor:
 
 
 # What a new optimizer needs: `step`, and a group's "lr" read anew each time, since the schedule
-# changes it. State kept in `self.state` is saved in checkpoints by itself.
+# changes it. State kept in `self.state` is saved in checkpoints by itself; class, groups and plain
+# attributes go into the results. One that validates with other parameters than it trains (averages,
+# schedule-free) has `train()` and `eval()`, which swap them. With `second = True` it gets a closure
+# that computes all gradients anew at the parameters as they are (SAM), with `sampled=True` on
+# targets that the model draws itself (Sophia).
 class Muon(torch.optim.Optimizer):
     """Momentum, orthogonalised. Matrices of one shape are treated together."""
 
@@ -200,6 +207,7 @@ class Muon(torch.optim.Optimizer):
 
 
 # Who trains what. Another optimizer goes here: return any list, as long as it covers everything.
+# Settings of your own are read as `o.extra["NAME"]`, set by `--set optimizer.extra.NAME=VALUE`.
 def optimizers(named, config, dtype, fused):
     """`named` maps names to parameters; every parameter goes to exactly one optimizer. Learning
     rates given here are peaks, the schedule multiplies them."""
