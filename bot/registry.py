@@ -1,4 +1,4 @@
-"""Names that are public and stand in one place: rules, levels, statuses and their exit codes.
+"""What is stated once: rules, levels, statuses, their names and exit codes, and tolerances.
 
 The lowest module of the package: it imports nothing of it but the path of `schemas/`.
 """
@@ -28,12 +28,19 @@ class Status(enum.StrEnum):
     UNVERIFIABLE = "unverifiable"
     NEEDS_RUNS = "needs-runs"
     NEEDS_REVIEW = "needs-review"
+    CONSISTENT = "consistent"
     VERIFIED = "verified"
+
+    @property
+    def counts(self) -> bool:
+        """Whether a verdict of this status ranks and is recorded."""
+        return self in (Status.VERIFIED, Status.CONSISTENT, Status.NEEDS_REVIEW)
 
 
 class Grade(enum.StrEnum):
-    """The grade of the evidence, best first. A submission has the grade of its weakest run."""
+    """The grade of the evidence, best first. A submission has the grade of its weakest source."""
 
+    REPRODUCED = "reproduced"
     WANDB = "wandb"
     LOG = "log"
     SELF_REPORTED = "self-reported"
@@ -45,14 +52,32 @@ OURS = frozenset({"evidence-unavailable"})
 SHORTFALL = frozenset({"target-not-significant", "too-few-runs", "improvement-not-significant"})
 """Rules that more runs can satisfy: alone they make the verdict `needs-runs`."""
 
+STATUS_NAMES: Mapping[Status, str] = {
+    Status.REJECTED: "Needs changes",
+    Status.UNVERIFIABLE: "Not checked yet",
+    Status.NEEDS_RUNS: "Needs more runs",
+    Status.NEEDS_REVIEW: "Needs review",
+    Status.CONSISTENT: "Consistent, self-reported",
+    Status.VERIFIED: "Verified",
+}
+"""The one name of each status, wherever people read it."""
 
 EXIT_CODES: Mapping[Status, int] = {
-    Status.VERIFIED: 0,
-    Status.NEEDS_REVIEW: 0,
-    Status.REJECTED: 1,
-    Status.NEEDS_RUNS: 1,
-    Status.UNVERIFIABLE: 3,
+    status: 0 if status.counts else 3 if status is Status.UNVERIFIABLE else 1 for status in Status
 }
+EXIT_PRECEDENCE = (4, 2, 1, 3, 0)
+"""Of several exit codes the first of these counts: 4 an internal error or the machine's, 2 usage
+or nothing to check, 1 rejected or in need of runs, 3 unverifiable, 0 the rest."""
+
+LOSS_TOLERANCE = 6e-5
+"""Losses that differ by no more are one number, printed with other decimals."""
+TIME_TOLERANCE_S = 0.06
+TABLE_TOLERANCE_S = 0.05
+"""What a time in a table may be off beyond its own resolution."""
+RELATIVE_TOLERANCE = 0.002
+"""Other quantities: the rounding of a datasheet."""
+P_TOLERANCE = 0.02
+"""Relative; a p may be off by LOSS_TOLERANCE as well."""
 
 
 @ft.cache

@@ -173,9 +173,10 @@ def judge(case: Case) -> Verdict:
     points = () if withdrawn else tuple(_point(case, name) for name in points_of(case))
     if not withdrawn:
         findings = (*findings, *_unranked(case, points, findings))
-    status = status_of(findings)
+    grade = grade_of(case)
+    status = status_of(findings, grade)
     note = None
-    if case.track.objective == "baseline" and status in (Status.VERIFIED, Status.NEEDS_REVIEW):
+    if case.track.objective == "baseline" and status.counts:
         note = NOT_REPRODUCED
     if withdrawn:
         note = "withdrawn: its entry stays and does not rank"
@@ -183,7 +184,7 @@ def judge(case: Case) -> Verdict:
         submission=case.submission.path,
         track=case.track.id,
         status=status,
-        evidence=grade_of(case),
+        evidence=grade,
         findings=findings,
         points=points,
         runs=tuple(

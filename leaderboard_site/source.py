@@ -26,6 +26,7 @@ from bot.model.submission import Folder, Submission
 from bot.model.track import Track, TrackError
 from bot.parse.folder import ReadError, parse_submission, read_path
 from bot.parse.track_toml import load_tracks
+from bot.patterns import REPOSITORY
 from bot.repository import submission_folders, verify_repository
 from leaderboard_site.model import Pending, Site, make_board
 
@@ -35,7 +36,6 @@ SNAPSHOTS = "snapshots"
 CODE_SUFFIXES = (".py", ".toml", ".sh", ".cu", ".md", ".yaml")
 CODE_BYTES = 400_000
 _REF = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]{0,200}")
-_REPOSITORY = re.compile(r"[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}")
 
 
 def read_site(
@@ -44,7 +44,7 @@ def read_site(
     """Everything that the pages are made of. Raises click.ClickException, in one sentence, for a
     broken track file or evidence that cannot be read."""
     repository = repository or os.environ.get("GITHUB_REPOSITORY")
-    if repository and not _REPOSITORY.fullmatch(repository):
+    if repository and not REPOSITORY.fullmatch(repository):
         raise click.ClickException(f"{repository[:80]!r} is no repository; write OWNER/NAME")
     try:
         tracks = load_tracks(root)

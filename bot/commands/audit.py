@@ -18,7 +18,6 @@ from bot.commands.root import ROOT, root_of, track_of, tracks_of
 from bot.model.track import TrackError
 from bot.model.verdict import Verdict, exit_code
 from bot.parse.git_tree import GitError
-from bot.rank.admission import RANKED
 from bot.rank.audit import NO_AUDIT, Boards, Change, describe, difference, from_json, to_json
 from bot.registry import Status
 from bot.render.markdown import prose
@@ -242,7 +241,7 @@ def _lines(
         yield 0, f"{name}: {many(len(mine), 'submission')} ({said}), {ranked}"
         for status in (Status.REJECTED, Status.NEEDS_RUNS, Status.UNVERIFIABLE):
             yield from _status_lines(mine, status)
-        out = [item for item in board.unranked if item.verdict.status in RANKED]
+        out = [item for item in board.unranked if item.verdict.status.counts]
         for item in out[:SHOWN]:
             yield 1, f"no place: {item.verdict.submission}: {item.why}"
         if len(out) > SHOWN:
@@ -327,7 +326,7 @@ def _happened(found: Boards) -> list[tuple[str, str, str]]:
         if verdict.date is None or verdict.track not in found.boards:
             continue
         pareto = found.boards[verdict.track].track.objective == "pareto"
-        why = reasons.get(verdict.submission) if verdict.status in RANKED else None
+        why = reasons.get(verdict.submission) if verdict.status.counts else None
         none = f"does not rank: {why}" if why else "does not rank"
         words = [str(verdict.status), places.get(verdict.submission, none)]
         if (verdict.submission, verdict.date) in stood:

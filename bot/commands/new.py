@@ -30,11 +30,9 @@ from bot.model.submission import MAX_JSON_BYTES, MAX_LOG_BYTES, PLACEHOLDER, Fol
 from bot.model.track import Track
 from bot.model.verdict import Verdict
 from bot.parse.folder import ReadError, parse_submission
-from bot.registry import Status
+from bot.patterns import LOGIN, SLUG
 
 SCHEMA = "https://speedrun-bot.github.io/schemas/submission.schema.json"
-_PART = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})")
 
 
 @click.command()
@@ -83,7 +81,7 @@ def new(
         raise Unusable("nothing to submit: give --wandb, --results, --log or --starter")
     files, runs = _evidence(links, results, logs, track)
     login = author or _login()
-    if author is not None and not _LOGIN.fullmatch(author):
+    if author is not None and not LOGIN.fullmatch(author):
         raise Unusable(f'"{author}" is no GitHub login')
     if starter is not None:
         _starter(starter, path, track, login, title or "")
@@ -111,7 +109,7 @@ def _place(place: str, root: Path) -> tuple[Track, Path]:
     """The track and the folder that `TRACK/NAME` stands for. Raises Unusable."""
     track_id, *name = place.strip("/").split("/")
     track = track_of(root, track_id)
-    if not 1 <= len(name) <= 4 or not all(_PART.fullmatch(part) for part in name):
+    if not 1 <= len(name) <= 4 or not all(SLUG.fullmatch(part) for part in name):
         raise Unusable(
             f'"{"/".join(name)}" is no name: use lower-case letters, digits, _ and -, such as '
             f"{track_id}/my-idea"
@@ -191,7 +189,7 @@ def _login() -> str:
             found = done.stdout.strip()
         except (OSError, subprocess.SubprocessError):
             found = ""
-    return found if _LOGIN.fullmatch(found) else PLACEHOLDER
+    return found if LOGIN.fullmatch(found) else PLACEHOLDER
 
 
 def _starter(kind: str, path: Path, track: Track, login: str, description: str) -> None:
@@ -313,7 +311,7 @@ def _say(path: Path, verdict: Verdict, track: Track, login: str, baseline: int) 
     steps = ['say in "summary" what you changed and why it helps']
     if login == PLACEHOLDER:
         steps.insert(0, f'put your GitHub login in the place of "{PLACEHOLDER}"')
-    if verdict.status not in (Status.VERIFIED, Status.NEEDS_REVIEW):
+    if not verdict.status.counts:
         steps.append("mend what is found above")
     steps.append(f"speedrun check {path}")
     steps.append(f"speedrun submit {path}")

@@ -19,9 +19,8 @@ from bot.evidence.links import RunRef, parse_link
 from bot.model.results import ResultsRun
 from bot.model.run import Run
 from bot.model.trace import Trace
+from bot.registry import LOSS_TOLERANCE
 
-TOLERANCE = 6e-5
-"""Losses that differ by no more are the same number printed with other decimals."""
 LEAST_POINTS = 4
 """Fewer validations in common tell nothing."""
 SHARE = 0.7
@@ -67,7 +66,7 @@ class Known:
                     index
                     for bucket in (middle - 1, middle, middle + 1)
                     for other, index in self._losses.get((step, bucket), ())
-                    if abs(other - loss) <= TOLERANCE
+                    if abs(other - loss) <= LOSS_TOLERANCE
                 }
             )
         own = frozenset(step for step, _ in trace.losses)

@@ -19,10 +19,8 @@ from bot.model.results import ResultsRun, device_name
 from bot.model.run import Hardware, Run, Validation
 from bot.model.track import Track
 from bot.model.values import parse_timestamp, positive, whole
+from bot.registry import RELATIVE_TOLERANCE
 from bot.render.untrusted import plain
-
-TOLERANCE = 0.002
-"""Relative difference up to which two quantities count as the same (rounding of a datasheet)."""
 
 NAMES = (
     "bpb",
@@ -351,7 +349,7 @@ def _mean(values: list[float | int | None]) -> float | int | None:
     return math.fsum(numbers) / len(numbers)
 
 
-def same(a: float, b: float, tolerance: float = TOLERANCE) -> bool:
+def same(a: float, b: float, tolerance: float = RELATIVE_TOLERANCE) -> bool:
     """Whether two numbers differ by at most `tolerance` of the second."""
     return abs(a - b) <= tolerance * abs(b)
 

@@ -29,11 +29,13 @@ from typing import Any
 
 from bot.evidence.links import LinkProblem, RunRef, parse_link
 from bot.model.run import Hardware, Run, Validation
+from bot.patterns import LOGIN_TEXT
+from bot.registry import Status
 
 SCHEMA_VERSION = 1
 SUFFIX = ".json.xz"
 RECORDS = ".speedrun/verdicts/*.json"
-_ACCEPTED = ("verified", "needs-review")
+_COUNTED = frozenset(status for status in Status if status.counts)
 MAX_BYTES = 64 * 1024 * 1024
 _METRICS = ("bpb", "time_s", "tokens", "train_loss")
 _SOFTWARE = ("cuda", "jax", "jaxlib", "numpy", "python", "pytorch", "torch", "triton", "wandb")
@@ -44,7 +46,7 @@ _WORD = re.compile(r"[A-Za-z0-9_.+:/ -]{1,200}", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,80}", re.ASCII)
 # A fingerprint begins with the name of its hash and a colon.
 _SETTING = re.compile(r"[A-Za-z0-9_.:-]{1,80}", re.ASCII)
-_TAG = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])?", re.ASCII)
+_TAG = re.compile(rf"(?:speedrun:)?{LOGIN_TEXT}")
 _DEVICE = re.compile(r"[A-Za-z0-9 ._()/+-]{1,80}", re.ASCII)
 
 
@@ -262,7 +264,7 @@ class Snapshots:
         for path in sorted(self.root.glob(RECORDS)):
             try:
                 verdicts = json.loads(path.read_bytes())["verdicts"]
-                found = {v["submission"]: v["date"] for v in verdicts if v["status"] in _ACCEPTED}
+                found = {v["submission"]: v["date"] for v in verdicts if v["status"] in _COUNTED}
             except (OSError, ValueError, KeyError, TypeError):
                 continue
             for submission, date in found.items():

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 
-from bot.compute.duplicates import MOST_RUNS, TOLERANCE, repeats
+from bot.compute.duplicates import MOST_RUNS, repeats
 from bot.model.case import RunEvidence, Unlisted
 from bot.model.run import Run
 from bot.model.submission import LOG_ENDINGS, Folder, RunSpec, Submission
 from bot.model.track import Track
+from bot.registry import LOSS_TOLERANCE
 
 MAX_RUNS = 100
 
@@ -78,7 +79,7 @@ def _same_run(a: Run, b: Run) -> bool:
         return True
     losses = {v.step: v.loss for v in b.validation}
     common = [(v.loss, losses[v.step]) for v in a.validation if v.step in losses and v.step > 0]
-    return bool(common) and all(abs(x - y) <= TOLERANCE for x, y in common)
+    return bool(common) and all(abs(x - y) <= LOSS_TOLERANCE for x, y in common)
 
 
 def _one_experiment(a: Run, b: Run) -> bool:

@@ -17,8 +17,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from bot import files as disk
+from bot.patterns import SLUG
 
-COMPONENT = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 MAX_COMPONENTS = 4
 SCHEMA = "https://speedrun-bot.github.io/schemas/submission.schema.json"
 MAX_TREE_FILES = 100_000
@@ -76,7 +76,7 @@ def slug(name: str) -> str:
 
 
 def _safe(part: str) -> str:
-    if COMPONENT.fullmatch(part):
+    if SLUG.fullmatch(part):
         return part
     digest = hashlib.sha256(part.encode("utf-8", "surrogatepass")).hexdigest()[:6]
     plain = re.sub(r"[^a-z0-9_-]", "_", part.replace("/", "-").lower()).strip("_-")

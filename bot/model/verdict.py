@@ -10,9 +10,20 @@ import dataclasses as dc
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bot.registry import EXIT_CODES, OURS, SHORTFALL, Grade, Level, Status, default_level
+from bot.registry import (
+    EXIT_CODES,
+    EXIT_PRECEDENCE,
+    OURS,
+    SHORTFALL,
+    Grade,
+    Level,
+    Status,
+    default_level,
+)
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""Of what `check --format json` writes; 2 since there is the status `consistent`."""
+READABLE_VERSIONS = (1, 2)
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -143,11 +154,12 @@ def verdict_from_json(data: Mapping[str, Any]) -> Verdict:
     )
 
 
-def status_of(findings: Iterable[Finding]) -> Status:
-    """The status that findings lead to.
+def status_of(findings: Iterable[Finding], evidence: Grade) -> Status:
+    """The status that findings and the grade of the evidence lead to.
 
     Errors of the submission reject; else errors on our side make it unverifiable; else errors that
-    more runs can satisfy make it needs-runs; else warnings ask for a review.
+    more runs can satisfy make it needs-runs; else warnings ask for a review. What nothing but the
+    author's word supports is consistent at most.
     """
     findings = tuple(findings)
     errors = {f.rule for f in findings if f.level is Level.ERROR}
@@ -159,12 +171,16 @@ def status_of(findings: Iterable[Finding]) -> Status:
         return Status.NEEDS_RUNS
     if any(f.level is Level.WARNING for f in findings):
         return Status.NEEDS_REVIEW
-    return Status.VERIFIED
+    return Status.CONSISTENT if evidence is Grade.SELF_REPORTED else Status.VERIFIED
+
+
+def with_findings(verdict: Verdict, findings: Iterable[Finding]) -> Verdict:
+    """The verdict with other findings, and the status that follows from them."""
+    found = tuple(findings)
+    return dc.replace(verdict, findings=found, status=status_of(found, verdict.evidence))
 
 
 def exit_code(verdicts: Iterable[Verdict]) -> int:
-    """The exit status of a command over several verdicts: of several, 2 > 1 > 3 > 0."""
-    codes = {EXIT_CODES[v.status] for v in verdicts}
-    if not codes:
-        return 2
-    return next(code for code in (2, 1, 3, 0) if code in codes)
+    """The exit status of a command over several verdicts; 2 for none."""
+    codes = {EXIT_CODES[v.status] for v in verdicts} or {2}
+    return next(code for code in EXIT_PRECEDENCE if code in codes)

@@ -17,7 +17,6 @@ from bot.rank.frozen import measured_against, relation
 from bot.rank.history import Clock
 from bot.registry import Status
 
-RANKED = (Status.VERIFIED, Status.NEEDS_REVIEW)
 WHY_NOT = {
     Status.REJECTED: "it is rejected: see its findings",
     Status.UNVERIFIABLE: "its evidence is not at hand (unverifiable)",
@@ -49,7 +48,7 @@ def admit(
     retimings: Mapping[str, tuple[tuple[str, float], ...]],
 ) -> Iterator[Row | Unranked]:
     """Each point of a verdict as a row, or why it has none."""
-    if verdict.status not in RANKED:
+    if not verdict.status.counts:
         yield Unranked(verdict, None, WHY_NOT[verdict.status])
         return
     of = {timed.submission: timed.of for timed in track.retimings}.get(verdict.submission)

@@ -12,7 +12,7 @@ from typing import Any
 
 from bot.model.board import Board, Entry
 from bot.model.track import Track
-from bot.model.verdict import SCHEMA_VERSION, Verdict, verdict_from_json
+from bot.model.verdict import READABLE_VERSIONS, SCHEMA_VERSION, Verdict, verdict_from_json
 from bot.rank.ranking import rank
 
 NO_AUDIT = "not what `speedrun audit --format json` prints"
@@ -94,8 +94,8 @@ def to_json(found: Boards) -> dict[str, Any]:
 def from_json(data: Any, tracks: Mapping[str, Track]) -> Boards:
     """The boards of a former `to_json`, ranked by `tracks`. Raises ValueError on another shape."""
     try:
-        if data["schema_version"] != SCHEMA_VERSION:
-            known = f"we know {SCHEMA_VERSION}"
+        if data["schema_version"] not in READABLE_VERSIONS:
+            known = "we know " + " and ".join(map(str, READABLE_VERSIONS))
             raise ValueError(f"schema_version is {data['schema_version']}, {known}")
         return boards_of([verdict_from_json(item) for item in data["verdicts"]], tracks)
     except (KeyError, TypeError, AttributeError) as error:

@@ -23,9 +23,7 @@ from bot.model.track import Baseline, Credit, Track
 from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
 from bot.parse.track_toml import parse_track
-from bot.registry import Status
-
-ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}(?:/[a-z0-9][a-z0-9_-]{0,63}){0,3}")
+from bot.patterns import ENTRY
 
 
 class BaselineError(ValueError):
@@ -97,9 +95,9 @@ def freeze(
     date, YYYY-MM-DD.
     """
     name = verdict.submission.removeprefix(f"submissions/{track.id}/")
-    if not ID.fullmatch(name):
+    if not ENTRY.fullmatch(name):
         raise BaselineError(f"{verdict.submission} is no submission of the track {track.id}")
-    if verdict.status not in (Status.VERIFIED, Status.NEEDS_REVIEW):
+    if not verdict.status.counts:
         rules = ", ".join(dict.fromkeys(f.rule for f in verdict.errors))
         raise BaselineError(f"{verdict.submission} is {verdict.status} ({rules}): fix that first")
     if not verdict.points:

@@ -39,7 +39,7 @@ from bot.model.run import TRAINER
 from bot.model.track import Track
 from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
-from bot.rank.admission import RANKED, Row, admit, is_baseline, reaches_target, retimings_of
+from bot.rank.admission import Row, admit, is_baseline, reaches_target, retimings_of
 from bot.rank.history import Dated, History, RecordStep, progression
 from bot.rank.pareto import dominators, frontier
 from bot.registry import Status
@@ -336,7 +336,7 @@ def place_of(board: Board, verdict: Verdict) -> Placement | None:
 def why_not(board: Board, verdict: Verdict) -> str | None:
     """Why `verdict` would have no place although it holds: `would not rank: ...`; None where it
     has one, and where its findings say enough."""
-    if verdict.status not in RANKED:
+    if not verdict.status.counts:
         return None
     items = list(admit(verdict, board.track, {}))
     reasons = [item.why for item in items if isinstance(item, Unranked)]

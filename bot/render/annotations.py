@@ -18,6 +18,7 @@ MOST = 1000
 _LEVELS = {Level.ERROR: "failure", Level.WARNING: "warning", Level.NOTE: "notice"}
 _CONCLUSIONS = {
     Status.VERIFIED: "success",
+    Status.CONSISTENT: "success",
     Status.NEEDS_REVIEW: "neutral",
     Status.UNVERIFIABLE: "neutral",
     Status.NEEDS_RUNS: "failure",

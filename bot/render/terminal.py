@@ -14,12 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bot.model.verdict import SCHEMA_VERSION, Finding, Verdict
-from bot.registry import Grade, Level, Status
+from bot.registry import RELATIVE_TOLERANCE, Grade, Level, Status
 from bot.render import markdown
 from bot.render.untrusted import plain
 
 WORDS: Mapping[Status, str] = {
     Status.VERIFIED: "all checks passed",
+    Status.CONSISTENT: "all checks pass on the author's word alone",
     Status.NEEDS_REVIEW: "passes; a maintainer looks at the warnings",
     Status.NEEDS_RUNS: "needs more runs",
     Status.REJECTED: "needs changes",
@@ -32,6 +33,7 @@ GRADES: Mapping[Grade, str] = {
 }
 NEXT: Mapping[Status, str] = {
     Status.VERIFIED: "Nothing needs doing.",
+    Status.CONSISTENT: "Nothing blocks. Link the run or add its log to have it verified.",
     Status.NEEDS_REVIEW: "Nothing blocks. Mend the warnings or say in the description why they "
     "are fine.",
     Status.NEEDS_RUNS: "Add runs as told above; everything else is in order.",
@@ -41,6 +43,7 @@ NEXT: Mapping[Status, str] = {
 }
 _MARKS = {
     Status.VERIFIED: "\u2713",
+    Status.CONSISTENT: "\u2713",
     Status.NEEDS_REVIEW: "\u2713",
     Status.NEEDS_RUNS: "\u2026",
     Status.REJECTED: "\u2717",
@@ -48,6 +51,7 @@ _MARKS = {
 }
 _COLOURS = {
     Status.VERIFIED: "green",
+    Status.CONSISTENT: "green",
     Status.NEEDS_REVIEW: "yellow",
     Status.NEEDS_RUNS: "yellow",
     Status.REJECTED: "red",
@@ -146,7 +150,9 @@ def _finding_lines(finding: Finding, verdict: Verdict, paint: Any, width: int) -
 
 def _next(verdict: Verdict, place: str | None) -> str:
     """The last line: what to do now. Notes of a verified entry ask for nothing."""
-    if verdict.status is Status.VERIFIED and (place or "").startswith("would not rank"):
+    if verdict.status in (Status.VERIFIED, Status.CONSISTENT) and (place or "").startswith(
+        "would not rank"
+    ):
         return "It passes; what a place on the board needs is said above."
     if verdict.status is Status.VERIFIED and verdict.findings:
         return "Nothing needs doing; the notes are suggestions."
@@ -242,7 +248,7 @@ def _columns(rows: Sequence[tuple[str, ...]], paint: Any) -> list[str]:
             cell.ljust(widths[i]) if i == 0 else cell.rjust(widths[i]) for i, cell in enumerate(row)
         )
         ratio = row[3] if len(row) > 3 and row is not rows[0] else ""
-        off = ratio and abs(float(ratio) - 1) > 0.002
+        off = ratio and abs(float(ratio) - 1) > RELATIVE_TOLERANCE
         lines.append(paint(f"{line}  <", "red") if off else line)
     return lines
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bot.compute import metrics
-from bot.compute.metrics import TOLERANCE, same
+from bot.compute.metrics import same
 from bot.model.case import Case
 from bot.model.results import ResultsRun
 from bot.model.verdict import Finding, finding
-from bot.registry import Level
+from bot.registry import RELATIVE_TOLERANCE, Level
 from bot.rules.causes import flops_causes, time_cause
 from bot.rules.utilization import HIGH, LOW, reported_mfu, times
 from bot.rules.values import is_no_number, key_of, place, unread_flops
@@ -29,7 +29,7 @@ def hardware_flops_mismatch(case: Case) -> Iterator[Finding]:
             yield unread_flops(run, expected)
         if claimed is None or not expected or claimed <= 0:
             continue
-        tolerance = max(TOLERANCE, run.stated["hardware_flops"].tolerance)
+        tolerance = max(RELATIVE_TOLERANCE, run.stated["hardware_flops"].tolerance)
         if same(claimed, expected, tolerance):
             continue
         devices = metrics.devices_of(run)

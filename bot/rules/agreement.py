@@ -15,10 +15,10 @@ from bot.model.run import Run
 from bot.model.submission import Claim
 from bot.model.values import near_key
 from bot.model.verdict import Finding, finding
-from bot.registry import Level
+from bot.registry import LOSS_TOLERANCE, Level
 from bot.render.untrusted import plain, shown
 from bot.rules.about import about, per_message, ratio, read_problems, runs_of, text_of
-from bot.rules.reported import LOSS_TOLERANCE, RELATIVE, TIME_TOLERANCE_S, sample_of, tolerance
+from bot.rules.reported import sample_of, tolerance
 
 # ---- does it show what is claimed ---------------------------------------------------------------
 
@@ -216,8 +216,7 @@ def _wrong_results(case: Case, results: ResultsRun) -> Iterator[Finding]:
         stated, shown = results.number(name), run.metrics.get(name)
         if stated is None or shown is None:
             continue
-        allowed = {"training_time_s": TIME_TOLERANCE_S, "tokens": RELATIVE * abs(shown)}
-        if abs(stated - shown) > allowed.get(name, LOSS_TOLERANCE):
+        if abs(stated - shown) > tolerance("loss" if name == "bpb" else name, shown):
             yield finding(
                 "claim-differs-from-run",
                 f"{name} is stated as {stated:.10g}, the linked run shows {shown:.10g}",

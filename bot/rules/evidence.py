@@ -13,12 +13,11 @@ from bot.evidence.links import LinkProblem, parse_link
 from bot.model.case import Case
 from bot.model.run import Run
 from bot.model.verdict import Finding, finding
+from bot.registry import LOSS_TOLERANCE, TIME_TOLERANCE_S
 from bot.render.untrusted import plain
 from bot.rules.about import about, per_message, ratio, read_problems, runs_of
 from bot.rules.stated import contradictions
 
-LOSS_TOLERANCE = 6e-5
-TIME_TOLERANCE_S = 0.06
 _UNDONE = ("running", "pending", "preempting")
 _DEAD = ("crashed", "failed", "killed", "preempted")
 

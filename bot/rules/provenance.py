@@ -19,11 +19,12 @@ from bot.compute.duplicates import (
 from bot.evidence.neighbours import author_of, log_keys, run_keys
 from bot.model.case import Case, Neighbour
 from bot.model.verdict import Finding, finding
+from bot.patterns import LOGIN_TEXT
 from bot.registry import Level
 from bot.render.untrusted import plain
 from bot.rules.copies import name_inside, place, uncounted_copies, within
 
-_GITHUB = re.compile(r"(?:https?://)?(?:www\.)?github\.com/([A-Za-z0-9-]{1,39})/?", re.ASCII)
+_GITHUB = re.compile(rf"(?:https?://)?(?:www\.)?github\.com/({LOGIN_TEXT})/?", re.ASCII)
 _MIN_WORDS = 5
 """A summary of fewer words explains nothing."""
 

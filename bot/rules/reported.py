@@ -16,13 +16,14 @@ from bot.compute.selection import LOSS_METRICS, STEP_METRICS, TIME_METRICS
 from bot.compute.summary import Sample, Summary
 from bot.model.case import Case
 from bot.model.submission import Claim
-from bot.registry import Level
-
-LOSS_TOLERANCE = 6e-5
-P_RELATIVE, P_ABSOLUTE = 0.02, 6e-5
-TIME_TOLERANCE_S = 0.06
-TABLE_TOLERANCE_S = 0.05
-RELATIVE = 0.002
+from bot.registry import (
+    LOSS_TOLERANCE,
+    P_TOLERANCE,
+    RELATIVE_TOLERANCE,
+    TABLE_TOLERANCE_S,
+    TIME_TOLERANCE_S,
+    Level,
+)
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def tolerance(metric: str, value: float) -> float:
         return LOSS_TOLERANCE
     if metric in TIME_METRICS:
         return TIME_TOLERANCE_S
-    return RELATIVE * abs(value)
+    return RELATIVE_TOLERANCE * abs(value)
 
 
 def sample_of(case: Case, metric: str, summary: Summary, key: str | None) -> Sample | None:
@@ -186,8 +187,8 @@ def _wrong_p(claim: Claim, s: Summary) -> Iterator[Wrong]:
     yield Wrong(message, p, known[0], pointer)
 
 
-def _same_p(a: float, b: float, absolute: float = P_ABSOLUTE) -> bool:
-    return abs(a - b) <= max(P_RELATIVE * b, absolute)
+def _same_p(a: float, b: float, absolute: float = LOSS_TOLERANCE) -> bool:
+    return abs(a - b) <= max(P_TOLERANCE * b, absolute)
 
 
 def _other_ps(s: Summary) -> Iterator[tuple[str, float]]:

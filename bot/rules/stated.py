@@ -12,11 +12,7 @@ from typing import Any
 from bot.model.results import ResultsRun
 from bot.model.values import finite, positive
 from bot.model.verdict import Finding, finding
-from bot.registry import Level
-
-LOSS_TOLERANCE = 6e-5
-TIME_TOLERANCE_S = 0.06
-RELATIVE = 0.002
+from bot.registry import LOSS_TOLERANCE, RELATIVE_TOLERANCE, TIME_TOLERANCE_S, Level
 
 
 def contradictions(run: ResultsRun) -> Iterator[Finding]:
@@ -102,7 +98,7 @@ def _last(points: Any) -> tuple[float, float, float | None] | None:
 
 
 def _room(seconds: float) -> float:
-    return max(TIME_TOLERANCE_S, RELATIVE * abs(seconds))
+    return max(TIME_TOLERANCE_S, RELATIVE_TOLERANCE * abs(seconds))
 
 
 def _number(value: Any) -> float | None:

@@ -12,10 +12,10 @@ from bot.model.document import Document
 from bot.model.verdict import Finding, finding
 from bot.parse.json_file import strings
 from bot.parse.schema_advice import advise_file, version_problem
+from bot.patterns import SLUG
 from bot.render.untrusted import plain, secrets_in, shown, unsafe_in
 
 MAX_PER_FILE = 5
-NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])")
 _FILE_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@+-]{0,119}")
 _PIECE, _SEAM = 20_000, 400
@@ -116,7 +116,7 @@ def _nested(case: Case) -> Iterator[Finding]:
 
 
 def _plain_name(name: str) -> bool:
-    return NAME.fullmatch(name) is not None and _RESERVED.fullmatch(name) is None
+    return SLUG.fullmatch(name) is not None and _RESERVED.fullmatch(name) is None
 
 
 def _bad_name(what: str, name: str, file: str) -> Finding:

@@ -22,6 +22,7 @@ STATUS_WORDS = {
     Status.UNVERIFIABLE: "cannot be verified yet",
     Status.NEEDS_RUNS: "needs more runs",
     Status.NEEDS_REVIEW: "verified, warnings to weigh",
+    Status.CONSISTENT: "consistent, self-reported",
     Status.VERIFIED: "verified",
 }
 STATUS_SHORT = {
@@ -29,6 +30,7 @@ STATUS_SHORT = {
     Status.UNVERIFIABLE: "unverifiable",
     Status.NEEDS_RUNS: "needs runs",
     Status.NEEDS_REVIEW: "to review",
+    Status.CONSISTENT: "consistent, self-reported",
     Status.VERIFIED: "verified",
 }
 GRADE_WORDS = {

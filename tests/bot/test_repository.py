@@ -61,7 +61,7 @@ def test_layouts_nested_names_and_globs(root: Path) -> None:
     ]
     verdicts = verify_repository(root, jobs=1)
     assert [v.submission for v in verdicts] == [p.relative_to(root).as_posix() for p, _ in places]
-    assert all(v.status in (Status.VERIFIED, Status.NEEDS_REVIEW) for v in verdicts)
+    assert all(v.status.counts for v in verdicts)
     assert [v.points[0].quality for v in verdicts] == [1.4, 1.2, 1.3]
 
 

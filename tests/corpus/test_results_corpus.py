@@ -84,4 +84,4 @@ def test_no_report_repeats_a_secret() -> None:
 def test_the_good_files_are_good() -> None:
     for name in ("v2", "v3", "v4"):
         verdict = judged(Variant(name, json.dumps(load(name)).encode()))
-        assert verdict.status is Status.VERIFIED, [f.message for f in verdict.findings]
+        assert verdict.status is Status.CONSISTENT, [f.message for f in verdict.findings]

@@ -17,6 +17,7 @@ from bot.evidence.wandb.client import Client
 from bot.evidence.wandb.history import Columns, Raw
 from bot.model.run import Hardware, Run
 from bot.model.submission import MAX_LOG_BYTES
+from bot.registry import LOSS_TOLERANCE
 
 METADATA = "wandb-metadata.json"
 MAX_METADATA = 1_000_000
@@ -24,7 +25,6 @@ MAX_SOURCE = 2_000_000
 MAX_LOGS = 2
 # The console is the last resort: it holds what the trainer prints, and prints of others.
 _CONSOLE = "output.log"
-_TOLERANCE = 6e-5
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def _merge(run: Run, raw: Raw, columns: Columns) -> None:
     history = dict(columns.loss)
     for point in run.validation:
         said = history.get(point.step)
-        if said is not None and not abs(said - point.loss) <= _TOLERANCE:
+        if said is not None and not abs(said - point.loss) <= LOSS_TOLERANCE:
             text = f"at step {point.step} the attached log has {point.loss}, the history {said}"
             raw.problems.append(("claim-differs-from-run", text))
             break

@@ -12,11 +12,9 @@ from typing import Any
 
 from bot.evidence.wandb.history import Row, flatten, number, setting, step_of
 from bot.model.track import Keys
+from bot.registry import LOSS_TOLERANCE, RELATIVE_TOLERANCE, TIME_TOLERANCE_S
 from bot.render.untrusted import plain
 
-_LOSS_TOLERANCE = 6e-5
-_TIME_TOLERANCE_S = 0.06
-_RELATIVE = 0.002
 _TIMED = 0.9
 
 Problem = tuple[str, str]
@@ -27,10 +25,10 @@ def contradictions(rows: Sequence[Row], keys: Keys, config: Mapping[str, Any]) -
     present = frozenset(key for row in rows for key in row)
     steps = tuple(name for name in keys.step if name in present and name != "_step")
     for names in (keys.loss, keys.bpb):
-        yield from _two_names({n: 1.0 for n in names if n in present}, rows, steps, _LOSS_TOLERANCE)
+        yield from _two_names({n: 1.0 for n in names if n in present}, rows, steps, LOSS_TOLERANCE)
     clocks = {n: 1.0 for n in keys.time_s if n in present}
     clocks |= {n: 1000.0 for n in keys.time_ms if n in present and n not in clocks}
-    yield from _two_names(clocks, rows, steps, _TIME_TOLERANCE_S)
+    yield from _two_names(clocks, rows, steps, TIME_TOLERANCE_S)
     yield from _two_lengths(rows, keys, config)
     if not clocks:
         yield from _untimed(rows, next((n for n in keys.step_time_s if n in present), None), steps)
@@ -55,7 +53,9 @@ def _two_names(
         if last is None:
             continue
         a, b = values[first][last], values[other][last]
-        if abs(a - b) > max(allowed, _RELATIVE * abs(a) if allowed == _TIME_TOLERANCE_S else 0.0):
+        if abs(a - b) > max(
+            allowed, RELATIVE_TOLERANCE * abs(a) if allowed == TIME_TOLERANCE_S else 0.0
+        ):
             yield (
                 "history-gap",
                 (

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses as dc
 import os
-import re
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -19,11 +18,12 @@ import requests
 from github import Auth, Github, GithubException, GithubIntegration, GithubRetry
 from github.Repository import Repository
 
+from bot.patterns import REPOSITORY
+
 T = TypeVar("T")
 GHOST = "ghost"
 API_VERSION = "2022-11-28"
 ATTEMPTS = 4
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}")
 _LONGEST_WAIT_S = 60.0
 
 
@@ -50,7 +50,7 @@ class Repo:
 
 def checked_name(name: str) -> str:
     """`owner/repo`, or ValueError: dots and slashes would steer the token to other endpoints."""
-    if not _NAME.fullmatch(name) or name.split("/")[1] in (".", ".."):
+    if not REPOSITORY.fullmatch(name) or name.split("/")[1] in (".", ".."):
         raise ValueError(f"{name!r} is not a repository, expected OWNER/REPO")
     return name
 

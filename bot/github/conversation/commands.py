@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from bot.evidence.links import LinkProblem, RunRef, parse_link
 from bot.github.pull_request.waivers import acceptable
+from bot.patterns import LOGIN, SLUG
 from bot.registry import catalogue
 
 MAX_BODY = 20_000
@@ -48,8 +49,6 @@ COMMANDS: Mapping[str, Usage] = {
     ),
     "help": Usage("/help", "this list", "everybody"),
 }
-_LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})")
-_TRACK = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -111,7 +110,7 @@ def _accept(rest: str) -> Command | Mistake:
 
 def _correct(words: list[str]) -> Command | Mistake:
     login = words[0].removeprefix("@") if len(words) == 1 else ""
-    if not _LOGIN.fullmatch(login):
+    if not LOGIN.fullmatch(login):
         return Mistake("correct-author", "give one GitHub login")
     return Command("correct-author", login=login)
 
@@ -122,7 +121,7 @@ def _links(name: str, words: list[str], more: list[str]) -> Command | Mistake:
         if words[:1] != ["add"]:
             return Mistake(name, "say `add`, then the links")
         words = words[1:]
-    elif words and _TRACK.fullmatch(words[0]):
+    elif words and SLUG.fullmatch(words[0]):
         track, words = words[0], words[1:]
     given = words + [word for word in more if word.startswith("http")]
     if not given:

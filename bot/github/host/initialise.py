@@ -13,15 +13,14 @@ from pathlib import Path
 
 from bot import files as disk
 from bot.github.host.first_track import objective_of, track_text
-from bot.github.host.pinning import SHA, own_commit
+from bot.github.host.pinning import own_commit
 from bot.model.submission import LOG_ENDINGS
 from bot.paths import find_root
+from bot.patterns import COMMIT, REPOSITORY, SLUG
 
 HOME = "speedrun-bot/speedrun"
 FIRST = "my-track"
 _HERE = Path(__file__).resolve().parents[1]
-_REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}")
-_TRACK = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _GLOB = re.compile(r"[A-Za-z0-9._*?/@-]{1,200}")
 WORKFLOWS = ("verify", "record", "command", "pages", "audit")
 COPIED = (
@@ -103,9 +102,9 @@ def _adopted(target: Path, adopt: tuple[str, ...], track: str) -> Iterator[str]:
 
 
 def _check(repo: str, adopt: tuple[str, ...], track: str) -> None:
-    if not _REPOSITORY.fullmatch(repo):
+    if not REPOSITORY.fullmatch(repo):
         raise InitError(f"{repo!r} is not a repository, give --repo OWNER/REPO")
-    if not _TRACK.fullmatch(track):
+    if not SLUG.fullmatch(track):
         raise InitError(f"{track!r} is no track id: lower-case letters, digits, - and _")
     for glob in adopt:
         if not _GLOB.fullmatch(glob) or glob.startswith("/") or ".." in glob.split("/"):
@@ -138,7 +137,7 @@ def _origin(target: Path) -> str:
 def _reference(given: str) -> str:
     """The commit of the bot that the workflows use: a full hash, never a name that can move."""
     if given:
-        if not SHA.fullmatch(given):
+        if not COMMIT.fullmatch(given):
             raise InitError(f"{given!r} is not a full commit hash of {HOME}")
         return given
     commit = own_commit()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import re
 import subprocess
 import urllib.parse
 import urllib.request
 from pathlib import Path
 
+from bot.patterns import COMMIT
+
 DISTRIBUTION = "speedrun-bot"
-SHA = re.compile(r"[0-9a-f]{40}")
 _PROJECT = Path(__file__).resolve().parents[3]
 
 
@@ -43,7 +43,7 @@ def commit_in(direct_url: str) -> str | None:
         address = urllib.parse.urlsplit(str(data.get("url", "")))
     except (ValueError, AttributeError):
         return None
-    if isinstance(commit, str) and SHA.fullmatch(commit):
+    if isinstance(commit, str) and COMMIT.fullmatch(commit):
         return commit
     if address.scheme != "file":
         return None
@@ -62,4 +62,4 @@ def commit_of(folder: Path) -> str | None:
     lines = done.stdout.splitlines()
     if done.returncode or len(lines) != 2 or Path(lines[0]).resolve() != folder.resolve():
         return None
-    return lines[1] if SHA.fullmatch(lines[1]) else None
+    return lines[1] if COMMIT.fullmatch(lines[1]) else None

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from bot.github.pull_request.pull import ChangedFile, Pull, TreeEntry, Trees
 from bot.model.report import Kind
 from bot.model.track import Track
+from bot.patterns import SLUG
 
-NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 MARKERS = ("submission.json",)
 RESULTS = re.compile(r"speedrun_results[^/]*\.json")
 MAX_DEPTH = 4
@@ -136,4 +136,4 @@ def _adopted_folder(path: str, pattern: re.Pattern[str]) -> str | None:
 def names_are_safe(folder: str) -> bool:
     """Whether every component of a submission's folder is a plain name."""
     parts = folder.split("/")
-    return all(NAME.fullmatch(part) for part in parts) and len(parts) <= 2 + MAX_DEPTH
+    return all(SLUG.fullmatch(part) for part in parts) and len(parts) <= 2 + MAX_DEPTH

@@ -38,7 +38,7 @@ from bot.model.case import Neighbour, PullRequest
 from bot.model.report import MAX_VERDICTS, Kind, Place, Report, Settings
 from bot.model.run import Run
 from bot.model.submission import MAX_FILES, Folder
-from bot.model.verdict import Finding, Verdict, finding, status_of
+from bot.model.verdict import Finding, Verdict, finding, with_findings
 from bot.registry import Level
 
 LISTED = "submission.json"
@@ -283,7 +283,7 @@ def _with_scope(
         findings = tuple(f for f in findings if f.rule != "author-not-contributor")
     order = list(Level)
     findings = tuple(sorted(findings, key=lambda f: order.index(f.level)))
-    return dc.replace(verdict, findings=findings, status=status_of(findings))
+    return with_findings(verdict, findings)
 
 
 def _ours_to_propose(reading: _Reading) -> bool:

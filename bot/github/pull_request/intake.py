@@ -15,8 +15,8 @@ from typing import Any
 from bot.evidence.links import LinkProblem, RunRef, parse_link
 from bot.github.pull_request.pull import Pull
 from bot.model.track import Track
+from bot.patterns import LOGIN
 
-_LOGIN = re.compile(r"@?([A-Za-z0-9](?:[A-Za-z0-9-]{0,38}))")
 _ROLES = ("idea", "code", "runs", "writing", "review", "pr")
 
 
@@ -86,7 +86,7 @@ def people_in(text: str, author: str, missing: list[str]) -> tuple[Mapping[str, 
     people: dict[str, dict[str, Any]] = {author.lower(): {"github": author, "roles": ["runs"]}}
     for line in filter(None, (line.strip(" -*") for line in text.split("\n"))):
         name, _, rest = line.partition(":")
-        match = _LOGIN.fullmatch(name.strip())
+        match = LOGIN.fullmatch(name.strip().removeprefix("@"))
         roles = [r for r in re.split(r"[,\s]+", rest.lower()) if r]
         wrong = [r for r in roles if r not in _ROLES]
         if match is None or wrong:
@@ -96,10 +96,10 @@ def people_in(text: str, author: str, missing: list[str]) -> tuple[Mapping[str, 
                 f"roles are {', '.join(_ROLES)}"
             )
             continue
-        entry: dict[str, Any] = {"github": match[1]}
+        entry: dict[str, Any] = {"github": match[0]}
         if roles:
             entry["roles"] = list(dict.fromkeys(roles))
-        people[match[1].lower()] = entry
+        people[match[0].lower()] = entry
     return tuple(people.values())
 
 
@@ -128,7 +128,7 @@ def submitter(pull: Pull, name: str, login: str) -> str:
         author = json.loads(line.removeprefix(_MARKER).removesuffix(" -->"))["author"]
     except (ValueError, KeyError, TypeError):
         return pull.author
-    return author if isinstance(author, str) and _LOGIN.fullmatch(author) else pull.author
+    return author if isinstance(author, str) and LOGIN.fullmatch(author) else pull.author
 
 
 # ---- the file -----------------------------------------------------------------------------------

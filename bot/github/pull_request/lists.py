@@ -20,6 +20,7 @@ from bot.github.pull_request.publish import ours
 from bot.model.submission import MAX_JSON_BYTES
 from bot.parse.submission_json import SUBMISSION
 from bot.parse.track_toml import load_tracks
+from bot.patterns import REPOSITORY_TEXT
 from bot.render.comment import STICKY, State, read_state
 from bot.render.untrusted import plain
 from bot.repository import submission_folders
@@ -30,7 +31,7 @@ PREREGISTRATION = "preregistration"
 """Label of the issue form; a test holds the two together."""
 MOST = 300
 _TITLE = 200
-_ISSUE = re.compile(r"(?:#|https://github\.com/([A-Za-z0-9-]+/[A-Za-z0-9._-]+)/issues/)?([0-9]+)")
+_ISSUE = re.compile(rf"(?:#|https://github\.com/({REPOSITORY_TEXT})/issues/)?([0-9]+)")
 
 
 def write_lists(repo: Repo, root: Path, out: Path, now: dt.datetime) -> tuple[int, int]:

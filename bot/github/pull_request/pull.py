@@ -12,7 +12,6 @@ import base64
 import dataclasses as dc
 import datetime as dt
 import hashlib
-import re
 from collections.abc import Iterable
 
 from github.GitTreeElement import GitTreeElement
@@ -20,10 +19,10 @@ from github.PullRequest import PullRequest as ApiPull
 
 from bot.github.api.client import Repo, login_of, told
 from bot.model.submission import MAX_FILES, MAX_FOLDER_BYTES, MAX_JSON_BYTES, MAX_LOG_BYTES, Folder
+from bot.patterns import COMMIT
 
 FILES_LIMIT = 3000
 """GitHub lists at most so many changed files of a pull request."""
-_SHA = re.compile(r"[0-9a-f]{40}")
 _MODES = {"120000": "a symbolic link", "160000": "a submodule"}
 
 
@@ -120,7 +119,7 @@ def facts(pull: ApiPull) -> Pull:
 
 def checked_sha(sha: str | None) -> str:
     """A full commit hash, or ValueError."""
-    if not sha or not _SHA.fullmatch(sha):
+    if not sha or not COMMIT.fullmatch(sha):
         raise ValueError(f"{sha!r} is not a commit hash of 40 hexadecimal digits")
     return sha
 

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 
 from bot.github.api.threads import REPLY
-from bot.model.verdict import Verdict, status_of
+from bot.model.verdict import Verdict, with_findings
 from bot.registry import Level, catalogue
 
 ACCEPT = "<!-- speedrun:accept "
@@ -73,9 +73,4 @@ def apply_waivers(verdict: Verdict, waivers: Mapping[str, Waiver]) -> Verdict:
         dc.replace(f, level=Level.NOTE) if f.rule in rules else f for f in verdict.findings
     )
     accepted = {rule: f"{waivers[rule].reason} ({waivers[rule].by})" for rule in sorted(rules)}
-    return dc.replace(
-        verdict,
-        findings=findings,
-        status=status_of(findings),
-        accepted={**verdict.accepted, **accepted},
-    )
+    return dc.replace(with_findings(verdict, findings), accepted={**verdict.accepted, **accepted})

@@ -24,6 +24,7 @@ from flask import Flask, Response, abort, g, request
 from github_webhook import Webhook  # type: ignore[import-untyped]
 
 from bot.github.server.queue import Queue
+from bot.patterns import REPOSITORY
 
 MAX_BODY = 25 * 1024 * 1024
 """GitHub's own limit of a payload."""
@@ -31,7 +32,6 @@ MIN_SECRET = 16
 EVENTS = ("ping", "pull_request", "issue_comment", "issues", "discussion", "discussion_comment")
 _DELIVERY = re.compile(r"[0-9A-Za-z-]{1,64}")
 _EVENT = re.compile(r"[a-z0-9_]{1,64}")
-_REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}")
 _ABOUT = {"pull_request": "pull_request", "issue_comment": "issue", "issues": "issue"}
 _LOG = logging.getLogger("speedrun.webhook")
 
@@ -83,7 +83,7 @@ class Writer:
 def subject_of(event: str, payload: dict[str, Any]) -> str:
     """What a delivery is about: `owner/repo#7`; orders the work. ValueError for an odd shape."""
     name = _within(payload, "repository", "full_name")
-    if not isinstance(name, str) or not _REPOSITORY.fullmatch(name):
+    if not isinstance(name, str) or not REPOSITORY.fullmatch(name):
         raise ValueError("repository.full_name is missing")
     key = _ABOUT.get(event, "discussion")
     number = _within(payload, key, "number")

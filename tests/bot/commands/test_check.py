@@ -58,7 +58,7 @@ def test_several_end_with_a_count() -> None:
     assert (
         check("v4", "v2_cores", form="text")
         .stdout.rstrip()
-        .endswith("2 checked: 1 verified, 1 rejected")
+        .endswith("2 checked: 1 consistent, 1 rejected")
     )
 
 

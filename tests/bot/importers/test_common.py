@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.importers import (
-    COMPONENT,
     MAX_COMPONENTS,
+    SLUG,
     Import,
     Imported,
     Origin,
@@ -30,7 +30,7 @@ NAME = st.lists(PART, min_size=1, max_size=6).map("/".join)
 def test_a_slug_is_a_safe_name(name):
     parts = slug(name).split("/")
     assert len(parts) <= MAX_COMPONENTS
-    assert all(COMPONENT.fullmatch(part) for part in parts)
+    assert all(SLUG.fullmatch(part) for part in parts)
 
 
 @given(NAME, NAME)

@@ -8,10 +8,11 @@ from click.testing import CliRunner
 
 from bot.commands.importing import import_
 from bot.evidence.log.training_log import read_log
-from bot.importers import COMPONENT, Origin, SourceError
+from bot.importers import Origin, SourceError
 from bot.importers.arms import LogFile, sort_into_arms
 from bot.importers.modded_nanogpt import _folders, read_records
 from bot.importers.trim import trim
+from bot.patterns import SLUG
 
 ORIGIN = Origin("https://github.com/example/board", "c" * 40)
 SMI = (
@@ -366,7 +367,7 @@ def test_hostile_names_stay_inside_the_folder(tmp_path):
     for item in read(tmp_path).submissions:
         for name in (item.path, *item.files):
             parts = PurePosixPath(name).with_suffix("").parts
-            assert all(COMPONENT.fullmatch(part) for part in parts)
+            assert all(SLUG.fullmatch(part) for part in parts)
 
 
 def test_runs_in_a_folder_each_are_one_group(tmp_path):

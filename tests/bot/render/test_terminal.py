@@ -50,7 +50,7 @@ def test_the_worst_file_in_words() -> None:
 
 def test_a_good_file_in_words() -> None:
     text = to_text(judged("v4"))
-    assert text.startswith("\u2713 verified: all checks passed") and "no findings" in text
+    assert text.startswith("\u2713 consistent: all checks pass") and "no findings" in text
     assert "<" not in text
 
 
@@ -97,12 +97,12 @@ def test_annotations_carry_file_line_and_fix() -> None:
     assert len(lines) == 1
     assert re.match(r"::error file=r\.json,line=\d+,title=hardware-flops-mismatch::", lines[0])
     assert "Fix:" in lines[0]
-    assert list(to_annotations(judged("v4"))) == ["::notice title=speedrun::r.json: verified"]
+    assert list(to_annotations(judged("v4"))) == ["::notice title=speedrun::r.json: consistent"]
 
 
 def test_json_is_strict_and_complete() -> None:
     report = json.loads(to_json([judged("v1_fp32")]), parse_constant=lambda c: pytest.fail(c))
-    assert report["schema_version"] == 1
+    assert report["schema_version"] == 2
     keys = {
         "rule",
         "level",
@@ -138,7 +138,7 @@ def test_numbers(value: float | None, shown: str) -> None:
 
 def test_a_line_for_several() -> None:
     assert summary_line([judged("v4"), judged("v3"), judged("v0")]) == (
-        "3 checked: 2 verified, 1 rejected"
+        "3 checked: 2 consistent, 1 rejected"
     )
 
 
@@ -168,7 +168,7 @@ def test_a_sentence_that_begins_with_a_name_keeps_it(text: str, shown: str) -> N
 def test_an_entry_that_would_not_rank_is_not_told_that_all_is_done() -> None:
     verdict = judged("v4")
     why = "would not rank: it has no baseline arm (`--interleave baseline` of the trainer)"
-    assert "Nothing needs doing" in to_text(verdict)
+    assert "Nothing blocks" in to_text(verdict)
     for form in (to_text(verdict, place=why), to_markdown(verdict, place=why)):
         assert "what a place on the board needs is said above" in form
         assert "Nothing needs doing" not in form and "`--interleave baseline`" in form

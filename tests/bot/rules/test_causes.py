@@ -11,6 +11,7 @@ from bot.compute import metrics
 from bot.model.results import ResultsRun
 from bot.parse.json_file import read_json
 from bot.parse.results_json import read_results
+from bot.registry import RELATIVE_TOLERANCE
 from bot.rules.causes import chip_cause, flops_causes, peak_cause
 from tests.corpus.variants import GOOD
 
@@ -24,7 +25,7 @@ def run_of(name: str, **changes: Any) -> ResultsRun:
 
 
 def cause(run: ResultsRun, ratio: float) -> str:
-    return flops_causes(run, metrics.devices_of(run), ratio, metrics.TOLERANCE)[0]
+    return flops_causes(run, metrics.devices_of(run), ratio, RELATIVE_TOLERANCE)[0]
 
 
 @pytest.mark.parametrize(
