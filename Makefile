@@ -9,7 +9,7 @@ EXTRAS_DEMO := bot,site,jax
 EXTRAS_TEST := bot,site,jax,dev
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-rest lint bench site site-check lock clean
+.PHONY: help demo test test-full test-rest lint bench mutants fuzz dist site site-check lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -54,6 +54,15 @@ lint: $(VENV)/test.stamp  ## ruff, and mypy --strict of bot, trainer and site
 
 bench: $(VENV)/test.stamp  ## benchmarks against named peers, ratios printed
 	$(BIN)/python -m tests.benchmarks
+
+mutants: $(VENV)/test.stamp  ## 1,000 random mutants of what decides; which ones no test notices
+	$(BIN)/python -m tests.mutation
+
+fuzz: $(VENV)/test.stamp  ## ten minutes of random input for the readers and `check`
+	$(BIN)/python -m tests.fuzz.fuzz_check --minutes 10
+
+dist: | $(VENV)/bin/python  ## wheel, sdist and SHA256SUMS in dist/, the same bytes everywhere
+	$(BIN)/python -m tests.dist --tag "$(TAG)"
 
 site: $(VENV)/demo.stamp  ## build the board into build/site
 	$(BIN)/speedrun site build --out build/site

@@ -96,7 +96,7 @@ def _internal(error: Exception) -> str:
     at = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     words = " ".join(f"{type(error).__name__}: {error}".split())[:300]
     return (
-        f"speedrun itself failed, so nothing was decided ({words}{at}); "
+        f"an internal error, so nothing was decided ({words}{at}); "
         f"please report it with the output of {TRACEBACK}=1"
     )
 

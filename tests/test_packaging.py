@@ -1,5 +1,6 @@
 """What the wheel holds, and that the lock files hold what the extras ask for."""
 
+import hashlib
 import re
 import subprocess
 import sys
@@ -8,6 +9,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+from tests import dist
+from tests.dist import build
 
 ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -60,6 +64,20 @@ def test_the_wheel_holds_every_file_that_git_holds(
     }
     assert len(files) >= 5
     assert {name for name in files if f"{inside}/{name}" not in wheel} == set()
+
+
+def test_a_release_is_the_same_bytes_twice_and_says_their_sums(tmp_path: Path) -> None:
+    made = [build(tmp_path / name) for name in ("one", "two")]
+    assert [p.suffix for p in made[0]] == [".whl", ".gz"]
+    sums = (tmp_path / "one" / "SHA256SUMS").read_text()
+    assert sums == (tmp_path / "two" / "SHA256SUMS").read_text()
+    for path in made[0]:
+        assert f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" in sums
+
+
+def test_a_tag_that_is_not_the_version_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dist.main(["--tag", "v999.0.0"]) == 2
+    assert "expected v" in capsys.readouterr().err
 
 
 def test_every_module_of_the_bot_can_be_the_first_that_is_imported() -> None:

@@ -89,7 +89,7 @@ def test_a_disk_that_fills_up_while_a_submission_is_written(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("error", "status", "words"),
     [
-        (KeyError("bpb"), 4, "speedrun itself failed, so nothing was decided (KeyError: 'bpb' at"),
+        (KeyError("bpb"), 4, "an internal error, so nothing was decided (KeyError: 'bpb' at"),
         (RecursionError("too deep"), 4, "RecursionError: too deep"),
         (OSError(28, "No space left on device", "a.json"), 4, "a.json: No space left on device"),
         (FileNotFoundError(2, "No such file", "git"), 4, "git cannot be started"),

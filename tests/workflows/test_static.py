@@ -20,11 +20,18 @@ from tests.conftest import ROOT
 
 FOLDER = ROOT / ".github/workflows"
 ACTION = ROOT / ".github/actions/setup/action.yml"
-NAMES = ("audit", "ci", "command", "pages", "record", "verify")
+NAMES = ("audit", "ci", "command", "nightly", "pages", "record", "release", "verify")
 PRIVILEGED = ("audit", "command", "pages", "record", "verify")
 PR_TYPES = {"types": ["opened", "synchronize", "reopened", "ready_for_review", "edited"]}
 TRIGGERS = {
-    "ci": {"pull_request": {"branches": ["main"]}, "merge_group": None},
+    "ci": {
+        "push": {"branches": ["main"]},
+        "pull_request": {"branches": ["main"]},
+        "merge_group": None,
+        "schedule": ...,
+    },
+    "nightly": {"schedule": ..., "workflow_dispatch": None},
+    "release": {"push": {"tags": ["v[0-9]+.[0-9]+.[0-9]+*"]}},
     "verify": {
         "pull_request_target": {"branches": ["main"], **PR_TYPES},
         "workflow_dispatch": ...,
@@ -44,6 +51,13 @@ TRIGGERS = {
 }
 PERMISSIONS = {
     ("ci", "test"): {"contents": "read"},
+    ("nightly", "long"): {"contents": "read"},
+    ("release", "build"): {"contents": "read"},
+    ("release", "publish"): {
+        "contents": "write",
+        "id-token": "write",
+        "attestations": "write",
+    },
     ("verify", "evaluate"): {"contents": "read", "pull-requests": "read"},
     ("verify", "publish"): {"contents": "read", "checks": "write", "pull-requests": "write"},
     ("record", "evaluate"): {"contents": "read", "pull-requests": "read"},
@@ -162,11 +176,27 @@ def test_nothing_runs_for_ever_or_in_a_fork(name: str) -> None:
     data = load(name)
     assert data["concurrency"]["group"]
     for job in data["jobs"].values():
-        assert 0 < job["timeout-minutes"] <= 60
+        assert 0 < job["timeout-minutes"] <= (240 if name == "nightly" else 60)
         assert job["runs-on"] == "ubuntu-24.04"
         if name in PRIVILEGED:
             guarded = "github.repository == 'speedrun-bot/speedrun'" in job.get("if", "")
             assert guarded or job.get("needs"), "neither a guard nor a guarded job before it"
+
+
+def test_ci_runs_the_whole_suite_on_every_python_we_support() -> None:
+    job = load("ci")["jobs"]["test"]
+    assert job["strategy"]["matrix"]["python"] == ["3.11", "3.12", "3.13"]
+    assert ".ci/run" in [step.get("run") for step in job["steps"]]
+
+
+def test_a_release_is_built_where_nothing_can_be_written() -> None:
+    build, publish = (load("release")["jobs"][name] for name in ("build", "publish"))
+    assert publish["needs"] == "build" and "write" not in build["permissions"].values()
+    run = "".join(step.get("run", "") for step in build["steps"])
+    assert "--require-hashes" in run and "make dist" in run
+    ours = [step.get("run", "") for step in publish["steps"]]
+    assert ours[1].endswith("sha256sum --check --strict SHA256SUMS")
+    assert not any("checkout" in step.get("uses", "") for step in publish["steps"])
 
 
 def test_concurrency_never_drops_the_newest() -> None:
