@@ -3,8 +3,8 @@
     evidence = gather(submission, folder, track, online=ENVIRONMENT)      # reads W&B
     evidence = gather(submission, folder, track, snapshots=Snapshots(path))   # no network
 
-One module a source (`wandb_online`, `wandb_offline`, `training_log`, `results_file`) and
-`snapshot`; each is imported when a submission needs it. Only `wandb_client` uses the network.
+One package a source (`wandb`, `log`), `results_file` and `snapshot`; each is imported when a
+submission needs it. Only `wandb.client` uses the network.
 """
 
 from __future__ import annotations
@@ -191,25 +191,21 @@ def _from_folder(spec: RunSpec, folder: Folder, track: Track) -> RunEvidence:
 
 
 def _from_file(spec: RunSpec, name: str, folder: Folder, track: Track) -> RunEvidence:
-    data, shown = folder.files[name], folder.full(name)
-    if name.lower().endswith(".wandb"):
-        return _offline(spec, data, shown, track)
-    if spec.source == "results":
-        return _results(spec, data, shown)
-    from bot.evidence.log.training_log import read_log
+    from bot.evidence.files import read_file
 
-    runs = read_log(data, shown)
-    lines = "with lines such as step:10/100 val_loss:3.2800 train_time:6000ms"
-    if not runs:
-        return _problem(
-            spec,
-            "metric-missing",
-            f"{shown} holds no line with a step and a loss",
-            f"give the log that the training printed, {lines}",
-        )
-    if track.quality.metric in LOSS_METRICS and all(map(_without_losses, runs)):
+    data, shown = folder.files[name], folder.full(name)
+    read = read_file(data, shown, track, results=spec.source == "results")
+    if not read.runs:
+        return _problem(spec, read.rule, read.why, read.fix)
+    runs = read.runs
+    if runs[0].source == "wandb-offline":
+        from bot.evidence.snapshot import restrict
+
+        runs = tuple(map(restrict, runs))
+    elif track.quality.metric in LOSS_METRICS and all(map(_without_losses, runs)):
         why = f"{shown} goes to its last step and names no val_loss"
-        return _problem(spec, "metric-missing", why, f"give a log {lines}")
+        fix = "give a log with lines such as step:10/100 val_loss:3.2800 train_time:6000ms"
+        return _problem(spec, "metric-missing", why, fix)
     return _read(spec, runs)
 
 
@@ -221,29 +217,6 @@ def _without_losses(run: Run) -> bool:
         and not run.validation
         and not any(rule.startswith("metric-") for rule, _ in run.problems)
     )
-
-
-def _offline(spec: RunSpec, data: bytes, shown: str, track: Track) -> RunEvidence:
-    from bot.evidence.snapshot import restrict
-    from bot.evidence.wandb.offline import OfflineFileError, read_offline
-
-    try:
-        return _read(spec, (restrict(read_offline(data, shown, track.keys)),))
-    except OfflineFileError as error:
-        return _problem(spec, "metric-missing", str(error), "add the run's .wandb file as it is")
-
-
-def _results(spec: RunSpec, data: bytes, shown: str) -> RunEvidence:
-    from bot.compute.metrics import as_run
-    from bot.parse.json_file import read_json
-    from bot.parse.results_json import is_results, read_results
-
-    document = read_json(data, shown)
-    if document.problems:
-        return RunEvidence(spec, problems=document.problems)
-    if not is_results(document.value):
-        return _problem(spec, "schema", f"{shown} is not a results file")
-    return _read(spec, tuple(as_run(run) for run in read_results(document)))
 
 
 def _read(spec: RunSpec, runs: tuple[Run, ...]) -> RunEvidence:

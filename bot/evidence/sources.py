@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import dataclasses as dc
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from bot.evidence.log.training_log import read_log
+from bot.evidence.files import FileRuns, most_bytes, read_file
 from bot.model.run import Run
-from bot.model.submission import MAX_JSON_BYTES, MAX_LOG_BYTES, Folder, RunSpec, Submission
+from bot.model.submission import Folder, RunSpec, Submission
 from bot.model.track import Axis, Track
 from bot.registry import OURS
 
@@ -29,7 +29,6 @@ ANY_TRACK = Track(
 )
 """Stands in where no track is named: the usual history keys, no target, no test."""
 
-MAX_OFFLINE_BYTES = 512_000_000
 _LOG_SUFFIXES = ("", ".log", ".txt", ".out", ".stdout", ".err")
 
 
@@ -73,15 +72,13 @@ def _looks_like_link(source: str) -> bool:
 
 
 def _folder(path: Path, track: Track, runs: list[Run], skipped: list[Skipped]) -> None:
-    found = False
-    for file in _walk(path):
-        found = True
-        before = len(runs)
+    files = tuple(_walk(path))
+    for file in files:
         if file.suffix in (*_LOG_SUFFIXES, ".wandb", ".json"):
             _file(file, track, runs, skipped)
-        elif len(runs) == before:
+        else:
             skipped.append(Skipped(str(file), "not a log, a .wandb file or a results file"))
-    if not found:
+    if not files:
         skipped.append(Skipped(str(path), "the folder holds no files"))
 
 
@@ -101,50 +98,20 @@ def _file(path: Path, track: Track, runs: list[Run], skipped: list[Skipped]) -> 
         why = "there is no such file" if isinstance(error, FileNotFoundError) else error.strerror
         skipped.append(Skipped(str(path), why or "it cannot be read"))
         return
-    if isinstance(read, str):
-        skipped.append(Skipped(str(path), read))
-    else:
-        runs.extend(read)
+    runs.extend(read.runs)
+    if not read.runs:
+        skipped.append(Skipped(str(path), read.why))
 
 
-def _read_file(path: Path, track: Track) -> Sequence[Run] | str:
+def _read_file(path: Path, track: Track) -> FileRuns:
     """The runs of one file, or why there are none. Raises OSError."""
     if not path.is_file():
         path.stat()
-        return "it is not a regular file"
-    size = path.stat().st_size
-    limits = {".json": MAX_JSON_BYTES, ".wandb": MAX_OFFLINE_BYTES}
-    limit = limits.get(path.suffix, MAX_LOG_BYTES)
+        return FileRuns((), "it is not a regular file")
+    size, limit = path.stat().st_size, most_bytes(path.name)
     if size > limit:
-        return f"it has {size:,} bytes, more than the {limit:,} that are read"
-    data = path.read_bytes()
-    if path.suffix == ".json":
-        return _results(data, str(path))
-    if path.suffix == ".wandb":
-        return _offline(data, str(path), track)
-    return read_log(data, str(path)) or "no step lines in it"
-
-
-def _results(data: bytes, file: str) -> Sequence[Run] | str:
-    from bot.compute.metrics import as_run
-    from bot.parse.json_file import read_json
-    from bot.parse.results_json import is_results, read_results
-
-    document = read_json(data, file)
-    if document.problems:
-        return document.problems[0].message
-    if not is_results(document.value):
-        return "it is not a results file"
-    return tuple(as_run(run) for run in read_results(document)) or "it holds no runs"
-
-
-def _offline(data: bytes, file: str, track: Track) -> Sequence[Run] | str:
-    from bot.evidence.wandb.offline import OfflineFileError, read_offline
-
-    try:
-        return (read_offline(data, file, track.keys),)
-    except OfflineFileError as error:
-        return str(error)
+        return FileRuns((), f"it has {size:,} bytes, more than the {limit:,} that are read")
+    return read_file(path.read_bytes(), str(path), track)
 
 
 def _links(links: list[str], track: Track, runs: list[Run], skipped: list[Skipped]) -> bool:

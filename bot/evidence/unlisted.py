@@ -8,10 +8,11 @@ of as many steps. A copy of a listed run, such as the whole of a trimmed log, is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 from bot.compute.duplicates import MOST_RUNS, repeats
+from bot.evidence.files import read_file
 from bot.model.case import RunEvidence, Unlisted
 from bot.model.run import Run
 from bot.model.submission import LOG_ENDINGS, Folder, RunSpec, Submission
@@ -38,7 +39,7 @@ def left_out(
     others = [
         run
         for name in names
-        for run in _read(name, folder, track)
+        for run in read_file(folder.files[name], folder.full(name), track, results=False).runs
         if run.validation and any(_one_experiment(run, own) for own in listed)
     ]
     if not others:
@@ -56,20 +57,6 @@ def left_out(
 def _is_listed(name: str, specs: Iterable[RunSpec]) -> bool:
     targets = {str(PurePosixPath(spec.target)) for spec in specs}
     return "." in targets or any(name == t or name.startswith(f"{t}/") for t in targets)
-
-
-def _read(name: str, folder: Folder, track: Track) -> Iterator[Run]:
-    if name.lower().endswith(".wandb"):
-        from bot.evidence.wandb.offline import OfflineFileError, read_offline
-
-        try:
-            yield read_offline(folder.files[name], folder.full(name), track.keys)
-        except OfflineFileError:
-            return  # what is not listed need not be whole
-        return
-    from bot.evidence.log.training_log import read_log
-
-    yield from read_log(folder.files[name], folder.full(name))
 
 
 def _same_run(a: Run, b: Run) -> bool:
