@@ -46,9 +46,7 @@ def _runs(path: Path, track: Track) -> tuple[Run, ...]:
     read = read_sources([str(path)], track)
     if read.runs:
         return read.runs
-    why = read.skipped[0].why.removeprefix(f"{path}: ") if read.skipped else "it holds no run"
-    form = f"; expected lines such as {LINE}" if why.startswith("no step") else ""
-    raise Unusable(f"{path}: {why}{form}")
+    raise Unusable(str(read.skipped[0]) if read.skipped else f"{path}: it holds no run")
 
 
 def _with_runs(folder: Path, track: Track) -> list[Path]:

@@ -176,7 +176,7 @@ def _line(run: Run) -> str:
 
 def _name_skipped(found: Found) -> None:
     for item in found.skipped:
-        click.echo(f"skipped {item.file}: {item.why}", err=True)
+        click.echo(f"skipped {item}", err=True)
 
 
 def _reading_code(found: Found) -> int:

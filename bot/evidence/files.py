@@ -18,7 +18,8 @@ MAX_OFFLINE_BYTES = 512_000_000
 
 
 class FileRuns(NamedTuple):
-    """The runs of a file; where there are none, the rule that this breaks, why, and the fix."""
+    """The runs of a file. `why` and `fix` say what it lacks where it holds no run, or no run with
+    a validation loss; `rule` is the rule that this breaks."""
 
     runs: tuple[Run, ...]
     why: str = ""
@@ -32,16 +33,24 @@ def most_bytes(name: str) -> int:
     return limits.get(name.lower()[name.rfind(".") :], MAX_LOG_BYTES)
 
 
-def read_file(data: bytes, file: str, track: Track, *, results: bool | None = None) -> FileRuns:
+def read_file(
+    data: bytes,
+    file: str,
+    track: Track,
+    *,
+    results: bool | None = None,
+    mapped: frozenset[str] = frozenset(),
+) -> FileRuns:
     """The runs of a file; `file` is the path to show, and its ending says what it is.
 
-    `results` says that it is a results file, or that it is none, whatever its name.
+    `results` says that it is a results file, or that it is none, whatever its name; `mapped` names
+    the quantities whose names the submission itself gives.
     """
     if file.lower().endswith(".wandb"):
         return _offline(data, file, track)
     if results or results is None and file.lower().endswith(".json"):
         return _results(data, file)
-    return _log(data, file)
+    return _log(data, file, track, mapped)
 
 
 def _offline(data: bytes, file: str, track: Track) -> FileRuns:
@@ -68,12 +77,19 @@ def _results(data: bytes, file: str) -> FileRuns:
     return FileRuns(runs, "" if runs else f"{file} holds no run", rule="schema")
 
 
-def _log(data: bytes, file: str) -> FileRuns:
-    from bot.evidence.log.training_log import read_log
+def _log(data: bytes, file: str, track: Track, mapped: frozenset[str]) -> FileRuns:
+    from bot.evidence.log.near import map_line
+    from bot.evidence.log.training_log import read
 
-    runs = read_log(data, file)
-    if runs:
-        return FileRuns(runs)
-    lines = "with lines such as step:10/100 val_loss:3.2800 train_time:6000ms"
-    why = f"{file} holds no line with a step and a loss"
-    return FileRuns((), why, f"give the log that the training printed, {lines}")
+    reading = read(data, file, track.keys, mapped)
+    if not reading.runs or reading.near.unread and not any(r.validation for r in reading.runs):
+        return FileRuns(reading.runs, *reading.why())
+    if any(map(_has_losses, reading.runs)):
+        return FileRuns(reading.runs)
+    names = sorted(dict.fromkeys(name for run in reading.runs for name in run.history))
+    return FileRuns(reading.runs, f"{file} names no validation loss", map_line(names[:8]))
+
+
+def _has_losses(run: Run) -> bool:
+    """Whether a run has a validation loss, even one that is not finite."""
+    return bool(run.validation) or any(rule.startswith("metric-not") for rule, _ in run.problems)

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bot.compute.selection import LOSS_METRICS
+from bot.compute.selection import LOSS_METRICS, STEP_METRICS
 from bot.model.case import RunEvidence, Unlisted
 from bot.model.run import Run
 from bot.model.submission import LOG_ENDINGS, Folder, RunSpec, Submission
@@ -71,10 +71,12 @@ def gather(
     a run that is not what it was is reported (`evidence-changed`) and its snapshot counts. A spec
     `aside` that is not at hand offline is left empty without a word.
     """
+    track = dc.replace(track, keys=track.keys.named(submission.keys))
+    own = frozenset(submission.keys)
     linked = [spec for spec in submission.runs if spec.is_link]
     remote, unlisted = _linked(linked, submission, track, online, snapshots) if linked else ({}, ())
     gathered = tuple(
-        remote[spec] if spec in remote else _from_folder(spec, folder, track)
+        remote[spec] if spec in remote else _from_folder(spec, folder, track, own)
         for spec in submission.runs
     )
     return Evidence(tuple(_placed(item, folder) for item in gathered), unlisted)
@@ -110,11 +112,11 @@ def _linked(
     unlisted: tuple[Unlisted, ...] = ()
     if online is None:
         for spec, ref in refs.items():
-            found[spec] = _from_snapshot(spec, ref, snapshots)
+            found[spec] = _from_snapshot(spec, ref, snapshots, track)
     elif refs:
         fetcher = _from_environment() if isinstance(online, _FromEnvironment) else online
         fetched = fetcher.fetch(list(refs.values()), track.keys, code=_code(submission, track))
-        found |= {s: _online(s, ref, fetched[ref], snapshots) for s, ref in refs.items()}
+        found |= {s: _online(s, ref, fetched[ref], snapshots, track) for s, ref in refs.items()}
         runs = {ref: fetched[ref].run for ref in refs.values()}
         read = {ref: run for ref, run in runs.items() if run is not None}
         unlisted = fetcher.unlisted(read, track.keys) if submission.path else ()
@@ -135,7 +137,7 @@ def _code(submission: Submission, track: Track) -> str | None:
 
 
 def _online(
-    spec: RunSpec, ref: RunRef, fetched: Fetched, snapshots: Snapshots | None
+    spec: RunSpec, ref: RunRef, fetched: Fetched, snapshots: Snapshots | None, track: Track
 ) -> RunEvidence:
     """A fetched run, or why there is none; what was verified before counts where it changed."""
     from bot.evidence.drift import difference
@@ -148,18 +150,20 @@ def _online(
     if kept is not None:
         kept = dc.replace(kept, source="wandb")
         changed = difference(kept, fetched)
-        item = _read(spec, (kept if changed or fetched.run is None else fetched.run,))
+        item = _read(spec, (kept if changed or fetched.run is None else fetched.run,), track)
         message = f"run {ref.path}: {changed}"
         told = _problem(spec, "evidence-changed", message).problems if changed else ()
         return dc.replace(item, problems=item.problems + told)
     if fetched.run is not None:
-        return _read(spec, (fetched.run,))
+        return _read(spec, (fetched.run,), track)
     failure = fetched.failure
     assert failure is not None
     return _problem(spec, failure.rule, f"run {ref.path}: {failure.message}", failure.fix)
 
 
-def _from_snapshot(spec: RunSpec, ref: RunRef, snapshots: Snapshots | None) -> RunEvidence:
+def _from_snapshot(
+    spec: RunSpec, ref: RunRef, snapshots: Snapshots | None, track: Track
+) -> RunEvidence:
     from bot.evidence.snapshot import SnapshotError
 
     try:
@@ -172,16 +176,17 @@ def _from_snapshot(spec: RunSpec, ref: RunRef, snapshots: Snapshots | None) -> R
     if run is None:
         message = f"run {ref.path}: not at hand, W&B was not asked and there is no snapshot"
         return _problem(spec, "evidence-unavailable", message, "run without --offline")
-    return _read(spec, (run,))
+    return _read(spec, (run,), track)
 
 
-def _from_folder(spec: RunSpec, folder: Folder, track: Track) -> RunEvidence:
+def _from_folder(spec: RunSpec, folder: Folder, track: Track, own: frozenset[str]) -> RunEvidence:
     """The runs of a file, or of the files below a folder, that lies beside submission.json."""
     name = str(PurePosixPath(spec.target))
     if name in folder.files:
-        return _from_file(spec, name, folder, track)
+        return _from_file(spec, name, folder, track, own)
     below = [n for n in sorted(folder.files) if n.startswith(f"{name}/") or name == "."]
-    found = [_from_file(spec, n, folder, track) for n in below if n.lower().endswith(LOG_ENDINGS)]
+    logs = [n for n in below if n.lower().endswith(LOG_ENDINGS)]
+    found = [_from_file(spec, n, folder, track, own) for n in logs]
     if found:
         runs = tuple(run for item in found for run in item.runs)
         return RunEvidence(spec, runs, tuple(f for item in found for f in item.problems))
@@ -190,36 +195,24 @@ def _from_folder(spec: RunSpec, folder: Folder, track: Track) -> RunEvidence:
     return _problem(spec, "schema", message, "name a file that lies beside submission.json")
 
 
-def _from_file(spec: RunSpec, name: str, folder: Folder, track: Track) -> RunEvidence:
+def _from_file(
+    spec: RunSpec, name: str, folder: Folder, track: Track, own: frozenset[str]
+) -> RunEvidence:
     from bot.evidence.files import read_file
 
     data, shown = folder.files[name], folder.full(name)
-    read = read_file(data, shown, track, results=spec.source == "results")
-    if not read.runs:
+    read = read_file(data, shown, track, results=spec.source == "results", mapped=own)
+    if not read.runs or read.why and track.quality.metric in LOSS_METRICS:
         return _problem(spec, read.rule, read.why, read.fix)
     runs = read.runs
     if runs[0].source == "wandb-offline":
         from bot.evidence.snapshot import restrict
 
         runs = tuple(map(restrict, runs))
-    elif track.quality.metric in LOSS_METRICS and all(map(_without_losses, runs)):
-        why = f"{shown} goes to its last step and names no val_loss"
-        fix = "give a log with lines such as step:10/100 val_loss:3.2800 train_time:6000ms"
-        return _problem(spec, "metric-missing", why, fix)
-    return _read(spec, runs)
+    return _read(spec, runs, track)
 
 
-def _without_losses(run: Run) -> bool:
-    """Whether a whole run's lines hold steps and no validation loss, not even one that is NaN."""
-    whole = run.total_steps is not None and run.last_step == run.total_steps
-    return (
-        whole
-        and not run.validation
-        and not any(rule.startswith("metric-") for rule, _ in run.problems)
-    )
-
-
-def _read(spec: RunSpec, runs: tuple[Run, ...]) -> RunEvidence:
+def _read(spec: RunSpec, runs: tuple[Run, ...], track: Track) -> RunEvidence:
     """The evidence of runs that were read; the seed of the entry counts where the run has none."""
     if spec.seed is not None:
         runs = tuple(dc.replace(r, seed=spec.seed) if r.seed is None else r for r in runs)
@@ -229,6 +222,8 @@ def _read(spec: RunSpec, runs: tuple[Run, ...]) -> RunEvidence:
         for run in runs
         for rule, message in run.problems
         if catalogue()[rule]["family"] != "evidence"
+        # The clock of a run that does not rank by it may be missing.
+        and (rule != "metric-missing" or track.cost.metric not in STEP_METRICS)
     ]
     return RunEvidence(spec, runs, tuple(problems))
 

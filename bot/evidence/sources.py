@@ -38,6 +38,10 @@ class Skipped:
 
     file: str
     why: str
+    fix: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.why}; {self.fix}" if self.fix else f"{self.file}: {self.why}"
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -100,7 +104,8 @@ def _file(path: Path, track: Track, runs: list[Run], skipped: list[Skipped]) -> 
         return
     runs.extend(read.runs)
     if not read.runs:
-        skipped.append(Skipped(str(path), read.why))
+        why = read.why.removeprefix(str(path)).lstrip(": ")
+        skipped.append(Skipped(str(path), why, read.fix))
 
 
 def _read_file(path: Path, track: Track) -> FileRuns:

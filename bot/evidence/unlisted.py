@@ -8,6 +8,7 @@ of as many steps. A copy of a listed run, such as the whole of a trimmed log, is
 
 from __future__ import annotations
 
+import dataclasses as dc
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
@@ -31,6 +32,8 @@ def left_out(
     listed = [run for item in evidence for run in item.runs]
     if not listed:
         return ()
+    track = dc.replace(track, keys=track.keys.named(submission.keys))
+    mapped = frozenset(submission.keys)
     names = [
         n
         for n in sorted(folder.files)
@@ -39,7 +42,7 @@ def left_out(
     others = [
         run
         for name in names
-        for run in read_file(folder.files[name], folder.full(name), track, results=False).runs
+        for run in _read(name, folder, track, mapped)
         if run.validation and any(_one_experiment(run, own) for own in listed)
     ]
     if not others:
@@ -52,6 +55,11 @@ def left_out(
         if index not in copies and not any(_same_run(run, own) for own in listed)
     ]
     return (Unlisted(folder.path, tuple(fresh[:MAX_RUNS])),) if fresh else ()
+
+
+def _read(name: str, folder: Folder, track: Track, mapped: frozenset[str]) -> tuple[Run, ...]:
+    data, file = folder.files[name], folder.full(name)
+    return read_file(data, file, track, results=False, mapped=mapped).runs
 
 
 def _is_listed(name: str, specs: Iterable[RunSpec]) -> bool:

@@ -107,6 +107,8 @@ class Submission:
     runs: tuple[RunSpec, ...] = ()
     claims: tuple[Claim, ...] = ()
     links: tuple[Mapping[str, str], ...] = ()
+    keys: Mapping[str, str] = dc.field(default_factory=dict)
+    """Quantity (`loss`, `time_s`, ...) -> its name in the author's logs or W&B history."""
     imported: Mapping[str, Any] | None = None
     withdrawn: Mapping[str, Any] | None = None
     raw: Mapping[str, Any] = dc.field(default_factory=dict)

@@ -76,6 +76,21 @@ class Keys:
     total_steps: tuple[str, ...] = ()
     tokens: tuple[str, ...] = ()
 
+    def named(self, names: Mapping[str, str]) -> Keys:
+        """These keys with the names of a submission before them, by quantity.
+
+        A clock of another unit or kind makes way for one that is named: the first that is there is
+        read, and they differ by 1000 or by a step.
+        """
+        clocks = ("time_s", "time_ms", "step_time_s")
+        changed: dict[str, tuple[str, ...]] = {}
+        if any(name in names for name in clocks):
+            changed |= {name: () for name in clocks if name not in names}
+        for quantity, name in names.items():
+            others = (n for n in getattr(self, quantity) if n != name)
+            changed[quantity] = (name, *(() if quantity in clocks else others))
+        return dc.replace(self, **changed)
+
 
 @dc.dataclass(frozen=True, slots=True)
 class DatedRule:

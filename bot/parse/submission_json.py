@@ -6,6 +6,7 @@ every log is a run.
 
 from __future__ import annotations
 
+import dataclasses as dc
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from bot.model.document import Document
 from bot.model.results import ResultsRun
 from bot.model.submission import LOG_ENDINGS, ROLES, Claim, Contributor, Folder, RunSpec, Submission
-from bot.model.track import Track
+from bot.model.track import Keys, Track
 from bot.parse.json_scan import escape
 from bot.parse.results_json import is_results
 from bot.render.untrusted import plain
@@ -21,6 +22,7 @@ from bot.render.untrusted import plain
 SUBMISSION = "submission.json"
 # What the schema refuses a longer list of; the rest would only cost time.
 MAX_POINTS, MAX_RUNS = 50, 500
+QUANTITIES = frozenset(field.name for field in dc.fields(Keys))
 
 
 def read_submission(
@@ -62,6 +64,11 @@ def read_submission(
             for link in _list(raw.get("links"))
             if isinstance(link, dict)
         ),
+        keys={
+            quantity: name
+            for quantity, name in _dict(raw.get("keys")).items()
+            if quantity in QUANTITIES and isinstance(name, str) and 0 < len(name.strip()) <= 200
+        },
         imported=_dict(raw.get("imported")) or None,
         withdrawn=_dict(raw.get("withdrawn")) or None,
         raw=raw,

@@ -70,13 +70,6 @@ def restarted(text: str) -> str:
     return text.replace("train_time:78750ms", "train_time:3750ms")
 
 
-def jumping(text: str) -> str:
-    late = {f":{step * 225}ms": f":{step * 225 + 900_000}ms" for step in (350, 400)}
-    for old, new in late.items():
-        text = text.replace(old, new)
-    return text
-
-
 def holed(text: str) -> str:
     kept = [line for line in text.splitlines() if not line.startswith(("step:250", "step:300"))]
     return "\n".join(kept) + "\n"
@@ -92,7 +85,6 @@ def falling(text: str) -> str:
         (nan, "metric-not-finite"),
         (killed, "run-unfinished"),
         (restarted, "clock-not-monotonic"),
-        (jumping, "clock-not-monotonic"),
         (holed, "history-gap"),
         (falling, "run-unfinished"),
         (

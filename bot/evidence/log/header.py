@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from bot.compute import accelerators
-from bot.model.run import Hardware
+from bot.model.run import TRAINER, Hardware, Witness, WitnessKind
 from bot.render.untrusted import plain
 
 _GPU_ROW = re.compile(
@@ -22,7 +22,12 @@ _GPU_ROW = re.compile(
 )
 _SMI_TITLE = re.compile(r"\|\s*NVIDIA-SMI\b|.*\bDriver Version:")
 _DRIVER = re.compile(r"Driver Version:\s*([0-9][0-9.]{0,30})")
-_TORCH = re.compile(r"Running [Pp]y[Tt]orch (\S+) compiled for CUDA (\d\S*)(.*)")
+_TORCH = re.compile(
+    r"Running [Pp]y[Tt]orch (\S+) compiled for (CUDA|ROCm|HIP|ROCm/HIP) (None|\d\S*)(.*)"
+)
+_AMD_ROW = re.compile(
+    r"GPU\[(\d{1,4})\]\s*:\s*(?:Card [Ss]eries|Card [Mm]odel|Device Name):\s*(\S.*)"
+)
 _ON_DEVICE = re.compile(r"\s*on (\S.*?)\s+with world_size[ =](\d{1,5})\s*$")
 _NAMED_DEVICE = re.compile(r"Running on device_name=([^{}]+?)\s+with world_size=(\d{1,5})\s*$")
 _VERSION = re.compile(r"Running ([Pp]ython|Triton) (?:version )?(\d\S*)")
@@ -50,6 +55,8 @@ class Header:
     driver: str | None = None
     software: dict[str, str] = dc.field(default_factory=dict)
     code: dict[str, str] = dc.field(default_factory=dict)
+    computed: dict[str, str] = dc.field(default_factory=dict)
+    """Hashes of the source that the log itself holds: they count, whatever it states."""
     seed: int | None = None
     nonce: str | None = None
     data_fingerprint: str | None = None
@@ -59,6 +66,8 @@ class Header:
     devices: tuple[str, ...] = ()
     """Every device that was named since the last run began; `counts` likewise."""
     counts: tuple[int, ...] = ()
+    stated: dict[str, str] = dc.field(default_factory=dict)
+    """Hashes that the log states and its own source contradicts."""
     rows_taken: bool = False
     """Whether the rows of the table are those of a run that began."""
 
@@ -77,6 +86,9 @@ class Header:
             self._running(line)
         elif match := _KEYED.match(line):
             self._keyed(match.group(1), match.group(2))
+        elif line.startswith("GPU[") and (match := _AMD_ROW.match(line)):
+            if not re.fullmatch(r"0x[0-9a-fA-F]+|N/A", match.group(2)):
+                self.rows.setdefault(int(match.group(1)), match.group(2))
         elif match := _SEED.match(line):
             self.seed = int(match.group(1))
         elif match := _STARTED.match(line):
@@ -104,6 +116,28 @@ class Header:
             return f"the log states two world sizes for one run, {sizes[0]} and {sizes[1]}"
         return None
 
+    def _code(self, name: str, digest: str) -> None:
+        """A hash that the log states. What its own source gives is stronger."""
+        if digest in self.computed.values():
+            self.code.pop("source", None)
+            self.code[name] = digest
+        elif not self.computed or name == TRAINER:
+            self.code[name] = digest
+        else:
+            self.stated = {**self.stated, name: digest}
+
+    def witnesses(self) -> tuple[Witness, ...]:
+        """A stated hash beside that of the source in the log, where they differ."""
+        if not self.stated or not self.computed:
+            return ()
+        kind, digest = WitnessKind.PROGRAM, next(iter(self.computed.values()))
+        found = [Witness("code", digest, kind, "the source in the log")]
+        found += [
+            Witness("code", stated, WitnessKind.AUTHOR, f"the log's line on {plain(name, 60)}")
+            for name, stated in self.stated.items()
+        ]
+        return tuple(found)
+
     def config(self) -> dict[str, str]:
         """What belongs to the configuration of the run."""
         names = ("precision", "validation_fingerprint")
@@ -129,8 +163,11 @@ class Header:
 
     def _running(self, line: str) -> None:
         if match := _TORCH.match(line):
-            self.software["torch"], self.software["cuda"] = match.group(1), match.group(2)
-            if device := _ON_DEVICE.match(match.group(3)):
+            kind = "cuda" if match.group(2) == "CUDA" else "rocm"
+            self.software["torch"] = match.group(1)
+            if match.group(3) != "None":
+                self.software[kind] = match.group(3)
+            if device := _ON_DEVICE.match(match.group(4)):
                 self._machine(device.group(1), int(device.group(2)))
         elif match := _NAMED_DEVICE.match(line):
             self._machine(match.group(1), int(match.group(2)))
@@ -156,9 +193,7 @@ class Header:
         elif key == "code_sha256":
             *name, digest = value.split()
             if _HEX64.fullmatch(digest.lower()):
-                if self.code.get("source") == digest.lower():
-                    del self.code["source"]
-                self.code[" ".join(name)[:200] or "source"] = digest.lower()
+                self._code(" ".join(name)[:200] or "source", digest.lower())
         elif "{" not in value and len(value) <= 200:
             setattr(self, key, value)
             if key == "device":

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 
 # The first ten steps of early logs are untimed: the clock starts again at step 11.
 _GRACE_STEPS = 11
-_JUMP_FACTOR = 20.0
-_JUMP_FLOOR_S = 5.0
+# No training step of any track takes less; a unit that is wrong by 1000 does.
+_LEAST_STEP_S = 2e-4
 # A training line's clock is an estimate, a validation's is exact: they may cross by a little.
 _CLOCK_SLACK_S = 0.5
 # Over the logs of the record history no stretch ran above 2.2 times the usual speed of its run.
@@ -40,6 +40,9 @@ class LogStep:
     average_s: float | None = None
     other: str = ""
     """A loss or clock that the line gives twice with two values, in words."""
+    clock_why: str = ""
+    """Why a clock that the line has could not be read, in words."""
+    line: int = 0
 
     @property
     def is_validation(self) -> bool:
@@ -66,9 +69,11 @@ def problems_of(
     `whole` says that `steps` are all that the run printed, and not its validations alone.
     """
     points = [s for s in steps if s.is_validation]
+    # A validation may be printed after training lines of later steps.
+    ordered = sorted(steps, key=lambda s: s.step)
     found = [
         _not_finite(points), _not_positive(points),
-        _falls(steps) or _stands(points) or _jumps(points), _average(points),
+        _falls(ordered) or _stands(points), _average(points), _too_fast(points), _untimed(points),
         _conflict(points), _gap(points), _past_end(steps),
     ]  # fmt: skip
     if resumed:
@@ -114,21 +119,6 @@ def _falls(steps: Sequence[LogStep]) -> tuple[str, str] | None:
     return None
 
 
-def _jumps(points: Sequence[LogStep]) -> tuple[str, str] | None:
-    """A stretch between validations that took 20 times as long a step as the others, or more."""
-    timed = [p for p in points if p.clock_s is not None]
-    rates = []
-    for a, b in zip(timed[1:], timed[2:], strict=False):
-        if a.clock_s is not None and b.clock_s is not None and b.step > a.step:
-            rates.append((b.clock_s - a.clock_s, b.step - a.step, b.step))
-    usual = statistics.median(t / n for t, n, _ in rates) if len(rates) >= 4 else 0.0
-    for seconds, count, step in rates if usual > 0 else ():
-        if seconds > _JUMP_FACTOR * usual * count and seconds - usual * count > _JUMP_FLOOR_S:
-            text = f"the clock jumps by {seconds:.1f} s over the {count} steps up to step {step}"
-            return "clock-not-monotonic", f"{text}, usual are {usual * count:.1f} s"
-    return None
-
-
 def _stands(points: Sequence[LogStep]) -> tuple[str, str] | None:
     """A clock at or below 0 after training began, or a stretch that took next to no time."""
     timed = [(p.step, p.clock_s) for p in points if p.clock_s is not None]
@@ -150,6 +140,31 @@ def _stands(points: Sequence[LogStep]) -> tuple[str, str] | None:
         ):
             text = f"the clock moves by {seconds:.3f} s over the {count} steps up to step {step}"
             return "clock-not-monotonic", f"{text}, usual are {usual * count:.1f} s"
+    return None
+
+
+def _too_fast(points: Sequence[LogStep]) -> tuple[str, str] | None:
+    """Steps faster than any machine takes one: seconds printed as milliseconds look like this."""
+    last = points[-1] if points else None
+    if last is None or last.clock_s is None or last.step < 10 or last.clock_s <= 0:
+        return None
+    pace = last.clock_s / last.step
+    if pace >= _LEAST_STEP_S:
+        return None
+    text = f"the clock of {last.clock_s:.6g} s at step {last.step} makes {1e6 * pace:.0f} "
+    return "metric-implausible", f"{text}microseconds a step; expected at least 200: check its unit"
+
+
+def _untimed(points: Sequence[LogStep]) -> tuple[str, str] | None:
+    """A last validation without a clock, where others have one or its own cannot be read."""
+    last = points[-1] if points else None
+    if last is None or last.clock_s is not None:
+        return None
+    at = f"line {last.line}, step {last.step}: " if last.line else f"step {last.step}: "
+    if last.clock_why:
+        return "metric-missing", f"{at}the clock {last.clock_why}, so the time is missing"
+    if any(p.clock_s is not None for p in points):
+        return "metric-missing", f"{at}the last validation has no clock, so the time is missing"
     return None
 
 

@@ -1,42 +1,47 @@
 """Training logs: text of step lines, read into runs.
 
-    step:125/3200 val_loss:3.96211 train_time:43.151s step_avg:345.21ms
-    step:126/3200 train_loss:3.9550 train_time:43500ms step_avg:345.24ms
-    s:250 tel:6.1710
+    reading = read("...".encode(), "a.log")
+    reading.runs, reading.why()
 
-`read_log` reads every variant: milliseconds or seconds, any number of decimals, further
-`key:value` tokens in any place, validation lines only, several runs in one file (a run ends where
-the step falls back), a source file before the steps, lines that each process prefixes with its
-rank. A line counts only if its numbers are numbers. Time and memory are linear in the size.
+`read` takes every form of `bot.evidence.log.lines`: milliseconds or seconds, any number of
+decimals, further values in any place, validation lines only, several runs in one file (a run ends
+where the step falls back), a source file before the steps, lines that each process prefixes with
+its rank; or else a table (CSV). A line counts only if its numbers are numbers; lines that look
+like steps and are not read are counted by cause. Time and memory are linear in the size.
 """
 
 from __future__ import annotations
 
-import codecs
 import dataclasses as dc
+import json
 import math
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from bot.evidence.log.header import Header, embedded_source
+from bot.evidence.log.lines import General, Line, classical
+from bot.evidence.log.names import Names
+from bot.evidence.log.near import Near
 from bot.evidence.log.problems import LogStep, problems_of
+from bot.evidence.log.table import table_of
+from bot.evidence.log.text import decode
 from bot.model.run import Run, Validation
+from bot.model.track import Keys
 from bot.render.untrusted import plain
 
 MAX_RUNS = 1000
 _MAX_LINE = 4000
-_PREFIX = re.compile(
-    r"(?P<rank>\[?(?:rank|default)? ?\d{1,5}\]?:)?\s*"
-    r"(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[^\s\]]*\]?:?\s+)?"
-    r"(?:\[?(?:DEBUG|INFO|WARNING)\]?:?\s+)?(?:-\s+)?(?=step:|s:)",
-    re.ASCII,
-)
-_STEP = re.compile(r"step:(\d{1,15})/(\d{1,15})\s+(\S.*)", re.ASCII)
-_LLMC = re.compile(r"s:(\d{1,15})\s+(tel|trl):(\S+)(.*)", re.ASCII)
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?", re.ASCII)
-_NOT_FINITE = re.compile(r"[-+]?(?:nan|inf|infinity)", re.IGNORECASE)
-_CLOCK = re.compile(r"([-+]?\d+(?:\.\d+)?)(ms|s)", re.ASCII)
-_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Reading:
+    """The runs of a log, and what of it looks like steps and was not read."""
+
+    runs: tuple[Run, ...]
+    near: Near
+
+    def why(self) -> tuple[str, str]:
+        """Why there is no run with a validation loss, and what to do."""
+        return self.near.words()
 
 
 @dc.dataclass(slots=True)
@@ -56,15 +61,15 @@ class _Draft:
         """Whether `line` cannot belong to this run, so that it opens the next."""
         if not self.steps:
             return False
-        if line.total != self.total:
+        if None not in (line.total, self.total) and line.total != self.total:
             return True
         last, seen = self.steps[-1], self.last_validation
         if not line.is_validation or seen is None:
             return line.step < last.step - (1 if line.is_validation else 0)
         if line.step == seen.step and line.step >= last.step - 1:
             return line.loss != seen.loss and (line.step == 0 or line.clock_before(seen))
-        # A validation may be printed just after the training line of the step that follows it.
-        return line.step <= seen.step or line.step < last.step - 1
+        # A validation may be printed after training lines of later steps, but not twice.
+        return line.step <= seen.step
 
     def add(self, line: LogStep) -> None:
         """Take a line of this run; a repetition of the last validation is dropped."""
@@ -73,31 +78,102 @@ class _Draft:
             if seen is not None and (line.step, line.loss) == (seen.step, seen.loss):
                 return
             self.last_validation = line
-        self.total = line.total
+        self.total = line.total if line.total is not None else self.total
         self.steps.append(line)
 
+    def continues(self, before: _Draft) -> bool:
+        """Whether this is the run `before`, resumed from a checkpoint with its clock carried on."""
+        first = self.steps[0]
+        if (self.key, self.total) != (before.key, before.total) or first.clock_s is None:
+            return False
+        earlier = [s for s in before.steps if s.step < first.step]
+        clocks = [s.clock_s for s in earlier if s.clock_s is not None]
+        end = before.steps[-1].step
+        further = first.step - 1 <= end < self.steps[-1].step and first.step > before.steps[0].step
+        return further and bool(clocks) and 0 < max(clocks) <= first.clock_s
 
-def read_log(data: bytes, file: str) -> tuple[Run, ...]:
-    """All runs of a log, in order; none where the text has no step lines. Never raises on input.
+    def resume(self, before: _Draft) -> None:
+        """Put the steps of `before` that this one went on from in front of its own."""
+        first = self.steps[0].step
+        self.steps[:0] = [s for s in before.steps if s.step < first]
+        self.header, self.lines = before.header, (before.lines[0], self.lines[1])
 
-    `file` is the path to show. The header (hardware, source, seed) of a run is what stands before
-    its first step; what a later run of the file does not say again it takes from the earlier.
+
+def read_log(
+    data: bytes, file: str, keys: Keys | None = None, mapped: frozenset[str] = frozenset()
+) -> tuple[Run, ...]:
+    """All runs of a log, in order; see `read`."""
+    return read(data, file, keys, mapped).runs
+
+
+def read(
+    data: bytes, file: str, keys: Keys | None = None, mapped: frozenset[str] = frozenset()
+) -> Reading:
+    """All runs of a log, in order, and what was not read. Never raises on input.
+
+    `file` is the path to show; `keys` are names that a track or a submission maps, `mapped` the
+    quantities that the submission does. The header (hardware, source, seed) of a run is what
+    stands before its first step; what a later run does not say again it takes from the earlier.
     """
-    text, terminated = _decode(data)
-    lines = text.split("\n")
+    near = Near(file, data)
+    if near.other is not None:
+        return Reading((), near)
+    text, terminated = decode(data)
+    lines = _unpacked(text) or text.split("\n")
+    names = Names(keys, mapped)
     begin, code = embedded_source(lines)
+    header = Header(code=dict(code), computed=dict(code))
+    drafts = _drafts(lines, begin, terminated, header, lambda line: classical(line, names), near)
+    if not drafts and not near.unread:
+        general, header = (
+            General(names, names.mapped_words()),
+            Header(code=dict(code), computed=dict(code)),
+        )
+        drafts = _drafts(lines, begin, terminated, header, general.read, near)
+        if near.epochs_anew(_epochs(drafts)):
+            drafts = []
+    if not drafts and not near.unread:
+        drafts = _of_table(lines, names, near)
+    kept = _resumed(_without_echoes(drafts))
+    runs = tuple(_run(draft, file, i, kept, near) for i, draft in enumerate(kept))
+    return Reading(runs, near)
+
+
+def _unpacked(text: str) -> list[str] | None:
+    """One line a record of a JSON file that is a list of records, or holds one as `log_history`."""
+    if text.lstrip()[:1] not in ("[", "{") or '"step"' not in text:
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    value = value.get("log_history") if isinstance(value, dict) else value
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        return None
+    return [json.dumps(item) for item in value]
+
+
+def _drafts(
+    lines: Sequence[str], begin: int, terminated: bool, header: Header,
+    form: Callable[[str], Line], near: Near,
+) -> list[_Draft]:  # fmt: skip
+    """The runs that the lines make by one form."""
     drafts: list[_Draft] = []
     current: dict[str, _Draft] = {}
-    header = Header(code=dict(code))
     for number in range(begin, len(lines)):
         raw = lines[number]
         if len(raw) > _MAX_LINE:
+            near.count("long", number, raw)
             continue
         line = raw.strip()
-        key, step = _step_line(line)
+        found = form(line) if line else Line()
+        step, key = found.step, found.key
         if step is None:
+            if found.cause:
+                near.count(found.cause, number, line, found.names)
             header.feed(line)
             continue
+        step.line = number + 1
         draft = current.get(key)
         if number == len(lines) - 1 and not terminated and draft and _is_cut(step, draft):
             draft.cut = True
@@ -111,102 +187,39 @@ def read_log(data: bytes, file: str) -> tuple[Run, ...]:
             draft.header.go_on(header)
         draft.lines = draft.lines[0], number
         draft.add(step)
-    kept = _without_echoes(drafts)
-    return tuple(_run(draft, file, i, kept) for i, draft in enumerate(kept))
+    return drafts
 
 
-def _decode(data: bytes) -> tuple[str, bool]:
-    """The text with LF line ends, and whether its last line is complete."""
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        text = data.decode("utf-16", "replace")
-    else:
-        text = data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text, text.endswith("\n")
+def _epochs(drafts: Iterable[_Draft]) -> list[tuple[float, float]]:
+    """The first and the last epoch of each run that names epochs."""
+    told = ([s.values["epoch"] for s in d.steps if "epoch" in s.values] for d in drafts)
+    return [(epochs[0], epochs[-1]) for epochs in told if epochs]
 
 
-def _step_line(line: str) -> tuple[str, LogStep | None]:
-    """The process prefix and the step of a line; None where it is not a step line."""
-    if "\x1b" in line:
-        line = _ANSI.sub("", line)
-    if not line or "step:" not in line and "s:" not in line:
-        return "", None
-    prefix = _PREFIX.match(line)
-    if prefix is None:
-        return "", None
-    body = line[prefix.end() :]
-    key = prefix.group("rank") or ""
-    if match := _STEP.match(body):
-        return key, _modern(int(match.group(1)), int(match.group(2)), match.group(3))
-    if match := _LLMC.match(body):
-        return key, _llmc(int(match.group(1)), match.group(2), match.group(3), match.group(4))
-    return key, None
+def _of_table(lines: Sequence[str], names: Names, near: Near) -> list[_Draft]:
+    """The runs of a CSV table."""
+    drafts: list[_Draft] = []
+    for found in table_of(lines, names):
+        if found.step is None:
+            near.count(found.cause, found.number - 1, lines[found.number - 1], found.names)
+            continue
+        found.step.line = found.number
+        if not drafts or drafts[-1].begins_anew(found.step):
+            if len(drafts) == MAX_RUNS:
+                break
+            drafts.append(_Draft(Header(), "", lines=(found.number, found.number)))
+        drafts[-1].add(found.step)
+    return drafts
 
 
-def _modern(step: int, total: int, rest: str) -> LogStep | None:
-    """A line `step:S/T key:value ...`; None where it carries neither a loss nor a clock."""
-    pairs = [t.split(":", 1) for t in rest.split() if ":" in t]
-    tokens = dict(reversed(pairs))
-    clock = _clock(tokens.pop("train_time", None))
-    step_avg = tokens.pop("step_avg", "")
-    values = {k: v for k, t in tokens.items() if (v := _number(t)) is not None}
-    if "val_loss" in tokens and "val_loss" not in values:
-        return None
-    if "val_loss" not in values and "train_loss" not in values and clock is None:
-        return None
-    text = tokens.get("val_loss", "")
-    return LogStep(
-        step,
-        total,
-        clock,
-        values,
-        text,
-        step_avg.startswith("nan"),
-        _clock(step_avg),
-        _other_value(pairs),
-    )
-
-
-def _other_value(pairs: list[list[str]]) -> str:
-    """A loss or clock that a line gives twice with two values, in words; "" without one."""
-    told: dict[str, str] = {}
-    for name, value in pairs:
-        if (
-            name.lower() in ("val_loss", "train_time")
-            and told.setdefault(name.lower(), value) != value
-        ):
-            return f"{name.lower()} {plain(told[name.lower()], 40)} and {plain(value, 40)}"
-    return ""
-
-
-def _llmc(step: int, kind: str, text: str, rest: str) -> LogStep | None:
-    """A line `s:S tel:X` (validation) or `s:S trl:X lr:Y norm:Z` (training)."""
-    value = _number(text)
-    if value is None:
-        return None
-    values = {"val_loss" if kind == "tel" else "train_loss": value}
-    for token in rest.split():
-        name, _, number = token.partition(":")
-        if (extra := _number(number)) is not None:
-            values.setdefault(name, extra)
-    return LogStep(step, None, None, values, text if kind == "tel" else "", False)
-
-
-def _number(text: str) -> float | None:
-    """A finite number, or NaN for any spelling of a number that is not finite; None otherwise."""
-    if len(text) <= 40 and _NUMBER.fullmatch(text):
-        value = float(text)
-        return value if math.isfinite(value) else math.nan
-    return math.nan if len(text) <= 40 and _NOT_FINITE.fullmatch(text) else None
-
-
-def _clock(text: str | None) -> float | None:
-    """Seconds of `N(ms|s)`, or None."""
-    match = _CLOCK.fullmatch(text) if text is not None and len(text) <= 40 else None
-    if match is None:
-        return None
-    value = float(match.group(1))
-    return value / 1000 if match.group(2) == "ms" else value
+def _resumed(drafts: list[_Draft]) -> list[_Draft]:
+    """The runs, those that a later part of the file resumed with one clock in one piece."""
+    kept: list[_Draft] = []
+    for draft in drafts:
+        if kept and draft.continues(kept[-1]):
+            draft.resume(kept.pop())
+        kept.append(draft)
+    return kept
 
 
 def _is_cut(step: LogStep, draft: _Draft) -> bool:
@@ -247,7 +260,7 @@ def _beside(draft: _Draft, siblings: list[_Draft]) -> str | None:
     return None
 
 
-def _run(draft: _Draft, file: str, index: int, siblings: list[_Draft]) -> Run:
+def _run(draft: _Draft, file: str, index: int, siblings: list[_Draft], near: Near) -> Run:
     """The finished run. Its final loss is the last validation; one that is not finite is none."""
     lines = [s for s in draft.steps if s.is_validation]
     points: dict[int, Validation] = {}
@@ -255,18 +268,8 @@ def _run(draft: _Draft, file: str, index: int, siblings: list[_Draft]) -> Run:
         if s.loss is not None and math.isfinite(s.loss):
             points[s.step] = Validation(s.step, s.loss, s.clock_s)
     validation = tuple(points[k] for k in sorted(points))
-    reached = bool(lines) and lines[-1].step in points and lines[-1].step == validation[-1].step
-    done = reached and draft.total is not None and validation[-1].step >= draft.total
     header = draft.header
     history = {k: tuple(v) for k, v in _history(draft.steps)}
-    resumed = index > 0 and draft.steps[0].step > siblings[index - 1].steps[0].step
-    machine = header.contradiction()
-    problems = problems_of(draft.steps, resumed=resumed, cut=draft.cut, whole=True)
-    beside = _beside(draft, siblings[:index]) if draft.key or index else None
-    if beside is not None:
-        problems = (*problems, ("history-gap", beside))
-    if machine is not None:
-        problems = (*problems, ("hardware-differs-from-run", machine))
     return Run(
         source="log",
         file=file,
@@ -276,7 +279,7 @@ def _run(draft: _Draft, file: str, index: int, siblings: list[_Draft]) -> Run:
         step_times_s=_step_times(draft.steps),
         total_steps=draft.total,
         last_step=draft.steps[-1].step,
-        finished=None if draft.total is None and (reached or not lines) else done,
+        finished=_finished(draft, lines, points),
         hardware=header.hardware(),
         config=header.config(),
         software=header.software,
@@ -286,8 +289,36 @@ def _run(draft: _Draft, file: str, index: int, siblings: list[_Draft]) -> Run:
         data_fingerprint=header.data_fingerprint,
         created_at=header.created_at,
         metrics=_metrics(validation, history),
-        problems=problems,
+        problems=tuple(_problems(draft, index, siblings, near)),
+        witnesses=header.witnesses(),
     )
+
+
+def _finished(
+    draft: _Draft, lines: Sequence[LogStep], points: Mapping[int, Validation]
+) -> bool | None:
+    """Whether the run reached its stated end; its last step may be counted from 0."""
+    reached = bool(lines) and lines[-1].step in points and lines[-1].step == max(points)
+    if draft.total is None or not (reached or lines):
+        return None if draft.total is None or not lines else False
+    end = draft.total if draft.steps[-1].step >= draft.total else draft.total - 1
+    return reached and lines[-1].step >= end
+
+
+def _problems(
+    draft: _Draft, index: int, siblings: list[_Draft], near: Near
+) -> Iterator[tuple[str, str]]:
+    """What is wrong with a run, its lines, its machine and its place among the others."""
+    resumed = index > 0 and draft.steps[0].step > siblings[index - 1].steps[0].step
+    yield from problems_of(draft.steps, resumed=resumed, cut=draft.cut, whole=True)
+    beside = _beside(draft, siblings[:index]) if draft.key or index else None
+    if beside is not None:
+        yield "history-gap", beside
+    machine = draft.header.contradiction()
+    if machine is not None:
+        yield "hardware-differs-from-run", machine
+    for item in near.inside(*draft.lines):
+        yield "history-gap", item
 
 
 def _metrics(
@@ -298,7 +329,7 @@ def _metrics(
     return {
         "loss": validation[-1].loss if validation else None,
         "bpb": bpb[-1][1] if bpb else None,
-        "training_time_s": next((t for *_, t in reversed(validation) if t is not None), None),
+        "training_time_s": validation[-1].time_s if validation else None,
         "steps": validation[-1].step if validation else None,
     }
 

@@ -132,7 +132,8 @@ def test_a_log_without_a_run_writes_nothing(root: Path, tmp_path: Path) -> None:
     words.write_text("hello\n")
     made, path = new(root, "single-gpu/my-idea", "--log", str(words))
     assert made.exit_code == 2 and not path.exists()
-    assert "no step lines in it; expected lines such as step:80/80" in made.output
+    said = " ".join(made.output.split())
+    assert "holds no line with a step and a loss; give the log that the training printed" in said
     (tmp_path / "only").mkdir()
     (tmp_path / "only" / "words.log").write_text("hello\n")
     made, path = new(root, "single-gpu/my-idea", "--log", str(tmp_path / "only"))
@@ -142,13 +143,13 @@ def test_a_log_without_a_run_writes_nothing(root: Path, tmp_path: Path) -> None:
 
 def test_logs_that_name_the_loss_otherwise_are_told_how(root: Path, logs: list[str]) -> None:
     for name in logs:
-        Path(name).write_text(Path(name).read_text().replace("val_loss", "validation_loss"))
+        Path(name).write_text(Path(name).read_text().replace("val_loss", "held_out"))
     made, path = new(root, "nanogpt-small/my-idea", "--log", str(Path(logs[0]).parent))
     assert len(document(path)["runs"]) == len(logs)
     said = " ".join(made.output.split())
     assert said.startswith("✗ rejected") and "too-few-runs" not in said
-    assert "goes to its last step and names no val_loss" in said
-    assert "val_loss:3.2800 train_time:6000ms" in said
+    assert "names no validation loss" in said
+    assert 'add "keys": {"loss": "held_out"} to submission.json' in said
 
 
 def test_logs_that_are_all_named_baseline_are_the_submission(root: Path, logs: list[str]) -> None:

@@ -80,7 +80,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_read(folder: Path) -> None
     assert got.exit_code == 0 and len(got.stdout.splitlines()) == 5
     said = got.stderr
     assert f"{folder}/notes.md: not a log, a .wandb file or a results file" in said
-    assert f"{folder}/empty.txt: no step lines in it" in said
+    assert f"{folder}/empty.txt: holds no line with a step and a loss; give the log" in said
     assert f"{folder}/missing.log: there is no such file" in said
     assert "broken.json" in said and "link.log" not in said
 

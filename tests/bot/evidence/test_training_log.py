@@ -282,12 +282,6 @@ def test_the_untimed_first_steps_of_early_logs_are_no_fall() -> None:
     assert not problems(run)
 
 
-def test_a_clock_that_jumps_is_found() -> None:
-    points = [(s, f"{9 - s / 100}", f"{s + (500 if s > 200 else 0)}s") for s in range(0, 301, 25)]
-    (run,) = read(steps(*points))
-    assert problems(run) == ["clock-not-monotonic"]
-
-
 def test_a_hole_in_regular_validations_is_found() -> None:
     points = [(s, f"{9 - s / 100}", f"{s}s") for s in (0, 25, 50, 75, 100, 200, 225, 300)]
     (run,) = read(steps(*points))

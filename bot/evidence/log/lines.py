@@ -1,0 +1,367 @@
+"""One line of a log: a step with its losses and its clock, or why it looks like one and is not.
+
+    step:125/3200 val_loss:3.96211 train_time:43.151s step_avg:345.21ms      classical
+    s:250 tel:6.1710                                                         classical
+    step 250: train loss 4.1203, val loss 4.0917                             general
+    {"step": 250, "val_loss": 4.0917, "train_time_s": 14.2}                  general
+
+A file that holds one classical line is read by these alone. Every pattern is bounded and takes
+time linear in the line.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bot.evidence.log import names as N
+from bot.evidence.log.names import Names, normal, number
+from bot.evidence.log.problems import LogStep
+from bot.render.untrusted import plain
+
+_ANCHOR = re.compile(r"(?<![\w/])(?:step:(?=\d{1,15}/\d)|s:(?=\d{1,15}\s{1,20}t[er]l:))", re.ASCII)
+_SECOND = re.compile(r"step:\d{1,15}/\d|\bs:\d{1,15}\s{1,20}t[er]l:", re.ASCII)
+_STEP = re.compile(r"step:(\d{1,15})/(\d{1,15})\s+(\S.*)", re.ASCII)
+_LLMC = re.compile(r"s:(\d{1,15})\s+(tel|trl):(\S+)(.*)", re.ASCII)
+_RANK = re.compile(
+    r"\[?(?:rank|default)\s?\d{1,5}\]?:|^\s{0,8}\d{1,5}:(?=\s)|\(\w{1,40} pid=\d{1,9}"
+)
+_PIECE = re.compile(
+    r"\s+|\[?\d{4}[-/]\d\d[-/]\d\d[T_ ]\d\d:\d\d:\d\d[^\s\]]{0,16}\]?:?"
+    r"|\[?\d\d[-/]\d\d[-/]\d{2,4}[ T]\d\d:\d\d:\d\d[^\s\]]{0,12}\]?"
+    r"|\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?:?|[A-Z][a-z]{2}\s{1,2}\d{1,2} \d\d:\d\d:\d\d"
+    r"(?: [\w.-]{1,80} [\w./-]{1,80}(?:\[\d{1,9}\])?:)?"
+    r"|[IWED]\d{4,8} \d\d:\d\d:\d\d\.\d{1,9}\s{1,8}\d{1,9} [\w./-]{1,100}:\d{1,6}\]"
+    r"|std(?:out|err) [FP]|\[[^\[\]]{0,80}\]:?|\(\w{1,40}(?: pid=\d{1,9}[^()]{0,60})?\)"
+    r"|(?:rank|default) ?\d{1,5}:|\d{1,5}:(?=\s)"
+    r"|[^|]{0,60}?\d{1,3}%\|[^|]{0,200}\|[^\[]{0,40}\[[^\]]{0,80}\]"
+    r"|\w[\w.<>/-]{0,80}(?::[\w.<>-]{1,80}){0,2}:?(?=\s{0,20}(?:[-|:\]]|\[|$))"
+    r"|(?:DEBUG|INFO|WARN(?:ING)?|ERROR|NOTICE|CRITICAL|SUCCESS)\b:?"
+    r"|[|>:-]{1,3}",
+    re.ASCII,
+)
+_MOST_PIECES = 24
+_MOST_VALUES = 60
+_VALUE = re.compile(
+    r"(?<![\w.])([-+]?\.?\d[\w.,:+%'-]{0,40}(?:/\s{0,12}\d{1,15})?|[-+]?(?:nan|inf)(?!\w))"
+    rf"(?:\s({N.UNITS})(?![\w/=:.]))?"
+)
+_SPLIT = re.compile(r"[|,;{}()\[\]<>]|\s[-–]\s|[:=]\s|\s{3,}")
+_AT_STEP = re.compile(
+    r"(.{0,60}?)[\s:,-]*(?:\b(?:at|after|for|of)\s+|@\s*)?(?:global[ _]|training )?"
+    r"(?:step|iter|iteration|update)s?\s*#?", re.IGNORECASE,
+)  # fmt: skip
+_VALIDATION = re.compile(
+    r"(?<![a-z])(?:val|valid|validation|validate|validating|eval|evaluation|evaluating|dev)(?![a-z])",
+    re.IGNORECASE,
+)
+_TRAINING = re.compile(r"(?<![a-z])train(?:ing)?(?![a-z])", re.IGNORECASE)
+_TOLD_AGAIN = re.compile(
+    r"(?<![a-z])(?:best|saved?|saving|checkpoint|resum\w{1,6}|restor\w{1,6})(?![a-z])", re.I
+)
+_PAIR = re.compile(
+    r"""['"]([^'"]{1,80})['"]\s?[:=]\s?(?:'([^']{0,80})'|"([^"]{0,80})"|([^\s,{}\[\]]{1,80}))"""
+)
+_BAR = re.compile(r"\d{1,3}%\|[^|]{0,200}\|\s{0,8}(\d{1,15})/(\d{1,15})\s{0,4}\[")
+_LIKELY = re.compile(
+    r"(?<![a-z])(?:val|valid|validation|eval|dev|heldout)(?![a-z])|loss|entropy|nll|bpb"
+)
+_MEANT = re.compile(r"step|iter|update|loss|bpb|entropy|nll", re.IGNORECASE)
+_VERB = re.compile(r"\s+(?:reached|is|was|now|of|equals)\s*$", re.IGNORECASE)
+_UNIT_BEFORE = re.compile(rf"(.*)\(({N.UNITS})\)\s*", re.DOTALL)
+
+
+@dc.dataclass(slots=True)
+class Line:
+    """What came of a line: a step with the prefix of its process, or the cause why there is none.
+
+    `names` are those of the line's numbers where none of them has a meaning here.
+    """
+
+    step: LogStep | None = None
+    key: str = ""
+    cause: str = ""
+    names: tuple[str, ...] = ()
+
+
+NOTHING = Line()
+
+
+def classical(line: str, names: Names) -> Line:
+    """A line `step:S/T key:value ...` or `s:S tel:X`, after any prefix of a logger."""
+    found = _ANCHOR.search(line) if "s:" in line or "step:" in line else None
+    if found is None:
+        return NOTHING
+    prefix, body = line[: found.start()], line[found.start() :]
+    if prefix and not _is_prefix(prefix):
+        return Line(cause="prefix") if "{" not in line else NOTHING
+    if _SECOND.search(body, 4):
+        return Line(cause="two")
+    key = _rank(prefix)
+    if match := _STEP.match(body):
+        return _modern(key, int(match[1]), int(match[2]), match[3], names)
+    if match := _LLMC.match(body):
+        return _llmc(key, int(match[1]), match[2], match[3], match[4])
+    return NOTHING
+
+
+def _is_prefix(text: str) -> bool:
+    """Whether a text is made of what loggers and launchers put before a line."""
+    at = 0
+    for _ in range(_MOST_PIECES):
+        piece = _PIECE.match(text, at)
+        if piece is None or piece.end() == at:
+            return False
+        at = piece.end()
+        if at == len(text):
+            return True
+    return False
+
+
+def _rank(prefix: str) -> str:
+    """What tells the processes of one training apart, "" where nothing does."""
+    return "".join(_RANK.findall(prefix[:200])) if prefix else ""
+
+
+def _modern(key: str, step: int, total: int, rest: str, names: Names) -> Line:
+    """A line `step:S/T key:value ...`; nothing where it carries neither a loss nor a clock."""
+    if ": " in rest:
+        rest = rest.replace(": ", ":")
+    pairs = [t.split(":", 1) for t in rest.split() if ":" in t]
+    tokens = dict(reversed(pairs))
+    time, why = None, ""
+    if (text := tokens.pop("train_time", None)) is not None:
+        time, why = _told(names, "train_time", text)
+    average = N.clock(tokens.pop("step_avg", "")).seconds
+    values = {k: v for k, t in tokens.items() if (v := number(t)) is not None}
+    name = "val_loss"
+    if name not in tokens:
+        name = next((k for k in tokens if names.meaning(normal(k)) == N.LOSS), name)
+        if name in values:
+            values["val_loss"] = values.pop(name)
+    if time is None and not why:
+        other = next((k for k in tokens if names.meaning(normal(k)) == N.CLOCK), None)
+        if other is not None:
+            time, why = _told(names, normal(other), tokens[other])
+    if name in tokens and "val_loss" not in values:
+        return Line(cause=no_number(tokens[name]))
+    if "val_loss" not in values and "train_loss" not in values and time is None:
+        return Line(cause="clock") if why else NOTHING
+    untimed = dict(pairs).get("step_avg", "").startswith("nan")
+    found = LogStep(step, total, time, values, tokens.get(name, ""), untimed, average)
+    found.other, found.clock_why = _other_value(pairs), why
+    return Line(found, key)
+
+
+def _told(names: Names, name: str, text: str) -> tuple[float | None, str]:
+    """A clock, or why it is none, in words."""
+    seconds, why = names.clock(name, text)
+    return seconds, "" if why is None else f"`{plain(f'{name}:{text}', 40)}` {why}"
+
+
+def _other_value(pairs: list[list[str]]) -> str:
+    """A loss or clock that a line gives twice with two values, in words; "" without one."""
+    told: dict[str, str] = {}
+    for name, value in pairs:
+        known = name.lower()
+        if known in ("val_loss", "train_time") and told.setdefault(known, value) != value:
+            return f"{known} {plain(told[known], 40)} and {plain(value, 40)}"
+    return ""
+
+
+def _llmc(key: str, step: int, kind: str, text: str, rest: str) -> Line:
+    """A line `s:S tel:X` (validation) or `s:S trl:X lr:Y norm:Z` (training)."""
+    value = number(text)
+    if value is None:
+        return Line(cause=no_number(text)) if kind == "tel" else NOTHING
+    values = {"val_loss" if kind == "tel" else "train_loss": value}
+    for token in rest.split():
+        name, _, told = token.partition(":")
+        if (extra := number(told)) is not None:
+            values.setdefault(name, extra)
+    return Line(LogStep(step, None, None, values, text if kind == "tel" else "", False), key)
+
+
+def no_number(text: str) -> str:
+    """The cause for which the text of a loss is no number."""
+    if re.match(r"(?:tensor|array|Array|DeviceArray|ArrayImpl|np\.float\d{2})\(", text):
+        return "tensor"
+    if re.fullmatch(r"[-+]?\d{1,9},\d{1,12}", text.rstrip(",;")):
+        return "comma"
+    return "code" if "{" in text or "%" in text else "text"
+
+
+# ---- every other form ---------------------------------------------------------------------------
+
+
+class General:
+    """Reads the lines of other trainers: words, `key=value`, dictionaries, JSON."""
+
+    def __init__(self, names: Names, words: tuple[str, ...] = ()) -> None:
+        self._names = names
+        self._words = ("loss", "bpb", "train", "val", "entropy", "nll", *words)
+        self._bar: tuple[int, int] | None = None
+
+    def read(self, line: str) -> Line:
+        """The step of a line by any of the general forms."""
+        if bar := _BAR.search(line):
+            now = int(bar[1]), int(bar[2])
+            self._bar = now if self._bar is None or now[1] == self._bar[1] else self._bar
+            if "epoch" in line[: bar.start()].lower():
+                self._bar = None
+            line = f"{line[: bar.start()]} {line[bar.end() :]}"
+        low = line.lower()
+        if not any(word in low for word in self._words):
+            return NOTHING
+        key = _rank(line[:120])
+        if key:
+            line = _RANK.sub(" ", line, count=key.count(":") + key.count("("))
+        pairs, about = _pairs(line)
+        if _TOLD_AGAIN.search(about):
+            return NOTHING
+        return self._step(key, pairs, about)
+
+    def _step(self, key: str, pairs: list[tuple[str, str, str]], about: str) -> Line:
+        found: dict[str, str] = {}
+        values: dict[str, float] = {}
+        time, why, counted = None, "", ("", "")
+        for name, text, gap in pairs:
+            meaning = self._names.meaning(name)
+            stem, _, last = name.rpartition("_")
+            if last in ("tensor", "array") and self._names.meaning(stem) == N.LOSS:
+                return Line(cause="tensor")
+            if meaning == N.TRAIN and name in ("loss", "lm_loss", "lm_loss_value"):
+                if _is_validation(gap, about):
+                    meaning = N.LOSS
+            if meaning == N.CLOCK and time is None:
+                time, why = _told(self._names, name, text)
+            elif meaning is not None and meaning != N.CLOCK:
+                if meaning == N.STEP and name == counted[0] and text != counted[1]:
+                    return Line(cause="two")
+                counted = (name, text) if meaning == N.STEP else counted
+                found.setdefault(meaning, text)
+            elif (value := number(text)) is not None and (gap == "" or N.STEP in found):
+                values.setdefault(name, value)
+        step, total = _counted(found.get(N.STEP), found.get(N.TOTAL))
+        if step is None and self._bar is not None:
+            step, total = self._bar
+        told = [name for name, text, _ in pairs if name and number(text) is not None]
+        return self._made(key, step, total, found, values, told, time, why)
+
+    def _made(
+        self, key: str, step: int | None, total: int | None, found: Mapping[str, str],
+        values: dict[str, float], told: list[str], time: float | None, why: str,
+    ) -> Line:  # fmt: skip
+        values.pop("", None)
+        for meaning in (N.LOSS, N.TRAIN, N.BPB, N.EPOCH):
+            text = found.get(meaning, "").partition("/")[0]
+            if (value := number(text)) is not None:
+                values[meaning] = value
+        if N.LOSS in found and N.LOSS not in values:
+            return Line(cause=no_number(found[N.LOSS]))
+        if not values.keys() & {N.LOSS, N.TRAIN, N.BPB} and time is None:
+            likely = [name for name in told if _LIKELY.search(name)]
+            cause = "no-step" if step is None else "keys"
+            return Line(cause=cause, names=tuple(likely)) if likely else NOTHING
+        if step is None:
+            return Line(cause="no-step") if N.LOSS in values else NOTHING
+        made = LogStep(step, total, time, values, found.get(N.LOSS, ""), False)
+        made.clock_why = why
+        return Line(made, key)
+
+
+def _is_validation(gap: str, about: str) -> bool:
+    """Whether the words before a bare loss say that it is a validation's; the nearest count."""
+    for text in (gap, about):
+        valid = [m.start() for m in _VALIDATION.finditer(text)]
+        train = [m.start() for m in _TRAINING.finditer(text)]
+        if valid or train:
+            return max(valid, default=-1) > max(train, default=-1)
+    return False
+
+
+def _counted(step: str | None, total: str | None) -> tuple[int | None, int | None]:
+    """Step and total of `100`, `100/1000` or `1,000`; None for what is no whole number."""
+    first, _, last = (step or "").partition("/")
+    return _whole(first), _whole(last) if last else _whole(total or "")
+
+
+def _whole(text: str) -> int | None:
+    text = text.strip()
+    if re.fullmatch(r"\d{1,3}(?:[,_]\d{3}){1,4}", text):
+        text = re.sub("[,_]", "", text)
+    value = number(text)
+    if value is None or not math.isfinite(value) or value < 0 or value != int(value):
+        return None
+    return int(value) if value < 1e15 else None
+
+
+def _pairs(line: str) -> tuple[list[tuple[str, str, str]], str]:
+    """(name, value as printed, the text before it) of a line, and what the line is about: its text
+    before the first value, or the words of a dictionary."""
+    start, end = line.find("{"), line.rfind("}")
+    if 0 <= start < end:
+        inside = list(_dictionary(line[start : end + 1]))
+        if inside:
+            words = " ".join(text for _, text in inside if text[:1].isalpha() and len(text) < 20)
+            before = line[:start]
+            steps = [p for p in _text(before)[0] if p[0] in ("step", "iter", "iteration")]
+            return [*((n, t, "") for n, t in inside), *steps], f"{before[-80:]} {words}"
+    return _text(line)
+
+
+def _dictionary(text: str) -> Iterator[tuple[str, str]]:
+    """Names and values of a JSON object or of a printed Python dictionary, nested ones joined."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        for match in _PAIR.finditer(text):
+            yield normal(match[1]), next(part for part in match.groups()[1:] if part is not None)
+        return
+    if isinstance(value, dict):
+        yield from _flat(value, "", 0)
+
+
+def _flat(value: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[str, str]]:
+    for name, item in value.items():
+        if isinstance(item, dict) and depth < 4:
+            yield from _flat(item, f"{prefix}{name}/", depth + 1)
+        elif isinstance(item, str | int | float) and not isinstance(item, bool):
+            yield normal(prefix + name), str(item).strip()[:80]
+
+
+def _text(line: str) -> tuple[list[tuple[str, str, str]], str]:
+    """The numbers of a line of words, each with the name before it."""
+    pairs: list[tuple[str, str, str]] = []
+    last, about, pending = 0, "", ""
+    for match in _VALUE.finditer(line):
+        gap = line[last : match.start()]
+        last = match.end()
+        text = match[1].rstrip(",.;:'-") + (f" {match[2]}" if match[2] else "")
+        name = _name(gap)
+        inside = gap.endswith(("[", "(")) and line[last : last + 1] in ("]", ")")
+        if not name and inside and ("/" in text or gap.endswith("] [")):
+            name = "step"
+        at = _AT_STEP.fullmatch(name)
+        if at is not None:
+            pending, name = (at[1] if at[1].strip() else pending), "step"
+        elif not name and pending:
+            name, pending = pending, ""
+        if not about and _MEANT.search(name):
+            about = line[max(0, match.start() - 160) : match.start()]
+        pairs.append((normal(name), text, gap[-80:] or " "))
+        if len(pairs) == _MOST_VALUES:
+            break
+    return pairs, about
+
+
+def _name(gap: str) -> str:
+    """The name of a value: the words before it, from the last separator on."""
+    if unit := _UNIT_BEFORE.fullmatch(gap.rstrip(" :=\t")):
+        gap = f"{unit[1].rstrip()}_{unit[2]}"
+    name = _SPLIT.split(gap.rstrip(" \t:=~>-[(<\"'#"))[-1]
+    return _VERB.sub("", name).strip()

@@ -1,0 +1,120 @@
+"""What of a log looks like steps and is not read: counted by cause, with what to do about each.
+
+The first of the causes, in the order of `_FIXES`, says why a log gives no run; within a run that
+was read the lines between its steps are a hole, and are named.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import re
+from collections.abc import Iterator, Sequence
+
+from bot.evidence.log.text import what_else
+from bot.render.untrusted import plain
+
+FORM = "step:10/100 val_loss:3.2800 train_time:6000ms"
+_SHOWN = 60
+_MOST_NAMES = 8
+_FIXES = {
+    "tensor": ("holds a tensor and not a number", "print `val_loss.item()`"),
+    "comma": ("writes a comma for the decimal point", "print numbers with a decimal point"),
+    "two": ("holds the lines of two processes", "print from one process, or from each to a file"),
+    "clock": ("has no clock that is read", "print the clock with its unit, such as 71.0s"),
+    "text": ("has a loss that is no number", "print the loss as a number"),
+    "prefix": ("begins in a way that is not read", "take away what stands before the step"),
+    "keys": ("names no validation loss that is read", ""),
+    "epochs": ("counts its steps anew each epoch", "print the step counted from the beginning"),
+    "no-step": ("names a loss and no step", "print the step on the line of the loss"),
+    "long": ("is longer than 4,000 characters", "print one line a step"),
+}
+
+
+@dc.dataclass(slots=True)
+class Unread:
+    """Lines that are not read for one cause: how many, and the first with its number from 1."""
+
+    count: int
+    line: int
+    text: str
+    at: list[int]
+
+
+class Near:
+    """What was not read of one file. `other` says what the file is, where it is no log."""
+
+    def __init__(self, file: str, data: bytes) -> None:
+        self.other = what_else(data)
+        self.unread: dict[str, Unread] = {}
+        self.names: dict[str, None] = {}
+        self._file = file
+        self._said = b"step" in data or b"iter" in data, b"loss" in data
+
+    def count(self, cause: str, number: int, line: str, names: Sequence[str] = ()) -> None:
+        """Count a line, `number` from 0, that looks like a step and is not read."""
+        if cause == "code" or cause == "long" and "loss" not in line[:20_000]:
+            return
+        item = self.unread.setdefault(cause, Unread(0, number + 1, plain(line, _SHOWN), []))
+        item.count += 1
+        if len(item.at) < 1000:
+            item.at.append(number)
+        for name in names[:_MOST_NAMES] if len(self.names) < _MOST_NAMES else ():
+            self.names.setdefault(plain(name, 40))
+
+    def epochs_anew(self, epochs: Sequence[tuple[float, float]]) -> bool:
+        """Whether runs are parts of one training, whose steps begin anew each epoch."""
+        pairs = zip(epochs, epochs[1:], strict=False)
+        if len(epochs) < 2 or not all(end < begin for (_, end), (begin, _) in pairs):
+            return False
+        self.unread = {"epochs": Unread(len(epochs), 1, f"epoch {epochs[1][0]:g}", [])}
+        return True
+
+    def words(self) -> tuple[str, str]:
+        """Why the file gives no run with a loss, in a sentence, and what to do."""
+        if self.other is not None:
+            return f"{self._file} {self.other[0]}", self.other[1]
+        for cause, (what, fix) in _FIXES.items():
+            if cause in self.unread:
+                return f"{self._file}: {self._told(cause, what)}", self._fix(cause, fix)
+        steps, losses = self._said
+        if steps and losses:
+            what = "holds the words step and loss, but no line with a step and a loss that is read"
+        else:
+            what = "holds no line with a step and a loss"
+        return f"{self._file} {what}", f"give the log that the training printed, such as {FORM}"
+
+    def inside(self, first: int, last: int) -> Iterator[str]:
+        """Lines between those of a run, or after them, that should be among them, in words."""
+        for cause, item in self.unread.items():
+            if cause in ("keys", "no-step", "long", "prefix") and not first < item.line - 1 < last:
+                continue
+            within = [n for n in item.at if n > first]
+            if within and cause != "keys":
+                yield self._told(cause, _FIXES[cause][0], within)
+
+    def _told(self, cause: str, what: str, within: Sequence[int] | None = None) -> str:
+        item = self.unread[cause]
+        if cause == "epochs":
+            return f"the file {what}"
+        count = item.count if within is None else len(within)
+        lines = (
+            "1 line looks like a step and is"
+            if count == 1
+            else f"{count} lines look like steps and are"
+        )
+        return f"{lines} not read; line {item.line} {what}: {item.text}"
+
+    def _fix(self, cause: str, fix: str) -> str:
+        if cause != "keys":
+            return fix
+        return map_line(tuple(self.names))
+
+
+def map_line(names: Sequence[str], quantity: str = "loss") -> str:
+    """The line of submission.json that maps one of the names that a run has to a quantity."""
+    likely = next((n for n in names if re.search(r"val|dev|held|test|bpb", n)), "NAME")
+    has = f"it has {', '.join(names)}; " if names else ""
+    return (
+        f"{has}log it as val_loss, or if one of its names is the validation loss, add "
+        f'"keys": {{"{quantity}": "{likely}"}} to submission.json'
+    )
