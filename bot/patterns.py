@@ -10,6 +10,7 @@ import re
 SLUG_TEXT = "[a-z0-9][a-z0-9_-]{0,63}"
 LOGIN_TEXT = "[A-Za-z0-9][A-Za-z0-9_-]{0,38}"
 REPOSITORY_TEXT = rf"{LOGIN_TEXT}/[A-Za-z0-9._-]{{1,100}}"
+COMMIT_TEXT = "[0-9a-f]{40}"
 
 SLUG = re.compile(SLUG_TEXT)
 """One part of a path: the id of a track, the name of an entry or of a point."""
@@ -19,5 +20,5 @@ LOGIN = re.compile(LOGIN_TEXT)
 """A GitHub login; the accounts of an enterprise end in `_` and its short code."""
 REPOSITORY = re.compile(REPOSITORY_TEXT)
 """OWNER/REPO on GitHub."""
-COMMIT = re.compile("[0-9a-f]{40}")
+COMMIT = re.compile(COMMIT_TEXT)
 """A full commit hash."""

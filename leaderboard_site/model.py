@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bot.compute.accelerators import find
-from bot.model.submission import Contributor, Submission
+from bot.model.submission import Contributor, Submission, entry_paths
 from bot.model.track import Track
 from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
@@ -189,14 +189,11 @@ class Site:
     def item(self, path: str | None, track: str | None = None) -> Item | None:
         """The item that `based_on` names: a path, TRACK/NAME, or a name of `track` or else of the
         first track that has it; None if unknown."""
-        if not path:
-            return None
-        own = [self.tracks[track]] if track in self.tracks else []
-        for board in [*own, *self.tracks.values()]:
-            for before in ("", "submissions/", f"submissions/{board.track.id}/"):
-                found = board.items.get(before + path)
-                if found:
-                    return found
+        for own in dict.fromkeys((track or "", *self.tracks)):
+            for named in entry_paths(path or "", own):
+                for board in self.tracks.values():
+                    if named in board.items:
+                        return board.items[named]
         return None
 
 

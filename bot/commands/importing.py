@@ -10,6 +10,7 @@ import click
 
 from bot.commands.root import Unusable
 from bot.importers import Import, Origin, SourceError, write
+from bot.patterns import COMMIT
 
 SRC = click.Path(path_type=Path)
 
@@ -58,7 +59,7 @@ def _origin(url: str | None, commit: str | None, upstream: str) -> Origin | None
     """The origin that the options give, None where the source itself is to say."""
     if url and not re.fullmatch(r"https://[^\s/]+/\S+", url):
         raise click.UsageError(f"--url is {url!r}, expected such as https://github.com/OWNER/REPO")
-    if commit and not re.fullmatch(r"[0-9a-f]{40}", commit):
+    if commit and not COMMIT.fullmatch(commit):
         raise click.UsageError(f"--commit is {commit!r}, expected 40 hex digits: `git rev-parse`")
     return Origin(url or upstream, commit) if url or commit else None
 

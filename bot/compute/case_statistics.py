@@ -8,8 +8,8 @@ from __future__ import annotations
 import functools as ft
 import re
 
-from bot.compute.selection import STEP_METRICS
-from bot.compute.summary import RunKey, Summary, summarise
+from bot.compute.selection import STEP_METRICS, RunKey
+from bot.compute.summary import Summary, summarise
 from bot.model.case import Case
 from bot.model.submission import Claim
 from bot.registry import OURS

@@ -23,6 +23,10 @@ _LARGEST, _SMALLEST = 1e40, 1e-40
 _ENDED_BADLY = ("crashed", "failed", "killed", "running")
 
 
+RunKey = tuple[str, int]
+"""The file and the index of a run."""
+
+
 @dc.dataclass(frozen=True, slots=True)
 class Excluded:
     """A run that does not count, and why in a few words. `copy`: "same" for another file of a run

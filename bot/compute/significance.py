@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses as dc
 import math
+import statistics as stdlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -50,6 +51,31 @@ class Moments:
         """The moments of the gains over `target`."""
         mean = target - self.mean if goal == "min" else self.mean - target
         return Moments(self.n, mean, self.sd)
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Sample:
+    """Values of one quantity over the runs kept."""
+
+    values: tuple[float, ...]
+
+    @property
+    def moments(self) -> Moments | None:
+        """n, mean and sd; None for no values."""
+        return Moments.of(self.values) if self.values else None
+
+    def to_json(self) -> dict[str, Any]:
+        """n, mean, sd, min, max, median and the values; null where there are none."""
+        m = self.moments
+        return {
+            "n": len(self.values),
+            "mean": m.mean if m else None,
+            "sd": m.sd if m else None,
+            "min": min(self.values, default=None),
+            "max": max(self.values, default=None),
+            "median": stdlib.median(self.values) if self.values else None,
+            "values": list(self.values),
+        }
 
 
 # ---- One sample --------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import dataclasses as dc
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from bot.evidence.fetcher import Fetcher
 from bot.evidence.links import RunRef, parse_link
 from bot.evidence.snapshot import SnapshotError, Snapshots, metrics_sha256
 from bot.evidence.wandb.errors import NOT_FOUND, NOT_PUBLIC
@@ -20,7 +21,6 @@ from bot.model.submission import Submission
 from bot.model.track import Track
 
 if TYPE_CHECKING:
-    from bot.evidence.gather import Fetcher
     from bot.evidence.wandb.online import Fetched
 
 KINDS = ("same", "changed", "gone", "private", "unavailable", "no-snapshot")

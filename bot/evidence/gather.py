@@ -10,15 +10,16 @@ submission needs it. Only `wandb.client` uses the network.
 from __future__ import annotations
 
 import dataclasses as dc
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from bot.compute.selection import LOSS_METRICS, STEP_METRICS
+from bot.evidence.fetcher import Fetcher
 from bot.model.case import RunEvidence, Unlisted
 from bot.model.run import Run
 from bot.model.submission import LOG_ENDINGS, Folder, RunSpec, Submission
-from bot.model.track import Keys, Track
+from bot.model.track import Track
 from bot.model.verdict import Finding, finding
 from bot.registry import catalogue
 
@@ -26,18 +27,6 @@ if TYPE_CHECKING:
     from bot.evidence.links import RunRef
     from bot.evidence.snapshot import Snapshots
     from bot.evidence.wandb.online import Fetched
-
-
-class Fetcher(Protocol):
-    """What reads linked runs: `bot.evidence.wandb.online.WandbFetcher`."""
-
-    def fetch(
-        self, refs: Sequence[RunRef], keys: Keys, *, code: str | None = None
-    ) -> Mapping[RunRef, Fetched]:
-        """Every run of `refs`, or why there is none. Never raises."""
-
-    def unlisted(self, listed: Mapping[RunRef, Run], keys: Keys) -> tuple[Unlisted, ...]:
-        """Runs of the same configuration in the same projects that are not listed."""
 
 
 @dc.dataclass(frozen=True, slots=True)

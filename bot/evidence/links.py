@@ -28,7 +28,7 @@ _PATH = re.compile(
 )
 _BARE = re.compile(rf"(?P<entity>{_NAME})/(?P<project>{_NAME})/(?:runs/)?(?P<id>{_ID})")
 _REPORT = re.compile(r"(?:/[^/]+){1,2}/reports/[^/]+/?|/links/[^/]+/[^/]+/?")
-_FORM = "https://wandb.ai/ENTITY/PROJECT/runs/ID"
+RUN_PAGE = "https://wandb.ai/ENTITY/PROJECT/runs/ID"
 
 
 class RunRef(NamedTuple):
@@ -77,7 +77,7 @@ def parse_link(text: object) -> RunRef | LinkProblem:
                 return LinkProblem(
                     "link-not-a-run",
                     "the text names a file, and no run on W&B",
-                    f'write "source": "log", or "results" for a results file; a link is {_FORM}',
+                    f'write "source": "log", or "results" for a results file; a link is {RUN_PAGE}',
                 )
             return _not_a_run("the text is not an address")
         text = f"https://{text}"
@@ -97,7 +97,7 @@ def _parse_url(text: str) -> RunRef | LinkProblem:
     if host not in HOSTS or port not in (None, 80, 443) or "@" in url.netloc:
         shown = url.netloc.rpartition("@")[2][:100]
         message = f'the link leads to "{shown}", expected wandb.ai'
-        return LinkProblem("host-not-allowed", message, f"link the run's page: {_FORM}")
+        return LinkProblem("host-not-allowed", message, f"link the run's page: {RUN_PAGE}")
     prefix = HOSTS[host]
     path = urllib.parse.unquote(url.path)
     if not path.startswith(prefix):
@@ -157,4 +157,4 @@ def is_report(text: str) -> bool:
 
 
 def _not_a_run(reason: str) -> LinkProblem:
-    return LinkProblem("link-not-a-run", reason, f"link the run's page: {_FORM}")
+    return LinkProblem("link-not-a-run", reason, f"link the run's page: {RUN_PAGE}")

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from bot import files as disk
-from bot.patterns import SLUG
+from bot.patterns import COMMIT, SLUG
 
 MAX_COMPONENTS = 4
 SCHEMA = "https://speedrun-bot.github.io/schemas/submission.schema.json"
@@ -63,7 +63,7 @@ class Origin:
 def slug(name: str) -> str:
     """A foreign name as a safe submission name, injectively.
 
-    A name whose components all match `[a-z0-9][a-z0-9_-]{0,63}`, at most four of them, stays. Any
+    A name whose components all match `bot.patterns.SLUG`, at most four of them, stays. Any
     other component is lowered, its other characters become `_`, and six hex digits of the SHA-256
     of the original are appended, so that `1.2b` and `1_2b`, or `A` and `a`, stay apart.
     """
@@ -170,7 +170,7 @@ def _head(git: Path) -> str | None:
                 head = next((x.split()[0] for x in packed if x.endswith(" " + name)), "")
     except (OSError, UnicodeDecodeError):
         return None
-    return head if re.fullmatch(r"[0-9a-f]{40}", head) else None
+    return head if COMMIT.fullmatch(head) else None
 
 
 def to_json(value: Any) -> bytes:

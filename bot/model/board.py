@@ -3,11 +3,45 @@
 from __future__ import annotations
 
 import dataclasses as dc
+from typing import Literal
 
 from bot.model.track import Axis, Track
 from bot.model.verdict import Point, Verdict
-from bot.rank.history import Clock, RecordStep
 from bot.registry import Status
+
+Clock = Literal["own", "paired", "official"]
+
+
+@dc.dataclass(frozen=True, slots=True)
+class RecordStep:
+    """One record, or one point that joined the frontier.
+
+    `cost` is what it showed when it entered, and `clock` where that comes from; `own` is the cost
+    that its own runs give. `previous` is the cost that it beat as shown at the time, None for the
+    first and on a frontier; `beat` is whose that was: a submission, or `#5` for a row of the
+    official table that is not on file. `superseded_by` names in the same way what took its place
+    and `superseded_on` when; None while it stands. `retimings` are (date, cost): what the record
+    showed from then on. `number` is that of the official table.
+    """
+
+    date: str | None
+    submission: str
+    point: str
+    cost: float
+    quality: float
+    previous: float | None = None
+    superseded_by: str | None = None
+    superseded_on: str | None = None
+    retimings: tuple[tuple[str, float], ...] = ()
+    own: float | None = None
+    clock: Clock = "own"
+    beat: str | None = None
+    number: int | None = None
+
+    @property
+    def gain(self) -> float | None:
+        """The change over the record that it beat, as a share of it: the one gain of a record."""
+        return (self.cost - self.previous) / self.previous if self.previous else None
 
 
 @dc.dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ blobs): both hand a `Folder` of bytes to `parse_submission`.
 from __future__ import annotations
 
 import dataclasses as dc
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 ROLES = ("idea", "code", "runs", "writing", "review", "pr")
@@ -112,3 +112,20 @@ class Submission:
     imported: Mapping[str, Any] | None = None
     withdrawn: Mapping[str, Any] | None = None
     raw: Mapping[str, Any] = dc.field(default_factory=dict)
+
+
+def entry_paths(named: str, track: str) -> tuple[str, ...]:
+    """The paths that a reference to an entry may mean, written in an entry of `track`: the path
+    itself, TRACK/NAME, or a NAME on the same track."""
+    name = named.strip("/")
+    return (name, f"submissions/{name}", f"submissions/{track}/{name}") if name else ()
+
+
+def entry_path(named: str | None, track: str, known: Container[str]) -> str | None:
+    """The one of the `known` paths that `named` refers to, or None."""
+    return next((path for path in entry_paths(named or "", track) if path in known), None)
+
+
+def same_entry(a: str, b: str, track: str) -> bool:
+    """Whether two references, written in entries of `track`, mean one entry."""
+    return not set(entry_paths(a, track)).isdisjoint(entry_paths(b, track))

@@ -10,6 +10,7 @@ import datetime as dt
 from collections.abc import Mapping
 
 from bot.model.official import OfficialTable
+from bot.model.submission import entry_paths
 
 OBJECTIVES = ("pareto", "target", "baseline")
 TESTS = ("t", "z", "moderated", "anytime", "none")
@@ -180,6 +181,10 @@ class Track:
     path: str = ""
     official: OfficialTable = OfficialTable()
     """The official record table beside the file, empty where there is none."""
+
+    def is_baseline(self, submission: str) -> bool:
+        """Whether a submission is the frozen baseline itself."""
+        return submission in entry_paths(self.baseline_id or "", self.id)
 
     def on(self, date: dt.date | None) -> Track:
         """The track as its rules stood on `date` (None: as they stand now)."""

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from bot.evidence.links import LinkProblem, parse_link
 from bot.model.document import Document
 from bot.model.results import ResultsRun
 from bot.model.submission import (
@@ -32,12 +31,10 @@ from bot.model.values import near_key
 from bot.model.verdict import Finding, finding
 from bot.parse.json_file import read_json
 from bot.parse.json_scan import escape
-from bot.parse.results_json import read_results
+from bot.parse.results_json import link_problems, read_results
 from bot.parse.submission_json import SUBMISSION, read_submission
-from bot.registry import Level
 from bot.render.untrusted import plain, shown
 
-_FORM = "https://wandb.ai/ENTITY/PROJECT/runs/ID"
 _SKIPPED_FOLDERS = frozenset({"__pycache__", ".git", ".ipynb_checkpoints"})
 
 
@@ -185,7 +182,7 @@ def parse_submission(
     problems.extend(_skipped(folder))
     track, wrong = _track(folder, tracks, track_id, raw, results)
     problems.extend(dc.replace(f, line=listed.line("/track")) if listed else f for f in wrong)
-    problems.extend(_result_links(results))
+    problems.extend(link_problems(results))
     submission = read_submission(folder, raw, track, documents, results)
     problems.extend(_specs(folder, submission, listed))
     problems.extend(_not_accepted(submission, track, listed))
@@ -302,50 +299,6 @@ def _match_parts(parts: list[str], wanted: list[str]) -> bool:
         bool(parts)
         and PurePosixPath(parts[0]).match(wanted[0])
         and _match_parts(parts[1:], wanted[1:])
-    )
-
-
-def _result_links(results: tuple[ResultsRun, ...]) -> Iterator[Finding]:
-    """W&B references of results files that are absent or no addresses.
-
-    Addresses that lead elsewhere are the business of `bot.rules.evidence`. A file of our trainer
-    may have none: a run without W&B is self-reported.
-    """
-    for run in results:
-        item = run.stated.get("link")
-        found = (
-            None
-            if item is not None
-            else _link(
-                run,
-                "link-not-a-run",
-                "there is no link to a W&B run",
-                f"link the run's page: {_FORM}",
-            )
-        )
-        if item is not None and "://" not in str(item.raw):
-            parsed = parse_link(item.raw)
-            fix = "" if isinstance(parsed, LinkProblem) else f'write "{parsed.url}"'
-            if fix and "." in str(item.raw).partition("/")[0]:
-                found = _link(run, "schema", "the link to the run has no scheme", fix)
-                found = dc.replace(found, level=Level.WARNING)
-            elif fix:
-                message = f"{shown(item.raw)} is a path, not a page"
-                found = _link(run, "link-not-a-run", message, fix)
-        if found is not None and (item is not None or not run.ours):
-            yield found
-
-
-def _link(run: ResultsRun, rule: str, message: str, fix: str) -> Finding:
-    item = run.stated.get("link")
-    return finding(
-        rule,
-        message,
-        file=run.file,
-        line=run.line("link"),
-        pointer=run.where("link"),
-        fix=fix,
-        claimed=None if item is None else plain(str(item.raw)),
     )
 
 

@@ -14,12 +14,16 @@ from __future__ import annotations
 import dataclasses as dc
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bot.evidence.links import RUN_PAGE, LinkProblem, parse_link
 from bot.model.document import Document, at
 from bot.model.results import ResultsRun, Stated
+from bot.model.verdict import Finding, finding
 from bot.parse.json_scan import escape
+from bot.registry import Level
+from bot.render.untrusted import plain, shown
 
 MAX_RUNS = 500
 """A results file with more runs is refused by the rule `schema`."""
@@ -141,3 +145,47 @@ def _state(name: str, raw: Any, pointer: str) -> Stated:
     digits = len(raw.lower().partition("e")[0].replace(".", "").lstrip("0"))
     usable = math.isfinite(value)
     return Stated(pointer, raw, value if usable else None, 0.5 * 10.0 ** (1 - max(1, digits)))
+
+
+def link_problems(results: tuple[ResultsRun, ...]) -> Iterator[Finding]:
+    """W&B references of results files that are absent or no addresses.
+
+    Addresses that lead elsewhere are the business of `bot.rules.evidence`. A file of our trainer
+    may have none: a run without W&B is self-reported.
+    """
+    for run in results:
+        item = run.stated.get("link")
+        found = (
+            None
+            if item is not None
+            else _link(
+                run,
+                "link-not-a-run",
+                "there is no link to a W&B run",
+                f"link the run's page: {RUN_PAGE}",
+            )
+        )
+        if item is not None and "://" not in str(item.raw):
+            parsed = parse_link(item.raw)
+            fix = "" if isinstance(parsed, LinkProblem) else f'write "{parsed.url}"'
+            if fix and "." in str(item.raw).partition("/")[0]:
+                found = _link(run, "schema", "the link to the run has no scheme", fix)
+                found = dc.replace(found, level=Level.WARNING)
+            elif fix:
+                message = f"{shown(item.raw)} is a path, not a page"
+                found = _link(run, "link-not-a-run", message, fix)
+        if found is not None and (item is not None or not run.ours):
+            yield found
+
+
+def _link(run: ResultsRun, rule: str, message: str, fix: str) -> Finding:
+    item = run.stated.get("link")
+    return finding(
+        rule,
+        message,
+        file=run.file,
+        line=run.line("link"),
+        pointer=run.where("link"),
+        fix=fix,
+        claimed=None if item is None else plain(str(item.raw)),
+    )

@@ -20,6 +20,7 @@ from bot.model.values import is_not_finite, near_key
 from bot.model.verdict import Finding, finding
 from bot.parse.json_scan import escape
 from bot.parse.results_json import MAX_RUNS, is_results
+from bot.parse.schema_version import claim_of, version_problem
 from bot.paths import schema_path
 from bot.registry import Level
 from bot.render.untrusted import plain, shown
@@ -28,7 +29,6 @@ MAX_FINDINGS = 25
 MAX_ERRORS = 200
 MAX_UNKNOWN = 200
 """Of that many unknown keys of one object a misspelling is looked for."""
-KNOWN_VERSIONS = "1"
 
 # Quantities of a results file that rules of their own speak of: when absent, and the first ones
 # also when they are of another type.
@@ -110,41 +110,6 @@ def _validator(name: str) -> Any:
     return validators.Draft202012Validator(_schema(name))
 
 
-def version_problem(document: Document) -> Finding | None:
-    """The finding on the document's own version, or that of its `speedrun` object, where we do
-    not know it; else None."""
-    value = document.value
-    if not isinstance(value, dict):
-        return None
-    places = [("", value), ("/speedrun", value.get("speedrun"))]
-    runs = value.get("runs")
-    for index, run in enumerate(runs[:MAX_RUNS] if isinstance(runs, list) else ()):
-        info = run.get("run_info") if isinstance(run, dict) else None
-        ours = info.get("speedrun") if isinstance(info, dict) else None
-        places.append((f"/runs/{index}/run_info/speedrun", ours))
-    for pointer, place in places:
-        if (
-            isinstance(place, dict)
-            and place.get("schema_version", 1) != 1
-            or (isinstance(place, dict) and place.get("schema_version") is True)
-        ):
-            where = f"{pointer}/schema_version"
-            written = place["schema_version"]
-            return finding(
-                "schema-version-unknown",
-                f"schema_version is {shown(written)}, this program knows {KNOWN_VERSIONS}",
-                file=document.file,
-                line=document.line(where),
-                pointer=where,
-                claimed=_claim(written),
-                expected=1,
-                fix="write 1 without quotes"
-                if written == "1"
-                else "write the file with a trainer of this version, or update this program",
-            )
-    return None
-
-
 def _advice(error: Any, document: Document, closed: bool) -> Iterator[Finding]:
     path = [str(part) for part in error.absolute_path]
     pointer = "".join(f"/{escape(part)}" for part in path)
@@ -159,7 +124,7 @@ def _advice(error: Any, document: Document, closed: bool) -> Iterator[Finding]:
             if key is None or error.validator == "required"
             else (f"{pointer}/{escape(key)}")
         )
-        value = None if error.validator in ("required", "anyOf") else _claim(error.instance)
+        value = None if error.validator in ("required", "anyOf") else claim_of(error.instance)
         yield finding(
             "schema",
             message,
@@ -405,10 +370,3 @@ def _lowered(description: str) -> str:
     text = description.rstrip(".")
     name = any(letter.isupper() for letter in text.partition(" ")[0][1:])
     return text if name else text[:1].lower() + text[1:]
-
-
-def _claim(value: Any) -> Any:
-    """What is written, as a value that is safe and small enough to repeat."""
-    if isinstance(value, str):
-        return plain(value)
-    return value if value is None or isinstance(value, (bool, int, float)) else shown(value)

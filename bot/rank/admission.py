@@ -9,12 +9,11 @@ import dataclasses as dc
 from collections.abc import Iterable, Iterator, Mapping
 
 from bot.compute.ratios import promotes
-from bot.model.board import Progress, Unranked
+from bot.model.board import Clock, Progress, Unranked
 from bot.model.track import Axis, Track
 from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
-from bot.rank.frozen import measured_against, relation
-from bot.rank.history import Clock
+from bot.rank.baseline import measured_against, relation
 from bot.registry import Status
 
 WHY_NOT = {
@@ -100,7 +99,7 @@ def _progress(verdict: Verdict, point: Point, track: Track) -> Progress | str | 
     """
     if track.objective != "baseline":
         return None
-    if is_baseline(verdict, track):
+    if track.is_baseline(verdict.submission):
         return Progress(1.0, None, False, 1.0, track.baseline_id)
     baseline = (point.statistics or {}).get("baseline") or {}
     measured = baseline.get("ratio")
@@ -112,9 +111,8 @@ def _progress(verdict: Verdict, point: Point, track: Track) -> Progress | str | 
     current = track.baseline_id
     own, scale = current, 1.0
     if current is not None:
-        frozen = track.baselines
-        own = measured_against(frozen, current, verdict.based_on, verdict.date)
-        related = relation(frozen, own, current)
+        own = measured_against(track, current, verdict.based_on, verdict.date)
+        related = relation(track.baselines, own, current)
         if related is None:
             return f"it is measured against {own}, which nothing relates to {current}"
         scale = related
@@ -139,8 +137,3 @@ def retimings_of(
         if finite(cost):
             found.setdefault(timed.of, []).append((timed.date, cost))
     return {of: tuple(sorted(items)) for of, items in found.items()}
-
-
-def is_baseline(verdict: Verdict, track: Track) -> bool:
-    names = (track.baseline_id, f"submissions/{track.id}/{track.baseline_id}")
-    return track.baseline_id is not None and verdict.submission in names

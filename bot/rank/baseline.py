@@ -1,8 +1,26 @@
 """The life of a baseline: frozen from a submission's runs, measured against, promoted, credited.
 
 A track of objective `baseline` names its baseline by `[baseline] id`, the name of a submission, and
-lists every one that was ever frozen (`bot.rank.frozen`). Nothing here
-reads a clock; writing is `write`.
+lists every one that was ever frozen:
+
+    [[baselines]]
+    id = "faster"
+    submission = "submissions/my-track/faster"
+    frozen_on = 2026-02-03
+    cost_metric = "training_time_s"
+    costs = [620.0, 621.0]
+    losses = [3.27, 3.275]
+    after = "first"
+    ratio = 0.885
+
+    [[baselines.credits]]
+    github = "example-user"
+    roles = ["idea", "code"]
+    submissions = ["submissions/my-track/faster"]
+
+An entry is measured against the baseline of its day. `relation` puts it on the scale of the one
+that stands now: its ratio times the ratios of the baselines between. Nothing here reads a clock;
+writing is `write`.
 """
 
 from __future__ import annotations
@@ -18,7 +36,7 @@ from typing import Any
 from bot import files as disk
 from bot.compute.accelerators import find
 from bot.model.board import Board, Entry, Progress
-from bot.model.submission import ROLES, Submission
+from bot.model.submission import ROLES, Submission, entry_path
 from bot.model.track import Baseline, Credit, Track
 from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
@@ -43,7 +61,7 @@ def due(board: Board) -> Entry | None:
 
 def best(board: Board) -> Entry | None:
     """The entry of most progress over the baseline, the baseline itself left out; None without."""
-    rest = (e for e in board.entries if e.progress and not is_baseline(e.submission, board.track))
+    rest = (e for e in board.entries if e.progress and not board.track.is_baseline(e.submission))
     return next(rest, None)
 
 
@@ -72,10 +90,49 @@ def _hardware(verdict: Verdict) -> set[tuple[str | None, int | None]]:
     }
 
 
-def is_baseline(submission: str, track: Track) -> bool:
-    """Whether this submission is the track's frozen baseline itself."""
-    names = (track.baseline_id, f"submissions/{track.id}/{track.baseline_id}")
-    return track.baseline_id is not None and submission in names
+# ---- Which baseline an entry was measured against, and how baselines relate --------------------
+
+
+def measured_against(track: Track, current: str, based_on: str | None, date: str | None) -> str:
+    """The id of the baseline that an entry was measured against.
+
+    The one that it says it is based on; else the one that stood on its date; else `current`.
+    """
+    baselines = track.baselines
+    by_path = {item.submission: item.id for item in baselines}
+    named = entry_path(based_on, track.id, by_path)
+    if named is not None:
+        return by_path[named]
+    if date is not None and any(b.id == current for b in baselines):
+        before = [b for b in baselines if b.frozen_on <= date[:10]]
+        return before[-1].id if before else baselines[0].id
+    return current
+
+
+def relation(baselines: tuple[Baseline, ...], own: str, current: str) -> float | None:
+    """What a ratio to the baseline `own` is multiplied by to be one to `current`.
+
+    None where some baseline between them was frozen without a ratio to the one before.
+    """
+    scale = _scale(baselines)
+    if own == current:
+        return 1.0
+    mine, theirs = scale.get(own), scale.get(current)
+    if mine is None or theirs is None or mine[0] != theirs[0]:
+        return None
+    return mine[1] / theirs[1]
+
+
+def _scale(baselines: tuple[Baseline, ...]) -> Mapping[str, tuple[str, float]]:
+    """Id -> (first of its chain, cost relative to that first)."""
+    scale: dict[str, tuple[str, float]] = {}
+    for item in baselines:
+        before = scale.get(item.after) if item.after is not None else None
+        if before is None or item.ratio is None:
+            scale[item.id] = (item.id, 1.0)
+        else:
+            scale[item.id] = (before[0], before[1] * item.ratio)
+    return scale
 
 
 # ---- Freezing ---------------------------------------------------------------------------------
@@ -108,7 +165,7 @@ def freeze(
         raise BaselineError(f"{verdict.submission} has no {track.cost.metric} to measure against")
     hardware = _hardware(verdict)
     device, count = next(iter(hardware)) if len(hardware) == 1 else (None, None)
-    progress = entry.progress if entry and not is_baseline(verdict.submission, track) else None
+    progress = entry.progress if entry and not track.is_baseline(verdict.submission) else None
     return Baseline(
         id=name,
         submission=verdict.submission,
@@ -158,11 +215,11 @@ def credit(
     at: str | None = winner
     while at is not None and at in submissions and at not in chain and at != until:
         chain.append(at)
-        at = _resolve(submissions[at], submissions)
+        at = _parent(submissions[at], submissions)
     again = sorted(
         path
         for path, s in submissions.items()
-        if path not in chain and _resolve(s, submissions) == winner
+        if path not in chain and _parent(s, submissions) == winner
     )
     found: dict[str, Credit] = {}
     for path in (*chain, *again):
@@ -172,13 +229,9 @@ def credit(
     return tuple(found.values())
 
 
-def _resolve(submission: Submission, submissions: Mapping[str, Submission]) -> str | None:
-    """The path of what a submission is based on, whichever way it names it."""
-    named = submission.based_on
-    if not named:
-        return None
-    names = (named, f"submissions/{named}", f"submissions/{submission.track}/{named}")
-    return next((name for name in names if name in submissions), None)
+def _parent(submission: Submission, submissions: Mapping[str, Submission]) -> str | None:
+    """The path of what a submission is based on."""
+    return entry_path(submission.based_on, submission.track, submissions)
 
 
 def _people(submission: Submission) -> Iterable[Credit]:

@@ -20,13 +20,12 @@ from __future__ import annotations
 import bisect
 import dataclasses as dc
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
 
+from bot.model.board import Clock, RecordStep
 from bot.model.official import OfficialRecord
 
 Key = tuple[str, str]
 """Submission and point."""
-Clock = Literal["own", "paired", "official"]
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -66,38 +65,6 @@ class Dated:
     def order(self) -> tuple[bool, str, float, float, Key]:
         """The order of entering."""
         return self.date is None, self.date or "", -self.own_score, -self.quality_score, self.key
-
-
-@dc.dataclass(frozen=True, slots=True)
-class RecordStep:
-    """One record, or one point that joined the frontier.
-
-    `cost` is what it showed when it entered, and `clock` where that comes from; `own` is the cost
-    that its own runs give. `previous` is the cost that it beat as shown at the time, None for the
-    first and on a frontier; `beat` is whose that was: a submission, or `#5` for a row of the
-    official table that is not on file. `superseded_by` names in the same way what took its place
-    and `superseded_on` when; None while it stands. `retimings` are (date, cost): what the record
-    showed from then on. `number` is that of the official table.
-    """
-
-    date: str | None
-    submission: str
-    point: str
-    cost: float
-    quality: float
-    previous: float | None = None
-    superseded_by: str | None = None
-    superseded_on: str | None = None
-    retimings: tuple[tuple[str, float], ...] = ()
-    own: float | None = None
-    clock: Clock = "own"
-    beat: str | None = None
-    number: int | None = None
-
-    @property
-    def gain(self) -> float | None:
-        """The change over the record that it beat, as a share of it: the one gain of a record."""
-        return (self.cost - self.previous) / self.previous if self.previous else None
 
 
 @dc.dataclass(frozen=True, slots=True)

@@ -33,14 +33,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from bot.compute.selection import TIME_METRICS
 from bot.compute.significance import reaches, welch
-from bot.model.board import Board, Entry, Placement, Progress, Unranked, describe_place
+from bot.model.board import Board, Entry, Placement, Progress, RecordStep, Unranked, describe_place
 from bot.model.case import Standing
 from bot.model.run import TRAINER
 from bot.model.track import Track
 from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
-from bot.rank.admission import Row, admit, is_baseline, reaches_target, retimings_of
-from bot.rank.history import Dated, History, RecordStep, progression
+from bot.rank.admission import Row, admit, reaches_target, retimings_of
+from bot.rank.history import Dated, History, progression
 from bot.rank.pareto import dominators, frontier
 from bot.registry import Status
 
@@ -268,7 +268,7 @@ def standing(board: Board, without: str | None = None) -> Standing:
     holder = board.record
     if holder is None or holder.submission == without:
         holder = others[0] if others else None
-    base = next((e for e in others if is_baseline(e.verdict, board.track)), None)
+    base = next((e for e in others if board.track.is_baseline(e.submission)), None)
     return Standing(
         record=holder.submission if holder else None,
         record_cost=holder.shown_cost if holder else None,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bot.compute import significance as sig
-from bot.compute.summary import Baseline, Summary
+from bot.compute.arms import Baseline
+from bot.compute.summary import Summary
 
 
 def sentences(summary: Summary) -> tuple[str, ...]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from bot.compute.arms import pairwise_rule
 from bot.compute.case_statistics import points_of
 from bot.compute.selection import TIME_METRICS
-from bot.compute.summary import Sample, Summary, pairwise_rule
+from bot.compute.significance import Sample
+from bot.compute.summary import Summary
 from bot.model.case import Case
 from bot.model.run import TRAINER, Run
+from bot.model.submission import same_entry
 from bot.model.verdict import Finding
 from bot.registry import Level
 from bot.rules.statistics import found_in, ratio_of, summaries
@@ -106,7 +109,7 @@ def baseline_stale(case: Case) -> Iterator[Finding]:
     standing = case.context.standing
     current = standing.baseline if case.track.objective == "baseline" else standing.record
     based_on = case.submission.based_on
-    if current is not None and based_on and not _same_entry(based_on, current):
+    if current is not None and based_on and not same_entry(based_on, current, case.track.id):
         yield found_in(
             case,
             "baseline-stale",
@@ -198,9 +201,3 @@ def _improvement(case: Case, s: Summary) -> tuple[str | None, bool, float | None
 
 def _better(ours: float, theirs: float, case: Case) -> bool:
     return ours < theirs if case.track.cost.goal == "min" else ours > theirs
-
-
-def _same_entry(a: str, b: str) -> bool:
-    """Whether two paths name one submission, with or without the folder before them."""
-    short, long = sorted((a.strip("/"), b.strip("/")), key=len)
-    return long == short or long.endswith("/" + short)

@@ -8,8 +8,8 @@ import statistics
 from collections.abc import Iterator
 
 from bot.compute import accelerators
+from bot.compute.arms import Baseline as Arm
 from bot.compute.case_statistics import of_case, points_of
-from bot.compute.summary import Baseline as Arm
 from bot.model.case import Case
 from bot.model.track import Baseline
 from bot.model.verdict import Finding, finding

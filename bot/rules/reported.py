@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from bot.compute import significance as sig
 from bot.compute.case_statistics import claims_of, loss_key_of
 from bot.compute.selection import LOSS_METRICS, STEP_METRICS, TIME_METRICS
-from bot.compute.summary import Sample, Summary
+from bot.compute.significance import Sample
+from bot.compute.summary import Summary
 from bot.model.case import Case
 from bot.model.submission import Claim
 from bot.registry import (

@@ -11,7 +11,8 @@ from bot.model.case import Case
 from bot.model.document import Document
 from bot.model.verdict import Finding, finding
 from bot.parse.json_file import strings
-from bot.parse.schema_advice import advise_file, version_problem
+from bot.parse.schema_advice import advise_file
+from bot.parse.schema_version import version_problem
 from bot.patterns import SLUG
 from bot.render.untrusted import plain, secrets_in, shown, unsafe_in
 

@@ -12,7 +12,8 @@ from bot.model.results import ResultsRun
 from bot.model.values import is_not_finite, positive
 from bot.model.verdict import Finding, finding
 from bot.parse.results_json import NEW_KEYS
-from bot.parse.schema_advice import advise_file, misspelt, version_problem
+from bot.parse.schema_advice import advise_file, misspelt
+from bot.parse.schema_version import version_problem
 from bot.registry import Level
 from bot.render.untrusted import plain, shown
 from bot.rules.plausible import odd_runs

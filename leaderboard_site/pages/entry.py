@@ -6,7 +6,6 @@ import bisect
 from typing import Any
 
 from bot.model.verdict import Finding
-from bot.rank.baseline import is_baseline
 from bot.registry import Level
 from leaderboard_site import text
 from leaderboard_site.model import Item, Site, TrackBoard, device_of
@@ -217,7 +216,7 @@ def figures(board: TrackBoard, item: Item) -> list[dict[str, str]]:
                 "Ratio to the baseline",
                 f"{entry.progress.ratio:.4f}",
                 "is the baseline"
-                if is_baseline(entry.submission, track)
+                if track.is_baseline(entry.submission)
                 else _interval(entry.progress.interval),
             ),
         )

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bot.compute.significance import Comparison, welch
-from bot.compute.summary import Baseline, Sample
+from bot.compute.arms import Baseline
+from bot.compute.significance import Comparison, Sample, welch
 from tests.simulations.common import Result, generator, slack_of
 
 PROMOTE_AT, TRIES = 0.9, 20

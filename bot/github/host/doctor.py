@@ -25,6 +25,7 @@ from bot.github.pull_request.publish import LABEL
 from bot.github.pull_request.pull import Trees
 from bot.github.pull_request.record import VERDICTS, verdict_path
 from bot.model.report import Settings
+from bot.patterns import COMMIT_TEXT
 from bot.render.markdown import code
 from bot.render.untrusted import plain
 
@@ -35,7 +36,7 @@ GRACE = dt.timedelta(hours=1)
 AUDIT_LABEL = "speedrun: audit"
 _AUDIT = "<!-- speedrun:audit -->"
 _USES = re.compile(r"^\s*-?\s*uses:\s*(\S+)", re.MULTILINE)
-_PINNED = re.compile(r".+@[0-9a-f]{40}")
+_PINNED = re.compile(rf".+@{COMMIT_TEXT}")
 _REDO = re.compile(r"^redo (verify|record) ([0-9]{1,9}) (\S{1,100})$", re.MULTILINE)
 
 

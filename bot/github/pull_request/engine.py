@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bot.compute import accelerators
-from bot.evidence.gather import ENVIRONMENT, Evidence, Fetcher, gather
+from bot.evidence.fetcher import Fetcher
+from bot.evidence.gather import ENVIRONMENT, Evidence, gather
 from bot.evidence.neighbours import NAMES, as_neighbour
 from bot.evidence.snapshot import Snapshots
 from bot.model.board import Board

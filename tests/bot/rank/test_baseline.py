@@ -10,8 +10,14 @@ from hypothesis import strategies as st
 from bot.model.submission import Contributor, Submission
 from bot.model.track import Baseline, Credit, TrackError
 from bot.parse.track_toml import load_track, parse_track
-from bot.rank.baseline import BaselineError, credit, with_baseline, write
-from bot.rank.frozen import measured_against, relation
+from bot.rank.baseline import (
+    BaselineError,
+    credit,
+    measured_against,
+    relation,
+    with_baseline,
+    write,
+)
 from tests.bot.competition import BASELINE, put
 
 
@@ -181,6 +187,9 @@ CHAIN = (
 )
 
 
+TRACK = dc.replace(parse_track(tomllib.loads(BASELINE), "one.toml"), baselines=CHAIN)
+
+
 @pytest.mark.parametrize(
     "based_on, date, expected",
     [
@@ -194,7 +203,7 @@ CHAIN = (
     ],
 )
 def test_the_baseline_of_an_entry(based_on, date, expected):
-    assert measured_against(CHAIN, "b3", based_on, date) == expected
+    assert measured_against(TRACK, "b3", based_on, date) == expected
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from bot.evidence.gather import Fetcher
+from bot.evidence.fetcher import Fetcher
 from bot.evidence.links import RunRef
 from bot.evidence.wandb.client import Client, Patience
 from bot.evidence.wandb.errors import FetchError

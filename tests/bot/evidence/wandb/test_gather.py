@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.evidence.drift import Drift, drift
-from bot.evidence.gather import Fetcher
+from bot.evidence.fetcher import Fetcher
 from bot.evidence.snapshot import Snapshots
 from bot.evidence.wandb.online import WandbFetcher
 from bot.model.verdict import Verdict
