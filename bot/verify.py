@@ -23,9 +23,10 @@ from bot.model.submission import Folder, RunSpec, Submission
 from bot.model.track import Track
 from bot.model.verdict import Finding, Point, Verdict, finding, status_of
 from bot.parse.folder import Parsed, holds, parse_submission
-from bot.registry import OURS, SHORTFALL, Grade, Level, Status, catalogue
+from bot.registry import OURS, Grade, Level, Status, catalogue
 from bot.render.untrusted import plain
 from bot.rules import run_rules
+from bot.rules.merging import merge
 
 MAIN = "main"
 """The name of the point of a submission that declares none."""
@@ -167,8 +168,7 @@ def _results_evidence(parsed: Parsed, folder: Folder, track: Track, spec: RunSpe
 
 def judge(case: Case) -> Verdict:
     """The verdict on a case. Pure: no network, disk or clock; the same case, the same verdict."""
-    levelled = _levelled(case, _causes(run_rules(case)))
-    findings = _distinct(_located(case, item) for item in levelled)
+    findings = merge(_distinct(_located(case, item) for item in _levelled(case, run_rules(case))))
     withdrawn = case.submission.withdrawn
     points = () if withdrawn else tuple(_point(case, name) for name in points_of(case))
     if not withdrawn:
@@ -261,21 +261,25 @@ def _levelled(case: Case, findings: Iterable[Finding]) -> list[Finding]:
     return sorted(levelled, key=lambda f: order.index(f.level))
 
 
-def _causes(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Without what only follows from another finding: that no run counts, where an error of the
-    files says why."""
-    findings = tuple(findings)
-    others = any(f.level is Level.ERROR and f.rule not in SHORTFALL | OURS for f in findings)
-    return (f for f in findings if not (others and f.rule == "too-few-runs" and f.claimed == 0))
+_TEXTS = (
+    "message",
+    "fix",
+    "claimed",
+    "expected",
+    "run",
+    "pointer",
+    "file",
+    "point",
+    "write",
+    "suggestion",
+)
 
 
 def _clean(item: Finding) -> Finding:
     """A finding whose texts are safe to show, and whose numbers are finite, whichever rule wrote
     them."""
     texts: dict[str, Any] = {
-        name: plain(value, 1000)
-        for name in ("message", "fix", "claimed", "expected", "run", "pointer", "file", "point")
-        if isinstance(value := getattr(item, name), str)
+        name: plain(value, 1000) for name in _TEXTS if isinstance(value := getattr(item, name), str)
     }
     endless: dict[str, Any] = {
         name: None
@@ -286,12 +290,16 @@ def _clean(item: Finding) -> Finding:
 
 
 def _located(case: Case, item: Finding) -> Finding:
-    """A finding on a JSON file with the line that its pointer leads to."""
-    if item.line is not None or item.pointer is None or item.file is None:
+    """A finding on a JSON file with the line that its pointer leads to, and how it should read."""
+    if item.pointer is None or item.file is None:
         return item
     documents = (d for n, d in case.documents.items() if case.folder.full(n) == item.file)
     document = next(documents, None)
-    return item if document is None else dc.replace(item, line=document.line(item.pointer))
+    if document is None:
+        return item
+    line = item.line if item.line is not None else document.line(item.pointer)
+    written = None if item.write is None else document.line_with(item.pointer, item.write)
+    return dc.replace(item, line=line, suggestion=written)
 
 
 def _distinct(findings: Iterable[Finding]) -> tuple[Finding, ...]:

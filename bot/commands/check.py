@@ -17,13 +17,15 @@ from bot.commands.root import ROOT, Unusable, root_of, tracks_of
 from bot.model.case import Context, Neighbour
 from bot.model.submission import LOG_ENDINGS, Folder
 from bot.model.track import Track
-from bot.model.verdict import Verdict, exit_code
+from bot.model.verdict import exit_code
 from bot.parse.folder import Parsed, ReadError, parse_submission, read_path
 from bot.parse.submission_json import SUBMISSION
 from bot.paths import cache_folder
+from bot.render.place import place
 from bot.render.untrusted import plain
 
 if TYPE_CHECKING:
+    from bot.render.answer import Answer
     from bot.repository import Repository
 
 
@@ -42,15 +44,21 @@ FORMATS = ("text", "json", "markdown", "github")
     help="What to print.",
 )
 @click.option("--offline", is_flag=True, help="Do not ask W&B about linked runs.")
+@click.option("-v", "--verbose", is_flag=True, help="Show all findings, numbers and runs.")
 @ROOT
 def check(
-    paths: tuple[str, ...], track_id: str | None, form: str, offline: bool, root: Path | None
+    paths: tuple[str, ...],
+    track_id: str | None,
+    form: str,
+    offline: bool,
+    verbose: bool,
+    root: Path | None,
 ) -> None:
     """Verify submission folders or results files, as the bot would.
 
-    A file is judged alone; a folder is compared with the submissions of the repository too. Exit
-    status: 0 verified or to be reviewed, 1 changes or runs are needed, 3 could not be verified for
-    a reason on our side, 2 nothing could be checked.
+    A file is judged alone; a folder is also compared with the submissions of the repository. Exit
+    status: 0 verified or needs review, 1 needs changes or more runs, 3 not checked yet for a reason
+    on our side, 2 nothing could be checked.
     """
     root = root_of(root, Path(paths[0]).parent, shipped=True)
     tracks = tracks_of(root)
@@ -59,10 +67,10 @@ def check(
     read, problems = _read([Path(p) for p in paths], tracks, root, track_id)
     judged = _verdicts(read, root, tracks, offline)
     if judged:
-        _print(judged, form)
+        _print(judged, form, verbose, root)
     for problem in problems:
         click.echo(f"Error: {problem}", err=True)
-    sys.exit(2 if problems else exit_code(verdict for verdict, _ in judged))
+    sys.exit(2 if problems else exit_code(item.verdict for item in judged))
 
 
 def _read(
@@ -108,8 +116,8 @@ def _inside(path: Path) -> list[Path]:
 
 def _verdicts(
     read: Sequence[tuple[Folder, Parsed]], root: Path, tracks: dict[str, Track], offline: bool
-) -> list[tuple[Verdict, str | None]]:
-    """The verdict on each, and for a folder where it would stand."""
+) -> list[Answer]:
+    """The answer to each."""
     if all(folder.bare for folder, _ in read) and len(read) < 2:
         return [_verdict(folder, parsed, offline, (), None) for folder, parsed in read]
     from bot.repository import Repository
@@ -136,29 +144,32 @@ def _verdict(
     offline: bool,
     neighbours: tuple[Neighbour, ...],
     repository: Repository | None,
-) -> tuple[Verdict, str | None]:
+) -> Answer:
+    from bot.render.answer import Where, answer
     from bot.verify import verify_parsed
 
     today = dt.datetime.now(dt.UTC).date()
+    where = Where.FILE if folder.bare else Where.FOLDER
     if folder.bare or parsed.track is None or repository is None:
-        return verify_parsed(parsed, folder, context=Context(tuple(neighbours), today=today)), None
+        context = Context(tuple(neighbours), today=today)
+        alone = verify_parsed(parsed, folder, context=context)
+        words = None if parsed.track is None else place(alone, parsed.track, None)
+        return answer(alone, words, where)
     from bot.evidence.gather import ENVIRONMENT, gather
     from bot.rank.ranking import place_of, standing, why_not
 
     board = repository.board(parsed.track.id)
+    merged, known = _holds(repository.root, folder, parsed), standing(board, folder.path)
     verdict = verify_parsed(
         parsed,
         folder,
-        context=Context(
-            neighbours=neighbours,
-            today=today,
-            merged=_holds(repository.root, folder, parsed),
-            standing=standing(board, folder.path),
-        ),
+        context=Context(neighbours=neighbours, today=today, merged=merged, standing=known),
         gather=ft.partial(gather, online=None if offline else ENVIRONMENT),
     )
-    place = place_of(board, verdict)
-    return verdict, why_not(board, verdict) if place is None else place.text
+    stands = place_of(board, verdict)
+    why = why_not(board, verdict) if stands is None else None
+    words = place(verdict, board.track, stands, record_cost=known.record_cost, why_not=why)
+    return answer(verdict, words, Where.BOARD if merged else where)
 
 
 def _neighbours(
@@ -188,27 +199,30 @@ def _neighbours(
     ]
 
 
-def _print(judged: Sequence[tuple[Verdict, str | None]], form: str) -> None:
-    from bot.render import terminal as report
+def _print(answers: Sequence[Answer], form: str, verbose: bool, root: Path) -> None:
+    from bot.render import terminal
 
-    verdicts = [verdict for verdict, _ in judged]
+    verdicts = [item.verdict for item in answers]
     if form == "json":
-        click.echo(report.to_json(verdicts))
+        click.echo(terminal.to_json(verdicts))
     elif form == "markdown":
-        click.echo("\n---\n\n".join(report.to_markdown(v, place=place) for v, place in judged))
+        from bot.github.host.settings import load_settings
+        from bot.render.comment import to_markdown
+
+        settings = load_settings(root)
+        click.echo("\n---\n\n".join(to_markdown(item, settings) for item in answers))
     elif form == "github":
-        for verdict in verdicts:
-            click.echo("\n".join(report.to_annotations(verdict)))
+        for item in answers:
+            click.echo("\n".join(terminal.to_annotations(item)))
     else:
         colour = sys.stdout.isatty()
         width = min(100, shutil.get_terminal_size().columns)
-        click.echo(
-            "\n\n".join(
-                report.to_text(v, place=place, colour=colour, width=width) for v, place in judged
-            )
+        texts = (
+            terminal.to_text(item, verbose=verbose, colour=colour, width=width) for item in answers
         )
+        click.echo("\n\n".join(texts))
         if len(verdicts) > 1:
-            click.echo(f"\n{report.summary_line(verdicts)}")
+            click.echo(f"\n{terminal.summary_line(verdicts)}")
 
 
 @click.command()

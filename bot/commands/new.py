@@ -10,6 +10,7 @@ shows, copies results files and logs beside it, and judges it as the bot will.
 
 from __future__ import annotations
 
+import dataclasses as dc
 import functools as ft
 import json
 import os
@@ -31,6 +32,7 @@ from bot.model.track import Track
 from bot.model.verdict import Verdict
 from bot.parse.folder import ReadError, parse_submission
 from bot.patterns import LOGIN, SLUG
+from bot.render import numbers
 
 SCHEMA = "https://speedrun-bot.github.io/schemas/submission.schema.json"
 
@@ -298,21 +300,24 @@ def _write(path: Path, draft: Mapping[str, Any], files: Mapping[str, bytes]) -> 
 
 def _say(path: Path, verdict: Verdict, track: Track, login: str, baseline: int) -> None:
     from bot.rank.ranking import rank, why_not
+    from bot.render.answer import Where, answer
+    from bot.render.place import place
     from bot.render.terminal import to_text
 
-    click.echo(to_text(verdict, place=why_not(rank((), track), verdict)))
+    words = place(verdict, track, None, why_not=why_not(rank((), track), verdict))
+    found = answer(verdict, words, Where.FOLDER)
+    steps = ['say in "summary" what you changed and why it helps']
+    if login == PLACEHOLDER:
+        steps.insert(0, f'replace "{PLACEHOLDER}" with your GitHub login')
+    if found.groups:
+        steps.append("fix what is listed below")
+    steps += [f"`speedrun check {path}`", f"`speedrun submit {path}`"]
+    why = "" if words.ranks else f" It does not rank yet: {words.text}."
+    click.echo(to_text(dc.replace(found, next=f"{numbers.listed(steps)}.{why}")))
     click.echo(f"Written: {path}")
     if baseline:
         verb = "is" if baseline == 1 else "are"
         click.echo(
-            f"{baseline} of the logs {verb} named baseline and became the baseline arm; "
-            'where that is wrong, remove "arm" from their entries in submission.json.'
+            f"{baseline} of the logs {verb} named baseline and became the baseline arm; if that is "
+            'wrong, remove "arm" from their entries in submission.json.'
         )
-    steps = ['say in "summary" what you changed and why it helps']
-    if login == PLACEHOLDER:
-        steps.insert(0, f'put your GitHub login in the place of "{PLACEHOLDER}"')
-    if not verdict.status.counts:
-        steps.append("mend what is found above")
-    steps.append(f"speedrun check {path}")
-    steps.append(f"speedrun submit {path}")
-    click.echo("Next: " + "; ".join(steps) + ".")

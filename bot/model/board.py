@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses as dc
 from typing import Literal
 
-from bot.model.track import Axis, Track
+from bot.model.track import Track
 from bot.model.verdict import Point, Verdict
-from bot.registry import Status
 
 Clock = Literal["own", "paired", "official"]
 
@@ -128,7 +127,7 @@ class Placement:
     """Where a verdict would stand: `place` of `of` entries, itself included.
 
     `gap` is its cost minus the record's (negative where it is better, None where there is no
-    record); `text` says all of it in one line.
+    record). `bot.render.place` words it.
     """
 
     place: int
@@ -138,46 +137,3 @@ class Placement:
     record: bool
     gap: float | None
     entry: Entry
-    text: str
-
-
-def describe_place(
-    entry: Entry, of: int, gap: float | None, track: Track, status: Status = Status.VERIFIED
-) -> str:
-    """One line: `would be place 3 of 41, 0.8 s behind the record`."""
-    start = "with enough runs it would be" if status is Status.NEEDS_RUNS else "would be"
-    if track.objective == "pareto":
-        return f"{start} {_pareto_words(entry, of, track)}"
-    parts = [f"{start} {'a shared ' if entry.tied else ''}place {entry.place} of {of}"]
-    if entry.progress:
-        metric = _plain(track.cost.metric)
-        parts.append(f"{entry.progress.ratio:.4g} times the {metric} of the baseline")
-    elif gap is not None:
-        better = gap < 0 if track.cost.goal == "min" else gap > 0
-        side = "better than" if better else "behind"
-        size = f"{_amount(gap, track.cost)} {side}" if gap else "level with"
-        parts.append(f"{size} the record")
-    return ", ".join(parts)
-
-
-def _pareto_words(entry: Entry, of: int, track: Track) -> str:
-    if entry.on_frontier:
-        among = f"among {of} entries" if of > 1 else "the only entry"
-        words = f"on the frontier, {among}"
-    else:
-        words = f"place {entry.place} of {of}: {entry.place - 1} are no worse on both axes"
-    if entry.band is not None:
-        words += f"; place {entry.band_place} by {_plain(track.cost.metric)} among those that"
-        words += f" reach {entry.band:g} {track.quality.unit}".rstrip()
-    return words
-
-
-def _amount(gap: float, axis: Axis) -> str:
-    gap = abs(gap)
-    digits = f"{gap:.0f}" if gap >= 100 else f"{gap:.1f}" if gap >= 0.1 else f"{gap:.2g}"
-    return f"{digits} {axis.unit}".rstrip() if gap < 1e6 else f"{gap:.3g} {axis.unit}".rstrip()
-
-
-def _plain(metric: str) -> str:
-    """A metric's name in words: `training_time_s` -> `training time`."""
-    return metric.removesuffix("_s").replace("_", " ")

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import dataclasses as dc
 import functools as ft
+import json
+import re
 
 from bot.model.verdict import Finding
 from bot.parse.json_scan import Index, line_column, unescape
+from bot.render.numbers import exact
+
+_SCALAR = r'(?:-?\d[\d.eE+-]*|"(?:[^"\\]|\\.)*"|true|false|null)'
+_LONGEST_LINE = 300
 
 
 @dc.dataclass(frozen=True)
@@ -31,6 +37,22 @@ class Document:
         if pointer is None or not self.text:
             return None
         return line_column(self.text, self._index.find(pointer))
+
+    def line_with(self, pointer: str, value: str | float) -> str | None:
+        """The line of a key with another value in it; None where the line does not hold it whole.
+
+        Numbers are written as `bot.render.numbers.exact` does.
+        """
+        number = self.line(pointer)
+        if number is None:
+            return None
+        line = self.text.split("\n")[number - 1].rstrip("\r")
+        key = re.escape(json.dumps(unescape(pointer.rpartition("/")[2])))
+        written = json.dumps(value) if isinstance(value, str) else exact(value)
+        found = re.findall(rf"{key}\s*:\s*{_SCALAR}", line)
+        if len(found) != 1 or len(line) > _LONGEST_LINE:
+            return None
+        return re.sub(rf"({key}\s*:\s*){_SCALAR}", lambda m: m[1] + written, line)
 
     @ft.cached_property
     def _index(self) -> Index:

@@ -49,9 +49,16 @@ class Settings:
 
 @dc.dataclass(frozen=True, slots=True)
 class Place:
-    """Where a submission would stand. `text` is made by our ranking from numbers."""
+    """What the track adds to a verdict, worded by `bot.render.place` from our own numbers.
 
-    text: str
+    `text` says where it stands ("3rd of 41, 0.8 s behind the record") or, if `ranks` is false, why
+    it would not rank. `result` is in the track's unit; a row is (what, yours, needed, record).
+    """
+
+    text: str = ""
+    result: str = ""
+    rows: tuple[tuple[str, str, str, str], ...] = ()
+    ranks: bool = True
     record: bool = False
     on_frontier: bool = False
     first_entry: bool = False
@@ -107,6 +114,10 @@ def _slim(verdict: dict[str, Any]) -> dict[str, Any]:
     return {**verdict, "runs": runs}
 
 
+def _place(data: Mapping[str, Any]) -> Place:
+    return Place(**{**data, "rows": tuple((a, b, c, d) for a, b, c, d in data.get("rows", ()))})
+
+
 def report_from_json(data: Mapping[str, Any]) -> Report:
     """The inverse of `Report.to_json`, for data that fits the schema."""
     fields = {f.name: data[f.name] for f in dc.fields(Report) if f.name in data}
@@ -115,7 +126,7 @@ def report_from_json(data: Mapping[str, Any]) -> Report:
             **fields,
             "kind": Kind(data["kind"]),
             "verdicts": tuple(verdict_from_json(v) for v in data["verdicts"]),
-            "places": {name: Place(**place) for name, place in data.get("places", {}).items()},
+            "places": {name: _place(place) for name, place in data.get("places", {}).items()},
             "changes": tuple(Change(**change) for change in data.get("changes", ())),
             **{k: tuple(data.get(k, ())) for k in ("outside", "problems", "advice")},
         }

@@ -33,6 +33,8 @@ class Finding:
     `file` is relative to the repository root where there is one; `pointer` is a JSON pointer
     (RFC 6901) into that file; `line` counts from 1; `ratio` is claimed / expected. `point` names
     the point of the submission concerned, `run` the run (its link or file) where there is one.
+    `write` is the exact value to put at `pointer`, `suggestion` the whole line with it; `because`
+    names the rule whose finding this one only follows from, so that it decides nothing itself.
     """
 
     rule: str
@@ -47,6 +49,9 @@ class Finding:
     fix: str | None = None
     run: str | None = None
     point: str | None = None
+    write: Any = None
+    suggestion: str | None = None
+    because: str | None = None
 
 
 def finding(name: str, message: str, level: Level | None = None, **fields: Any) -> Finding:
@@ -159,9 +164,10 @@ def status_of(findings: Iterable[Finding], evidence: Grade) -> Status:
 
     Errors of the submission reject; else errors on our side make it unverifiable; else errors that
     more runs can satisfy make it needs-runs; else warnings ask for a review. What nothing but the
-    author's word supports is consistent at most.
+    author's word supports is consistent at most. What only follows from another finding is settled
+    with it and decides nothing.
     """
-    findings = tuple(findings)
+    findings = tuple(f for f in findings if f.because is None)
     errors = {f.rule for f in findings if f.level is Level.ERROR}
     if errors - OURS - SHORTFALL:
         return Status.REJECTED

@@ -33,7 +33,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from bot.compute.selection import TIME_METRICS
 from bot.compute.significance import reaches, welch
-from bot.model.board import Board, Entry, Placement, Progress, RecordStep, Unranked, describe_place
+from bot.model.board import Board, Entry, Placement, Progress, RecordStep, Unranked
 from bot.model.case import Standing
 from bot.model.run import TRAINER
 from bot.model.track import Track
@@ -329,17 +329,16 @@ def place_of(board: Board, verdict: Verdict) -> Placement | None:
         record=board.track.objective != "pareto" and after.record == entry,
         gap=gap,
         entry=entry,
-        text=describe_place(entry, len(after.entries), gap, board.track, verdict.status),
     )
 
 
 def why_not(board: Board, verdict: Verdict) -> str | None:
-    """Why `verdict` would have no place although it holds: `would not rank: ...`; None where it
-    has one, and where its findings say enough."""
+    """Why `verdict` would have no place although it passes; None if it has one, or if its findings
+    say enough."""
     if not verdict.status.counts:
         return None
     items = list(admit(verdict, board.track, {}))
     reasons = [item.why for item in items if isinstance(item, Unranked)]
     if not reasons or len(reasons) < len(items):
         return None
-    return f"would not rank: {reasons[0]}"
+    return reasons[0]

@@ -4,31 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bot.model.report import Report
 from bot.model.verdict import Finding
-from bot.registry import Level, Status
+from bot.registry import Level
+from bot.render.terminal import one_line
 from bot.render.untrusted import plain as visible
 
 SLICE = 50
 MOST = 1000
 """More than anyone reads; the rest is counted in the summary and listed in the artifact."""
 _LEVELS = {Level.ERROR: "failure", Level.WARNING: "warning", Level.NOTE: "notice"}
-_CONCLUSIONS = {
-    Status.VERIFIED: "success",
-    Status.CONSISTENT: "success",
-    Status.NEEDS_REVIEW: "neutral",
-    Status.UNVERIFIABLE: "neutral",
-    Status.NEEDS_RUNS: "failure",
-    Status.REJECTED: "failure",
+_CONCLUSIONS: Mapping[str, str] = {
+    "verified": "success",
+    "consistent": "success",
+    "needs-review": "neutral",
+    "unverifiable": "neutral",
+    "needs-runs": "failure",
+    "rejected": "failure",
 }
 
 
 def conclusion(report: Report) -> str:
     """`success`, `failure` or `neutral`; an outage or an open review is never a failure."""
-    return "neutral" if report.status is None else _CONCLUSIONS[report.status]
+    return "neutral" if report.status is None else _CONCLUSIONS[str(report.status)]
 
 
 def annotate(report: Report) -> list[dict[str, Any]]:
@@ -40,20 +41,13 @@ def annotate(report: Report) -> list[dict[str, Any]]:
 
 def _annotation(finding: Finding) -> dict[str, Any]:
     line = max(finding.line or 1, 1)
-    words = [visible(finding.message, 1000)]
-    if finding.claimed is not None:
-        words.append(f"claimed: {visible(str(finding.claimed), 200)}")
-    if finding.expected is not None:
-        words.append(f"expected: {visible(str(finding.expected), 200)}")
-    if finding.fix:
-        words.append(f"to fix: {visible(finding.fix, 1000)}")
     return {
         "path": visible(str(finding.file), 400),
         "start_line": line,
         "end_line": line,
         "annotation_level": _LEVELS[finding.level],
         "title": finding.rule,
-        "message": "\n".join(words),
+        "message": one_line(finding),
     }
 
 

@@ -17,10 +17,11 @@ from typing import Any
 from jinja2 import ChoiceLoader, FileSystemLoader, StrictUndefined, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from bot.model.report import Place, Report, Settings
-from bot.registry import Level, Status
-from bot.render import markdown
-from bot.render import terminal as report_words
+from bot.model.report import Report, Settings
+from bot.model.verdict import Verdict
+from bot.registry import Status
+from bot.render import details, markdown
+from bot.render.answer import Answer, Group, Where, answer, heading
 
 LIMIT = 65_536
 MOST_PROSE = 2_000
@@ -30,8 +31,8 @@ STICKY = "<!-- speedrun:verdict -->"
 STATE = "<!-- speedrun:state "
 PASSING = tuple(status for status in Status if status.counts)
 FAILING = (Status.REJECTED, Status.NEEDS_RUNS)
-WORDS = {status: words.capitalize() for status, words in report_words.WORDS.items()}
-GRADES = {str(grade): words for grade, words in report_words.GRADES.items()}
+WORDS = {status: heading(status) for status in Status}
+RUN_PAGE = re.compile(r"https://wandb\.ai/[\w.-]+/[\w.-]+/runs/[\w-]+", re.ASCII)
 _SHRINK = ((200, 50, True), (60, 20, True), (20, 5, False), (5, 0, False))
 
 
@@ -105,27 +106,22 @@ def _finalize(value: Any) -> str:
     return markdown.prose(value, MOST_PROSE)
 
 
-def number(value: Any) -> Safe:
-    """A number or a small value for a table cell, always as a code span."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return Safe(markdown.code(report_words.number(value)))
-    if isinstance(value, list | tuple) and len(value) == 2:
-        return Safe(f"{number(value[0])} to {number(value[1])}")
-    if isinstance(value, dict | list):
-        return Safe(markdown.code(json.dumps(value)))
-    return Safe("–") if value is None else Safe(markdown.code(value))
+def cell(value: object) -> Safe:
+    """A text for a table cell, where a bar would end it."""
+    return Safe(markdown.prose(value).replace("\\|", "\u00a6"))
 
 
-def placed(place: Place, track: str, done: bool = False) -> Safe:
-    """`would be place 3 of 41 on nanogpt-small, 0.8 s behind the record`, or that it is so."""
-    words = place.text
-    if done:
-        words = words.replace("would be", "is", 1).replace("would not rank", "does not rank", 1)
-    found = re.search(r"\d+ of \d+|not rank", words)
-    if found is None:
-        return Safe(f"{markdown.sentence(words)} on {markdown.code(track)}")
-    before, after = words[: found.end()], words[found.end() :]
-    return Safe(f"{markdown.prose(before)} on {markdown.code(track)}{markdown.sentence(after)}")
+def run_link(run: object) -> Safe:
+    """A run by its short name, as a link where it has a page."""
+    text = str(run or "")
+    name = markdown.code(text.rpartition("/")[2] or text)
+    return Safe(f"[{name}]({text})" if RUN_PAGE.fullmatch(text) else name)
+
+
+def fenced(line: str, language: str) -> Safe:
+    """One line in a fence that it cannot close, as a part of a numbered item."""
+    fence = "`" * (max([2, *(len(run) for run in re.findall("`+", line))]) + 1)
+    return Safe(f"   {fence}{language}\n   {line}\n   {fence}")
 
 
 @ft.lru_cache(maxsize=4)
@@ -143,10 +139,10 @@ def environment(custom: Path | None) -> ImmutableSandboxedEnvironment:
     )
     env.filters["code"] = lambda value, longest=120: Safe(markdown.code(value, longest))
     env.filters["sentence"] = lambda value: Safe(markdown.sentence(value))
-    env.filters["number"] = number
+    env.filters["cell"] = cell
+    env.filters["run"] = run_link
+    env.filters["fenced"] = fenced
     env.filters["rule_page"] = lambda rule: Safe(re.sub(r"[^a-z0-9-]", "", str(rule)))
-    env.filters["placed"] = placed
-    env.filters["ratio"] = lambda value: Safe(f"{float(value):.3g}")
     env.filters["short"] = lambda sha: Safe(markdown.code(str(sha)[:7]))
     return env
 
@@ -184,8 +180,8 @@ def render_comment(report: Report, settings: Settings, before: State | None = No
     state = state_of(report, before)
     head = f"{STICKY}\n{state.marker()}\n"
     body = ""
-    for findings, rows, details in _SHRINK:
-        body = body_of(report, settings, findings, rows, details)
+    for findings, rows, folds in _SHRINK:
+        body = body_of(report, settings, findings, rows, folds)
         if len(head) + len(body) <= ROOM:
             return head + body
     notice = "\n\n_Cut here: the whole report is in the check run and in the job's artifact._\n"
@@ -202,68 +198,74 @@ def _cut(body: str, room: int) -> str:
 def body_of(
     report: Report, settings: Settings, findings: int = 200, rows: int = 50, details: bool = True
 ) -> str:
-    """The visible part, with at most so many findings a level and rows a table."""
+    """The visible part, with at most so many findings folded and rows a table."""
     return render(
         f"{report.kind}.md.j2",
         settings,
         report=report,
-        status=report.status,
-        words=WORDS,
-        grades=GRADES,
-        verdicts=[_view(v, report, findings, rows) for v in report.verdicts],
+        answers=[
+            view(answer_of(report, verdict, settings), findings, rows)
+            for verdict in report.verdicts
+        ],
         details=details,
+        fence="suggestion",
     )
 
 
-def _view(verdict: Any, report: Report, most: int, rows: int) -> Mapping[str, Any]:
-    """One verdict as the templates see it."""
-    by_level = {level: [f for f in verdict.findings if f.level is level] for level in Level}
-    metrics = [
-        (Safe(f"{title}, {unit}" if unit else title), verdict.metrics[name])
-        for name, (title, unit) in report_words.METRICS.items()
-        if verdict.metrics.get(name) is not None
-    ]
+def answer_of(report: Report, verdict: Verdict, settings: Settings) -> Answer:
+    """The answer to one submission of a pull request."""
+    place = report.places.get(verdict.submission)
+    return answer(verdict, place, Where.PULL, settings.review_days)
+
+
+def to_markdown(item: Answer, settings: Settings) -> str:
+    """An answer as Markdown for any place, without what only a pull request has."""
+    shown = view(item, 200, 50)
+    text = render("_answer.md.j2", settings, a=shown, details=True, fence="json", sha="")
+    if len(text) <= ROOM:
+        return text
+    return _cut(text, ROOM - 100) + "\n\n_The rest is left out; `speedrun check -v` shows it._\n"
+
+
+def view(item: Answer, most: int, rows: int) -> Mapping[str, Any]:
+    """One answer as the templates see it: values, and nothing that can do something."""
+    verdict = item.verdict
+    shown = [f for group in item.groups for f in group.folded]
+    folded = [f for group in item.folded for f in (*group.findings, *group.follows)]
+    columns = [i for i in range(4) if i < 1 or any(row[i] for row in item.rows)]
     return {
-        "submission": verdict.submission,
-        "name": verdict.submission.rpartition("/")[2],
-        "track": verdict.track,
-        "status": verdict.status,
-        "words": Safe(WORDS[verdict.status]),
-        "grade": Safe(GRADES[str(verdict.evidence)]),
-        "note": verdict.note,
-        "place": report.places.get(verdict.submission),
-        "errors": by_level[Level.ERROR][:most],
-        "warnings": by_level[Level.WARNING][:most],
-        "notes": by_level[Level.NOTE][:most],
-        "hidden": sum(max(len(found) - most, 0) for found in by_level.values()),
-        "metrics": metrics[:rows],
-        "points": verdict.points[:rows] if len(verdict.points) > 1 else (),
-        "statistics": statistics_rows(verdict.statistics or {}),
-        "excluded": list((verdict.statistics or {}).get("excluded") or ())[:rows],
-        "needed": (verdict.statistics or {}).get("needed_runs"),
-        "runs": verdict.runs[:rows],
+        "icon": Safe(item.icon),
+        "line": item.line,
+        "next": item.next,
+        "status": str(verdict.status),
+        "groups": [_group(group) for group in item.groups],
+        "columns": [("", "yours", "needed", "record")[i] for i in columns],
+        "rows": [[row[i] for i in columns] for row in item.rows],
+        "fold": item.fold,
+        "findings": [*shown, *folded][:most],
+        "hidden": max(len(shown) + len(folded) - most, 0),
+        "numbers": list(details.claimed_rows(verdict))[:rows],
+        "statistics": list(details.statistics(verdict))[:rows],
+        "runs": list(details.run_rows(verdict))[:rows],
         "more_runs": max(len(verdict.runs) - rows, 0),
         "accepted": verdict.accepted,
+        "submission": verdict.submission,
+        "source": Safe(item.source),
+        "note": verdict.note,
+        "welcome": verdict.status is Status.VERIFIED and item.place.first_entry,
     }
 
 
-_STATISTICS = (
-    ("n", "runs that count"),
-    ("mean", "mean"),
-    ("sd", "standard deviation (n - 1)"),
-    ("interval", "95 % interval"),
-    ("p", "p"),
-    ("p_sigma", "p with the known sigma"),
-    ("p_pooled", "p with the track's pooled sd"),
-    ("p_without_best", "p without the best run"),
-    ("alpha", "p must be below"),
-)
-
-
-def statistics_rows(statistics: Mapping[str, Any]) -> list[tuple[Safe, Any]]:
-    """The rows of the table of statistics that have a value."""
-    return [
-        (Safe(words), statistics[key])
-        for key, words in _STATISTICS
-        if statistics.get(key) is not None
-    ]
+def _group(group: Group) -> Mapping[str, Any]:
+    first = group.first
+    return {
+        "rule": group.rule,
+        "level": str(group.level),
+        "says": group.says,
+        "fix": group.fix,
+        "also": group.also,
+        "run": first.run if first.run and RUN_PAGE.fullmatch(first.run) else None,
+        "file": None if first.file is None else first.file.rpartition("/")[2],
+        "line": first.line,
+        "suggestion": first.suggestion,
+    }

@@ -82,6 +82,14 @@ def duration(seconds: float | None) -> str:
     return f"{seconds / 86_400:.1f} d"
 
 
+def roughly(seconds: float) -> str:
+    """A time for somebody who plans: `about 4 minutes`, `about 2 hours`."""
+    for bound, unit, name in ((100, 1, "second"), (5400, 60, "minute"), (172_800, 3600, "hour")):
+        if seconds < bound:
+            return f"about {count(max(round(seconds / unit), 1), name)}"
+    return f"about {count(round(seconds / 86_400), 'day')}"
+
+
 def difference(metric: str, value: float, unit: str = "") -> str:
     """How far apart two values of a metric are, without a sign: `1.3 s`, `150 steps`."""
     size = abs(value)
@@ -101,7 +109,7 @@ def quantity(metric: str, value: float | int | None, unit: str = "") -> str:
     if metric == "mfu":
         return percent(value)
     if metric.endswith(_POWERS):
-        return f"{figure(value, 4)} {unit or 'FLOPs'}".replace(" FLOP/s/s", " FLOP/s")
+        return f"{figure(value, 4)} {unit or ('FLOP/s' if metric == 'peak_flops' else 'FLOPs')}"
     if metric.endswith(_COUNTS):
         text = figure(value) if value < _LARGE else f"{int(value):,}"
         return f"{text} {unit}".rstrip()

@@ -10,8 +10,9 @@ from bot.model.case import Case
 from bot.model.results import ResultsRun
 from bot.model.verdict import Finding, finding
 from bot.registry import RELATIVE_TOLERANCE, Level
+from bot.render.numbers import exact, figure, times
 from bot.rules.causes import flops_causes, time_cause
-from bot.rules.utilization import HIGH, LOW, reported_mfu, times
+from bot.rules.utilization import HIGH, LOW, reported_mfu
 from bot.rules.values import is_no_number, key_of, place, unread_flops
 
 
@@ -36,18 +37,19 @@ def hardware_flops_mismatch(case: Case) -> Iterator[Finding]:
         ratio = claimed / expected
         seconds = run.number("training_time_s") or 0
         minutes = f" ({seconds / 60:.6g} minutes)" if run.shape in ("V0", "V1") else ""
-        formula = f"{seconds:.6g} s{minutes} x {devices.chips} chips x {devices.peak:.4g}"
+        formula = f"{seconds:.6g} s{minutes} x {devices.chips} chips x {figure(devices.peak, 4)}"
         reported = reported_mfu(case, run)
         time = time_cause(run, ratio, reported and reported[0], (LOW, HIGH))
         cause, fix = time or flops_causes(run, devices, ratio, tolerance)
         yield finding(
             "hardware-flops-mismatch",
-            f"{key_of(run, 'hardware_flops')} is {claimed:.6g}, expected {expected:.6g} = "
-            f"{formula} FLOP/s; it is {times(ratio)}{cause}",
+            f"{key_of(run, 'hardware_flops')} is {times(ratio)}{cause}: {figure(claimed)}, "
+            f"expected {figure(expected)} = {formula} FLOP/s",
             claimed=claimed,
             expected=expected,
             ratio=ratio,
-            fix=fix if time else f"{fix}: write {expected!r}{_then(reported, ratio)}",
+            write=None if time else expected,
+            fix=fix if time else f"write {exact(expected)} ({fix}){_then(reported, ratio)}",
             **place(run, "hardware_flops"),
         )
 
@@ -90,7 +92,8 @@ def token_count_mismatch(case: Case) -> Iterator[Finding]:
             claimed=claimed,
             expected=expected,
             ratio=claimed / expected,
-            fix=f"write {expected}, or correct the batch size, steps or sequence length",
+            write=expected,
+            fix=f"write {exact(expected)}, or correct the batch size, steps or sequence length",
             **place(run, "tokens"),
         )
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from bot.compute.metrics import Devices, same
 from bot.model.results import ResultsRun
 from bot.model.values import positive
+from bot.render.numbers import exact, figure, listed
 from bot.render.untrusted import plain
 
 
@@ -39,7 +40,7 @@ def flops_causes(
     found = explain(list(_candidates(run, devices)), ratio, tolerance)
     if not found:
         return "", general
-    return f", because {_listed([c.words for c in found])}", _listed([c.fix for c in found])
+    return f", because {listed([c.words for c in found])}", listed([c.fix for c in found])
 
 
 def time_cause(
@@ -57,13 +58,8 @@ def time_cause(
             old = key.endswith("_in_minutes")
             right = seconds * factor / (60 if old else 1)
             words = f"`{key}` is in {'hours' if old and factor == 60 else unit}"
-            return f", because {words}", f"write {right:.8g} in `{key}`"
+            return f", because {words}", f"write {exact(right)} in `{key}`"
     return None
-
-
-def _listed(parts: list[str]) -> str:
-    """ "a", "a and b", "a, b and c"."""
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def explain(candidates: list[Cause], ratio: float, tolerance: float) -> tuple[Cause, ...]:
@@ -119,22 +115,22 @@ def _peak_candidates(run: ResultsRun, devices: Devices) -> Iterator[Cause]:
     table, accelerator = devices.table, devices.accelerator
     if table is None or accelerator is None:
         return
-    name, fix = accelerator.name, f"use the peak of {table:.4g} FLOP/s"
+    name, fix = accelerator.name, f"use the peak of {figure(table, 4)} FLOP/s"
     for precision, peak in accelerator.peaks.items():
         if precision != devices.precision:
             words = (
-                f"the {precision} peak of {name} was used ({peak:.4g} instead of {table:.4g} "
-                "FLOP/s)"
+                f"the {precision} peak of {name} was used ({figure(peak, 4)} instead of "
+                f"{figure(table, 4)} FLOP/s)"
             )
             yield Cause(peak / table, words, fix)
     stated = run.number("peak_flops")
     if stated is not None and stated > 0:
-        words = f"a peak of {stated:.4g} instead of {table:.4g} FLOP/s was used"
+        words = f"a peak of {figure(stated, 4)} instead of {figure(table, 4)} FLOP/s was used"
         yield Cause(stated / table, words, fix)
     if accelerator.kind == "gpu":
-        yield Cause(2.0, f"the peak with sparsity was used (dense it is {table:.4g})", fix)
+        yield Cause(2.0, f"the peak with sparsity was used (dense it is {figure(table, 4)})", fix)
     if accelerator.cores_per_chip > 1:
-        words = f"the peak of one core was used (a chip has {table:.4g} FLOP/s)"
+        words = f"the peak of one core was used (a chip has {figure(table, 4)} FLOP/s)"
         yield Cause(1 / accelerator.cores_per_chip, words, fix)
 
 
@@ -145,7 +141,7 @@ def peak_cause(claimed: float, devices: Devices) -> str:
         return ""
     for precision, peak in accelerator.peaks.items():
         if same(claimed, peak) and precision != devices.precision:
-            return f": {claimed:.4g} is its {precision} peak"
+            return f": {figure(claimed, 4)} is its {precision} peak"
     if same(claimed, 2 * table):
         return ": twice as much is the figure with sparsity"
     if devices.chips and same(claimed, devices.chips * table):

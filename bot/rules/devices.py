@@ -11,6 +11,7 @@ from bot.model.case import Case
 from bot.model.results import ResultsRun, device_names
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
+from bot.render.numbers import exact, figure
 from bot.render.untrusted import plain, shown
 from bot.rules.causes import chip_cause, is_no_slice, peak_cause
 from bot.rules.values import key_of, place
@@ -33,17 +34,19 @@ def device_peak_mismatch(case: Case) -> Iterator[Finding]:
             cause = peak_cause(claimed, devices)
             yield finding(
                 "device-peak-mismatch",
-                f"`{where.rpartition('/')[2]}` is {claimed:.4g}, the dense {devices.precision} "
-                f"peak of one {devices.accelerator.name} is {devices.table:.4g} FLOP/s{cause}",
+                f"`{where.rpartition('/')[2]}` is {figure(claimed, 4)}; the dense "
+                f"{devices.precision} peak of one {devices.accelerator.name} is "
+                f"{figure(devices.table, 4)} FLOP/s{cause}",
                 file=run.file,
                 line=run.document.line(where),
                 pointer=where,
                 claimed=claimed,
                 expected=devices.table,
                 ratio=claimed / devices.table,
-                fix=f"write {devices.table:.6g} and compute hardware FLOPs with it"
+                write=devices.table,
+                fix=f"write {exact(devices.table)} and compute hardware FLOPs with it"
                 if _uses(run, claimed / devices.table, case)
-                else f"write {devices.table:.6g}",
+                else f"write {exact(devices.table)}",
             )
 
 
@@ -83,11 +86,12 @@ def chip_count_mismatch(case: Case) -> Iterator[Finding]:
             continue
         yield finding(
             "chip-count-mismatch",
-            f"{key_of(run, field)} is {claimed:g}, {shown(devices.name)} has {devices.chips} "
+            f"{key_of(run, field)} is {figure(claimed)}; {shown(devices.name)} has {devices.chips} "
             f"chips{chip_cause(claimed, devices)}",
             claimed=claimed,
             expected=devices.chips,
             ratio=claimed / (devices.chips or 1),
+            write=devices.chips,
             fix=f"write {devices.chips}",
             **place(run, field),
         )

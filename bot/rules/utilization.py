@@ -9,6 +9,7 @@ from bot.compute.metrics import same
 from bot.model.case import Case
 from bot.model.results import ResultsRun
 from bot.model.verdict import Finding, finding
+from bot.render.numbers import exact, figure, times
 from bot.render.untrusted import plain
 from bot.rules.values import key_of, place
 
@@ -39,12 +40,13 @@ def model_flops_mismatch(case: Case) -> Iterator[Finding]:
         )
         yield finding(
             "model-flops-mismatch",
-            f"{key_of(run, 'model_flops')} is {claimed:.6g}, expected {expected:.6g} by the "
-            f"model's dimensions; it is {times(ratio)}{cause}",
+            f"{key_of(run, 'model_flops')} is {times(ratio)}{cause}: {figure(claimed)}, expected "
+            f"{figure(expected)} from the model's dimensions",
             claimed=claimed,
             expected=expected,
             ratio=ratio,
-            fix=f"write {expected!r}, 3 x forward FLOPs per token x tokens",
+            write=expected,
+            fix=f"write {exact(expected)}, 3 x forward FLOPs per token x tokens",
             **place(run, "model_flops"),
         )
 
@@ -62,14 +64,6 @@ def reported_mfu(case: Case, run: ResultsRun) -> tuple[float, str] | None:
     if model is None or not hardware or model <= 0:
         return None
     return model / hardware, what
-
-
-def times(ratio: float) -> str:
-    """How far a figure is off, in words."""
-    if ratio > 1:
-        return f"{ratio:.2f} times too high" if ratio < 1e6 else f"{ratio:.3g} times too high"
-    # Dividing a tiny figure by a huge one can leave the range of a double.
-    return f"{1 / ratio:.4g} times too low" if ratio > 1e-300 else "far too low"
 
 
 def mfu_impossible(case: Case) -> Iterator[Finding]:

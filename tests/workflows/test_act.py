@@ -167,7 +167,7 @@ def test_pages_with_what_is_open(runner: Runner, competition: Competition) -> No
     assert done.returncode == 0, done.stdout + done.stderr
     assert runner.commands() == ["pending key=no", "site key=no"]
     page = (runner.folder / "artifacts/site/pending/index.html").read_text()
-    assert "would be place 1 of 2" in page
+    assert "a new record by" in page
     assert not (runner.folder / "owned").exists()
 
 

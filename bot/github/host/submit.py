@@ -28,8 +28,9 @@ from bot.model.verdict import Verdict
 from bot.parse.folder import ReadError, read_path
 from bot.parse.track_toml import load_tracks
 from bot.registry import Status
-from bot.render import terminal as words
+from bot.render.answer import Where, answer
 from bot.render.comment import Safe, render
+from bot.render.terminal import to_text
 from bot.repository import neighbours_of
 from bot.verify import verify
 
@@ -54,9 +55,10 @@ def submit_folder(
     settings = load_settings(root)
     target = _target(repo, root)
     folder, verdict = _checked(path, root)
-    say(f"1/5 checked: {words.WORDS[verdict.status]}")
+    checked = answer(verdict, where=Where.FOLDER)
+    say(f"1/5 checked: {checked.line}")
     if verdict.status is Status.REJECTED:
-        raise SubmitError(f"{words.to_text(verdict)}\nMend this first, then submit again.")
+        raise SubmitError(f"{to_text(checked)}\nFix this first, then submit again.")
     if f'"{PLACEHOLDER}"'.encode() in folder.files.get("submission.json", b""):
         raise SubmitError(
             f"{folder.path}/submission.json: put your GitHub login in the place of "
@@ -119,13 +121,14 @@ def description(folder: Folder, verdict: Verdict, settings: Settings) -> str:
         approach = data["summary"].strip()
     dry = next((n for n in folder.files if n.rpartition("/")[2] == "dry_run.txt"), None)
     plan = folder.files[dry].decode("utf-8", "replace")[:10_000] if dry else ""
+    results = to_text(answer(verdict, where=Where.FOLDER), verbose=True)
     return render(
         "pull.md.j2",
         settings,
         # the author's own words, in the author's own pull request
         approach=Safe(approach),
         plan=Safe(plan.replace("```", "'''")),
-        results=Safe(words.to_text(verdict).replace("```", "'''")),
+        results=Safe(results.replace("```", "'''")),
     )
 
 

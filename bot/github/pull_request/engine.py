@@ -29,6 +29,7 @@ from bot.parse.folder import Parsed, ReadError, parse_submission, read_path
 from bot.parse.track_toml import load_tracks
 from bot.rank.ranking import place_of, rank, standing, why_not
 from bot.registry import Grade, Status
+from bot.render.place import place
 from bot.repository import Repository, submission_folders
 from bot.verify import LinkedCode, verify, verify_parsed
 
@@ -174,21 +175,17 @@ class Engine:
             return None
         board = self.board(verdict.track)
         placement = place_of(board, verdict)
+        record_cost = standing(board, verdict.submission).record_cost
+        why = why_not(board, verdict) if placement is None else None
+        words = place(verdict, board.track, placement, record_cost=record_cost, why_not=why)
         if placement is None:
-            why = why_not(board, verdict)
-            return Place(text=why) if why else None
+            return words
         mine = self._entries_of(author) - {verdict.submission}
         own = [e.shown_cost for e in board.entries if e.submission in mine]
         lower = board.track.cost.goal == "min"
         cost = placement.entry.shown_cost
         best = all(cost < other if lower else cost > other for other in own)
-        return Place(
-            text=placement.text,
-            record=placement.record,
-            on_frontier=placement.on_frontier,
-            first_entry=not own,
-            personal_best=bool(own) and best,
-        )
+        return dc.replace(words, first_entry=not own, personal_best=bool(own) and best)
 
     def _entries_of(self, author: str) -> set[str]:
         return {

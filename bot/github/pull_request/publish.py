@@ -23,6 +23,7 @@ from bot.registry import Status
 from bot.render import comment as words
 from bot.render.annotations import annotate, conclusion, digest, slices
 from bot.render.comment import STICKY, read_state, render, render_comment
+from bot.render.untrusted import plain
 
 LABEL = "speedrun: "
 _TOLD = "<!-- speedrun:told "
@@ -197,14 +198,12 @@ def _append(
 
 
 def _summary(report: Report, settings: Settings) -> tuple[str, str]:
-    title = words.WORDS[report.status] if report.status else f"No submission ({report.kind})"
-    counts = [f"{len(v.errors)} to change" for v in report.verdicts if v.errors]
-    if report.status is Status.NEEDS_REVIEW:
-        counts.append(f"within {settings.review_days} days")
+    lines = [words.answer_of(report, v, settings).line for v in report.verdicts]
+    title = "; ".join(lines[:3]) or f"No submission ({report.kind})"
     body = words.body_of(report, settings, 20, 20, details=False)
     if len(body) > _CHECK_ROOM:
         body = body[:_CHECK_ROOM].rpartition("\n")[0] + "\n\n_Cut here._\n"
-    return ", ".join([title, *counts][:4]), body
+    return plain(title, 200), body
 
 
 # ---- label and reviewer -------------------------------------------------------------------------

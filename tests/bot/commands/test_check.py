@@ -44,9 +44,9 @@ def test_exit_codes(names: list[str], code: int) -> None:
 @pytest.mark.parametrize(
     ("form", "start"),
     [
-        ("text", "\u2717 rejected"),
+        ("text", "\u274c Needs changes"),
         ("json", "{"),
-        ("markdown", "**Needs changes**"),
+        ("markdown", "### \u274c Needs changes"),
         ("github", "::error file="),
     ],
 )
@@ -58,7 +58,7 @@ def test_several_end_with_a_count() -> None:
     assert (
         check("v4", "v2_cores", form="text")
         .stdout.rstrip()
-        .endswith("2 checked: 1 consistent, 1 rejected")
+        .endswith("2 checked: 1 consistent, self-reported; 1 needs changes")
     )
 
 
@@ -104,14 +104,12 @@ def test_a_folder_is_compared_with_the_repository(tmp_path: Path) -> None:
 def test_a_folder_hears_where_it_would_stand(tmp_path: Path) -> None:
     root = competition(tmp_path)
     done = run("check", str(root / "submissions/fineweb-edu/new"), "--offline")
-    assert "track fineweb-edu" in done.stdout and "2 of 2" not in done.stdout
+    assert "duplicate-run" in done.stdout and "of 2 entries" not in done.stdout
     (root / "submissions/fineweb-edu/old/speedrun_results.json").write_bytes(
         changed("v4", put(bpb=1.3, wandb_run_link="https://wandb.ai/example-user/p/runs/old"))
     )
     done = run("check", str(root / "submissions/fineweb-edu/new"), "--offline")
-    assert done.exit_code == 0 and "on the frontier, among 2 entries" in done.stdout.replace(
-        "\n  ", " "
-    )
+    assert done.exit_code == 0 and "on the frontier of 2 entries" in done.stdout.replace("\n", " ")
 
 
 def test_a_folder_of_submissions_stands_for_them_all(tmp_path: Path) -> None:

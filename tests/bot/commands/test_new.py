@@ -75,7 +75,7 @@ def test_a_folder_of_logs_is_taken_whole(root: Path, logs: list[str]) -> None:
     made, path = new(root, "nanogpt-small/my-idea", "--log", str(Path(logs[0]).parent))
     assert made.exit_code == 0
     assert len(document(path)["runs"]) == len(LOSSES)
-    assert 'put your GitHub login in the place of "your-github-login"' in made.output
+    assert 'replace "your-github-login" with your GitHub login' in made.output
 
 
 def test_logs_named_baseline_become_the_baseline_arm(root: Path, logs: list[str]) -> None:
@@ -124,7 +124,7 @@ def test_an_entry_without_a_baseline_arm_is_told_so(root: Path, logs: list[str])
     log.write_text(log.read_text().replace("world_size=8", "world_size=1"))
     made, _ = new(root, "single-gpu/alone", "--log", str(log), "--code", __file__)
     said = " ".join(made.output.split())
-    assert "Would not rank: it has no baseline arm" in said, made.output
+    assert "It does not rank yet: it has no baseline arm" in said, made.output
 
 
 def test_a_log_without_a_run_writes_nothing(root: Path, tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_logs_that_name_the_loss_otherwise_are_told_how(root: Path, logs: list[s
     made, path = new(root, "nanogpt-small/my-idea", "--log", str(Path(logs[0]).parent))
     assert len(document(path)["runs"]) == len(logs)
     said = " ".join(made.output.split())
-    assert said.startswith("✗ rejected") and "too-few-runs" not in said
+    assert said.startswith("❌ Needs changes") and "too-few-runs" not in said
     assert "names no validation loss" in said
     assert 'add "keys": {"loss": "held_out"} to submission.json' in said
 
@@ -165,7 +165,7 @@ def test_bad_runs_are_written_too_and_the_findings_said(root: Path, tmp_path: Pa
     made, path = new(root, "nanogpt-small/bad", "--log", str(log), "--author", "example-user")
     assert made.exit_code == 0
     assert "run-unfinished" in made.output
-    assert "mend what is found above" in made.output
+    assert "fix what is listed below" in made.output
     assert run(root, "check", str(path)).exit_code == 1
 
 

@@ -200,7 +200,7 @@ def test_an_author_who_took_another_name_is_told_so(competition: Competition) ->
     pull.user = "new-name"
     report = competition.answer(pull.number)
     assert rules(report) == {"author-not-contributor"}
-    assert "new-name" in competition.sticky(pull.number).split("\n", 2)[2]
+    assert "new\\-name" in competition.sticky(pull.number).split("\n", 2)[2]
 
 
 def test_people_whose_account_is_gone(competition: Competition) -> None:

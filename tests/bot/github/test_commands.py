@@ -144,7 +144,7 @@ def test_accept_is_bound_to_the_commit(competition: Competition) -> None:
     report = competition.answer(number)
     assert report.status is Status.VERIFIED
     body = competition.sticky(number)
-    assert "Accepted by a maintainer" in body and MAINTAINER.replace("-", "\\-") in body
+    assert "is accepted by a maintainer" in body and MAINTAINER.replace("-", "\\-") in body
     assert "@example-org" not in body
 
     competition.push({"submissions/mini/plain/notes.txt": "later\n"})

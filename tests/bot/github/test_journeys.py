@@ -36,9 +36,8 @@ def test_good_submission(competition: Competition) -> None:
     report = competition.answer(pull.number)
     assert report.status is Status.VERIFIED
     body = competition.sticky(pull.number)
-    assert f"### {WORDS[Status.VERIFIED]} · evidence: training logs" in body
-    assert "would be place 1 of 2 on `mini`, 30.0 s better than the record" in body
-    assert "A new record" in body
+    assert f"### {WORDS[Status.VERIFIED]}: " in body
+    assert "a new record by 30.0 s" in body and "from training logs" in body
     assert pull.head_sha[:7] in body
     assert len(competition.comments(pull.number)) == 1
     assert competition.checks(pull.head_sha) == [("speedrun", "success")]
@@ -113,7 +112,7 @@ def test_linked_runs(competition: Competition, wandb: WandbDouble) -> None:
     pull = competition.open(wandb_submission(wandb, "linked"))
     report = competition.answer(pull.number)
     assert report.status is Status.VERIFIED, report.verdicts[0].findings
-    assert "evidence: W&B runs" in competition.sticky(pull.number)
+    assert "from W&B runs" in competition.sticky(pull.number)
     assert costs(competition) <= 15
 
 
@@ -227,7 +226,7 @@ def test_merge_is_recorded_once_and_told(competition: Competition, wandb: WandbD
     assert sum(f.startswith("example-team/speedrun/linked") for f in files) == 8
     closing = [b for b in competition.comments(pull.number) if "On the board" in b]
     assert len(closing) == 1
-    assert "is place 1 of 2 on `mini`" in closing[0]
+    assert "is a new record by 30.0 s on `mini`" in closing[0]
     assert "https://example.org/board/entries/mini/linked/" in closing[0]
 
     assert competition.record(pull.number)[0] == "recorded before"
@@ -289,12 +288,12 @@ def test_review_asks_one_reviewer(competition: Competition) -> None:
 def test_beaten_meanwhile_is_placed_anew(competition: Competition) -> None:
     slow = competition.open(submission("slow", seconds=95.0, salt=1), branch="slow")
     competition.answer(slow.number)
-    assert "place 1 of 2" in competition.sticky(slow.number)
+    assert "a new record by 25.0 s" in competition.sticky(slow.number)
     faster = submission("fast", STRANGER, seconds=80.0, salt=5)
     competition.github.commit(REPO, "main", dict(faster))
     competition.github.merge(REPO, slow.number)
     competition.record(slow.number)
     closing = next(b for b in competition.comments(slow.number) if "On the board" in b)
-    assert "is place 2 of 3" in closing
+    assert "is 2nd of 3" in closing
     assert "record. Congratulations" not in closing
     assert BOT in {c["user"] for c in competition.repo.comments.values()}

@@ -88,7 +88,7 @@ def test_a_rejected_submission_is_not_submitted(competition: Competition, folder
     (folder / "submission.json").write_text("{,}")
     result = submit(folder)
     assert result.exit_code == 1
-    assert "Mend this first" in result.output and "json-invalid" in result.output
+    assert "Fix this first" in result.output and "json-invalid" in result.output
     assert competition.github.calls == []
 
 

@@ -1,0 +1,360 @@
+"""The answer to a submission: one structure of plain words, for every printer.
+
+`answer` words a verdict: result line, next step, groups of findings by cause, a small table, and
+what is folded away. Terminal, comment, check run, annotations and board only print it.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import enum
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from bot.model.report import Place
+from bot.model.verdict import Finding, Verdict
+from bot.registry import STATUS_NAMES, Grade, Level, Status, catalogue
+from bot.render import numbers
+from bot.render.place import Row
+
+ICONS: Mapping[str, str] = {
+    "verified": "\N{WHITE HEAVY CHECK MARK}",
+    "consistent": "\N{BALLOT BOX WITH CHECK}\ufe0f",
+    "needs-review": "\N{LEFT-POINTING MAGNIFYING GLASS}",
+    "needs-runs": "\N{LARGE YELLOW CIRCLE}",
+    "rejected": "\N{CROSS MARK}",
+    "unverifiable": "\N{HOURGLASS WITH FLOWING SAND}",
+}
+SOURCES: Mapping[str, str] = {
+    str(Grade.WANDB): "W&B runs",
+    str(Grade.LOG): "training logs",
+    str(Grade.SELF_REPORTED): "self-reported numbers",
+    "reproduced": "a reproduction",
+}
+MOST_GROUPS = 3
+MANY_RUNS = 20
+"""More further runs than this are not asked for: a better mean is."""
+_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+CUT = " \N{HORIZONTAL ELLIPSIS}"
+_LEAD, _FIX = 30, 20
+"""Words of a message and of a fix that are shown; the whole text is folded."""
+
+
+class Where(enum.StrEnum):
+    """Who reads the answer, which decides the next step: `file` is a file judged alone."""
+
+    PULL = "pull"
+    FOLDER = "folder"
+    FILE = "file"
+    BOARD = "board"
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Group:
+    """Findings of one cause. `findings` are alike, `follows` goes away with them."""
+
+    findings: tuple[Finding, ...]
+    follows: tuple[Finding, ...] = ()
+
+    @property
+    def first(self) -> Finding:
+        """The finding that is shown."""
+        return self.findings[0]
+
+    @property
+    def rule(self) -> str:
+        """The rule that found it."""
+        return self.first.rule
+
+    @property
+    def level(self) -> Level:
+        """How much it weighs."""
+        return self.first.level
+
+    @property
+    def says(self) -> str:
+        """What is wrong, for all of the runs or lines concerned at once."""
+        alike = [f for f in self.findings if _skeleton(f) == _skeleton(self.first)]
+        count = len({f.run or f.line or f.file for f in alike})
+        noun = "run" if self.first.run else "place"
+        lead = f"{numbers.count(count, noun)}: " if count > 1 else ""
+        more = len(self.findings) - len(alike)
+        others = f" And {more} more of this kind." if more else ""
+        return _brief(sentence(lead + self.first.message), _LEAD) + others
+
+    @property
+    def folded(self) -> tuple[Finding, ...]:
+        """What the group does not show whole."""
+        cut = CUT in self.says or CUT in self.fix
+        return (*self.findings[0 if cut else 1 :], *self.follows)
+
+    @property
+    def fix(self) -> str:
+        """What to do, empty where the answer's next step says it."""
+        return _brief(sentence(self.first.fix or "", capital=False), _FIX)
+
+    @property
+    def also(self) -> str:
+        """What else it settles, and what to write there; empty for nothing."""
+        parts = [
+            f"`{f.rule}`"
+            + (f" (line {f.line}: write `{_written(f)}`)" if f.line and f.write is not None else "")
+            for f in {f.rule: f for f in self.follows}.values()
+        ]
+        return f"This also settles {numbers.listed(parts[:3])}." if parts else ""
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Answer:
+    """A verdict in words. Texts are plain, with `names` in back quotes."""
+
+    verdict: Verdict
+    place: Place
+    name: str
+    icon: str
+    result: str
+    next: str
+    groups: tuple[Group, ...]
+    folded: tuple[Group, ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def line(self) -> str:
+        """The first line, without its icon."""
+        return f"{self.name}: {self.result}" if self.result else self.name
+
+    @property
+    def source(self) -> str:
+        """What the numbers come from."""
+        return SOURCES[str(self.verdict.evidence)] if self.verdict.runs else "no evidence yet"
+
+    @property
+    def fold(self) -> str:
+        """The title of what is folded away."""
+        parts = [numbers.count(len(self.verdict.runs), "run")] if self.verdict.runs else []
+        parts += ["all numbers"] if self.verdict.points else []
+        more = sum(len(g.findings) + len(g.follows) for g in self.folded)
+        parts += [numbers.count(more, "note" if self._only_notes else "more finding")] * bool(more)
+        return numbers.listed(parts) or "details"
+
+    @property
+    def _only_notes(self) -> bool:
+        return all(group.level is Level.NOTE for group in self.folded)
+
+
+def heading(status: Status) -> str:
+    """Icon and name of a status."""
+    return f"{ICONS[str(status)]} {STATUS_NAMES[status]}"
+
+
+def answer(
+    verdict: Verdict, place: Place | None = None, where: Where = Where.PULL, review_days: int = 7
+) -> Answer:
+    """The words of a verdict for one reader."""
+    place = place or Place()
+    every = grouped(verdict.findings)
+    weighing = _weighing(every, verdict)
+    shown = tuple(weighing[:MOST_GROUPS])
+    return Answer(
+        verdict=verdict,
+        place=place,
+        name=STATUS_NAMES[verdict.status],
+        icon=ICONS[str(verdict.status)],
+        result=_result(verdict, place, weighing),
+        next=_next(verdict, place, weighing, where, review_days),
+        groups=shown,
+        folded=tuple(g for g in every if g not in shown),
+        rows=place.rows,
+    )
+
+
+# ---- groups -------------------------------------------------------------------------------------
+
+
+def grouped(findings: Iterable[Finding]) -> tuple[Group, ...]:
+    """Findings by cause, in their order; more groups than are shown are made by rule alone."""
+    found = tuple(findings)
+    causes = [f for f in found if f.because is None]
+    groups = _gathered(causes, fine=True)
+    if sum(g[0].level is groups[0][0].level for g in groups) > MOST_GROUPS if groups else False:
+        groups = _gathered(causes, fine=False)
+    taken: set[int] = set()
+    made = []
+    for group in groups:
+        follows = [f for f in found if f.because == group[0].rule and id(f) not in taken]
+        taken.update(id(f) for f in follows)
+        made.append(Group(tuple(group), tuple(follows)))
+    return tuple(made)
+
+
+def _gathered(findings: Iterable[Finding], fine: bool) -> list[list[Finding]]:
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    for item in findings:
+        key = (item.rule, item.level, _skeleton(item) if fine else "")
+        groups.setdefault(key, []).append(item)
+    return list(groups.values())
+
+
+def _skeleton(item: Finding) -> str:
+    """A message without what differs between runs: its names and numbers."""
+    text = item.message
+    for name in (item.run, item.file, (item.run or "").rpartition("/")[2]):
+        text = text.replace(name, "") if name else text
+    return re.sub(r"[-+]?\d[\d.,]*(?:e[-+]?\d+)?", "#", text)
+
+
+def _weighing(groups: tuple[Group, ...], verdict: Verdict) -> list[Group]:
+    """The groups that decided the status. Where runs are missing, why some do not count is among
+    them, and first."""
+    errors = [g for g in groups if g.level is Level.ERROR]
+    warnings = [g for g in groups if g.level is Level.WARNING]
+    if verdict.status is Status.NEEDS_RUNS:
+        why = [g for g in warnings if catalogue()[g.rule]["family"] == "evidence"]
+        return [*why, *errors]
+    return errors or warnings
+
+
+# ---- the first line -----------------------------------------------------------------------------
+
+
+def _result(verdict: Verdict, place: Place, groups: list[Group]) -> str:
+    if verdict.status is Status.REJECTED:
+        return f"{things(len(groups))} to fix"
+    if verdict.status is Status.UNVERIFIABLE:
+        return "for a reason on our side"
+    if verdict.status is Status.NEEDS_RUNS:
+        need = needed(verdict)
+        return f"about {need}" if need <= MANY_RUNS else "or a better mean"
+    if not place.ranks:
+        return f"{place.result}, not ranked" if place.result else "not ranked"
+    return ", ".join(part for part in (place.result, place.text) if part)
+
+
+def things(count: int) -> str:
+    """`one thing`, `two things`, `12 things`."""
+    word = _WORDS[count] if count < len(_WORDS) else str(count)
+    return f"{word} thing{'' if count == 1 else 's'}"
+
+
+def needed(verdict: Verdict) -> int:
+    """How many more runs the track asks for, at the present mean."""
+    asked = [
+        f.expected - f.claimed
+        for f in verdict.findings
+        if f.rule == "too-few-runs" and isinstance(f.expected, int) and isinstance(f.claimed, int)
+    ]
+    needs = [(point.statistics or {}).get("needed_runs") for point in verdict.points]
+    return max([1, *asked, *(n for n in needs if isinstance(n, int))])
+
+
+# ---- the next step ------------------------------------------------------------------------------
+
+
+def _next(
+    verdict: Verdict, place: Place, groups: list[Group], where: Where, review_days: int
+) -> str:
+    days = numbers.count(review_days, "day")
+    if verdict.status is Status.REJECTED:
+        what = f"fix the {things(len(groups))} below" if len(groups) > 1 else "fix the point below"
+        if where is Where.PULL:
+            return f"{what} and push; the check runs again by itself."
+        return f"{what} and run the check again."
+    if verdict.status is Status.UNVERIFIABLE:
+        if where is Where.PULL:
+            return "nothing for you to do. The bot tries again; `/verify` tries at once."
+        return "see below for what could not be read, and run the check again."
+    if verdict.status is Status.NEEDS_RUNS:
+        return _more_runs(verdict, place, where)
+    if where is Where.BOARD:
+        return "nothing to do; the entry is on the board."
+    if not place.ranks:
+        return f"nothing is wrong, but it does not rank: {place.text}."
+    if verdict.status is Status.NEEDS_REVIEW:
+        return _review(where, days)
+    if where is Where.PULL:
+        more = ""
+        if verdict.status is Status.CONSISTENT:
+            more = " Link the W&B run or add its log, and it can be verified."
+        return f"nothing for you to do. A maintainer merges it, usually within {days}.{more}"
+    if where is Where.FOLDER:
+        return f"open the pull request: `speedrun submit {verdict.submission}`."
+    return f"make a submission of it: `speedrun new TRACK/NAME --results {verdict.submission}`."
+
+
+def _review(where: Where, days: str) -> str:
+    if where is Where.PULL:
+        return (
+            f"a maintainer reviews it within {days}. Fix the points below or explain them here, "
+            "and it goes faster."
+        )
+    return "fix the points below, or explain them in the pull request."
+
+
+def _more_runs(verdict: Verdict, place: Place, where: Where) -> str:
+    need = needed(verdict)
+    if need > MANY_RUNS:
+        first = (
+            "train slightly longer and run it again: a better mean needs fewer runs than the "
+            f"{need:,} that this one does."
+        )
+    else:
+        again = "once more with a new seed" if need == 1 else f"about {need} more times, new seeds"
+        how = (
+            "add the logs or comment `/runs add LINK`. Anybody may supply them."
+            if where is Where.PULL
+            else "add them to the folder and to `runs`, and run the check again."
+        )
+        first = f"run it {again}{_cost(verdict, need)}; {how}"
+    return f"{first} With them: {place.text}." if place.text and place.ranks else first
+
+
+def _cost(verdict: Verdict, need: int) -> str:
+    """What the runs take, ` (about 3 minutes on 8 GPUs)`; empty if that is unknown."""
+    clocks = [r.get("time_s") for r in verdict.runs if r.get("arm") in (None, "candidate")]
+    times = [c for c in clocks if isinstance(c, int | float) and c > 0]
+    if not times:
+        return ""
+    machine = next(
+        (f" on {r['gpu_count']} GPUs" for r in verdict.runs if (r.get("gpu_count") or 0) > 1), ""
+    )
+    return f" ({numbers.roughly(need * sum(times) / len(times))}{machine})"
+
+
+# ---- sentences ----------------------------------------------------------------------------------
+
+
+def sentence(text: str, capital: bool = True) -> str:
+    """A text as a sentence: a capital unless it begins with a name, and a full stop."""
+    text = text.strip()
+    if not text:
+        return ""
+    # A path, a key or an address stays as it is written, or nobody finds it.
+    named = re.match(r"[\w-]*[\w-][/._:#][\w/-]|[a-z]+_", text)
+    text = text if named or not capital else text[:1].upper() + text[1:]
+    return text if text.endswith((".", "!", "?", ":")) else f"{text}."
+
+
+def _brief(text: str, most: int) -> str:
+    """At most so many words, cut at a clause where there is one."""
+    words = text.split()
+    if len(words) <= most:
+        return text
+    kept = " ".join(words[:most])
+    clause = max(kept.rfind(mark) for mark in ("; ", ". ", ": ", ", ", " ("))
+    return (kept[:clause] if clause > len(kept) // 2 else kept).rstrip(",;:.") + CUT
+
+
+def _written(item: Finding) -> str:
+    if isinstance(item.write, int | float) and not isinstance(item.write, bool):
+        return numbers.exact(item.write)
+    return str(item.write)
+
+
+def parts(item: Answer) -> Iterator[str]:
+    """Everything that is visible, in order, as plain text."""
+    yield f"{item.icon} {item.line}"
+    yield f"Next: {item.next}"
+    for group in item.groups:
+        yield " ".join(filter(None, (group.says, group.fix, group.also)))
+    for row in item.rows:
+        yield " ".join(filter(None, row))

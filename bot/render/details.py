@@ -1,0 +1,104 @@
+"""What an answer folds away: all numbers, the statistics in a sentence, the runs. Plain text."""
+
+from __future__ import annotations
+
+import functools as ft
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from bot.model.verdict import Verdict
+from bot.render import numbers
+from bot.render.place import LABELS
+from bot.render.untrusted import plain
+
+OFF = 0.002
+"""A claimed number further than this from the recomputed one is marked."""
+
+
+def claimed_rows(verdict: Verdict) -> Iterator[tuple[str, str, str, str]]:
+    """(metric, claimed, recomputed, claimed / recomputed), the last with a mark where it is off."""
+    claimed = _claimed(verdict)
+    several = len(verdict.points) > 1
+    for point in verdict.points:
+        for name, title in LABELS.items():
+            value, stated = point.metrics.get(name), claimed.get(name)
+            if value is None and stated is None:
+                continue
+            label = f"{plain(point.name, 40)}: {title}" if several else title
+            form = ft.partial(numbers.quantity, name)
+            recomputed = "cannot be computed" if value is None else _shown(value, form)
+            ratio = numbers.figure(stated / value, 4) if stated is not None and value else ""
+            mark = " !" if stated is not None and value and abs(stated / value - 1) > OFF else ""
+            said = "" if stated is None else _shown(stated, form)
+            yield label, said, recomputed, ratio + mark
+
+
+def _shown(value: object, form: Callable[[float], str]) -> str:
+    """A number in its form; what a report holds in place of one is text of a stranger."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return form(value)
+    return numbers.DASH if value is None else plain(str(value), 60)
+
+
+def _claimed(verdict: Verdict) -> Mapping[str, float]:
+    """What the file of the run states, where the submission is one results file."""
+    if len(verdict.runs) != 1 or len(verdict.points) != 1:
+        return {}
+    claimed = verdict.runs[0].get("claimed")
+    if not isinstance(claimed, Mapping):
+        return {}
+    return {k: v for k, v in claimed.items() if isinstance(v, (int, float))}
+
+
+def statistics(verdict: Verdict) -> Iterator[str]:
+    """A sentence on the statistics of each point that has some, and what is not counted."""
+    for point in verdict.points:
+        s = point.statistics
+        if not s:
+            continue
+        name = f"{plain(point.name, 40)}: " if len(verdict.points) > 1 else ""
+        if s.get("n") and all(isinstance(s.get(k), int | float) for k in ("n", "mean")):
+            yield f"{name}{_moments(s)}{_tests(s)}."
+        for item in s.get("excluded") or ():
+            file, why = plain(str(item["file"]), 160), plain(str(item["why"]), 200)
+            yield f"{name}Not counted: {file}, {why}."
+
+
+def _moments(s: Mapping[str, Any]) -> str:
+    runs = numbers.count(s["n"], "run")
+    said = f"{runs}: mean {plain(str(s['metric']), 40)} {numbers.figure(s['mean'], 7)}"
+    if s.get("sd") is not None:
+        said += f", standard deviation {numbers.figure(s['sd'], 3)} (n - 1)"
+    if s.get("interval"):
+        low, high = (numbers.figure(v, 6) for v in s["interval"])
+        said += f", 95 % interval {low} to {high}"
+    return said
+
+
+def _tests(s: Mapping[str, Any]) -> str:
+    """The p-values: that of the track's own test first."""
+    named = (
+        ("p", "p"),
+        ("p_sigma", "p with the known sigma"),
+        ("p_pooled", "p with the track's pooled sd"),
+        ("p_without_best", "p without the best run"),
+    )
+    known = [(words, s[key]) for key, words in named if s.get(key) is not None]
+    if s.get("test") in (None, "none") or not known:
+        return ""
+    shown = [f"{words}: {numbers.probability(p)}" for words, p in known]
+    return f"; {', '.join(shown)}"
+
+
+def run_rows(verdict: Verdict) -> Iterator[tuple[str, str, str, str, str]]:
+    """(run, step, loss, time, finished) of each run."""
+    for run in verdict.runs:
+        finished = {True: "yes", False: "no"}.get(run.get("finished"), "unknown")
+        step, loss = run.get("step"), run.get("loss")
+        yield (
+            plain(str(run.get("file")), 120),
+            _shown(step, numbers.figure),
+            _shown(loss, lambda value: numbers.figure(value, 7)),
+            _shown(run.get("time_s"), numbers.duration),
+            finished,
+        )

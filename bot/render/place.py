@@ -1,0 +1,158 @@
+"""What a verdict means on its track: the result in the track's unit, its place, what is needed.
+
+Plain text made of our own numbers, so that it travels in a report to whoever prints it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bot.model.board import Placement
+from bot.model.report import Place
+from bot.model.track import Axis, Track
+from bot.model.verdict import Point, Verdict
+from bot.registry import Status
+from bot.render import numbers
+
+LABELS: Mapping[str, str] = {
+    "bpb": "Bits per byte",
+    "loss": "Validation loss",
+    "training_time_s": "Training time",
+    "steps": "Steps",
+    "hardware_flops": "Hardware FLOPs",
+    "chips": "Chips",
+    "peak_flops": "Peak FLOP/s of a chip",
+    "tokens": "Tokens",
+    "model_flops": "Model FLOPs",
+    "mfu": "MFU",
+    "parameters": "Parameters",
+}
+"""Metric -> its name, in the order shown."""
+
+Row = tuple[str, str, str, str]
+"""What, yours, needed, record."""
+
+
+def place(
+    verdict: Verdict,
+    track: Track,
+    placement: Placement | None,
+    *,
+    record_cost: float | None = None,
+    why_not: str | None = None,
+) -> Place:
+    """The words of a verdict on its track; `why_not` says why it would have no place."""
+    point = placement.entry.point if placement else next(iter(verdict.points), None)
+    if placement is None:
+        text = why_not or ""
+    else:
+        text = _text(placement, track, verdict.status)
+    return Place(
+        text=text,
+        result="" if point is None else _result(point, track, placement),
+        rows=() if point is None else tuple(_rows(point, track, record_cost, placement)),
+        ranks=why_not is None,
+        record=placement is not None and placement.record,
+        on_frontier=placement is not None and placement.on_frontier,
+    )
+
+
+def label(metric: str) -> str:
+    """A metric's name as a reader knows it."""
+    return LABELS.get(metric, metric.removesuffix("_s").replace("_", " ").capitalize())
+
+
+def _result(point: Point, track: Track, placement: Placement | None) -> str:
+    """The result in the track's own unit; empty where there is none."""
+    cost = numbers.quantity(track.cost.metric, point.cost, track.cost.unit)
+    quality = numbers.quantity(track.quality.metric, point.quality, track.quality.unit)
+    if track.objective == "pareto":
+        return f"{quality} at {cost}" if None not in (point.quality, point.cost) else ""
+    progress = placement.entry.progress if placement else None
+    if progress is not None:
+        return _beside_baseline(progress.ratio, _plain(track.cost.metric))
+    return "" if point.cost is None else cost
+
+
+def _beside_baseline(ratio: float, cost: str) -> str:
+    if ratio == 1:
+        return f"the baseline's {cost}"
+    side = "less" if ratio < 1 else "more"
+    return f"{numbers.percent(abs(1 - ratio))} {side} {cost} than the baseline"
+
+
+def _text(placement: Placement, track: Track, status: Status) -> str:
+    entry, of = placement.entry, placement.of
+    if track.objective == "pareto":
+        return _frontier(placement, track)
+    where = f"{'shared ' if placement.tied else ''}{numbers.ordinal(placement.place)} of {of}"
+    gap = placement.gap
+    if entry.progress is not None:
+        return where
+    if gap is None:
+        return "the first entry" if of == 1 else where
+    size = numbers.difference(track.cost.metric, gap, track.cost.unit)
+    ahead = gap < 0 if track.cost.goal == "min" else gap > 0
+    if placement.record and ahead:
+        kind = "a new" if status is Status.VERIFIED else "a possible"
+        return f"{kind} record by {size}"
+    if not gap:
+        return f"{where}, level with the record"
+    return f"{where}, {size} {'ahead of' if ahead else 'behind'} the record"
+
+
+def _frontier(placement: Placement, track: Track) -> str:
+    if placement.on_frontier:
+        among = f" of {placement.of} entries" if placement.of > 1 else ", the only entry"
+        words = f"on the frontier{among}"
+    else:
+        better = placement.place - 1
+        words = f"{numbers.ordinal(placement.place)} of {placement.of}"
+        words += f", {better} {'is' if better == 1 else 'are'} no worse on both axes"
+    return words
+
+
+def _rows(
+    point: Point, track: Track, record_cost: float | None, placement: Placement | None
+) -> Iterator[Row]:
+    s = point.statistics or {}
+    quality, cost = track.quality, track.cost
+    if point.quality is not None:
+        n = s.get("n")
+        mean = f", mean of {n} runs" if isinstance(n, int) and n > 1 else ""
+        yield label(quality.metric) + mean, *_against_target(point.quality, quality), ""
+    yield from _certainty(s, track)
+    if point.cost is not None:
+        record = "" if record_cost is None else _amount(cost, record_cost)
+        yield label(cost.metric), _amount(cost, point.cost), "", record
+    band = placement.entry.band if placement else None
+    if placement is not None and band is not None:
+        by = numbers.ordinal(placement.entry.band_place or 1)
+        yield f"Place in the band {numbers.figure(band, 5)} {quality.unit}".rstrip(), by, "", ""
+
+
+def _against_target(value: float, axis: Axis) -> tuple[str, str]:
+    if axis.target is None:
+        return numbers.figure(value, 5), ""
+    side = "below" if axis.goal == "min" else "above"
+    return numbers.apart(value, axis.target), f"{side} {numbers.figure(axis.target)}"
+
+
+def _certainty(s: Mapping[str, Any], track: Track) -> Iterator[Row]:
+    rule = track.significance
+    if rule.test == "z" and rule.threshold is not None and s.get("statistic") is not None:
+        shown = numbers.apart(s["statistic"], rule.threshold, 3)
+        yield "(target - mean) × √n", shown, f"at least {numbers.figure(rule.threshold)}", ""
+    elif rule.test != "none" and s.get("p") is not None:
+        shown = numbers.probability(s["p"], rule.alpha)
+        yield "Certainty (p)", shown, f"below {numbers.figure(rule.alpha)}", ""
+
+
+def _amount(axis: Axis, value: float) -> str:
+    return numbers.quantity(axis.metric, value, axis.unit)
+
+
+def _plain(metric: str) -> str:
+    """A metric's name inside a sentence: `training_time_s` -> `training time`."""
+    return metric.removesuffix("_s").replace("_", " ")

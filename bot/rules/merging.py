@@ -1,0 +1,81 @@
+"""Findings that have one cause: said once, and only the cause decides the status.
+
+`merge` runs before the status is computed. Findings of one rule that differ only in their run
+become one; a finding that only follows from another is marked with it (`because`) and stays in
+the list. A cause that weighs less never hides what weighs more.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+from collections.abc import Iterable, Mapping
+
+from bot.model.verdict import Finding
+from bot.registry import OURS, SHORTFALL, Level
+
+_FIGURES = (
+    "hardware-flops-mismatch",
+    "device-peak-mismatch",
+    "chip-count-mismatch",
+    "model-flops-mismatch",
+    "token-count-mismatch",
+)
+_UNREAD = (
+    "json-invalid",
+    "schema",
+    "schema-version-unknown",
+    "link-not-a-run",
+    "host-not-allowed",
+    "run-not-found-or-private",
+    "project-not-public",
+    "run-unfinished",
+    "run-crashed",
+    "history-gap",
+    "clock-not-monotonic",
+    "evidence-unavailable",
+)
+FOLLOWS: Mapping[str, tuple[str, ...]] = {
+    "mfu-impossible": _FIGURES,
+    "mfu-unusual": _FIGURES,
+    "device-peak-mismatch": ("hardware-flops-mismatch",),
+    "chip-count-mismatch": ("hardware-flops-mismatch",),
+    "model-flops-mismatch": ("token-count-mismatch",),
+    "too-few-runs": _UNREAD,
+    "metric-missing": _UNREAD,
+    "uncorroborated": _UNREAD,
+    "explanation-missing": ("json-invalid",),
+    "author-not-contributor": ("json-invalid",),
+    "run-not-bound": ("run-of-another",),
+}
+"""Rule -> the rules that it may only follow from, the likeliest first."""
+
+_OF_ONE_FILE = frozenset({"mfu-impossible", "mfu-unusual", *_FIGURES, "explanation-missing"})
+_WEIGHT = {Level.ERROR: 2, Level.WARNING: 1, Level.NOTE: 0}
+
+
+def merge(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The findings with what follows from another marked, in their order."""
+    found = tuple(findings)
+    return tuple(_marked(item, found) for item in found)
+
+
+def _marked(item: Finding, found: tuple[Finding, ...]) -> Finding:
+    for rule in FOLLOWS.get(item.rule, ()):
+        if any(cause.rule == rule and _explains(cause, item) for cause in found):
+            return dc.replace(item, because=rule)
+    if item.rule == "too-few-runs" and item.claimed == 0:
+        cause = next((f for f in found if _blocks(f)), None)
+        return item if cause is None else dc.replace(item, because=cause.rule)
+    return item
+
+
+def _explains(cause: Finding, item: Finding) -> bool:
+    if _WEIGHT[cause.level] < _WEIGHT[item.level]:
+        return False
+    if item.rule in _OF_ONE_FILE and cause.file != item.file:
+        return False
+    return None in (cause.point, item.point) or cause.point == item.point
+
+
+def _blocks(item: Finding) -> bool:
+    return item.level is Level.ERROR and item.rule not in SHORTFALL | OURS
