@@ -54,8 +54,11 @@ _WEIGHT = {Level.ERROR: 2, Level.WARNING: 1, Level.NOTE: 0}
 
 
 def merge(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The findings with what follows from another marked, in their order."""
+    """The findings with what follows from another marked, in their order. That no run counts is
+    left out if an error of the files says why."""
     found = tuple(findings)
+    if any(_blocks(item) for item in found):
+        found = tuple(f for f in found if f.rule != "too-few-runs" or f.claimed != 0)
     return tuple(_marked(item, found) for item in found)
 
 
@@ -63,9 +66,6 @@ def _marked(item: Finding, found: tuple[Finding, ...]) -> Finding:
     for rule in FOLLOWS.get(item.rule, ()):
         if any(cause.rule == rule and _explains(cause, item) for cause in found):
             return dc.replace(item, because=rule)
-    if item.rule == "too-few-runs" and item.claimed == 0:
-        cause = next((f for f in found if _blocks(f)), None)
-        return item if cause is None else dc.replace(item, because=cause.rule)
     return item
 
 

@@ -12,12 +12,13 @@ from bot.model.submission import Folder
 from bot.model.verdict import Verdict
 from bot.parse.track_toml import load_tracks
 from bot.registry import Level, Status
-from bot.render.terminal import to_annotations, to_json, to_markdown, to_text
+from bot.render.terminal import to_json
 from bot.verify import verify
 from tests.conftest import ROOT
 from tests.corpus.harmless import harmless
 from tests.corpus.hostile import hostile
 from tests.corpus.variants import Variant, changed, load, put, secrets
+from tests.printed import printed
 
 TRACKS = load_tracks(ROOT)
 TODAY = dt.date(2026, 11, 1)
@@ -64,7 +65,7 @@ def test_harmless(variant: Variant) -> None:
 
 def _printable(verdict: Verdict) -> None:
     """Every form of the report can be made and holds nothing that a terminal would act on."""
-    shown = [to_text(verdict), to_markdown(verdict), *to_annotations(verdict)]
+    shown = printed(verdict)
     for text in shown:
         text.encode("utf-8")
         assert not any(c in text for c in "\x1b\x00\b\x7f\x9b\u202e\u2066\ufeff\u200b")
@@ -76,7 +77,7 @@ def test_no_report_repeats_a_secret() -> None:
     for name, secret in secrets().items():
         for key in ("description", "wandb_run_link", "tokenized_dataset", "author"):
             verdict = judged(Variant(name, changed("v4", put(**{key: secret}))))
-            text = to_text(verdict) + to_markdown(verdict) + to_json([verdict])
+            text = "".join(printed(verdict)) + to_json([verdict])
             assert secret not in text, (name, key)
             assert "secret-in-text" in errors(verdict), (name, key)
 

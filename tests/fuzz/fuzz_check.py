@@ -25,7 +25,7 @@ from bot.model.submission import Folder
 from bot.model.verdict import Verdict
 from bot.parse.track_toml import load_tracks
 from bot.registry import Status, catalogue
-from bot.render.terminal import to_annotations, to_json, to_markdown, to_text
+from bot.render.terminal import to_json
 from bot.render.untrusted import unsafe_in
 from bot.verify import verify
 from tests.conftest import ROOT
@@ -33,6 +33,7 @@ from tests.corpus.harmless import harmless
 from tests.corpus.hostile import hostile
 from tests.corpus.test_submission_corpus import good as good_submission
 from tests.corpus.variants import load
+from tests.printed import printed
 
 TRACKS = load_tracks(ROOT)
 SECONDS = 5.0
@@ -190,7 +191,7 @@ def probe(data: bytes, submission: bytes | None) -> Verdict:
         assert finding.rule in catalogue() and finding.message, finding
     if verdict.errors:
         assert verdict.status is not Status.VERIFIED
-    shown = [to_text(verdict), to_markdown(verdict), *to_annotations(verdict)]
+    shown = printed(verdict)
     for text in shown:
         text.encode("utf-8")
         for line in text.split("\n"):

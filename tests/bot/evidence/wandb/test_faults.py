@@ -26,11 +26,12 @@ from bot.evidence.wandb.errors import FetchError
 from bot.evidence.wandb.online import WandbFetcher
 from bot.model.verdict import Verdict
 from bot.registry import Level, Status
-from bot.render.terminal import to_annotations, to_json, to_markdown, to_text
+from bot.render.terminal import to_json
 from tests.bot.evidence.wandb.conftest import QUICK
 from tests.bot.evidence.wandb.submissions import REFS, document, fill, judged
 from tests.bot.evidence.wandb.training import KEYS
 from tests.doubles.wandb import Fault, WandbDouble
+from tests.printed import printed
 
 FIRST = REFS[0]
 VERIFIED, REJECTED = Status.VERIFIED, Status.REJECTED
@@ -210,7 +211,7 @@ def test_a_fault_ends_where_it_belongs(
 
 def reports(verdict: Verdict) -> list[str]:
     """The verdict in all the words there are for it."""
-    parts = [to_text(verdict), to_markdown(verdict), *to_annotations(verdict)]
+    parts = printed(verdict)
     return [*map(str, parts), str(to_json([verdict]))]
 
 
