@@ -62,15 +62,6 @@ STATUS_NAMES: Mapping[Status, str] = {
 }
 """The one name of each status, wherever people read it."""
 
-STATUS_NAMES: Mapping[Status, str] = {
-    Status.REJECTED: "Needs changes",
-    Status.UNVERIFIABLE: "Not checked yet",
-    Status.NEEDS_RUNS: "Needs more runs",
-    Status.NEEDS_REVIEW: "Needs review",
-    Status.VERIFIED: "Verified",
-}
-"""The one name of each status, wherever people read it."""
-
 EXIT_CODES: Mapping[Status, int] = {
     status: 0 if status.counts else 3 if status is Status.UNVERIFIABLE else 1 for status in Status
 }

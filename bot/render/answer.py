@@ -36,8 +36,8 @@ MANY_RUNS = 20
 """More further runs than this are not asked for: a better mean is."""
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 CUT = " \N{HORIZONTAL ELLIPSIS}"
-_LEAD, _FIX = 30, 20
-"""Words of a message and of a fix that are shown; the whole text is folded."""
+_GROUP, _FIX, _LEAD = 50, 32, 16
+"""Words of a group, of these its fix at most, and its message at least; the rest is folded."""
 
 
 class Where(enum.StrEnum):
@@ -80,7 +80,8 @@ class Group:
         lead = f"{numbers.count(count, noun)}: " if count > 1 else ""
         more = len(self.findings) - len(alike)
         others = f" And {more} more of this kind." if more else ""
-        return _brief(sentence(lead + self.first.message), _LEAD) + others
+        taken = len(f"{self.fix} {self.also} {others}".split())
+        return _brief(sentence(lead + self.first.message), max(_GROUP - taken, _LEAD)) + others
 
     @property
     def folded(self) -> tuple[Finding, ...]:
