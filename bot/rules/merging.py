@@ -42,10 +42,8 @@ FOLLOWS: Mapping[str, tuple[str, ...]] = {
     "model-flops-mismatch": ("token-count-mismatch",),
     "too-few-runs": _UNREAD,
     "metric-missing": _UNREAD,
-    "uncorroborated": _UNREAD,
     "explanation-missing": ("json-invalid",),
     "author-not-contributor": ("json-invalid",),
-    "run-not-bound": ("run-of-another",),
 }
 """Rule -> the rules that it may only follow from, the likeliest first."""
 

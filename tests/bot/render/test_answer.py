@@ -1,0 +1,263 @@
+"""The answer: short enough to be read in twenty seconds, never without a next step, the same for
+terminal and comment."""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import re
+
+import pytest
+
+from bot.model.report import Kind, Place, Report, Settings
+from bot.model.verdict import Finding, Point, Verdict, finding, status_of
+from bot.registry import STATUS_NAMES, Grade, Level, Status, catalogue
+from bot.render.answer import Answer, Where, answer, grouped, needed
+from bot.render.comment import body_of, to_markdown
+from bot.render.terminal import to_text
+from bot.repository import Repository
+from tests.bot.render.words import before_next, visible, words
+from tests.conftest import ROOT
+
+FILE = "submissions/mini/idea/submission.json"
+SETTINGS = Settings(site="https://example.org")
+LONG = "word " * 200
+RULES = {
+    Status.REJECTED: "claim-differs-from-run",
+    Status.UNVERIFIABLE: "evidence-unavailable",
+    Status.NEEDS_RUNS: "target-not-significant",
+    Status.NEEDS_REVIEW: "unlisted-runs",
+    Status.CONSISTENT: "not-better-than-record",
+    Status.VERIFIED: "not-better-than-record",
+}
+PLACE = Place(
+    text="a new record by 1.3 s",
+    result="76.09 s",
+    rows=(
+        ("Validation loss, mean of 8 runs", "3.2774", "below 3.28", ""),
+        ("Certainty (p)", "0.000004", "below 0.01", ""),
+        ("Training time", "76.09 s", "", "77.34 s"),
+    ),
+    record=True,
+)
+
+
+def verdict(status: Status, findings: tuple[Finding, ...]) -> Verdict:
+    """A verdict of eight runs with findings that lead to a status."""
+    grade = Grade.SELF_REPORTED if status is Status.CONSISTENT else Grade.LOG
+    assert status_of(findings, grade) is status
+    runs = tuple(
+        {"file": f"logs/{n}.log", "step": 1375, "loss": 3.2774, "time_s": 76.0, "gpu_count": 8}
+        for n in range(8)
+    )
+    point = Point("main", 3.2774, 76.09, {"loss": 3.2774, "training_time_s": 76.09})
+    return Verdict("submissions/mini/idea", "mini", status, grade, findings, (point,), runs=runs)
+
+
+def found(rule: str, n: int, message: str) -> Finding:
+    return finding(rule, f"{message} {n}", file=FILE, line=n + 1, fix=f"write 3.27{n}")
+
+
+def cases() -> list[tuple[str, Verdict]]:
+    """Each status with one finding, with 12 of different rules, and with 12 long ones of one."""
+    made = []
+    for status, rule in RULES.items():
+        grade = Grade.SELF_REPORTED if status is Status.CONSISTENT else Grade.LOG
+        rules = [n for n in catalogue() if status_of([found(n, 0, "x")], grade) is status]
+        one = (found(rule, 1, "the loss is claimed as 3.1, the runs give 3.2774:"),)
+        many = tuple(
+            found(rules[n % len(rules)], n, f"the run logs/{n}.log is odd in way")
+            for n in range(12)
+        )
+        long = tuple(found(rule, n, LONG) for n in range(12))
+        for name, findings in (("one", one), ("twelve", many), ("long", long)):
+            made.append((f"{status}-{name}", verdict(status, findings)))
+    return made
+
+
+CASES = cases()
+
+
+def comment(item: Verdict) -> str:
+    """The visible part of the bot's comment."""
+    report = Report("o/r", 1, "b" * 40, "0" * 40, Kind.SUBMISSION, "example-user", (item,))
+    return body_of(dc.replace(report, places={item.submission: PLACE}), SETTINGS)
+
+
+def test_every_status_is_covered() -> None:
+    assert {item.status for _, item in CASES} == set(Status)
+    assert len(CASES) == 3 * len(Status)
+
+
+@pytest.mark.parametrize(("name", "item"), CASES, ids=[name for name, _ in CASES])
+def test_the_next_step_comes_within_fifteen_words(name: str, item: Verdict) -> None:
+    body = comment(item)
+    assert body.count("**Next:**") == 1
+    assert before_next(body) <= 15, visible(body)
+    step = re.search(r"\*\*Next:\*\* (.*)", body)
+    assert step and len(words(step[1])) >= 3
+
+
+@pytest.mark.parametrize(("name", "item"), CASES, ids=[name for name, _ in CASES])
+def test_what_is_visible_is_short(name: str, item: Verdict) -> None:
+    body = comment(item)
+    groups = len(re.findall(r"^\d\. ", body, re.MULTILINE))
+    assert groups <= 3
+    assert len(words(visible(body))) <= 120 + 60 * groups, visible(body)
+
+
+@pytest.mark.parametrize(("name", "item"), CASES, ids=[name for name, _ in CASES])
+def test_the_first_line_has_the_name_of_the_status(name: str, item: Verdict) -> None:
+    first = comment(item).split("\n")[0].replace("\\", "")
+    assert re.match(rf"### \S+ {STATUS_NAMES[item.status]}: .", first), first
+
+
+@pytest.mark.parametrize(("name", "item"), CASES, ids=[name for name, _ in CASES])
+def test_nothing_is_lost(name: str, item: Verdict) -> None:
+    body = re.sub(r"\\(.)", r"\1", comment(item))
+    for one in item.findings:
+        assert f"`{one.rule}`" in body and (one.fix or "") in body, one.fix
+
+
+def test_no_praise_above_open_warnings() -> None:
+    place = dc.replace(PLACE, first_entry=True)
+    for status in Status:
+        [item] = [v for name, v in CASES if name == f"{status}-one"]
+        text = to_markdown(answer(item, place), SETTINGS)
+        assert ("welcome" in text) == (status is Status.VERIFIED)
+        assert "ongratulations" not in text
+
+
+# ---- groups -------------------------------------------------------------------------------------
+
+
+def test_one_cause_of_many_runs_is_one_group() -> None:
+    items = [
+        finding(
+            "run-unfinished", f"logs/{n}.log ends at step {100 + n} of 1000", run=f"logs/{n}.log"
+        )
+        for n in range(8)
+    ]
+    [group] = grouped(items)
+    assert group.says == "8 runs: logs/0.log ends at step 100 of 1000."
+    assert len(group.findings) == 8
+
+
+def test_different_findings_of_one_rule_are_not_called_runs() -> None:
+    items = [finding("schema", f"`{key}` is missing", file=FILE) for key in ("a", "b", "c", "d")]
+    [group] = grouped(items)
+    assert group.says == "`a` is missing. And 3 more of this kind."
+
+
+def test_few_different_findings_stay_apart() -> None:
+    items = [finding("schema", f"`{key}` is missing", file=FILE) for key in ("a", "b", "c")]
+    assert [g.says for g in grouped(items)] == [f"`{k}` is missing." for k in "abc"]
+
+
+def test_what_follows_stands_under_its_cause_with_what_to_write() -> None:
+    cause = finding("hardware-flops-mismatch", "too low", file="r.json", line=9)
+    peak = finding(
+        "device-peak-mismatch", "wrong", file="r.json", line=6, write=3.12e14, because=cause.rule
+    )
+    mfu = finding("mfu-impossible", "too high", file="r.json", because=cause.rule)
+    [group] = grouped([cause, peak, mfu])
+    assert group.also == (
+        "This also settles `device-peak-mismatch` (line 6: write `3.12e14`) and `mfu-impossible`."
+    )
+
+
+def test_a_weak_finding_hides_no_strong_one() -> None:
+    strong = finding("duplicate-run", "the run is also in another entry")
+    weak = [finding("unlisted-runs", f"the project has {n} more runs") for n in range(20)]
+    item = answer(Verdict("s", "t", Status.REJECTED, Grade.LOG, (*weak, strong), ()))
+    assert [g.rule for g in item.groups] == ["duplicate-run"]
+    assert item.line == "Needs changes: one thing to fix"
+
+
+# ---- the next step ------------------------------------------------------------------------------
+
+
+def short_of(claimed: int, expected: int, needed_runs: int | None = None) -> Verdict:
+    item = finding("too-few-runs", "too few", claimed=claimed, expected=expected)
+    point = Point("main", 3.27, 76.0, {}, {"n": claimed, "needed_runs": needed_runs})
+    return Verdict("s", "t", Status.NEEDS_RUNS, Grade.LOG, (item,), (point,))
+
+
+def test_as_many_runs_are_asked_for_as_are_needed() -> None:
+    assert needed(short_of(1, 3)) == 2
+    assert needed(short_of(1, 3, 7)) == 7
+
+
+def test_two_hundred_runs_are_not_asked_for() -> None:
+    item = answer(short_of(1, 2, 204))
+    assert item.line == "Needs more runs: or a better mean"
+    assert item.next.startswith("train slightly longer")
+    assert answer(short_of(1, 2, 20)).line == "Needs more runs: about 20"
+
+
+@pytest.mark.parametrize("where", list(Where))
+@pytest.mark.parametrize("status", list(Status))
+def test_a_next_step_for_every_reader(where: Where, status: Status) -> None:
+    [item] = [v for name, v in CASES if name == f"{status}-one"]
+    step = answer(item, PLACE, where).next
+    assert step.endswith(".") and len(step.split()) >= 3
+    if where is not Where.PULL:
+        assert "`/" not in step, "a command on a pull request, to somebody who has none"
+
+
+def test_what_does_not_rank_says_why() -> None:
+    [item] = [v for name, v in CASES if name == "verified-one"]
+    place = Place(text="it has no baseline arm", result="76.09 s", ranks=False)
+    said = answer(item, place)
+    assert said.line == "Verified: 76.09 s, not ranked"
+    assert said.next == "nothing is wrong, but it does not rank: it has no baseline arm."
+
+
+# ---- one renderer -------------------------------------------------------------------------------
+
+
+def shown(text: str) -> list[str]:
+    """Words of a text without layout: what two printers of one answer have in common."""
+    plain = re.sub(r"[*`#\\]|\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    return re.findall(r"[\w.,/%-]*\w", plain)
+
+
+def same_words(item: Answer) -> None:
+    """Terminal and comment show the same result, step, findings and table, in the same words."""
+    text, body = shown(to_text(item, width=400)), shown(to_markdown(item, SETTINGS))
+    for part in (item.line, item.next):
+        assert _holds(text, shown(part)) and _holds(body, shown(part)), part
+    for group in item.groups:
+        assert group.rule in text and group.rule in body
+        for part in (group.says, group.fix, group.also):
+            assert _holds(text, shown(part)) and _holds(body, shown(part)), part
+    for row in item.rows:
+        for cell in row:
+            assert _holds(text, shown(cell)) and _holds(body, shown(cell)), cell
+
+
+def _holds(text: list[str], part: list[str]) -> bool:
+    joined = " ".join(text)
+    return " ".join(part) in joined
+
+
+@pytest.mark.parametrize(("name", "item"), CASES, ids=[name for name, _ in CASES])
+def test_terminal_and_comment_say_the_same(name: str, item: Verdict) -> None:
+    if not name.endswith("long"):
+        same_words(answer(item, PLACE))
+
+
+def test_the_same_on_the_submissions_of_the_repository() -> None:
+    verdicts = Repository(ROOT).verdicts()
+    assert len(verdicts) > 100
+    for item in verdicts:
+        said = answer(item)
+        same_words(said)
+        body = to_markdown(said, SETTINGS)
+        assert before_next(body) <= 15, visible(body)
+        assert len(words(visible(body))) <= 120 + 60 * len(said.groups), visible(body)
+
+
+def test_levels_are_those_of_the_findings() -> None:
+    for _, item in CASES:
+        levels = {g.level for g in answer(item).groups}
+        assert levels <= {Level.ERROR, Level.WARNING} and len(levels) <= 1

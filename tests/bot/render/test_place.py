@@ -1,0 +1,118 @@
+"""Where an entry stands, in words and in the track's unit."""
+
+from __future__ import annotations
+
+import dataclasses as dc
+from typing import Any
+
+import pytest
+
+from bot.model.board import Entry, Placement, Progress
+from bot.model.track import Axis, Significance, Track
+from bot.model.verdict import Point, Verdict
+from bot.registry import Grade, Status
+from bot.render.place import place
+
+TIMED = Track(
+    "timed",
+    "Timed",
+    "target",
+    Axis("loss", "nats/token", "min", target=3.28),
+    Axis("training_time_s", "s", "min"),
+    Significance("t", alpha=0.01),
+)
+PARETO = dc.replace(
+    TIMED,
+    objective="pareto",
+    quality=Axis("bpb", "bits/byte", "min"),
+    cost=Axis("hardware_flops", "FLOP", "min"),
+    significance=Significance(),
+)
+STATISTICS = {"n": 8, "mean": 3.2774, "p": 0.000004}
+
+
+def placed(track: Track, **fields: Any) -> Placement:
+    point = Point("main", 3.2774, 76.09, {}, STATISTICS)
+    verdict = Verdict("s", track.id, Status.VERIFIED, Grade.LOG, (), (point,))
+    entry = Entry(verdict, point, 1, False, 3.2774, 76.09, 76.09, True)
+    entry = dc.replace(entry, progress=fields.pop("progress", None))
+    rest: dict[str, Any] = {"place": 2, "of": 41, "tied": False, "on_frontier": False}
+    rest |= {"record": False, "gap": 0.8} | fields
+    return Placement(**rest, entry=entry)
+
+
+def text(track: Track, status: Status = Status.VERIFIED, **fields: Any) -> str:
+    found = placed(track, **fields)
+    verdict = dc.replace(found.entry.verdict, status=status)
+    return place(verdict, track, found).text
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({}, "2nd of 41, 0.8 s behind the record"),
+        ({"gap": 0.0}, "2nd of 41, level with the record"),
+        ({"tied": True, "place": 3}, "shared 3rd of 41, 0.8 s behind the record"),
+        ({"record": True, "gap": -1.25}, "a new record by 1.2 s"),
+        ({"gap": -1.25}, "2nd of 41, 1.2 s ahead of the record"),
+        ({"gap": None, "place": 1, "of": 1}, "the first entry"),
+    ],
+)
+def test_beside_the_record(fields: dict[str, Any], words: str) -> None:
+    assert text(TIMED, **fields) == words
+
+
+def test_what_a_maintainer_must_weigh_is_a_possible_record() -> None:
+    said = text(TIMED, Status.NEEDS_REVIEW, record=True, gap=-1.25)
+    assert said == "a possible record by 1.2 s"
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"on_frontier": True, "of": 3}, "on the frontier of 3 entries"),
+        ({"on_frontier": True, "of": 1}, "on the frontier, the only entry"),
+        ({"place": 2, "of": 3}, "2nd of 3, 1 is no worse on both axes"),
+        ({"place": 3, "of": 3}, "3rd of 3, 2 are no worse on both axes"),
+    ],
+)
+def test_beside_the_frontier(fields: dict[str, Any], words: str) -> None:
+    assert text(PARETO, **fields) == words
+
+
+@pytest.mark.parametrize(
+    ("ratio", "words"),
+    [
+        (0.93, "7 % less training time than the baseline"),
+        (1.2, "20 % more training time than the baseline"),
+        (1.0, "the baseline's training time"),
+    ],
+)
+def test_beside_the_baseline(ratio: float, words: str) -> None:
+    found = placed(TIMED, progress=Progress(ratio, None, False, ratio))
+    assert place(found.entry.verdict, TIMED, found).result == words
+
+
+def test_the_rows_say_yours_needed_and_record() -> None:
+    found = placed(TIMED)
+    rows = place(found.entry.verdict, TIMED, found, record_cost=77.34).rows
+    assert rows == (
+        ("Validation loss, mean of 8 runs", "3.2774", "below 3.28", ""),
+        ("Certainty (p)", "0.000004", "below 0.01", ""),
+        ("Training time", "76.09 s", "", "77.34 s"),
+    )
+
+
+def test_a_known_sigma_shows_its_statistic() -> None:
+    track = dc.replace(TIMED, significance=Significance("z", threshold=0.004))
+    found = placed(track)
+    point = dc.replace(found.entry.point, statistics={**STATISTICS, "statistic": 0.0040001})
+    found = dc.replace(found, entry=dc.replace(found.entry, point=point))
+    rows = place(found.entry.verdict, track, found).rows
+    assert ("(target - mean) × √n", "0.0040001", "at least 0.004", "") in rows
+
+
+def test_what_does_not_rank_keeps_its_result_and_says_why() -> None:
+    verdict = placed(TIMED).entry.verdict
+    said = place(verdict, TIMED, None, why_not="it has no baseline arm")
+    assert (said.text, said.ranks, said.result) == ("it has no baseline arm", False, "76.09 s")
