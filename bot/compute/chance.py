@@ -1,9 +1,10 @@
 """What more runs would do: the chance that a test passes after so many more.
 
 "N more runs at this mean would pass" is a coin toss: the true mean is not the mean seen. The
-chance here is predictive. It averages over all true means and spreads that the runs seen allow
-(right Haar prior, Geisser 1993, "Predictive Inference"), so that of all submissions that are told
-"about 60 %", about 60 % pass.
+chance here is predictive (Geisser 1993, "Predictive Inference"). It averages over all means and
+spreads that the runs seen allow, with a flat prior for the mean in units of the spread (Jeffreys'
+prior 1 / sigma^2): of all submissions of a track, whose spread is much the same and whose gains are
+not, about 60 % of those that are told "about 60 %" pass.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def chance_of(gain: Moments, more: int, bar: Bar, sigma: tuple[float, float] | N
     index = np.arange(1, _POINTS + 1)
     u = [(0.5 + index * stride) % 1.0 for stride in _STRIDES]
     own = 0.0 if gain.sd is None else (gain.n - 1) * gain.sd**2
-    sd, df = sigma or (0.0, 0.0)
+    sd, df = sigma or (0.0, 1.0)
     if math.isinf(df):
         variance = np.full(_POINTS, sd**2)
     else:

@@ -12,6 +12,7 @@ Studies 91). The intervals hold for all entries at once.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from bot.compute.significance import Moments
 
@@ -38,20 +39,17 @@ def rank_intervals(
     Entries of one run cannot be tested against anything, so that they may have any rank that the
     others leave. Raises ValueError for more than `MOST` entries.
     """
-    n = len(costs)
-    if n > MOST:
-        raise ValueError(f"{n} entries, at most {MOST} are compared with each other")
-    if n < 2:
-        return [(1, 1)] * n
+    if len(costs) < 2:
+        return [(1, 1)] * len(costs)
     import numpy as np
     import scipy.special as special
 
+    a, b = _pairs(len(costs))
     sign = 1.0 if goal == "min" else -1.0
     mean = sign * np.array([m.mean for m in costs])
     count = np.array([float(m.n) for m in costs])
     single = np.array([m.sd is None for m in costs])
     share = np.array([0.0 if m.sd is None else m.sd**2 / m.n for m in costs])
-    a, b = np.triu_indices(n, 1)
     variance = share[a] + share[b]
     freedom_a, freedom_b = np.maximum(count[a] - 1, 1), np.maximum(count[b] - 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -60,14 +58,43 @@ def rank_intervals(
         p = 2 * special.stdtr(df, -np.abs(t))
     # Neither a lone run nor two entries without spread can be told apart.
     p[single[a] | single[b] | (variance <= 0) | ~np.isfinite(p)] = 1.0
+    return _intervals(mean, p, alpha)
+
+
+def rank_intervals_known(
+    scores: Sequence[float], runs: Sequence[int], sigma: float, alpha: float = 0.05
+) -> list[tuple[int, int]]:
+    """The same where one sd `sigma` of a run's score is known; smaller scores are better."""
+    if len(scores) < 2:
+        return [(1, 1)] * len(scores)
+    import numpy as np
+    import scipy.special as special
+
+    a, b = _pairs(len(scores))
+    mean, share = np.array(scores), 1 / np.array(runs, dtype=float)
+    z = np.abs(mean[a] - mean[b]) / (sigma * np.sqrt(share[a] + share[b]))
+    return _intervals(mean, 2 * special.ndtr(-z), alpha)
+
+
+def _pairs(n: int) -> Any:
+    import numpy as np
+
+    if n > MOST:
+        raise ValueError(f"{n} entries, at most {MOST} are compared with each other")
+    return np.triu_indices(n, 1)
+
+
+def _intervals(mean: Any, p: Any, alpha: float) -> list[tuple[int, int]]:
+    """Ranks from the p-values of all pairs, in the order of `_pairs`; smaller means are better."""
+    import numpy as np
+
+    n = len(mean)
+    a, b = _pairs(n)
     order = np.argsort(p, kind="stable")
-    bars = alpha / np.arange(len(p), 0, -1)
-    failed = np.flatnonzero(p[order] > bars)
+    failed = np.flatnonzero(p[order] > alpha / np.arange(len(p), 0, -1))
     kept = order[: failed[0] if len(failed) else len(order)]
     better, worse = np.zeros(n, int), np.zeros(n, int)
     first_wins = mean[a[kept]] < mean[b[kept]]
-    winner = np.where(first_wins, a[kept], b[kept])
-    loser = np.where(first_wins, b[kept], a[kept])
-    np.add.at(better, loser, 1)
-    np.add.at(worse, winner, 1)
+    np.add.at(better, np.where(first_wins, b[kept], a[kept]), 1)
+    np.add.at(worse, np.where(first_wins, a[kept], b[kept]), 1)
     return [(1 + int(x), n - int(y)) for x, y in zip(better, worse, strict=True)]

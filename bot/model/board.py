@@ -68,7 +68,7 @@ class Entry:
     `quality` and `cost` are what its own runs give; `shown_cost` is the cost that places go by, and
     `clock` where that comes from: its own runs, the ratio to a baseline arm, or the official timing
     (see `bot.rank.history`). `tied` says
-    that another entry shares the place. `band` is the hardest quality band reached, and
+    that another entry has the same score. `band` is the hardest quality band reached, and
     `band_place` the place by cost among all entries that reach it; None where there is no band.
     """
 
@@ -83,6 +83,8 @@ class Entry:
     band: float | None = None
     band_place: int | None = None
     progress: Progress | None = None
+    ranks: tuple[int, int] | None = None
+    """The best and the worst rank that the entry may truly have (95 %, all entries at once)."""
     clock: Clock = "own"
 
     @property

@@ -17,9 +17,9 @@ are finite numbers. A place counts from 1:
   a time (`bot.rank.history`).
 - `baseline`: by the cost ratio to the baseline arm of the same machine.
 
-Entries whose cost does not differ significantly from the first of a place (Welch's test at the
-track's alpha) share that place. The comparison is with the first and not with the neighbour above:
-otherwise a chain of small steps would make the first and the last of a board equal.
+Places go by the mean, and only equal scores share one: "not significantly different" is not
+"equal", and not transitive. Beside a place on a `target` board stand the ranks that the entry may
+truly have, given the spread of its runs (`bot.compute.places`).
 
 The result depends on nothing but its arguments, and not on the order of `verdicts`.
 """
@@ -27,12 +27,12 @@ The result depends on nothing but its arguments, and not on the order of `verdic
 from __future__ import annotations
 
 import dataclasses as dc
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from bot.compute.places import MOST, rank_intervals, rank_intervals_known
 from bot.compute.selection import TIME_METRICS
-from bot.compute.significance import reaches, welch
+from bot.compute.significance import Moments
 from bot.model.board import Board, Entry, Placement, Progress, RecordStep, Unranked
 from bot.model.case import Standing
 from bot.model.run import TRAINER
@@ -120,58 +120,57 @@ def _pareto(rows: Sequence[Row], track: Track) -> tuple[Entry, ...]:
 
 
 def _line(rows: Sequence[Row], track: Track) -> tuple[Entry, ...]:
-    """Places by score alone; a place is shared by what does not differ from its first."""
+    """Places by score; only equal scores share one. Beside each the ranks it may truly have."""
     ordered = sorted(rows, key=lambda r: (r.score, *r.key))
     places: list[int] = []
-    first = 0
     for index, row in enumerate(ordered):
-        if index and not _ties(ordered[first], row, track):
-            first = index
-        places.append(first + 1)
+        equal = index > 0 and row.score == ordered[index - 1].score
+        places.append(places[-1] if equal else index + 1)
     shared = Counter(places)
+    ranks = _ranks(ordered[:MOST], track)
     return tuple(
-        _entry(row, place, shared[place] > 1, place == 1)
-        for row, place in zip(ordered, places, strict=True)
+        dc.replace(_entry(row, place, shared[place] > 1, place == 1), ranks=ranks.get(index))
+        for index, (row, place) in enumerate(zip(ordered, places, strict=True))
     )
 
 
-def _ties(better: Row, worse: Row, track: Track) -> bool:
-    """Whether two rows share a place: equal, or not significantly different in cost.
+def _ranks(rows: Sequence[Row], track: Track) -> dict[int, tuple[int, int]]:
+    """The possible ranks of the rows that can be tested against each other, by their index.
 
-    A run alone has no spread, so only equal costs tie then; so do scores that are ratios.
+    On a `baseline` track scores are ratios, whose intervals are shown instead.
     """
-    if better.score == worse.score:
-        return True
-    if track.significance.test == "none" or track.objective == "baseline":
-        return False
-    if track.cost.step is not None and track.significance.threshold is not None:
-        return not _steps_apart(better, worse, track.cost.step, track.significance.threshold)
-    costs = _spread(better), _spread(worse)
-    if min(map(len, costs)) < 2:
-        return False
-    p = welch(*costs, track.cost.goal).p
-    return p is not None and p >= track.significance.alpha
+    rule, worth = track.significance, track.cost.step
+    if track.objective == "baseline" or not rows:
+        return {}
+    if worth is not None:
+        # The steps track's pairwise rule: loss and steps on one scale, `worth` for 100 steps.
+        if not rule.sigma:
+            return {}
+        scores = [row.quality + worth / 100 * row.cost for row in rows]
+        runs = [max(_count(row.point), 1) for row in rows]
+        found = rank_intervals_known(scores, runs, rule.sigma)
+    else:
+        found = rank_intervals([_spread(row) for row in rows], goal=track.cost.goal)
+    return dict(enumerate(found))
 
 
-def _spread(row: Row) -> tuple[float, ...]:
-    """The costs of the runs behind a row; none where an official re-timing replaces them."""
-    return _values(row.point) if row.shown == row.cost else ()
+def _count(point: Point) -> int:
+    return (point.statistics or {}).get("n") or 1
+
+
+def _spread(row: Row) -> Moments:
+    """The costs of the runs behind a row, on the clock that is shown."""
+    values = _values(row.point)
+    if len(values) < 2 or not row.cost:
+        return Moments(1, row.shown, None)
+    own = Moments.of(values)
+    return Moments(own.n, row.shown, (own.sd or 0.0) * abs(row.shown / row.cost))
 
 
 def _values(point: Point) -> tuple[float, ...]:
     """The costs of single runs, as the statistics of a point list them."""
     cost = (point.statistics or {}).get("cost") or {}
     return tuple(v for v in cost.get("values") or () if finite(v))
-
-
-def _steps_apart(better: Row, worse: Row, worth: float, threshold: float) -> bool:
-    """The steps track's pairwise rule: (loss gained + worth x steps saved) / sqrt(1/n + 1/m).
-
-    `worth` is in loss for 100 steps; both numbers stand in the track file.
-    """
-    n, m = ((row.point.statistics or {}).get("n") or 1 for row in (better, worse))
-    gain = worse.quality - better.quality + worth / 100 * (worse.cost - better.cost)
-    return reaches(gain / math.sqrt(1 / n + 1 / m), threshold)
 
 
 # ---- Quality bands ----------------------------------------------------------------------------

@@ -30,7 +30,7 @@ def simulate(repetitions: int) -> Iterator[Result]:
             inside = (promised >= low) & (promised < low + 0.1)
             if inside.sum() >= 100:
                 gap = abs(float(promised[inside].mean() - passed[inside].mean()))
-                noise = 2 * (0.25 / inside.sum()) ** 0.5
-                worst = max(worst, gap - min(noise, 0.02))
+                # Two standard errors of a share of a half; fewer than 100 say nothing.
+                worst = max(worst, gap - (1 / inside.sum()) ** 0.5)
         name = f"promised chance, off by at most ({n} runs, {more} more)"
         yield Result(name, worst, 0.05, True)

@@ -17,7 +17,7 @@ def simulated(gain: Moments, more: int, draws: int = 200_000) -> float:
     """Draw a spread and a mean that the runs allow, then the further runs, then test them all."""
     assert gain.sd is not None
     rng = np.random.default_rng(3)
-    sigma = gain.sd * np.sqrt((gain.n - 1) / rng.chisquare(gain.n - 1, draws))
+    sigma = gain.sd * np.sqrt((gain.n - 1) / rng.chisquare(gain.n, draws))
     mean = rng.normal(gain.mean, sigma / math.sqrt(gain.n))
     new = rng.normal(mean, sigma, (more, draws))
     n = gain.n + more

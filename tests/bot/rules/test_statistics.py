@@ -86,8 +86,8 @@ def test_a_mean_at_the_target_is_not_missed() -> None:
 def test_target_not_significant_says_how_many_runs_would_do() -> None:
     (finding,) = found("target-not-significant", case(SMALL, evidence([3.2771, 3.2795, 3.279])))
     assert "p = 0.0913" in finding.message
-    assert finding.fix is not None and finding.fix.startswith("Add 5 runs, about 1 GPU-hour. ")
-    assert "about 55 % with 5 more, 80 % with 39" in finding.fix
+    assert finding.fix is not None and finding.fix.startswith("Add 4 runs, about 0.8 GPU-hours. ")
+    assert "about 60 % with 4 more, 80 % with 12" in finding.fix
 
 
 def test_more_runs_are_no_advice_if_a_hundred_would_not_do() -> None:
