@@ -57,6 +57,9 @@ def runs(sources: tuple[str, ...], track_id: str | None, form: str, root: Path |
 )
 @click.option("--step", type=click.IntRange(min=0), help="Take every run at this step.")
 @click.option("--loss-key", help="Metric of the history to take in place of the loss.")
+@click.option(
+    "--groups", is_flag=True, help="Each SOURCE is a group; print the track's usual spread."
+)
 @FORMAT
 @ROOT
 def stats(
@@ -65,6 +68,7 @@ def stats(
     baseline: tuple[str, ...],
     step: int | None,
     loss_key: str | None,
+    groups: bool,
     form: str,
     root: Path | None,
 ) -> None:
@@ -79,6 +83,14 @@ def stats(
     from bot.render.words import sentences
 
     track = track_of(root_of(root, shipped=True), track_id)
+    if groups:
+        from bot.commands import spread
+
+        arms = frozenset(_baseline_files(sources))
+        data = spread.report(list(spread.groups_of(sources, track, arms)), track, form)
+        if data is not None:
+            _print_json(data)
+        return
     found = read_sources(sources, track)
     other = read_sources(baseline, track)
     arm = _baseline_files(sources)

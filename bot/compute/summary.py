@@ -54,6 +54,7 @@ class Summary:
     quality: Sample
     cost: Sample
     cost_metric: str
+    cost_goal: str
     time: Sample
     step: int | None
     decision: Decision
@@ -153,6 +154,7 @@ def summarise(
         quality=quality,
         cost=Sample(tuple(k.cost for k in kept if k.cost is not None)),
         cost_metric=track.cost.metric,
+        cost_goal=track.cost.goal,
         time=Sample(tuple(k.time_s for k in kept if k.time_s is not None)),
         step=selection.step,
         decision=_decision(kept, quality, track),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from bot.compute import significance as sig
 from bot.compute.arms import Baseline
 from bot.compute.summary import Summary
+from bot.rules.statistics import more_runs
 
 
 def sentences(summary: Summary) -> tuple[str, ...]:
@@ -59,25 +60,15 @@ def _verdict(s: Summary) -> str:
     if d.p is None:
         why = "one run proves nothing" if s.n == 1 else "runs that are all equal show no spread"
         return f": {side} {s.target:g}, but {why}. {word}"
-    known = " (known sigma)" if d.test == "z" else ""
-    anytime = " (anytime-valid)" if d.test == "anytime" else ""
-    return f": {side} {s.target:g} with p = {_p(d.p)}{known}{anytime}. {word}"
+    kinds = {"z": " (known sigma)", "anytime": " (anytime-valid)", "moderated": " (moderated)"}
+    judged = "" if d.judged in (None, s.n) else f"; judged at its first {d.judged} runs"
+    return f": {side} {s.target:g} with p = {_p(d.p)}{kinds.get(d.test, '')}{judged}. {word}"
 
 
 def _advice(s: Summary) -> Iterator[str]:
-    """How many more runs would pass, and what they cost."""
-    if s.passes or s.decision.test == "none":
-        return
-    if s.needed_runs is None:
-        yield "More runs at this mean would not pass."
-        return
-    runs = "1 more run" if s.needed_runs == 1 else f"{s.needed_runs} more runs"
-    cost = ""
-    if s.time.values and s.gpu_count:
-        mean = sum(s.time.values) / len(s.time.values)
-        hours = s.needed_runs * mean * s.gpu_count / 3600
-        cost = f", about {_short(hours)} GPU-hours"
-    yield f"{runs} at this mean would pass{cost}; someone else may supply them."
+    """How many more runs, and how likely they are to pass."""
+    if not s.passes and s.decision.test != "none":
+        yield more_runs(s)
 
 
 def _beside(s: Summary) -> Iterator[str]:
@@ -87,6 +78,7 @@ def _beside(s: Summary) -> Iterator[str]:
         ("t-test", s.p_t if own != "t" else None),
         ("known sigma", s.p_sigma if own != "z" else None),
         ("pooled sd", s.p_pooled),
+        ("moderated t", s.p_moderated if own != "moderated" else None),
         ("however often one looked", s.p_anytime if own != "anytime" else None),
     ]
     known = [f"{name} p = {_p(p)}" for name, p in others if p is not None]
@@ -105,7 +97,11 @@ def _baseline(s: Summary, b: Baseline) -> Iterator[str]:
     if c is not None and c.ratio is not None and s.cost_metric != "steps":
         bounds = c.ratio_interval
         span = f" ({bounds[0]:.4f} to {bounds[1]:.4f})" if bounds else ""
-        p = "" if c.p is None else f", {'less' if s.goal == 'min' else 'more'} with p = {_p(c.p)}"
+        p = (
+            ""
+            if c.p is None
+            else f", {'less' if s.cost_goal == 'min' else 'more'} with p = {_p(c.p)}"
+        )
         way = "paired" if c.method == "paired" else f"against {n} of the baseline"
         yield f"{s.cost_metric} is {c.ratio:.4f}{span} of the baseline's, {way}{p}."
     if b.promotes is not None:
@@ -131,10 +127,6 @@ def _spread(values: tuple[float, ...]) -> str:
 
 def _p(p: float) -> str:
     return f"{p:.2g}" if p >= 1e-4 else f"{p:.1e}"
-
-
-def _short(value: float) -> str:
-    return f"{value:.1g}" if value < 1 else f"{value:.2g}" if value < 100 else f"{value:.0f}"
 
 
 def _decimals(half: float) -> int:

@@ -58,7 +58,7 @@ def target_not_significant(case: Case) -> Iterator[Finding]:
         if s.passes or s.n < _least_runs(case) or not _reached(s):
             continue
         d, wide = s.decision, _wide(case, s)
-        fix = "Give runs of another experiment a point of their own." if wide else _more_runs(s)
+        fix = "Give runs of another experiment a point of their own." if wide else more_runs(s)
         yield found_in(
             case,
             "target-not-significant",
@@ -79,7 +79,7 @@ def _bar(case: Case) -> str:
     return f"p < {rule.alpha_each:g}"
 
 
-def _more_runs(s: Summary) -> str:
+def more_runs(s: Summary) -> str:
     """How many more runs, and how likely they are to pass; or that a longer run is the way."""
     if not s.chances:
         return (
