@@ -81,13 +81,10 @@ def _bar(case: Case) -> str:
 
 def more_runs(s: Summary) -> str:
     """How many more runs, and how likely they are to pass; or that a longer run is the way."""
+    if not _reached(s):
+        return "More runs would not help: the mean misses the target. Train longer."
     if not s.chances:
-        return (
-            "More runs are no way at this mean: train slightly longer, so that the mean is "
-            "further below the target."
-            if s.goal == "min"
-            else "More runs are no way at this mean: a better mean is needed."
-        )
+        return "More runs would hardly help at this mean. Train slightly longer, to a better mean."
     first, *rest = s.chances
     odds = f"about {_percent(first.chance)} with {first.runs} more"
     odds += "".join(f", {_percent(c.chance)} with {c.runs}" for c in rest)

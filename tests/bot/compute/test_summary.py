@@ -357,12 +357,12 @@ def test_words_of_runs_that_pass() -> None:
 def test_words_of_runs_that_need_more() -> None:
     words = said(SMALL, [3.2771, 3.2795, 3.279], [225.0, 225.0, 225.0])
     assert "Does not pass." in words
-    assert "5 more runs at this mean would pass, about 2.5 GPU-hours; someone else may" in words
+    assert "Add 4 runs, about 2 GPU-hours. The chance to pass is about 60 % with 4 more" in words
 
 
 def test_words_of_runs_that_miss() -> None:
     words = said(SMALL, [3.2821, 3.2815])
-    assert "not below 3.28. Does not pass. More runs at this mean would not pass." in words
+    assert "not below 3.28. Does not pass. More runs would not help: the mean misses" in words
 
 
 def test_words_of_one_run_and_of_none() -> None:

@@ -92,7 +92,7 @@ def test_target_not_significant_says_how_many_runs_would_do() -> None:
 
 def test_more_runs_are_no_advice_if_a_hundred_would_not_do() -> None:
     (finding,) = found("target-not-significant", case(SMALL, evidence([3.2799, 3.2815, 3.2785])))
-    assert finding.fix is not None and "train slightly longer" in finding.fix
+    assert finding.fix is not None and "Train slightly longer" in finding.fix
 
 
 def test_target_significant() -> None:
