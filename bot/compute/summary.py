@@ -17,8 +17,17 @@ from typing import Any
 from bot.compute import significance as sig
 from bot.compute.arms import Baseline, compare_arms
 from bot.compute.chance import Bar, Chance, outlook
+from bot.compute.equal_loss import AtTarget, at_target
 from bot.compute.moderated import moderated_p, moderated_statistic
-from bot.compute.selection import Excluded, Kept, RunKey, select
+from bot.compute.selection import (
+    LOSS_METRICS,
+    STEP_METRICS,
+    TIME_METRICS,
+    Excluded,
+    Kept,
+    RunKey,
+    select,
+)
 from bot.compute.significance import Moments, Sample
 from bot.model.run import Run
 from bot.model.track import Axis, Significance, Track
@@ -55,6 +64,8 @@ class Summary:
     cost: Sample
     cost_metric: str
     cost_goal: str
+    at_target: AtTarget | None
+    """The mean cost moved along the runs' own curves to the target loss; None without curves."""
     time: Sample
     step: int | None
     decision: Decision
@@ -119,6 +130,7 @@ class Summary:
             "excluded": [e.to_json() for e in self.excluded],
             "hint": self.hint,
             "cost": self.cost.to_json() | {"metric": self.cost_metric},
+            "cost_at_target": dc.asdict(self.at_target) if self.at_target else None,
             "time": self.time.to_json(),
             "baseline": self.baseline.to_json() if self.baseline else None,
         }
@@ -155,6 +167,7 @@ def summarise(
         cost=Sample(tuple(k.cost for k in kept if k.cost is not None)),
         cost_metric=track.cost.metric,
         cost_goal=track.cost.goal,
+        at_target=_at_target(kept, track, selection.step) if loss_key is None else None,
         time=Sample(tuple(k.time_s for k in kept if k.time_s is not None)),
         step=selection.step,
         decision=_decision(kept, quality, track),
@@ -184,6 +197,23 @@ def _beside(gain: Moments | None, track: Track) -> dict[str, Any]:
         "needed_runs": sig.needed_runs(gain, lambda m: _passes_at(m, track), guess),
         "chances": _chances(gain, track),
     }
+
+
+def _at_target(kept: Sequence[Kept], track: Track, step: int | None) -> AtTarget | None:
+    """Cost at equal loss, on a track that ranks time or steps to a loss."""
+    target, cost = track.quality.target, track.cost.metric
+    if target is None or track.quality.metric not in LOSS_METRICS or not kept:
+        return None
+    if cost not in (*TIME_METRICS, *STEP_METRICS):
+        return None
+    curves: list[list[tuple[float, float]]] = []
+    for k in kept:
+        points = [v for v in k.run.validation if step is None or v.step <= step]
+        if cost in STEP_METRICS:
+            curves.append([(float(v.step), v.loss) for v in points])
+        else:
+            curves.append([(v.time_s, v.loss) for v in points if v.time_s is not None])
+    return at_target(curves, target)
 
 
 def judged_at(n: int, rule: Significance) -> int:
