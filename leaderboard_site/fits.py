@@ -3,64 +3,138 @@
 For a fixed b the best a and c are linear least squares (Golub and Pereyra 1973, "variable
 projection"), so the sum of squares is a function of b alone: a grid finds the basin, golden-
 section search the bottom. The reached optimum is global over the searched range of b.
+
+A law of three numbers passes close to any four points, so R2 says nothing here. Intervals and bands
+are profiles (Bates and Watts 1988, "Nonlinear Regression Analysis", chapter 6): all laws whose sum
+of squares an F-test cannot tell from the best one. With fewer than `MIN_DF` degrees of freedom
+nothing is claimed beyond the points.
 """
 
 from __future__ import annotations
 
 import dataclasses as dc
+import functools as ft
 import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-R2_FLOOR = 0.98
 MIN_POINTS = 4
+MIN_DF = 3
+"""Degrees of freedom (points less three parameters) from which a law is drawn beyond its points."""
 MAX_HALF_WIDTH = 0.1
 """A curve is drawn only where half its 95 % band is below this share of the value."""
 REACH = 30.0
 """How far beyond the measured range, as a factor in x, a law may be drawn at all."""
 B_RANGE = (0.005, 1.5)
+_PROFILE = np.geomspace(*B_RANGE, 400)
 
 Array = NDArray[np.float64]
 
 
-@dc.dataclass(frozen=True, slots=True)
+@dc.dataclass(frozen=True, eq=False)
 class Law:
     """A fitted law. x is scaled by `scale` (the geometric mean of x) in a, b, c:
-    y = c + a (x / scale)^-b. `covariance` is of (a, b, c), None with no degree of freedom."""
+    y = c + a (x / scale)^-b. `z` are the logs of x / scale, `ys` the values."""
 
     a: float
     b: float
     c: float
     scale: float
-    r2: float
     residual: float
-    n: int
-    low: float
-    high: float
-    covariance: Array | None
+    z: Array
+    ys: Array
 
     def __call__(self, x: float) -> float:
         """The law at x."""
         return float(self.c + self.a * (x / self.scale) ** -self.b)
 
-    def half_width(self, x: float) -> float:
-        """Half the 95 % confidence band of the law at x (delta method, Student's t)."""
-        if self.covariance is None:
-            return math.inf
+    @property
+    def n(self) -> int:
+        """How many points were fitted."""
+        return len(self.ys)
+
+    @property
+    def df(self) -> int:
+        """Points less the three parameters."""
+        return self.n - 3
+
+    @property
+    def low(self) -> float:
+        """The smallest x fitted."""
+        return float(self.scale * math.exp(self.z.min()))
+
+    @property
+    def high(self) -> float:
+        """The largest x fitted."""
+        return float(self.scale * math.exp(self.z.max()))
+
+    @property
+    def spread(self) -> float:
+        """The residual standard deviation, with the degrees of freedom that are left."""
+        return math.sqrt(self.residual / max(self.df, 1))
+
+    @ft.cached_property
+    def admissible(self) -> tuple[tuple[float, float, float, float], ...]:
+        """(b, a, c, sum of squares) of every b that an F-test at 5 % cannot tell from the best."""
         from scipy.special import stdtrit
 
-        z = x / self.scale
-        power = z**-self.b
-        gradient = np.array([power, -self.a * power * math.log(z), 1.0])
-        variance = float(gradient @ self.covariance @ gradient)
-        return float(stdtrit(self.n - 3, 0.975)) * math.sqrt(max(variance, 0.0))
+        if self.df < 1:
+            return ()
+        limit = self.residual * (1 + float(stdtrit(self.df, 0.975)) ** 2 / self.df)
+        found = []
+        for b in (*_PROFILE.tolist(), self.b):
+            squares, a, c = _project(b, self.z, self.ys)
+            if squares <= limit:
+                found.append((b, a, c, limit - squares))
+        return tuple(found)
+
+    @property
+    def exponents(self) -> tuple[float, float] | None:
+        """The 95 % profile interval of b; None if an end of the searched range belongs to it."""
+        bs = [b for b, *_ in self.admissible]
+        if not bs or min(bs) <= B_RANGE[0] or max(bs) >= B_RANGE[1]:
+            return None
+        return min(bs), max(bs)
+
+    def band(self, x: float) -> tuple[float, float]:
+        """The 95 % profile interval of the law at x; the whole line with no degree of freedom.
+
+        For a fixed b the law is linear in a and c: moving its value at x by d adds d^2 / h to the
+        sum of squares, h being the leverage of x.
+        """
+        z = math.log(x / self.scale)
+        low, high = math.inf, -math.inf
+        for b, a, c, room in self.admissible:
+            at, basis = np.array([math.exp(-b * z), 1.0]), _basis(b, self.z)
+            leverage = float(at @ np.linalg.pinv(basis.T @ basis) @ at)
+            half = math.sqrt(max(leverage * room, 0.0))
+            value = a * float(at[0]) + c
+            low, high = min(low, value - half), max(high, value + half)
+        return (low, high) if low <= high else (-math.inf, math.inf)
+
+    def half_width(self, x: float) -> float:
+        """Half the width of the band at x."""
+        low, high = self.band(x)
+        return (high - low) / 2
+
+    @property
+    def held_out(self) -> float | None:
+        """Value less prediction at the largest x, by the law of the other points; None if they are
+        too few for a law."""
+        rest = self.z < self.z.max()
+        points = zip(np.exp(self.z[rest]).tolist(), self.ys[rest].tolist(), strict=True)
+        law = fit(list(points))
+        if law is None:
+            return None
+        last = self.ys[~rest].mean()
+        return float(last - law(math.exp(float(self.z.max()))))
 
     @property
     def usable(self) -> bool:
-        """Whether the data carry the law: enough points, a fit above the floor, a real fall."""
-        return self.n > 3 and self.r2 >= R2_FLOOR and self.a > 0 and self.c >= 0
+        """Whether the data carry the law: degrees of freedom, a real fall, a bounded exponent."""
+        return self.df >= MIN_DF and self.a > 0 and self.c >= 0 and self.exponents is not None
 
     def supported(self, x: float) -> bool:
         """Whether the law says anything at x."""
@@ -84,25 +158,16 @@ def fit(points: Sequence[tuple[float, float]]) -> Law | None:
     if c < 0 and a > 0:
         # A negative floor is no quality that exists: the best admissible law has none.
         b, residual, a, c = _without_floor(z, ys)
-    total = float(np.sum((ys - ys.mean()) ** 2))
-    r2 = 1 - residual / total if total > 0 else 0.0
-    return Law(
-        a,
-        b,
-        c,
-        scale,
-        r2,
-        residual,
-        len(points),
-        float(xs.min()),
-        float(xs.max()),
-        _covariance(a, b, z, residual, len(points)),
-    )
+    return Law(a, b, c, scale, residual, z, ys)
+
+
+def _basis(b: float, z: Array) -> Array:
+    return np.stack([np.exp(-b * z), np.ones_like(z)], axis=1)
 
 
 def _project(b: float, z: Array, ys: Array) -> tuple[float, float, float]:
     """The best (sum of squares, a, c) for this b."""
-    basis = np.stack([np.exp(-b * z), np.ones_like(z)], axis=1)
+    basis = _basis(b, z)
     solution, *_ = np.linalg.lstsq(basis, ys, rcond=None)
     rest = ys - basis @ solution
     return float(rest @ rest), float(solution[0]), float(solution[1])
@@ -144,18 +209,6 @@ def _without_floor(z: Array, ys: Array) -> tuple[float, float, float, float]:
     return b, residual, a, 0.0
 
 
-def _covariance(a: float, b: float, z: Array, residual: float, n: int) -> Array | None:
-    if n <= 3:
-        return None
-    power = np.exp(-b * z)
-    jacobian = np.stack([power, -a * power * z, np.ones_like(z)], axis=1)
-    normal = jacobian.T @ jacobian
-    if np.linalg.cond(normal) > 1e14:
-        return None
-    covariance: Array = np.linalg.inv(normal) * residual / (n - 3)
-    return covariance
-
-
 def curve(law: Law, points: int = 60) -> list[tuple[float, float, float, float]]:
     """(x, low, y, high) where the law may be drawn: the measured range at least, beyond it as far
     as the band allows. Outside the measured range an unusable law is not drawn."""
@@ -163,7 +216,9 @@ def curve(law: Law, points: int = 60) -> list[tuple[float, float, float, float]]
     out = []
     for x in xs.tolist():
         inside = law.low * 0.999 <= x <= law.high * 1.001
-        if inside or law.supported(x):
-            half = min(law.half_width(x), law(x))
-            out.append((x, law(x) - half, law(x), law(x) + half))
+        if inside or (law.usable and law.supported(x)):
+            low, high = law.band(x)
+            value = law(x)
+            # A band of no degree of freedom is all the plane; it is drawn one value wide.
+            out.append((x, max(low, 0.0), value, min(high, 2 * value)))
     return out

@@ -27,7 +27,7 @@ def examples(site: Site) -> dict[str, Any]:
         "count": sum(len(b.board.entries) for b in site.tracks.values()),
         "rates": [{"id": k, "rate": f"{v:.2f}"} for k, v in rates().items()],
         "rates_note": rates_note(),
-        "fit_floor": fits.R2_FLOOR,
+        "fit_df": fits.MIN_DF,
         "fit_points": fits.MIN_POINTS,
         "fit_width": f"{fits.MAX_HALF_WIDTH:.0%}",
     }

@@ -265,41 +265,43 @@ def scaling(board: TrackBoard) -> dict[str, Any] | None:
         label="Scaling of each group with its fitted law",
     )
     words = (
-        f"Least-squares laws y = c + a·x^−b over model FLOPs, with 95 % bands. A law needs "
-        f"{fits.MIN_POINTS} sizes and R² ≥ {fits.R2_FLOOR}; it is drawn beyond its points only "
-        f"where half its band stays under {fits.MAX_HALF_WIDTH:.0%} of the value."
+        f"Least-squares laws y = c + a·x^−b over model FLOPs, with 95 % bands. Three numbers pass "
+        f"close to any four points, so a law is drawn beyond its points only with "
+        f"{fits.MIN_DF + 3} points or more, and only where half its band stays under "
+        f"{fits.MAX_HALF_WIDTH:.0%} of the value."
     )
     return {"svg": svg, "rows": rows, "words": words}
 
 
 def _law_row(name: str, n: int, law: fits.Law | None, colour: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"name": name, "n": n, "usable": False, "colour": colour}
     if law is None:
-        return {
-            "name": name,
-            "n": n,
-            "law": text.DASH,
-            "r2": text.DASH,
-            "at": text.DASH,
-            "usable": False,
-            "colour": colour,
-            "why": f"points alone: {fits.MIN_POINTS} sizes make a law",
-        }
+        blank = dict.fromkeys(("law", "spread", "exponent", "held_out", "at"), text.DASH)
+        return row | blank | {"why": f"points alone: {fits.MIN_POINTS} sizes make a law"}
     at = f"{law(1e22):.4f} ± {law.half_width(1e22):.4f}" if law.supported(1e22) else text.DASH
-    why = "with its band" if law.usable else f"grey: R² under {fits.R2_FLOOR}"
-    if law.r2 >= fits.R2_FLOOR and not law.usable:
-        why = "grey: quality does not improve with size"
+    bounds, missed = law.exponents, law.held_out
     # a at x in FLOPs is a·scale^b; printed in scaled units to keep the figures readable.
     words = f"{law.c:.3f} + {law.a:.3f}·(x/{text.power(law.scale, 2)})^{text.MINUS}{law.b:.3f}"
-    return {
-        "name": name,
-        "n": n,
+    return row | {
         "law": words,
-        "r2": f"{law.r2:.4f}",
+        "spread": f"{law.spread:.4f}" if law.df else text.DASH,
+        "exponent": f"{bounds[0]:.3f} to {bounds[1]:.3f}" if bounds else "not bounded",
+        "held_out": text.DASH if missed is None else f"{missed:+.4f}".replace("-", text.MINUS),
         "at": at,
         "usable": law.usable,
-        "colour": colour,
-        "why": why,
+        "why": _drawn(law),
     }
+
+
+def _drawn(law: fits.Law) -> str:
+    """How far a law is drawn, and why no farther."""
+    if law.usable:
+        return "with its band"
+    if law.df < fits.MIN_DF:
+        return f"within its points: {fits.MIN_DF + 3} points are needed beyond them"
+    if law.a <= 0:
+        return "within its points: quality does not improve with size"
+    return "within its points: the exponent is not bounded by the data"
 
 
 def history(track: Track, site: Site) -> list[dict[str, str]]:

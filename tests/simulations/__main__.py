@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from tests.simulations import arms, chances, looks, places, promotion, small_groups
+from tests.simulations import arms, bands, chances, looks, places, promotion, small_groups
 from tests.simulations.common import Result
 
 SIMULATIONS: tuple[tuple[Callable[[int], Iterator[Result]], int], ...] = (
@@ -25,6 +25,7 @@ SIMULATIONS: tuple[tuple[Callable[[int], Iterator[Result]], int], ...] = (
     (places.ranks, 10),
     (places.stops, 4),
     (promotion.simulate, 1),
+    (bands.simulate, 40),
 )
 """Each with the share of the repetitions that it takes: one in so many."""
 
