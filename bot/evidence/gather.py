@@ -130,14 +130,14 @@ def _online(
 ) -> RunEvidence:
     """A fetched run, or why there is none; what was verified before counts where it changed."""
     from bot.evidence.drift import difference
-    from bot.evidence.snapshot import SnapshotError
+    from bot.evidence.snapshot import SnapshotError, as_online
 
     try:
         kept = None if snapshots is None else snapshots.latest(ref)
     except (SnapshotError, OSError):
         kept = None  # a damaged snapshot verifies nothing; the run is judged as it is now
     if kept is not None:
-        kept = dc.replace(kept, source="wandb")
+        kept = as_online(kept)
         changed = difference(kept, fetched)
         item = _read(spec, (kept if changed or fetched.run is None else fetched.run,), track)
         message = f"run {ref.path}: {changed}"
@@ -211,10 +211,16 @@ def _read(spec: RunSpec, runs: tuple[Run, ...], track: Track) -> RunEvidence:
         for run in runs
         for rule, message in run.problems
         if catalogue()[rule]["family"] != "evidence"
-        # The clock of a run that does not rank by it may be missing.
-        and (rule != "metric-missing" or track.cost.metric not in STEP_METRICS)
+        # What does not rank may be missing, and what a results file states beside its run.
+        and (rule != "metric-missing" or not spec.aside and _ranks(run, track))
     ]
     return RunEvidence(spec, runs, tuple(problems))
+
+
+def _ranks(run: Run, track: Track) -> bool:
+    """Whether what a run lacks is something that the track ranks by: its clock may be missing
+    where steps count."""
+    return track.cost.metric not in STEP_METRICS or not run.validation
 
 
 def _problem(spec: RunSpec, rule: str, message: str, fix: str | None = None) -> RunEvidence:

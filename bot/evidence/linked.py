@@ -118,6 +118,8 @@ def _with_file(run: Run, stated: Run, whole: bool) -> Run:
         ),
         seed=run.seed if run.seed is not None else stated.seed,
         source=run.source if whole else "results",
+        # `_untold` says what the history lacks, beside what the file states.
+        problems=tuple(p for p in run.problems if p[0] != "metric-missing"),
     )
 
 

@@ -23,12 +23,13 @@ import lzma
 import math
 import re
 import struct
+import urllib.parse
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bot.evidence.links import LinkProblem, RunRef, parse_link
-from bot.model.run import Hardware, Run, Validation
+from bot.model.run import FROM_LOG, BranchPoint, Hardware, Run, Validation, Witness, WitnessKind
 from bot.patterns import LOGIN_TEXT
 from bot.registry import Status
 
@@ -111,7 +112,14 @@ def restrict(run: Run) -> Run:
         data_fingerprint=_word(run.data_fingerprint),
         created_at=_word(run.created_at),
         finished_at=_word(run.finished_at),
+        heartbeat_at=_word(run.heartbeat_at),
+        branch_point=_branch(run.branch_point),
+        witnesses=tuple(w for w in run.witnesses if isinstance(w.value, int | float)),
     )
+
+
+def _branch(branch: BranchPoint | None) -> BranchPoint | None:
+    return None if branch is None else branch._replace(run_id=_word(branch.run_id))
 
 
 def _words(config: Mapping[str, Any]) -> dict[str, str]:
@@ -145,12 +153,32 @@ def encode(run: Run) -> bytes:
             "metrics": dict(run.metrics),
             "summary_values": dict(run.summary_values),
             "problems": [list(problem) for problem in run.problems],
+            **_recorded(run),
         },
         "validation": _pack([(v.step, v.loss, _nan(v.time_s)) for v in run.validation], 3),
         "history": {name: _pack(points, 2) for name, points in run.history.items()},
         "step_times_s": _pack([(t,) for t in run.step_times_s], 1),
     }
     return lzma.compress(canonical(document), preset=6)
+
+
+def _recorded(run: Run) -> dict[str, Any]:
+    """What the client and the servers recorded by themselves, as far as a run has it."""
+    found: dict[str, Any] = {
+        "runtime_s": run.runtime_s,
+        "runtimes": [list(point) for point in run.runtimes],
+        "heartbeat_at": run.heartbeat_at,
+        "branch_point": None if run.branch_point is None else list(run.branch_point),
+        "nodes": run.nodes,
+        "client_marks": list(run.client_marks),
+        "witnesses": [list(witness) for witness in run.witnesses],
+    }
+    return {name: value for name, value in found.items() if value not in (None, [])}
+
+
+def as_online(run: Run) -> Run:
+    """The run of a snapshot as it was read from W&B, with the grade that it had."""
+    return dc.replace(run, source="log" if FROM_LOG in run.client_marks else "wandb")
 
 
 def decode(data: bytes) -> Run:
@@ -175,6 +203,14 @@ def _decode(document: Mapping[str, Any]) -> Run:
     fields["hardware"] = Hardware(**fields["hardware"])
     fields["tags"] = tuple(fields["tags"])
     fields["problems"] = tuple((rule, message) for rule, message in fields["problems"])
+    fields["runtimes"] = tuple((int(s), float(t)) for s, t in fields.get("runtimes", ()))
+    fields["client_marks"] = tuple(fields.get("client_marks", ()))
+    branch = fields.get("branch_point")
+    fields["branch_point"] = None if branch is None else BranchPoint(*branch)
+    fields["witnesses"] = tuple(
+        Witness(quantity, value, WitnessKind(kind), source)
+        for quantity, value, kind, source in fields.get("witnesses", ())
+    )
     validation = (
         Validation(int(step), loss, None if math.isnan(time) else time)
         for step, loss, time in _unpack(document["validation"], 3)
@@ -276,8 +312,7 @@ class Snapshots:
     def __iter__(self) -> Iterator[RunRef]:
         """Every run that has a snapshot."""
         for folder in sorted({path.parent for path in self.root.glob(f"*/*/*/*{SUFFIX}")}):
-            entity, project, run_id = folder.relative_to(self.root).parts
-            yield RunRef(entity, project.replace("%20", " "), run_id)
+            yield RunRef(*map(urllib.parse.unquote, folder.relative_to(self.root).parts))
 
 
 def ref_of(run: Run) -> RunRef:
@@ -290,7 +325,7 @@ def ref_of(run: Run) -> RunRef:
 
 def folder_of(ref: RunRef) -> str:
     """The folder of a run's snapshots, relative to the root; its parts are checked names."""
-    return f"{ref.entity}/{ref.project.replace(' ', '%20')}/{ref.id}"
+    return "/".join(urllib.parse.quote(part, safe="") for part in ref)
 
 
 def name_of(run: Run, version: int = 0) -> str:

@@ -11,6 +11,10 @@ import enum
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+FROM_LOG = "attached log"
+"""The mark of a W&B run whose numbers stand in a text file attached to it, and not in its history:
+it is graded as a log."""
+
 SOURCES = ("wandb", "wandb-offline", "log", "results", "snapshot")
 
 TRAINER = "reference_trainer"

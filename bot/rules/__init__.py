@@ -35,6 +35,7 @@ from bot.rules import (
     text,
     utilization,
     values,
+    witnesses,
 )
 
 MAX_PER_RULE = 25
@@ -86,6 +87,8 @@ CHECKS: tuple[Check, ...] = (
     evidence.evidence_changed,
     agreement.nonce_mismatch,
     evidence.project_not_public,
+    witnesses.witnesses_disagree,
+    witnesses.key_mapped,
     # provenance
     provenance.duplicate_run,
     provenance.copied_result,

@@ -79,12 +79,22 @@ def problems_of(
     if resumed:
         begin = f"the run begins at step {steps[0].step}, after an earlier run of the same file"
         found.append(("history-gap", begin))
-    elif whole and steps[0].total and steps[0].step > max(_GRACE_STEPS, steps[0].total / 10):
-        begin = f"the log begins at step {steps[0].step} of {steps[0].total}"
-        found.append(("history-gap", f"{begin}; the steps before are not in it"))
+    elif whole and (late := begins_late([s.step for s in steps], steps[0].total)) is not None:
+        found.append(("history-gap", f"the log {late}"))
     if cut:
         found.append(("history-gap", "the file ends in the middle of a line, which is not counted"))
     return tuple(f for f in found if f is not None)
+
+
+def begins_late(steps: Sequence[int], total: int | None) -> str | None:
+    """In words, that steps begin after the first tenth of a run, and after their usual distance."""
+    if not steps or not total:
+        return None
+    apart = [b - a for a, b in zip(steps, steps[1:], strict=False) if b > a]
+    usual = statistics.median(apart) if apart else 0
+    if steps[0] <= max(_GRACE_STEPS, total / 10, usual + 1):
+        return None
+    return f"begins at step {steps[0]} of {total}; the steps before are not in it"
 
 
 def _not_finite(points: Sequence[LogStep]) -> tuple[str, str] | None:

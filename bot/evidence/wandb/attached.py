@@ -15,6 +15,7 @@ from bot.evidence.log.header import source_sha256
 from bot.evidence.log.training_log import read_log
 from bot.evidence.wandb.client import Client
 from bot.evidence.wandb.history import Columns, Raw
+from bot.evidence.wandb.marks import devices_of, nodes_of
 from bot.model.run import Hardware, Run
 from bot.model.submission import MAX_LOG_BYTES
 from bot.registry import LOSS_TOLERANCE
@@ -41,7 +42,7 @@ def read_attached(client: Client, item: Any, raw: Raw, columns: Columns, wants: 
 
     Artifacts are looked into where something wanted is not among the files saved with the run.
     """
-    files = {file.name: file for file in client.files(item)}
+    files = {file.name: file for file in client.files(item, METADATA)}
     code = wants.code is not None and not any("code_sha256" in key for key in raw.config)
     lacks_log = wants.log and not _logs(files)
     lacks_code = code and not any(name.endswith(".py") for name in files)
@@ -65,13 +66,17 @@ def _metadata(data: bytes | None, raw: Raw) -> None:
         return
     if not isinstance(found, Mapping):
         return
-    cards: Any = found.get("gpu_nvidia")
+    cards: Any = found.get("gpu_nvidia") or found.get("gpu_amd")
     cards = cards if isinstance(cards, list) else []
-    names = [card.get("name") for card in cards if isinstance(card, Mapping)]
+    kinds = ("name", "series", "model")
+    names = [card.get(k) for card in cards if isinstance(card, Mapping) for k in kinds]
+    tpu = found.get("tpu")
+    names.append(tpu.get("name") if isinstance(tpu, Mapping) else None)
     device = next((n for n in (*names, found.get("gpu")) if isinstance(n, str)), None)
-    count = found.get("gpu_count")
-    known = isinstance(count, int) and not isinstance(count, bool)
-    raw.hardware = Hardware(device, count if known else len(names) or None)
+    raw.hardware = Hardware(device, devices_of(found))
+    nodes = nodes_of(found)
+    if nodes is not None:
+        raw.marks = raw.marks._replace(nodes=max(nodes, raw.marks.nodes or 1))
     versions = {"python": found.get("python"), "cuda": found.get("cudaVersion")}
     raw.software = {name: text for name, text in versions.items() if isinstance(text, str)}
 
@@ -87,7 +92,7 @@ def _log(client: Client, files: Mapping[str, Any], raw: Raw) -> Run | None:
     for name in _logs(files)[:MAX_LOGS]:
         data = client.read_file(files[name], MAX_LOG_BYTES)
         if data is None:
-            text = f"the attached {name} has more than {MAX_LOG_BYTES} bytes and was not read"
+            text = f"the attached {name} is too large or not handed out, and was not read"
             raw.problems.append(("history-gap", text))
             continue
         runs = read_log(data, raw.file)
@@ -105,6 +110,7 @@ def _merge(run: Run, raw: Raw, columns: Columns) -> None:
             text = f"at step {point.step} the attached log has {point.loss}, the history {said}"
             raw.problems.append(("claim-differs-from-run", text))
             break
+    raw.from_log = not columns.loss or not columns.clock
     if not columns.loss:
         columns.loss = [(v.step, v.loss) for v in run.validation]
     if not columns.clock:

@@ -19,16 +19,17 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from email.message import Message
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bot.evidence.links import RunRef
 from bot.evidence.wandb.errors import FetchError, classify, no_key, not_found, unavailable
+from bot.evidence.wandb.rows import last_of
 
 T = TypeVar("T")
 PAGE_STEPS = 1000
 MAX_PAGES = 400
-_MAX_ANSWER = 1_000_000
+_MAX_ANSWER = 32_000_000
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -122,35 +123,45 @@ class Client:
             _remember_last_step(run)
         return runs
 
-    def is_public(self, ref: RunRef) -> bool:
-        """Whether somebody without any account can read the run. Raises FetchError."""
+    def public_configs(
+        self, entity: str, project: str, ids: Sequence[str]
+    ) -> Mapping[str, Mapping[str, Any]]:
+        """Id -> the whole configuration of those runs of a project that anybody can read.
+
+        Asked without a key; empty where the project is not public. Raises FetchError.
+        """
         query = (
-            "query Run($project: String!, $entity: String!, $name: String!) {"
-            " project(name: $project, entityName: $entity) { run(name: $name) { name } } }"
+            "query PublicRuns($project: String!, $entity: String!, $filters: JSONString) {"
+            " project(name: $project, entityName: $entity) {"
+            " runs(filters: $filters, first: 100) { edges { node { name config } } } } }"
         )
-        variables = {"entity": ref.entity, "project": ref.project, "name": ref.id}
-        body = json.dumps({"query": query, "variables": variables}).encode()
-        answer = self.persist(lambda: self._post_anonymously(body))
-        project = (answer.get("data") or {}).get("project") or {}
-        return (project.get("run") or {}).get("name") == ref.id
+        found: dict[str, Mapping[str, Any]] = {}
+        for start in range(0, len(ids), 100):
+            filters = json.dumps({"name": {"$in": list(ids[start : start + 100])}})
+            variables = {"entity": entity, "project": project, "filters": filters}
+            body = json.dumps({"query": query, "variables": variables}).encode()
+            answer = self.persist(ft.partial(self._post_anonymously, body))
+            runs = ((answer["data"].get("project") or {}).get("runs") or {}).get("edges") or ()
+            for node in (edge["node"] for edge in runs):
+                found[node["name"]] = _config(node.get("config"))
+        return found
 
     def _post_anonymously(self, body: bytes) -> Mapping[str, Any]:
+        """The answer to a query, with its `data`. Any other answer says nothing about a run."""
         headers = {"Content-Type": "application/json", "User-Agent": "speedrun-bot"}
         request = urllib.request.Request(f"{self._server}/graphql", body, headers)
         try:
             with urllib.request.urlopen(request, timeout=self._patience.request_s) as response:
                 answer = json.loads(response.read(_MAX_ANSWER))
         except urllib.error.HTTPError as error:
-            if error.code in (400, 401, 403, 404):
-                return {}
-            pause = error.headers.get("Retry-After", "")
-            if pause.isdigit():
-                time.sleep(min(int(pause), 60))
+            time.sleep(_wait(error.headers))
             reason = f"W&B answered with HTTP status {error.code}"
             raise FetchError(unavailable(reason, retry=True)) from None
         except (OSError, ValueError):
             raise FetchError(unavailable("W&B did not answer in time", retry=True)) from None
-        return answer if isinstance(answer, dict) else {}
+        if not isinstance(answer, dict) or not isinstance(answer.get("data"), dict):
+            raise FetchError(unavailable("W&B could not answer the query", retry=True))
+        return answer
 
     def scan(
         self, run: Any, keys: Sequence[str] | None, wanted: frozenset[str]
@@ -160,7 +171,7 @@ class Client:
         Of each row at least the values of `wanted`. The number of pages is bounded, so a run that
         counts its steps in billions ends too.
         """
-        last = max(int((run.historyKeys or {}).get("lastStep", -1)), -1)
+        last = last_of(run)
         # Where steps are far apart a page of as many steps as hold some 1000 rows.
         sparse = (last + 1) * PAGE_STEPS // max(int(run.historyLineCount or 0), 1)
         page = max(PAGE_STEPS, sparse, -(-(last + 1) // MAX_PAGES))
@@ -171,10 +182,17 @@ class Client:
         scan._convert_history_row_to_dict = ft.partial(_decode_row, wanted)
         yield from scan
 
-    def files(self, run: Any) -> list[Any]:
-        """The first 100 files of a run, with names and sizes. Raises FetchError."""
-        ask = run.files(per_page=100)
-        return self.persist(lambda: [file for _, file in zip(range(100), ask, strict=False)])
+    def files(self, run: Any, always: str) -> list[Any]:
+        """The first 100 files of a run, with names and sizes, and that of the name `always`
+        wherever it stands. Raises FetchError."""
+
+        def ask() -> list[Any]:
+            found = [file for _, file in zip(range(100), run.files(per_page=100), strict=False)]
+            if len(found) == 100 and all(file.name != always for file in found):
+                found += list(run.files(names=[always]))
+            return found
+
+        return self.persist(ask)
 
     def artifact_files(self, run: Any) -> list[Any]:
         """The files of the artifacts that a run logged: of the first 5, 20 each; no checkpoints.
@@ -194,7 +212,8 @@ class Client:
         return self.persist(ask)
 
     def read_file(self, file: Any, limit: int) -> bytes | None:
-        """The bytes of a file of a run; None where it is larger than `limit`. Raises FetchError."""
+        """The bytes of a file of a run; None where it is larger than `limit`, or is not handed out,
+        which says nothing about the run. Raises FetchError."""
         if file.size > limit:
             return None
 
@@ -204,7 +223,32 @@ class Client:
                     path = Path(opened.name)
                 return path.read_bytes() if path.stat().st_size <= limit else None
 
-        return self.persist(download)
+        try:
+            return self.persist(download)
+        except FetchError as error:
+            if error.failure.status in (403, 404):
+                return None
+            raise
+
+
+def _config(text: object) -> Mapping[str, Any]:
+    """The configuration of a run as W&B sends it: a JSON text of {name: {value}}."""
+    try:
+        value = json.loads(text) if isinstance(text, str) else None
+    except ValueError:
+        return {}
+    if not isinstance(value, dict):
+        return {}
+    return {k: v.get("value") if isinstance(v, dict) else v for k, v in value.items()}
+
+
+def _wait(headers: Message[str, str]) -> float:
+    """How many seconds W&B asks to wait, 60 at most."""
+    for name in ("RateLimit-Reset", "Retry-After"):
+        text = headers.get(name) or ""
+        if text.isascii() and text.isdigit():
+            return float(min(int(text[:6]), 60))
+    return 0.0
 
 
 def _decode_row(wanted: frozenset[str], row: Any) -> dict[str, Any]:
@@ -222,5 +266,4 @@ def _decode(text: str) -> Any:
 def _remember_last_step(run: Any) -> None:
     """Let `scan_history` take the last step from the listing, which saves a request a run."""
     kind = type(run)
-    last = int((run.historyKeys or {}).get("lastStep", -1))
-    run.__class__ = type(kind.__name__, (kind,), {"lastHistoryStep": last})
+    run.__class__ = type(kind.__name__, (kind,), {"lastHistoryStep": last_of(run)})

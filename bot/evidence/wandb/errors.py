@@ -23,6 +23,8 @@ class Failure(NamedTuple):
     message: str
     fix: str
     retry: bool = False
+    status: int | None = None
+    """The HTTP status, which says nothing about a run: a proxy or an old signature answers so."""
 
 
 class FetchError(Exception):
@@ -36,14 +38,14 @@ class FetchError(Exception):
 def not_found() -> Failure:
     """W&B does not tell a missing run from a private one, so neither can we."""
     message = "the run was not found on W&B or is not public"
-    fix = "check the link, and set the project's visibility to Public (anyone can view)"
+    fix = "check the link; if it is right, make the project public, then comment /verify"
     return Failure(NOT_FOUND, message, fix)
 
 
 def not_public() -> Failure:
     """The key's account reads it, the public does not: refused, so that nothing leaks."""
     message = "the run's project is not public: only an account with access can read it"
-    return Failure(NOT_PUBLIC, message, "set the project's visibility to Public on W&B")
+    return Failure(NOT_PUBLIC, message, "make the project public on W&B, then comment /verify")
 
 
 def unavailable(reason: str, retry: bool = False) -> Failure:
@@ -71,14 +73,15 @@ def classify(error: BaseException) -> Failure:
     status = _status(error, text)
     if "AuthenticationError" in text or "UsageError" in text:
         return _login(text, status)
-    if "RunNotFoundError" in text or "Could not find" in text or status in (403, 404):
+    if "RunNotFoundError" in text or "Could not find" in text:
         return not_found()
     if status == 401:
         return bad_key()
     if status == 429:
         return unavailable("W&B limits how often we may ask (429)")
     if status is not None:
-        return unavailable(f"W&B answered with HTTP status {status}")
+        failure = unavailable(f"W&B answered with HTTP status {status}")
+        return failure._replace(status=status)
     if re.search(r"permission|forbidden|access denied", text, re.IGNORECASE):
         return not_found()
     if re.search(r"did not respond in time|timeout|deadline", text, re.IGNORECASE):

@@ -7,6 +7,7 @@ machine does, gives what stands before, and says so.
 
 from __future__ import annotations
 
+import dataclasses as dc
 import datetime as dt
 import importlib
 import json
@@ -15,9 +16,11 @@ import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bot.evidence.wandb.build import build_run, unread
 from bot.evidence.wandb.contradictions import contradictions
-from bot.evidence.wandb.history import Raw, Row, build_run, flatten, read_columns, with_defaults
-from bot.model.run import Hardware, Run
+from bot.evidence.wandb.history import Raw, Row, flatten, read_columns, with_defaults
+from bot.evidence.wandb.marks import FEATURES, Marks, nodes_of
+from bot.model.run import BranchPoint, Hardware, Run
 from bot.model.track import Keys
 
 _BLOCK = 32 * 1024
@@ -43,7 +46,7 @@ def read_offline(data: bytes, file: str, keys: Keys) -> Run:
 
     raw = Raw("wandb-offline", file)
     rows: list[Row] = []
-    facts: dict[str, Any] = {"config": {}, "summary": {}, "tags": ()}
+    facts: dict[str, Any] = {"config": {}, "summary": {}, "tags": (), "features": set()}
     damage = None
     count = 0
     for payload in _payloads(data):
@@ -64,7 +67,15 @@ def read_offline(data: bytes, file: str, keys: Keys) -> Run:
         raw.problems.append(("history-gap", f"{damage}; {len(rows)} rows before were read"))
     resolved = with_defaults(keys)
     raw.problems += contradictions(rows, resolved, raw.config)
-    return build_run(raw, read_columns(rows, resolved), resolved)
+    columns = read_columns(rows, resolved)
+    present = frozenset(key for row in rows for key in row)
+    why = unread(rows, columns, resolved, present)
+    raw.problems += [("metric-missing", why)] if why else []
+    run = build_run(raw, columns, resolved)
+    if raw.state == "crashed" and run.finished:
+        # All of it is there and only the last record is not, as in a file copied too soon.
+        return dc.replace(run, state=None)
+    return run
 
 
 def _payloads(data: bytes) -> Iterator[bytes | str]:
@@ -118,8 +129,20 @@ def _take(record: Any, rows: list[Row], facts: dict[str, Any]) -> None:
         facts["summary"] |= _items(record.summary.update)
     elif kind == "environment":
         facts["environment"] = record.environment
+    elif kind == "telemetry":
+        facts["features"] |= _features(record.telemetry)
     elif kind == "exit":
         facts["exit"] = record.exit.exit_code
+
+
+def _features(telemetry: Any) -> set[str]:
+    """Our words for the features that the client noted, where its version knows them."""
+    names = {field.number: field.name for field in telemetry.feature.DESCRIPTOR.fields}
+    return {
+        word
+        for number, word in FEATURES.items()
+        if number in names and getattr(telemetry.feature, names[number])
+    }
 
 
 def _key(item: Any) -> str:
@@ -154,6 +177,7 @@ def _fill(raw: Raw, facts: Mapping[str, Any]) -> None:
     raw.entity, raw.project = run.entity or None, run.project or None
     raw.config = {k: v for k, v in facts["config"].items() if not k.startswith("_wandb")}
     raw.summary, raw.tags = facts["summary"], facts["tags"]
+    raw.marks = _marks(run, facts["features"] | _features(run.telemetry))
     if run.HasField("start_time"):
         raw.created_at = _time(run.start_time.seconds)
     if "exit" in facts:
@@ -163,15 +187,31 @@ def _fill(raw: Raw, facts: Mapping[str, Any]) -> None:
     environment = facts.get("environment")
     if environment is not None:
         raw.hardware = _hardware(environment)
+        raw.marks = raw.marks._replace(nodes=nodes_of({"slurm": dict(environment.slurm)}))
         if environment.python:
             raw.software = {"python": environment.python}
         if environment.cuda_version:
             raw.software = {**raw.software, "cuda": environment.cuda_version}
 
 
+def _marks(run: Any, features: set[str]) -> Marks:
+    """The client's marks: what the run continues, and how."""
+    branch = None
+    names = {field.name for field in run.DESCRIPTOR.fields}
+    if "branch_point" in names and run.HasField("branch_point"):
+        step = run.branch_point.value
+        branch = BranchPoint(run.branch_point.run or None, int(step) if step >= 0 else None)
+    if run.resumed:
+        features = features | {"resumed"}
+    return Marks(tuple(word for word in FEATURES.values() if word in features), branch)
+
+
 def _hardware(environment: Any) -> Hardware:
-    names = [gpu.name for gpu in environment.gpu_nvidia] or [environment.gpu_type]
-    count = environment.gpu_count or len(environment.gpu_nvidia) or None
+    cards = [*environment.gpu_nvidia, *environment.gpu_amd]
+    named = [card.name for card in environment.gpu_nvidia]
+    named += [card.series or card.model for card in environment.gpu_amd]
+    names = named or [environment.gpu_type]
+    count = environment.gpu_count or len(cards) or None
     return Hardware(names[0] or None, count)
 
 

@@ -24,8 +24,9 @@ from typing import Any, NamedTuple
 from bot import files as disk
 from bot.evidence.links import RunRef
 from bot.evidence.progress import Progress
-from bot.evidence.snapshot import SnapshotError, decode, encode, restrict
+from bot.evidence.snapshot import SnapshotError, as_online, decode, encode, restrict
 from bot.evidence.wandb.attached import Attached, read_attached
+from bot.evidence.wandb.build import build_run, step_names, unread
 from bot.evidence.wandb.client import Client, Patience
 from bot.evidence.wandb.contradictions import contradictions
 from bot.evidence.wandb.errors import Failure, FetchError, not_found, not_public, unavailable
@@ -33,12 +34,12 @@ from bot.evidence.wandb.history import (
     Columns,
     Raw,
     all_names,
-    build_run,
     flatten,
     read_columns,
     with_defaults,
 )
-from bot.evidence.wandb.rows import NotComplete, read_rows
+from bot.evidence.wandb.marks import read_marks
+from bot.evidence.wandb.rows import NotComplete, keys_of, read_rows
 from bot.model.case import Unlisted
 from bot.model.run import Run
 from bot.model.track import Keys
@@ -61,6 +62,7 @@ class _Project:
     """One project of the linked runs: its newest runs as listed, or why they cannot be read."""
 
     runs: dict[str, Any] = dc.field(default_factory=dict)
+    configs: Mapping[str, Mapping[str, Any]] = dc.field(default_factory=dict)
     failure: Failure | None = None
 
 
@@ -161,12 +163,13 @@ class WandbFetcher:
             if missing and len(runs) >= LISTED:
                 more = self._client.listed(*place, missing, len(missing))
                 runs |= {run.id: run for run in more}
-            here = [ref for ref in refs if ref.id in runs]
-            if here and not self._client.is_public(here[0]):
+            here = [ref.id for ref in refs if ref.id in runs]
+            configs = self._client.public_configs(*place, here) if here else {}
+            if here and not configs:
                 return _Project(failure=not_public())
         except FetchError as error:
             return _Project(failure=error.failure)
-        return _Project(runs)
+        return _Project(runs, configs)
 
     # ---- runs ---------------------------------------------------------------------------------
 
@@ -199,12 +202,14 @@ class WandbFetcher:
         if cached is not None and cached.is_file():
             try:
                 run = decode(cached.read_bytes())
-                return Fetched(dc.replace(run, source="wandb"))
+                return Fetched(as_online(run))
             except (OSError, SnapshotError):
                 pass  # a damaged cache is no evidence; the run is fetched again and written anew
         try:
             run = self._client.persist(lambda: self._read(ref, item, keys, code, attached))
         except FetchError as error:
+            if error.failure == not_found():  # it was listed: only a part of it is refused
+                return Fetched(None, unavailable("W&B did not hand out a part of the run"))
             return Fetched(None, error.failure)
         if cached is not None:
             _write(cached, encode(run))
@@ -212,9 +217,11 @@ class WandbFetcher:
 
     def _read(self, ref: RunRef, item: Any, keys: Keys, code: str | None, attached: bool) -> Run:
         raw = _raw(item, ref)
-        present = frozenset((item.historyKeys or {}).get("keys", ()))
+        config = self._projects[ref[:2]].configs.get(ref.id, {})
+        raw.marks = read_marks(config.get("_wandb"))
+        present = frozenset(keys_of(item))
         try:
-            rows = read_rows(self._client, item, keys, present)
+            rows = read_rows(self._client, item, keys, step_names(present))
         except NotComplete as error:
             raise FetchError(unavailable(str(error))) from None
         raw.problems += rows.problems
@@ -227,6 +234,8 @@ class WandbFetcher:
                 or not (set(keys.time_s + keys.time_ms) & present),
             )
             read_attached(self._client, item, raw, columns, wants)
+        why = unread(rows.rows, columns, keys, present)
+        raw.problems += [("metric-missing", why)] if why else []
         return restrict(build_run(raw, columns, keys))
 
     def _cache_path(
@@ -273,6 +282,7 @@ def _raw(item: Any, ref: RunRef) -> Raw:
         tags=tuple(item.tags or ()),
         created_at=item.createdAt,
         finished_at=heartbeat,
+        heartbeat_at=item.heartbeatAt,
     )
 
 

@@ -15,6 +15,7 @@ from bot.model.submission import Claim, RunSpec
 from bot.model.verdict import finding
 from bot.registry import Level, catalogue
 from bot.rules import RULES
+from tests.bot.rules import witness_cases
 from tests.bot.rules.run_cases import LINK, SMALL, TRACKS, a_case, a_run, found, results_file
 
 OTHER_CODE = {"train.py": "b" * 64}
@@ -276,6 +277,8 @@ NEAR_MISSES: dict[str, list[Callable[[], Case]]] = {
         lambda: a_case([a_run(0, nonce=None), a_run(20, nonce=None)]),
     ],
 }
+TRIGGERS |= witness_cases.TRIGGERS
+NEAR_MISSES |= witness_cases.NEAR_MISSES
 FAMILY = [name for name, entry in catalogue().items() if entry["family"] == "evidence"]
 
 

@@ -139,6 +139,17 @@ def run(world: World, asked: Asked, variables: Variables) -> Any:
     return in_project(world, asked, variables, found and run_node(found))
 
 
+@operation("PublicRuns")
+def public_runs(world: World, asked: Asked, variables: Variables) -> Any:
+    """Names and whole configurations of some runs of a project, for whoever asks."""
+    entity, project = variables["entity"], variables["project"]
+    if not world.may_read(entity, project, asked.anonymous):
+        return {"project": None}
+    found = world.select(entity, project, json.loads(variables.get("filters") or "{}"))
+    nodes = [{key: run_node(item)[key] for key in ("name", "config")} for item in found]
+    return {"project": {"runs": {"edges": [{"node": node} for node in nodes]}}}
+
+
 @operation("RunHistoryKeys")
 def run_history_keys(world: World, asked: Asked, variables: Variables) -> Any:
     """The keys of the history and its last step."""

@@ -20,6 +20,11 @@ def now() -> str:
     return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
+def earlier() -> str:
+    """Two hours before now, as W&B writes it."""
+    return (dt.datetime.now(dt.UTC) - dt.timedelta(hours=2)).strftime("%Y-%m-%dT%H:%M:%S")
+
+
 def wire(value: Any) -> Any:
     """JSON values as W&B sends them: non-finite numbers travel as strings."""
     if isinstance(value, float) and not math.isfinite(value):
@@ -34,7 +39,8 @@ def wire(value: Any) -> Any:
 @dc.dataclass
 class StoredRun:
     """One run on the server. `exports` are parquet files of its history; rows from step
-    `live_from` on are not exported yet. `line_count` overrides what the server says it holds."""
+    `live_from` on are not exported yet. `line_count` and `stated_keys` are said instead of what it
+    holds."""
 
     entity: str
     project: str
@@ -48,11 +54,12 @@ class StoredRun:
     artifacts: dict[str, dict[str, bytes]] = dc.field(default_factory=dict)
     tags: list[str] = dc.field(default_factory=list)
     user: str = "example-user"
-    created_at: str = dc.field(default_factory=now)
+    created_at: str = dc.field(default_factory=earlier)
     heartbeat_at: str = dc.field(default_factory=now)
     exports: list[bytes] = dc.field(default_factory=list)
     live_from: int = 0
     line_count: int | None = None
+    stated_keys: dict[str, Any] | None = None
     console: list[str] = dc.field(default_factory=list)
     rows: list[dict[str, Any]] = dc.field(default_factory=list)
     _steps: list[int] = dc.field(default_factory=list)
@@ -86,8 +93,8 @@ class StoredRun:
 
     def history_keys(self) -> dict[str, Any] | None:
         """The `historyKeys` object: every key with its count, and the last step."""
-        if not self.rows:
-            return None
+        if self.stated_keys is not None or not self.rows:
+            return self.stated_keys
         keys = {
             key: {
                 "typeCounts": [{"type": "number", "count": count}],

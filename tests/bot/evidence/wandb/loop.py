@@ -15,7 +15,7 @@ from pathlib import Path
 import wandb
 
 STEPS = 200
-STEP_MS = 61.37
+STEP_MS = 20.37
 
 
 def batch(draw: random.Random) -> list[tuple[float, float]]:

@@ -79,6 +79,22 @@ def all_exported(server: WandbDouble) -> None:
     run.exports, run.live_from = [buffer.getvalue()], len(run.rows)
 
 
+def export_refused(server: WandbDouble) -> None:
+    all_exported(server)
+    server.fail(Fault("GET parquet", status=403, anonymous=None))
+
+
+def no_keys(server: WandbDouble) -> None:
+    """`historyKeys` holds nulls, though there are rows."""
+    server.world.runs[tuple(FIRST)].stated_keys = {"sets": None, "lastStep": None, "keys": None}
+
+
+def null_counts(server: WandbDouble) -> None:
+    run = server.world.runs[tuple(FIRST)]
+    keys = run.history_keys() or {}
+    run.stated_keys = keys | {"keys": dict.fromkeys(keys["keys"])}
+
+
 def rewound(server: WandbDouble) -> None:
     """Steps 600 to 799 stand in the history twice: the run went back and tried again."""
     run = server.world.runs[tuple(FIRST)]
@@ -123,8 +139,9 @@ TABLE = [
     Case("the key is revoked half-way (401)", OURS, UNAVAILABLE, fault("Runs", status=401)),
     Case("no key", OURS, UNAVAILABLE, key=lambda s: None),
     Case("a short key", OURS, UNAVAILABLE, key=lambda s: "short"),
-    Case("403 on the project", REJECTED, NOT_FOUND, fault("Runs", status=403)),
-    Case("404 on the project", REJECTED, NOT_FOUND, fault("Runs", status=404)),
+    Case("a proxy's 403 on the project", OURS, UNAVAILABLE, fault("Runs", status=403)),
+    Case("a proxy's 404 on the project", OURS, UNAVAILABLE, fault("Runs", status=404)),
+    Case("a proxy's 400 on the project", OURS, UNAVAILABLE, fault("Runs", status=400)),
     Case(
         "429 once, with the time to wait",
         VERIFIED,
@@ -156,8 +173,41 @@ TABLE = [
         "nobody can say whether the project is public",
         OURS,
         UNAVAILABLE,
-        fault("Run", status=502, anonymous=True),
+        fault("PublicRuns", status=502, anonymous=True),
     ),
+    Case(
+        "a proxy refuses to ask whether the project is public",
+        OURS,
+        UNAVAILABLE,
+        fault("PublicRuns", status=403, anonymous=True),
+    ),
+    Case(
+        "a GraphQL error when it is asked whether the project is public",
+        OURS,
+        UNAVAILABLE,
+        fault("PublicRuns", errors=("internal error",), anonymous=True),
+    ),
+    Case(
+        "W&B limits how often it is asked, and says until when",
+        VERIFIED,
+        None,
+        fault(
+            "PublicRuns",
+            status=429,
+            headers=(("RateLimit-Reset", "1"),),
+            times=1,
+            anonymous=True,
+        ),
+    ),
+    Case(
+        "the metadata are refused (403)",
+        REVIEW,
+        "hardware-differs-from-run",
+        fault("GET file", status=403, anonymous=None),
+    ),
+    Case("an export is refused (403)", OURS, UNAVAILABLE, export_refused),
+    Case("W&B says nothing of the keys", OURS, UNAVAILABLE, no_keys),
+    Case("W&B says a key has no counts", VERIFIED, None, null_counts),
     Case("NaN as text", REJECTED, "metric-not-finite", not_a_number),
     Case("a sampled history", OURS, UNAVAILABLE, fault("HistoryPage", sample=10)),
     Case("a history exported to parquet", VERIFIED, None, all_exported),

@@ -62,7 +62,7 @@ def test_at_most_four_requests_a_run_beyond_its_pages(
     for ref in refs:
         server.add_run(*ref, history=history(), config=CONFIG, files=files)
     assert all(f.run for f in fetcher.fetch(refs, KEYS, code="train.py").values())
-    shared = server.count("Viewer", "Runs", "Run")
+    shared = server.count("Viewer", "Runs", "PublicRuns")
     assert shared == 3
     assert server.count() - server.count("HistoryPage") <= 4 * len(refs) + shared
     assert server.count() - server.count("HistoryPage") - shared == 4 * len(refs)

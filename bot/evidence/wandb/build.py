@@ -1,0 +1,285 @@
+"""From what a W&B source says to a `Run`: one way for runs read online and for offline files."""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses as dc
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from bot.compute import accelerators
+from bot.evidence.log.names import normal
+from bot.evidence.log.near import map_line
+from bot.evidence.log.problems import LogStep, begins_late, problems_of
+from bot.evidence.wandb.history import NOT_FINITE, Columns, Raw, Row, flatten, number, setting
+from bot.model.run import FROM_LOG, Hardware, Run, Validation, Witness, WitnessKind
+from bot.model.track import Keys
+from bot.render.untrusted import plain
+
+_HEX64 = re.compile(r"[0-9a-f]{64}")
+_STEP_NAMES = frozenset({"step", "global_step", "iter", "iteration", "update", "updates"})
+_MOST_NAMES = 8
+_LIKELY = re.compile(r"val|eval|dev|held|test|bpb")
+
+
+def build_run(raw: Raw, columns: Columns, keys: Keys) -> Run:
+    """The run that `raw` and its history describe."""
+    clock = _clock_at(columns)
+    total = columns.total or _total(raw.config, keys)
+    steps = [
+        LogStep(step, total, clock.get(step), {"val_loss": loss}, str(loss), False)
+        for step, loss in columns.loss
+    ]
+    points = {
+        step: Validation(step, loss, clock.get(step))
+        for step, loss in columns.loss
+        if math.isfinite(loss)
+    }
+    runtimes = dict(columns.runtime)
+    hardware = _hardware(raw)
+    run = Run(
+        source="log" if raw.from_log else raw.source,
+        file=raw.file,
+        run_id=raw.run_id,
+        name=raw.name,
+        entity=raw.entity,
+        project=raw.project,
+        validation=tuple(points[step] for step in sorted(points)),
+        history=_history(columns),
+        total_steps=total,
+        last_step=columns.last_step,
+        finished=_finished(total, columns.last_step),
+        state=raw.state,
+        hardware=hardware,
+        software=dict(raw.software),
+        config=dict(raw.config),
+        tags=raw.tags,
+        code_sha256=_code(raw),
+        seed=_integer(setting(raw.config, "seed")),
+        nonce=_text(setting(raw.config, "nonce")),
+        data_fingerprint=_text(setting(raw.config, "data_fingerprint")),
+        created_at=raw.created_at,
+        finished_at=raw.finished_at,
+        summary_values=_summary(raw.summary, keys),
+        problems=_problems(raw, columns, steps, total),
+        runtime_s=max(runtimes.values(), default=None),
+        runtimes=tuple((step, runtimes[step]) for step in sorted(points) if step in runtimes),
+        heartbeat_at=raw.heartbeat_at,
+        branch_point=raw.marks.branch_point,
+        nodes=raw.marks.nodes,
+        client_marks=(*raw.marks.words, *((FROM_LOG,) if raw.from_log else ())),
+        witnesses=(*raw.witnesses, *_devices(raw, hardware)),
+    )
+    return dc.replace(run, metrics=final_metrics(run))
+
+
+def _clock_at(columns: Columns) -> dict[int, float]:
+    """The clock at each step that has one. A sum of durations stands still until the next one."""
+    clock = {step: value for step, value in columns.clock if math.isfinite(value)}
+    if columns.summed and len(clock) == len({step for step, _ in columns.clock}):
+        known = sorted(clock)
+        for step, _ in columns.loss:
+            place = bisect.bisect_right(known, step) - 1
+            if place >= 0 and step - known[place] <= 1:
+                clock.setdefault(step, clock[known[place]])
+    return clock
+
+
+def _problems(
+    raw: Raw, columns: Columns, steps: Sequence[LogStep], total: int | None
+) -> tuple[tuple[str, str], ...]:
+    """What was found while reading, and what is wrong with the history itself."""
+    found = [*raw.problems, *_falls(columns), *problems_of(steps)]
+    last = max((step for step, _ in columns.loss), default=None)
+    timed = {step for step, _ in columns.clock}
+    told = any(rule == "metric-missing" for rule, _ in found)
+    if last is not None and timed and last not in _clock_at(columns) and not told:
+        text = f"the last validation, at step {last}, has no clock in its row, so the time is"
+        found.append(("metric-missing", f"{text} missing; log both together"))
+    late = begins_late(columns.steps, total)
+    if late is not None:
+        found.append(("history-gap", f"the history {late}"))
+    branch = raw.marks.branch_point
+    if branch is not None:
+        text = f"the run was forked from {plain(branch.run_id or 'another run', 60)}"
+        at = "" if branch.step is None else f" at step {branch.step}"
+        found.append(("history-gap", f"{text}{at}: what stands before is that run's"))
+    if "rewound" in raw.marks.words:
+        found.append(("history-gap", "the run was rewound: a part of it was trained again"))
+    return tuple(dict.fromkeys(found))
+
+
+def unread(rows: Sequence[Row], columns: Columns, keys: Keys, present: Iterable[str]) -> str | None:
+    """Why a history shows no validation, or counts its steps by rows: the names that it has, and
+    the line that maps one of them. None where nothing is amiss."""
+    names = sorted(name for name in present if not name.startswith("_"))
+    if not columns.loss and not columns.bpb and names:
+        texts = [n for n in (*keys.loss, *keys.bpb) if any(_is_text(row.get(n)) for row in rows)]
+        if texts:
+            return f"`{plain(texts[0], 60)}` is text in the history; log it as a number"
+        likely = sorted(names, key=lambda n: not _LIKELY.search(n.lower()))[:_MOST_NAMES]
+        wanted = ", ".join(dict.fromkeys((*keys.loss, *keys.bpb)))
+        told = map_line([plain(name, 60) for name in likely])
+        return f"the history has no validation loss under the names {wanted}; {told}"
+    other = [n for n in names if normal(n).rpartition("_")[2] in _STEP_NAMES and n not in keys.step]
+    if columns.loss and other and not any(n in names for n in keys.step):
+        shown = plain(other[0], 60)
+        return (
+            f"the steps are counted by rows (`_step`), and the history has `{shown}` besides; "
+            f'add "keys": {{"step": "{shown}"}} to submission.json'
+        )
+    return None
+
+
+def step_names(present: Iterable[str]) -> frozenset[str]:
+    """The keys of a history that may hold the step."""
+    found = (n for n in present if normal(n).rpartition("_")[2] in _STEP_NAMES or n in _STEP_NAMES)
+    return frozenset(found)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and value not in NOT_FINITE
+
+
+def final_metrics(run: Run) -> dict[str, float | int | None]:
+    """The final values of a run, with hardware FLOPs where its device is known."""
+    found: dict[str, float | int | None] = {
+        "loss": run.loss,
+        "training_time_s": run.time_s,
+        "steps": run.step if run.step is not None else run.last_step,
+    }
+    for name in ("bpb", "tokens"):
+        series = run.history.get(name, ())
+        if series:
+            found[name] = series[-1][1]
+    seconds = run.time_s
+    clock, quality = run.history.get("time_s", ()), run.history.get("bpb", ())
+    timed = clock and (not quality or clock[-1][0] >= quality[-1][0] - 1)
+    if not run.validation and timed:
+        seconds = found["training_time_s"] = clock[-1][1]
+    device = accelerators.find(run.hardware.device) if run.hardware.device else None
+    peak = None if device is None else accelerators.peak_flops(device.accelerator)
+    if seconds is not None and peak is not None and run.hardware.count:
+        found["chips"] = run.hardware.count
+        found["peak_flops"] = peak
+        found["hardware_flops"] = seconds * run.hardware.count * peak
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _history(columns: Columns) -> dict[str, tuple[tuple[int, float], ...]]:
+    named = {
+        "bpb": columns.bpb,
+        "train_loss": columns.train_loss,
+        "time_s": columns.clock,
+        "tokens": columns.tokens,
+    }
+    kept = {
+        name: {step: value for step, value in column if math.isfinite(value)}
+        for name, column in named.items()
+    }
+    return {name: tuple(sorted(values.items())) for name, values in kept.items() if values}
+
+
+def _falls(columns: Columns) -> list[tuple[str, str]]:
+    """Steps that run backwards (a run that was rewound), and a clock that does between points.
+
+    Each column is looked at by itself: a validation may be logged late, under its own step.
+    """
+    columns_of_steps = [column for column in (columns.loss, columns.train_loss) if column]
+    for column in columns_of_steps or [columns.clock]:
+        for (step, _), (later, _) in zip(column, column[1:], strict=False):
+            if later < step:
+                text = f"the history falls back from step {step} to step {later}: it was rewound"
+                return [("clock-not-monotonic", f"{text} or holds two runs")]
+    for (step, value), (_, later_value) in zip(columns.clock, columns.clock[1:], strict=False):
+        if later_value < value - 0.5 and not columns.loss:
+            text = f"the clock falls from {value:.3f} s to {later_value:.3f} s after step {step}"
+            return [("clock-not-monotonic", text)]
+    return []
+
+
+def _finished(total: int | None, last: int | None) -> bool | None:
+    """Whether the stated end was reached; the last step may be counted from 0."""
+    if total is None:
+        return None
+    return last is not None and last >= total - 1
+
+
+def _total(config: Mapping[str, Any], keys: Keys) -> int | None:
+    for name in keys.total_steps:
+        value = _integer(setting(flatten(config), name))
+        if value is not None and value > 0:
+            return value
+    return None
+
+
+def _code(raw: Raw) -> dict[str, str]:
+    """Hashes that the trainer wrote to the configuration, else those of attached sources."""
+    found = {}
+    for key, value in raw.config.items():
+        for name in ("code_sha256", "speedrun.code_sha256"):
+            if key == name or key.startswith(f"{name}."):
+                if isinstance(value, str) and _HEX64.fullmatch(value.lower()):
+                    found[key[len(name) + 1 :] or "source"] = value.lower()
+    return found or dict(raw.code_sha256)
+
+
+def _hardware(raw: Raw) -> Hardware:
+    """The hardware that the client saw, with as many devices as the run used of it.
+
+    The client sees the devices of its machine, all of them: a run may use one of eight, and one
+    over several machines uses more than its first shows.
+    """
+    used = _integer(setting(raw.config, "chips")) or _integer(setting(raw.config, "world_size"))
+    if raw.hardware.device:
+        return dc.replace(raw.hardware, count=used or _seen(raw) or raw.hardware.count)
+    device = _text(setting(raw.config, "device"))
+    return Hardware(device, used) if device else Hardware()
+
+
+def _seen(raw: Raw) -> int | None:
+    """The devices that the client saw, over all machines that wrote or that its scheduler names."""
+    one, nodes = raw.hardware.count, raw.marks.nodes or 1
+    return raw.marks.devices or (one * nodes if one else None)
+
+
+def _devices(raw: Raw, hardware: Hardware) -> list[Witness]:
+    """Who says how many devices there are."""
+    seen = _seen(raw)
+    found = []
+    if seen:
+        found.append(Witness("chips", seen, WitnessKind.MACHINE, "W&B's record of the machines"))
+    if seen and hardware.count and hardware.count != seen:
+        source = "the run's configuration"
+        found.append(Witness("chips", hardware.count, WitnessKind.PROGRAM, source))
+    return found
+
+
+def _summary(summary: Mapping[str, Any], keys: Keys) -> dict[str, float]:
+    flat = flatten(summary)
+    found: dict[str, float] = {}
+    for quantity in ("loss", "bpb", "time_s", "time_ms"):
+        name = next((n for n in getattr(keys, quantity) if n in flat), None)
+        value = None if name is None else number(flat[name])
+        if value is not None and math.isfinite(value):
+            if quantity == "time_ms":
+                found.setdefault("time_s", value / 1000.0)
+            else:
+                found[quantity] = value
+    return found
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _integer(value: Any) -> int | None:
+    value = number(value)
+    whole = value is not None and math.isfinite(value) and value == int(value)
+    return int(value) if whole and value is not None else None
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and 0 < len(value) <= 200 else None
