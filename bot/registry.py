@@ -52,6 +52,9 @@ OURS = frozenset({"evidence-unavailable"})
 SHORTFALL = frozenset({"target-not-significant", "too-few-runs", "improvement-not-significant"})
 """Rules that more runs can satisfy: alone they make the verdict `needs-runs`."""
 
+MANY_RUNS = 20
+"""More further runs than this are not asked for: a better mean is."""
+
 STATUS_NAMES: Mapping[Status, str] = {
     Status.REJECTED: "Needs changes",
     Status.UNVERIFIABLE: "Not checked yet",

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from bot.model.report import Place
 from bot.model.verdict import Finding, Verdict
-from bot.registry import STATUS_NAMES, Grade, Level, Status, catalogue
+from bot.registry import MANY_RUNS, STATUS_NAMES, Grade, Level, Status, catalogue
 from bot.render import numbers
 from bot.render.place import Row
 
@@ -32,8 +32,6 @@ SOURCES: Mapping[str, str] = {
     "reproduced": "a reproduction",
 }
 MOST_GROUPS = 3
-MANY_RUNS = 20
-"""More further runs than this are not asked for: a better mean is."""
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 CUT = " \N{HORIZONTAL ELLIPSIS}"
 _GROUP, _FIX, _LEAD = 50, 32, 16

@@ -10,7 +10,7 @@ from bot.model.case import Case
 from bot.model.results import ResultsRun
 from bot.model.verdict import Finding, finding
 from bot.registry import RELATIVE_TOLERANCE, Level
-from bot.render.numbers import exact, figure, times
+from bot.render.numbers import exact, figure, percent, times
 from bot.rules.causes import flops_causes, time_cause
 from bot.rules.utilization import HIGH, LOW, reported_mfu
 from bot.rules.values import is_no_number, key_of, place, unread_flops
@@ -61,8 +61,8 @@ def _then(reported: tuple[float, str] | None, ratio: float) -> str:
     mfu = reported[0] * ratio
     if LOW <= mfu <= HIGH:
         return ""
-    bound = f"below {LOW:g}" if mfu < LOW else f"above {HIGH:g}"
-    return f"; MFU is then {mfu:.2g}, {bound}: check that the training time is right too"
+    bound = f"below {percent(LOW)}" if mfu < LOW else f"above {percent(HIGH)}"
+    return f"; MFU is then {percent(mfu)}, {bound}: check the training time too"
 
 
 def token_count_mismatch(case: Case) -> Iterator[Finding]:
@@ -105,15 +105,15 @@ def _two_lengths(run: ResultsRun, lengths: tuple[tuple[str, int], ...]) -> Findi
     agrees = bool(expected and claimed and same(claimed, expected))
     return finding(
         "token-count-mismatch",
-        f"two sequence lengths are stated, {names[0]} {used[1]} and {names[1]} {other[1]}; "
-        f"{used[1]} is used here; by the other, tokens and model FLOPs would be "
-        f"{other[1] / used[1]:.3g} times as many",
+        f"two sequence lengths are stated, {names[0]} {used[1]} and {names[1]} {other[1]}; with "
+        f"the second, tokens and model FLOPs would be {figure(other[1] / used[1], 3)} times as "
+        "many",
         file=run.file,
         line=run.document.line(other[0]),
         pointer=other[0],
         claimed=other[1],
         expected=used[1],
         ratio=other[1] / used[1],
-        fix=f"keep the one that the run used: remove {names[1]}, or else {names[0]}"
+        fix=f"keep the one that the run used: remove {names[1]} or {names[0]}"
         + (f"; {key_of(run, 'tokens')} follows from {names[0]}" if agrees else ""),
     )

@@ -16,6 +16,7 @@ from bot.model.submission import Claim
 from bot.model.values import near_key
 from bot.model.verdict import Finding, finding
 from bot.registry import LOSS_TOLERANCE, Level
+from bot.render.numbers import exact, figure
 from bot.render.untrusted import plain, shown
 from bot.rules.about import about, per_message, ratio, read_problems, runs_of, text_of
 from bot.rules.reported import sample_of, tolerance
@@ -36,8 +37,8 @@ def claim_differs_from_run(case: Case) -> Iterator[Finding]:
     if key is not None and not case.brought_over:
         yield finding(
             "claim-differs-from-run",
-            f"the loss is taken from the runs' {plain(key, 60)}, which the submission claims, and "
-            "not from their validation loss",
+            f"the submission claims {plain(key, 60)}, so the loss is taken from there and not from "
+            "the validation loss",
             Level.WARNING,
             file=case.folder.full("submission.json"),
             pointer="/claims",
@@ -102,13 +103,13 @@ def nonce_mismatch(case: Case) -> Iterator[Finding]:
         if run is not None and run.nonce and stated and run.nonce != stated:
             yield finding(
                 "nonce-mismatch",
-                "the results file and the run that it links have other nonces",
+                "the results file and the run that it links have different nonces",
                 file=results.file,
                 pointer=results.where("link"),
                 run=run.file,
                 claimed=plain(stated)[:64],
                 expected=plain(run.nonce)[:64],
-                fix="submit the results file of this very run",
+                fix="submit the results file of this run",
             )
     seen: dict[str, Run] = {}
     for item, run in runs_of(case):
@@ -119,8 +120,8 @@ def nonce_mismatch(case: Case) -> Iterator[Finding]:
                 item,
                 run,
                 "nonce-mismatch",
-                f"the run has the nonce of {plain(first.file)[:200]} and other numbers",
-                fix="submit each run with what it wrote itself",
+                f"the run has the nonce of {plain(first.file)[:200]} but different numbers",
+                fix="submit with each run the files that it wrote",
             )
 
 
@@ -141,18 +142,20 @@ def _wrong_scalars(case: Case, point: str | None) -> Iterator[Finding]:
             claim.metric, moments.mean
         ):
             continue
+        right = float(f"{moments.mean:.6g}")
         whose = "the run shows" if moments.n == 1 else f"the mean of the {moments.n} runs is"
         yield finding(
             "claim-differs-from-run",
-            f"{plain(claim.metric)} is claimed as {claim.value:.10g}, {whose} {moments.mean:.10g}"
-            f"{_unit(claim, moments.mean)}",
+            f"{plain(claim.metric)} is claimed as {figure(claim.value, 8)}, but {whose} "
+            f"{figure(moments.mean, 8)}{_unit(claim, moments.mean)}",
             file=case.folder.full("submission.json"),
             pointer=claim.pointer or None,
             claimed=claim.value,
             expected=moments.mean,
             ratio=ratio(claim.value, moments.mean),
             point=point,
-            fix=f"claim {moments.mean:.6g}, or leave the claim out",
+            write=right,
+            fix=f"write {exact(right)}, or remove the claim",
         )
 
 
@@ -161,12 +164,12 @@ def _claims_wait(case: Case) -> Iterator[Finding]:
     if case.submission.claims and case.runs("candidate") and has_unread(case):
         yield finding(
             "claim-differs-from-run",
-            "the claims were not compared yet, since a run that the "
+            "the claims were not compared yet, because a run that the "
             "submission lists could not be read",
             Level.NOTE,
             pointer="/claims",
             file=case.folder.full("submission.json"),
-            fix="put that run right; the claims are compared then",
+            fix="fix that run; then the claims are compared",
         )
 
 
@@ -184,13 +187,13 @@ def _not_compared(case: Case, claim: Claim, point: str | None) -> Finding:
     shown = {name for run in case.runs("candidate", point) for name in (*run.metrics, *run.history)}
     known = {*metrics.NAMES, *shown}
     near = None if claim.metric in known else near_key(claim.metric, known)
-    what, fix = "does not follow from them", "leave the claim out"
+    what, fix = "cannot be computed from the runs", "remove the claim"
     if claim.metric not in known:
-        what = "is no metric of the runs"
-        fix = f"claim {' or '.join(_claimable(case, point))}, or leave the claim out"
+        what = "is not a metric of the runs"
+        fix = f"claim {' or '.join(_claimable(case, point))}, or remove the claim"
     return finding(
         "claim-differs-from-run",
-        f"{plain(claim.metric, 60)} is claimed as {claim.value:.10g} and was not compared: it "
+        f"{plain(claim.metric, 60)} is claimed as {figure(claim.value)} but was not compared: it "
         f"{what}",
         Level.NOTE,
         file=case.folder.full("submission.json"),
@@ -219,7 +222,8 @@ def _wrong_results(case: Case, results: ResultsRun) -> Iterator[Finding]:
         if abs(stated - shown) > tolerance("loss" if name == "bpb" else name, shown):
             yield finding(
                 "claim-differs-from-run",
-                f"{name} is stated as {stated:.10g}, the linked run shows {shown:.10g}",
+                f"{name} is stated as {figure(stated, 8)}, but the linked run shows "
+                f"{figure(shown, 8)}",
                 file=results.file,
                 line=results.line(name),
                 pointer=results.where(name),
@@ -227,7 +231,7 @@ def _wrong_results(case: Case, results: ResultsRun) -> Iterator[Finding]:
                 expected=shown,
                 ratio=ratio(stated, shown),
                 run=run.file,
-                fix="state what the history of the run shows at its last step",
+                fix="write what the history of the run shows at its last step",
             )
 
 
@@ -247,14 +251,14 @@ def _wrong_machine(case: Case, results: ResultsRun) -> Iterator[Finding]:
         return
     yield finding(
         "hardware-differs-from-run",
-        f"the linked run used {is_}, the file states {told}",
+        f"the linked run used {is_}, but the file states {told}",
         file=results.file,
         line=results.document.line(where),
         pointer=where,
         claimed=told,
         expected=is_,
         run=run.file,
-        fix="state the hardware that the run used",
+        fix="write the hardware that the run used",
     )
 
 
@@ -276,14 +280,14 @@ def _hardware_unknown(case: Case) -> Iterator[Finding]:
     used = {_device(run.hardware.device) for _, run in runs_of(case)} - {None}
     yield finding(
         "hardware-differs-from-run",
-        f"the submission says {shown(claimed)}, which is no accelerator that is known here",
+        f"the submission says {shown(claimed)}, which is not a known accelerator",
         Level.WARNING,
         claimed=plain(claimed),
         file=case.folder.full("submission.json"),
         pointer="/hardware/accelerator",
         fix=f'write "{used.pop()}", which the runs used'
         if len(used) == 1
-        else "name it as the vendor does, such as h100-sxm",
+        else "use the vendor's name, such as h100-sxm",
     )
 
 
@@ -296,9 +300,9 @@ def _hardware_not_told(case: Case) -> Iterator[Finding]:
         lacks = []
         if track.accelerators and _device(name) is None:
             known = "names no accelerator" if name is None else f"names {plain(name, 80)}"
-            lacks.append(f"{known}, and the track asks for {' or '.join(track.accelerators)}")
+            lacks.append(f"{known}, and the track needs {' or '.join(track.accelerators)}")
         if track.accelerator_count and count is None:
-            lacks.append(f"does not say how many, and the track asks for {track.accelerator_count}")
+            lacks.append(f"does not say how many, and the track needs {track.accelerator_count}")
         if lacks:
             yield about(
                 case,
@@ -323,7 +327,7 @@ def _hardware(
     else:
         message = f"the run used {found}, {who} {wanted}"
     mine = who == "the submission says"
-    fix = "state the hardware that the runs used" if mine else "run on the track's hardware"
+    fix = "write the hardware that the runs used" if mine else "run on the track's hardware"
     return about(
         case,
         item,
@@ -349,9 +353,9 @@ def _other_machine(case: Case) -> Iterator[Finding]:
             case,
             *untold[0],
             "hardware-differs-from-run",
-            "the run names no device, and the arms must share a machine",
+            "the run names no device, but both arms must run on the same kind of machine",
             level=Level.WARNING,
-            fix="log the device with the steps, `cpu` where there is no accelerator",
+            fix="log the device with the steps (`cpu` if there is no accelerator)",
         )
     if len(kinds) > 1:
         first, other = list(kinds)[:2]

@@ -128,7 +128,9 @@ def _peak_candidates(run: ResultsRun, devices: Devices) -> Iterator[Cause]:
         words = f"a peak of {figure(stated, 4)} instead of {figure(table, 4)} FLOP/s was used"
         yield Cause(stated / table, words, fix)
     if accelerator.kind == "gpu":
-        yield Cause(2.0, f"the peak with sparsity was used (dense it is {figure(table, 4)})", fix)
+        yield Cause(
+            2.0, f"the peak with sparsity was used (the dense one is {figure(table, 4)})", fix
+        )
     if accelerator.cores_per_chip > 1:
         words = f"the peak of one core was used (a chip has {figure(table, 4)} FLOP/s)"
         yield Cause(1 / accelerator.cores_per_chip, words, fix)
@@ -143,7 +145,7 @@ def peak_cause(claimed: float, devices: Devices) -> str:
         if same(claimed, peak) and precision != devices.precision:
             return f": {figure(claimed, 4)} is its {precision} peak"
     if same(claimed, 2 * table):
-        return ": twice as much is the figure with sparsity"
+        return ": that is the figure with sparsity, twice the dense one"
     if devices.chips and same(claimed, devices.chips * table):
         return f": the figure is that of all {devices.chips} chips together"
     if same(claimed * accelerator.cores_per_chip, table):

@@ -166,7 +166,7 @@ def code_missing(case: Case) -> Iterator[Finding]:
         return
     yield finding(
         "code-missing",
-        "the track asks for the code, and the submission brings none",
+        "the track requires the code, but the submission has none",
         file=file,
         fix="add the training script to the folder and name it under `code`",
     )

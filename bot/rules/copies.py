@@ -56,7 +56,7 @@ def within(case: Case) -> Iterator[Finding]:
             yield finding(
                 "duplicate-run",
                 f"{plain(where, 160)} is {what}",
-                fix="list each run once, by one file",
+                fix="list each run once",
                 run=case.folder.full(where) if source == "log" else None,
                 **place(case, key, case.folder.full(where)),
             )
@@ -113,6 +113,6 @@ def _uncounted(case: Case, item: Excluded, point: str | None) -> Finding:
         Level.WARNING if item.copy == "alike" else Level.NOTE,
         run=plain(item.file, 160),
         point=point,
-        fix="list each run once, by one file",
+        fix="list each run once",
         **place(case, "", item.file),
     )

@@ -40,7 +40,7 @@ def _wrong_fingerprints(case: Case) -> Iterator[Finding]:
                     item,
                     run,
                     "data-fingerprint-mismatch",
-                    f"the {what} data of the run are not the track's",
+                    f"the run's {what} data are not the track's",
                     claimed=found,
                     expected=wanted,
                     fix=f"train with the track's {what} data",
@@ -99,7 +99,7 @@ def _wrong_data(case: Case, results: ResultsRun) -> Iterator[Finding]:
         if isinstance(found, str) and found and wanted and found != wanted:
             yield finding(
                 "data-fingerprint-mismatch",
-                f"the {what} data of the run are not the track's",
+                f"the run's {what} data are not the track's",
                 file=results.file,
                 pointer=results.pointer,
                 claimed=plain(found)[:100],

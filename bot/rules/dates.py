@@ -72,7 +72,7 @@ def _odd_times(case: Case) -> Iterator[Finding]:
                 f"the run is dated {day}, {why}",
                 level=level,
                 claimed=str(day),
-                fix="check the clock of the machine, or say why it is so old",
+                fix="check the machine's clock, or say why it is so old",
             )
 
 
@@ -89,5 +89,5 @@ def _timestamp_problem(run: ResultsRun, today: Any) -> tuple[str, Level | None] 
     if isinstance(today, dt.date) and moment.date() > today + DAY:
         return f"`run_completion_timestamp` is {shown(text)}, after today, {today}", None
     if not has_zone(text):
-        return f"`run_completion_timestamp`, {shown(text)}, names no time zone", Level.WARNING
+        return f"`run_completion_timestamp`, {shown(text)}, has no time zone", Level.WARNING
     return None

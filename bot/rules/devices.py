@@ -109,7 +109,7 @@ def _odd_devices(run: ResultsRun, devices: metrics.Devices) -> Iterator[Finding]
     more = chip is not None and count > chips * shows
     yield finding(
         "chip-count-mismatch",
-        f"{key_of(run, 'devices')} is {count:g}, and hardware FLOPs are counted for {chips} chips",
+        f"{key_of(run, 'devices')} is {count:g}, but hardware FLOPs are counted for {chips} chips",
         Level.ERROR if more else Level.WARNING,
         claimed=count,
         expected=chips,
@@ -161,7 +161,7 @@ def device_unknown(case: Case) -> Iterator[Finding]:
         name = (
             "no accelerator is named"
             if devices.name is None
-            else (f"the accelerator {shown(devices.name)} is not known here")
+            else (f"the accelerator {shown(devices.name)} is not known")
         )
         peak = (
             f"its peak of {devices.peak:.4g} FLOP/s is self-declared and cannot be checked"

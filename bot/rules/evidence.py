@@ -14,6 +14,7 @@ from bot.model.case import Case
 from bot.model.run import Run
 from bot.model.verdict import Finding, finding
 from bot.registry import LOSS_TOLERANCE, TIME_TOLERANCE_S
+from bot.render.numbers import figure
 from bot.render.untrusted import plain
 from bot.rules.about import about, per_message, ratio, read_problems, runs_of
 from bot.rules.stated import contradictions
@@ -105,10 +106,10 @@ def _run_unfinished(case: Case) -> Iterator[Finding]:
                 item,
                 run,
                 "run-unfinished",
-                f"the run reached {where}{total}{going}; it does not count",
+                f"the run reached {where}{total}{going}, so it does not count",
                 claimed=run.total_steps,
                 expected=last,
-                fix="wait until it is done"
+                fix="wait until it has finished"
                 if run.state in _UNDONE
                 else "leave it out, or run it to its end",
             )
@@ -197,11 +198,12 @@ def _summary_differs_from_history(case: Case) -> Iterator[Finding]:
                     item,
                     run,
                     "summary-differs-from-history",
-                    f"the summary has {name} {shown:.6g}, the history ends with {values[-1]:.6g}",
+                    f"the summary says {name} = {figure(shown)}, but the history ends with "
+                    f"{figure(values[-1])}",
                     claimed=shown,
                     expected=values[-1],
                     ratio=ratio(shown, values[-1]),
-                    fix="the history counts; correct the summary",
+                    fix="correct the summary; the history is what counts",
                 )
 
 

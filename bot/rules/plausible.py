@@ -14,6 +14,7 @@ from bot.model.case import Case
 from bot.model.track import Baseline
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
+from bot.render.numbers import figure, probability
 from bot.render.untrusted import plain
 
 _FAR = 0.75
@@ -52,7 +53,7 @@ def _beyond_target(case: Case) -> Iterator[Finding]:
                 point=point,
                 claimed=min(values),
                 expected=target,
-                fix="check the validation, or stop where the target is reached",
+                fix="check the validation code, or stop when the target is reached",
             )
 
 
@@ -70,9 +71,9 @@ def _too_alike(case: Case) -> Iterator[Finding]:
         if moments is not None and moments.sd and summary.p_pooled > _TOO_ALIKE * rule.alpha:
             yield finding(
                 "metric-implausible",
-                f"the {moments.n} runs differ by an sd of {moments.sd:.2g}, "
-                f"usual on this track are {rule.pooled_sd:.2g}: with that p is "
-                f"{summary.p_pooled:.2g} and not {summary.decision.p:.2g}",
+                f"the standard deviation of the {moments.n} runs is {figure(moments.sd, 2)}, "
+                f"unusually small for this track; with the usual {figure(rule.pooled_sd, 2)}, p would "
+                f"be {probability(summary.p_pooled)} instead of {probability(summary.decision.p)}",
                 Level.WARNING,
                 file=plain(case.folder.path, 200),
                 point=point,
@@ -99,7 +100,7 @@ def _odd_baseline(case: Case) -> Iterator[Finding]:
                 Level.WARNING,
                 file=plain(case.folder.path, 200),
                 point=point,
-                fix="run the baseline as it is, to its end, on this machine",
+                fix="run the unchanged baseline to its end on this machine",
             )
 
 

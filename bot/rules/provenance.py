@@ -66,7 +66,7 @@ def duplicate_run(case: Case) -> Iterator[Finding]:
                 "duplicate-run",
                 f"{name}{others} also in {plain(neighbour.path, 200)}",
                 _level(case),
-                fix="keep one of the two entries, or bring runs of your own",
+                fix="keep one of the two entries, or submit runs of your own",
                 run=plain(what, 160),
                 claimed=plain(what, 160),
                 **place(case, key, what),
@@ -116,19 +116,19 @@ def copied_result(case: Case) -> Iterator[Finding]:
         if mine is not None and neighbour.claims_key == mine:
             if neighbour.author == author and keys & neighbour.run_keys:
                 continue
-            what = "time, quality and FLOPs are those of"
+            what = "time, quality and FLOPs are the same as in"
         elif not _supersedes(case, neighbour, author):
             name = next((n for key, n in values.items() if key in neighbour.value_keys), None)
-            what = None if name is None else f"the {name} is that of"
+            what = None if name is None else f"the {name} is the same as in"
             level = Level.WARNING
         if what is not None:
             yield finding(
                 "copied-result",
                 f"{what} {plain(neighbour.path, 200)}, digit by digit",
                 level,
-                fix="bring the numbers of your own run"
+                fix="submit the numbers of your own run"
                 if name is None
-                else "bring the numbers of your own run, or say that it is the same code and seed",
+                else "submit the numbers of your own run, or say that it is the same code and seed",
                 **_stated_at(case, name),
             )
 
@@ -166,12 +166,12 @@ def author_not_contributor(case: Case) -> Iterator[Finding]:
     if case.submission.imported is not None:
         yield finding(
             "author-not-contributor",
-            "the submission says that it was imported, which only a "
-            "maintainer's import can say; it is judged as any other",
+            "the submission says that it was imported, which only a maintainer's import can say, "
+            "so it is judged like any other",
             Level.WARNING,
             file=_list(case),
             pointer="/imported",
-            fix="remove `imported`, name contributors",
+            fix="remove `imported` and name the contributors",
         )
         return
     logins = {c.github.lower() for c in case.submission.contributors}
@@ -180,8 +180,8 @@ def author_not_contributor(case: Case) -> Iterator[Finding]:
     if request.author.lower() not in logins:
         yield finding(
             "author-not-contributor",
-            f"{plain(request.author, 60)} opened the pull request and is not among the "
-            "contributors",
+            f"{plain(request.author, 60)} opened the pull request but is not listed as a "
+            "contributor",
             None if listed else Level.WARNING,
             file=_list(case),
             pointer="/contributors" if listed else None,
@@ -225,7 +225,8 @@ def out_of_scope_change(case: Case) -> Iterator[Finding]:
             f"the pull request also changes {shown}{more}",
             claimed=len(outside),
             expected=0,
-            fix=f"keep to {plain(case.folder.path, 120)} and move the rest to another pull request",
+            fix=f"keep only {plain(case.folder.path, 120)} here; move the rest to another pull "
+            "request",
         )
 
 
@@ -250,13 +251,13 @@ def unlisted_runs(case: Case) -> Iterator[Finding]:
         what = "code or length" if inside else "configuration"
         yield finding(
             "unlisted-runs",
-            f"{where} has {runs} of the same {what} that the submission "
+            f"{where} has {runs} with the same {what} that the submission "
             f"does not list{spread}{_with_them(case)}",
             file=_list(case),
             pointer="/runs",
             claimed=len(case.runs()),
             expected=len(case.runs()) + count,
-            fix="list them too, or say why they do not count: "
+            fix="list them too, or say in the README why they do not count: "
             + ", ".join(plain(name_inside(case, run.file), 120) for run in item.runs[:5]),
         )
 
@@ -282,7 +283,7 @@ def seed_reused(case: Case) -> Iterator[Finding]:
         more = f" and {len(groups) - 3} more" if len(groups) > 3 else ""
         yield finding(
             "seed-reused",
-            f"runs of the {arm} arm share seeds: {shown}{more}",
+            f"runs of the {arm} arm share a seed: {shown}{more}",
             file=_list(case),
             point=point,
             run=groups[0][1][1],
@@ -313,8 +314,8 @@ def run_not_bound(case: Case) -> Iterator[Finding]:
         if loose and (logins or case.context.pull_request is not None):
             yield finding(
                 "run-not-bound",
-                "nothing in the run says whose it is: it has no nonce and no tag with the login "
-                "of a contributor",
+                "nothing in the run says whose it is: it has neither a nonce nor a tag with a "
+                "contributor's login",
                 file=_list(case),
                 pointer=item.spec.pointer or None,
                 run=loose[0].file,
@@ -338,12 +339,12 @@ def explanation_missing(case: Case) -> Iterator[Finding]:
     if words < _MIN_WORDS and not submission.links and not _described(case):
         yield finding(
             "explanation-missing",
-            f"the explanation has {words} of at least {_MIN_WORDS} words",
+            f"the explanation has {words} words, expected at least {_MIN_WORDS}",
             file=_list(case),
             pointer="/summary",
             claimed=words,
             expected=_MIN_WORDS,
-            fix="say in `summary` or in README.md what was changed and why",
+            fix="say in `summary` or in README.md what you changed and why",
         )
 
 

@@ -25,6 +25,7 @@ from bot.registry import (
     TIME_TOLERANCE_S,
     Level,
 )
+from bot.render.numbers import figure, probability
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -87,15 +88,20 @@ def _compare(claim: Claim, sample: Sample, s: Summary, key: str | None) -> Itera
     n = len(sample.values)
     if claim.n is not None and claim.n != n:
         out = f" ({len(s.excluded)} more do not count)" if s.excluded else ""
-        message = f"the n of {claim.metric} is reported as {claim.n}, the runs are {n}{out}"
+        message = f"n of {claim.metric} is reported as {claim.n}, but {n} runs count{out}"
         yield Wrong(message, claim.n, n, f"{claim.pointer}/n")
     if m is None:
         return
     allowed = tolerance(claim.metric, m.mean)
     if not abs(claim.value - m.mean) <= allowed:
-        message = f"the mean of {claim.metric} is reported as {claim.value:.10g}, the runs give "
+        said = f"the mean of {claim.metric} is reported as {figure(claim.value, 8)}"
         cause = _mean_cause(claim, sample)
-        yield Wrong(f"{message}{m.mean:.10g}{cause}", claim.value, m.mean, f"{claim.pointer}/mean")
+        yield Wrong(
+            f"{said}, but the runs give {figure(m.mean, 8)}{cause}",
+            claim.value,
+            m.mean,
+            f"{claim.pointer}/mean",
+        )
     if claim.sd is not None:
         yield from _wrong_sd(claim, sample)
     if claim.p is not None and sample is s.quality:
@@ -112,17 +118,17 @@ def _fix(wrong: Wrong, claim: Claim, s: Summary, n: int) -> str:
     missing, out = (claim.n or n) - n, len(s.excluded)
     others = "the other run" if missing == 1 else f"the other {missing} runs"
     if missing < 0 and part == "n":
-        return f"{write}; runs of another experiment belong into a point or an arm of their own"
+        return f"{write}; runs of another experiment belong in a point or an arm of their own"
     if missing <= 0:
-        return f"{write}, as `speedrun stats` prints for these runs"
+        return f"{write}, as `speedrun stats` prints"
     if missing <= out:
-        return f"{write}, or bring finished runs in place of those that do not count"
+        return f"{write}, or replace the runs that do not count by finished ones"
     if part == "n":
         return (
             f"add the log of {others} to the folder and to `runs`, or claim only what the {n} "
             "here show"
         )
-    return f"{write}, or bring {others} that `n` speaks of"
+    return f"{write}, or add {others} that `n` counts"
 
 
 def _mean_cause(claim: Claim, sample: Sample) -> str:
@@ -141,7 +147,7 @@ def _mean_cause(claim: Claim, sample: Sample) -> str:
     if claim.metric in LOSS_METRICS and abs(digit - round(digit)) < 0.02:
         return f" (as if one of the {len(values)} values were mistyped by {slip:+.1g})"
     if not min(values) <= claim.value <= max(values):
-        return " (no run lies there)"
+        return " (which no run reaches)"
     return ""
 
 
@@ -151,7 +157,7 @@ def _wrong_sd(claim: Claim, sample: Sample) -> Iterator[Wrong]:
     if m is None or sd is None:
         return
     if m.sd is None:
-        message = f"an sd of {claim.metric} is reported, one run has none"
+        message = f"an sd of {claim.metric} is reported, but a single run has none"
         yield Wrong(message, sd, None, f"{claim.pointer}/sd")
         return
     allowed = tolerance(claim.metric, m.sd)
@@ -166,7 +172,8 @@ def _wrong_sd(claim: Claim, sample: Sample) -> Iterator[Wrong]:
         if abs(sd - value) <= max(0.01 * value, 1e-12) or abs(sd - value) <= allowed / 10:
             cause = f" (it is {name})"
             break
-    message = f"the sd of {claim.metric} is reported as {sd:.6g}, the runs give {m.sd:.6g}{cause}"
+    said = f"the sd of {claim.metric} is reported as {figure(sd)}"
+    message = f"{said}, but the runs give {figure(m.sd)}{cause}"
     yield Wrong(message, sd, m.sd, f"{claim.pointer}/sd")
 
 
@@ -181,10 +188,12 @@ def _wrong_p(claim: Claim, s: Summary) -> Iterator[Wrong]:
         return
     pointer = f"{claim.pointer}/p"
     if not known:
-        yield Wrong(f"the p is reported as {p:.3g}, these runs give none", p, None, pointer)
+        yield Wrong(
+            f"p is reported as {probability(p)}, but these runs give none", p, None, pointer
+        )
         return
     cause = next((f" (it is {name})" for name, v in _other_ps(s) if _same_p(p, v, 0.0)), "")
-    message = f"the p is reported as {p:.3g}, the runs give {known[0]:.6g}{cause}"
+    message = f"p is reported as {probability(p)}, but the runs give {figure(known[0])}{cause}"
     yield Wrong(message, p, known[0], pointer)
 
 

@@ -13,6 +13,7 @@ from bot.model.results import ResultsRun
 from bot.model.values import finite, positive
 from bot.model.verdict import Finding, finding
 from bot.registry import LOSS_TOLERANCE, RELATIVE_TOLERANCE, TIME_TOLERANCE_S, Level
+from bot.render.numbers import figure
 
 
 def contradictions(run: ResultsRun) -> Iterator[Finding]:
@@ -32,7 +33,7 @@ def contradictions(run: ResultsRun) -> Iterator[Finding]:
                 f"its history ends at step {step:,} of {steps:,}",
                 step,
                 None,
-                "state a run that reached its end",
+                "submit a run that reached its end",
                 Level.WARNING,
             )
     timed = run.ours.get("step_time_s")
@@ -45,7 +46,7 @@ def contradictions(run: ResultsRun) -> Iterator[Finding]:
         total = count * mean
         if math.isfinite(total):
             yield from _compare(
-                run, "training_time_s", total, _room(total), "its step times sum up to"
+                run, "training_time_s", total, _room(total), "its step times add up to"
             )
 
 
@@ -58,7 +59,7 @@ def _compare(
         yield _finding(
             run,
             name,
-            f"the file states {what} as {stated:.10g}, and {how} {shown:.10g}",
+            f"the file states {what} as {figure(stated, 8)}, but {how} {figure(shown, 8)}",
             stated,
             shown,
             "submit the file as the trainer wrote it",

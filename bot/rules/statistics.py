@@ -16,7 +16,8 @@ from bot.compute.case_statistics import has_unread, of_case, points_of
 from bot.compute.summary import Summary
 from bot.model.case import Case
 from bot.model.verdict import Finding, finding
-from bot.registry import Level, default_level
+from bot.registry import MANY_RUNS, Level, default_level
+from bot.render.numbers import apart, figure, probability
 from bot.rules.reported import wrong_claims
 
 
@@ -36,12 +37,12 @@ def target_missed(case: Case) -> Iterator[Finding]:
                 case,
                 "target-missed",
                 point,
-                f"the mean {s.metric} of {_runs(s.n)} is {m.mean:.6g}, {side} the target "
-                f"{target:g}{_wide(case, s)}",
+                f"the mean {s.metric} of {_runs(s.n)} is {apart(m.mean, target)}, {side} the "
+                f"target {figure(target)}{_wide(case, s)}",
                 expected=target,
                 claimed=m.mean,
                 ratio=ratio_of(m.mean, target),
-                fix="Train longer, or claim a later stop step, until the mean is there.",
+                fix="train longer, or claim a later step, until the mean reaches the target",
             )
 
 
@@ -58,13 +59,16 @@ def target_not_significant(case: Case) -> Iterator[Finding]:
         if s.passes or s.n < _least_runs(case) or not _reached(s):
             continue
         d, wide = s.decision, _wide(case, s)
-        fix = "Give runs of another experiment a point of their own." if wide else more_runs(s)
+        fix = (
+            "move the runs of another experiment to a point of their own" if wide else more_runs(s)
+        )
         yield found_in(
             case,
             "target-not-significant",
             point,
-            f"{_runs(s.n)} with mean {s.metric} {_mean(s):.6g} do not prove that it reaches "
-            f"{s.target:g}: {_evidence(case, s)}{wide}",
+            f"the mean is good ({apart(_mean(s), s.target or 0)}, target {figure(s.target)}), but "
+            f"{_runs(s.n)} {'leaves' if s.n == 1 else 'leave'} too much to chance: "
+            f"{_evidence(case, s)}{wide}",
             claimed=d.p,
             expected=_bar(case),
             fix=fix,
@@ -89,8 +93,8 @@ def more_runs(s: Summary) -> str:
     odds = f"about {_percent(first.chance)} with {first.runs} more"
     odds += "".join(f", {_percent(c.chance)} with {c.runs}" for c in rest)
     return (
-        f"Add {_runs(first.runs)}{_gpu_hours(s, first.runs)}. The chance to pass is {odds}. "
-        "Anybody may supply them."
+        f"add {_runs(first.runs)}{_gpu_hours(s, first.runs)}; the chance to pass is {odds}. "
+        "Anybody may supply them"
     )
 
 
@@ -110,26 +114,35 @@ def too_few_runs(case: Case) -> Iterator[Finding]:
             continue
         out = f"; not counted: {_excluded(s)}" if s.excluded else ""
         hint = f" ({s.hint})" if s.hint else ""
-        need = max(least - s.n, s.needed_runs or 0)
         yield found_in(
             case,
             "too-few-runs",
             point,
-            f"finished runs that count: {s.n}, the track asks for {least} or more{out}{hint}",
+            f"{_finished(s.n)}; the track needs at least {least}{out}{hint}",
             claimed=s.n,
             expected=least,
-            fix=f"Add {_runs(need)}{_gpu_hours(s, need)}{_why_more(case, s, least - s.n)}; someone "
-            "else may supply them.",
+            fix=_add(s, least - s.n),
         )
 
 
-def _why_more(case: Case, s: Summary, fewest: int) -> str:
-    """Why more runs are asked for than the track's least number."""
-    if (s.needed_runs or 0) <= fewest or s.target is None:
-        return ""
+def _finished(n: int) -> str:
+    return "no finished run" if n == 0 else f"{n} finished run{'' if n == 1 else 's'}"
+
+
+def _add(s: Summary, fewest: int) -> str:
+    """How many runs to add: those that the track asks for, and those that should pass its test."""
+    need = s.needed_runs or 0
+    least = f"add {fewest} more run{'' if fewest == 1 else 's'}"
+    if need <= fewest or s.target is None:
+        return f"{least}{_gpu_hours(s, fewest)}. Anybody may supply them"
+    if need > MANY_RUNS:
+        return (
+            f"train slightly longer, then {least}: at this mean and the track's usual spread it "
+            f"would take about {need}"
+        )
     return (
-        f": with {fewest} more a test is possible, that many prove a mean of {_mean(s):.6g} if "
-        "the spread is the track's usual one"
+        f"add about {need} runs{_gpu_hours(s, need)}, which should pass at this mean and the "
+        "track's usual spread. Anybody may supply them"
     )
 
 
@@ -165,15 +178,15 @@ def depends_on_best_run(case: Case) -> Iterator[Finding]:
     for point, s in summaries(case):
         rest = s.without_best
         if s.passes and s.n >= 6 and rest is not None and not rest.passes:
-            p = "" if rest.p is None else f" (p = {rest.p:.3g})"
+            p = "" if rest.p is None else f" (p = {probability(rest.p)})"
             yield found_in(
                 case,
                 "depends-on-best-run",
                 point,
-                f"without its best run the test is not passed{p}",
+                f"the test does not pass without the best run{p}",
                 claimed=s.decision.p,
                 expected=rest.p,
-                fix="One or two more runs settle it.",
+                fix="one or two more runs would settle it",
             )
 
 
@@ -219,9 +232,13 @@ def _evidence(case: Case, s: Summary) -> str:
     d = s.decision
     threshold = case.track.significance.threshold
     if d.test == "z" and threshold is not None and d.statistic is not None:
-        return f"(target - mean) sqrt(n) is {d.statistic:.6g}, {threshold:g} is asked for"
-    none = "they are all equal, and without a spread there is no p"
-    return f"p = {d.p:.3g}" if d.p is not None else none
+        reached = apart(d.statistic, threshold)
+        return f"(target - mean) × √n = {reached}, needed at least {figure(threshold)}"
+    none = "the runs are all equal, and without a spread there is no p"
+    if d.p is None:
+        return none
+    alpha = case.track.significance.alpha_each
+    return f"p = {probability(d.p, alpha)}, needed below {figure(alpha)}"
 
 
 def _gpu_hours(s: Summary, runs: int | None = None) -> str:
@@ -241,8 +258,8 @@ def _wide(case: Case, s: Summary) -> str:
         return ""
     far = max(s.quality.values, key=lambda value: abs(value - m.mean))
     return (
-        f"; their sd {m.sd:.3g} is {m.sd / usual:.0f} times the usual one, as of runs of "
-        f"several experiments, and one run has {far:.6g}"
+        f"; their standard deviation, {figure(m.sd, 3)}, is {m.sd / usual:.0f} times the usual "
+        f"one, as if they came from several experiments (one run has {figure(far)})"
     )
 
 

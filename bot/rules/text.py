@@ -91,7 +91,7 @@ def unsafe_name(case: Case) -> Iterator[Finding]:
         if not all(_FILE_PART.fullmatch(part) for part in name.split("/")):
             yield finding(
                 "unsafe-name",
-                f"the file name {shown(name)} holds other characters than "
+                f"the file name {shown(name)} contains characters other than "
                 "letters, digits and ._@+-",
                 file=plain(folder.full(name), 200),
                 fix="rename it",
@@ -124,7 +124,7 @@ def _bad_name(what: str, name: str, file: str) -> Finding:
     slug = re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_")[:64] or "name"
     return finding(
         "unsafe-name",
-        f"{what} is named {shown(name)}, expected lower-case letters, digits, _, -",
+        f"{what} is named {shown(name)}, expected only lower-case letters, digits, _ and -",
         file=plain(file, 200),
         claimed=plain(name),
         fix=f'rename it, for instance to "{slug}"',
@@ -142,7 +142,7 @@ def unsafe_text(case: Case) -> Iterator[Finding]:
         for pointer, found in _texts(document, lambda text, key: unsafe_in(text)):
             yield finding(
                 "unsafe-text",
-                f"the text holds {found}",
+                f"the text contains {found}",
                 file=document.file,
                 line=document.line(pointer),
                 pointer=plain(pointer, 200),
@@ -151,7 +151,7 @@ def unsafe_text(case: Case) -> Iterator[Finding]:
     for name, number, found in it.islice(_hits(case, (".md",), unsafe_in), MAX_PER_FILE):
         yield finding(
             "unsafe-text",
-            f"the text holds {found}",
+            f"the text contains {found}",
             file=case.folder.full(name),
             line=number,
             fix="remove it",
@@ -175,7 +175,7 @@ def secret_in_text(case: Case) -> Iterator[Finding]:
 def _secret(what: str, file: str, line: int | None, pointer: str | None) -> Finding:
     return finding(
         "secret-in-text",
-        f"the text looks as if it holds {what}",
+        f"the text seems to contain {what}",
         file=file,
         line=line,
         pointer=None if pointer is None else plain(pointer, 200),
@@ -212,7 +212,7 @@ def _is_local(dataset: str) -> bool:
 def _local(path: str, document: Document, pointer: str) -> Finding:
     return finding(
         "local-path-in-text",
-        f"the text names a local path, {shown(path)}",
+        f"the text contains a local path, {shown(path)}",
         file=document.file,
         line=document.line(pointer),
         pointer=plain(pointer, 200),

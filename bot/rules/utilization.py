@@ -9,7 +9,7 @@ from bot.compute.metrics import same
 from bot.model.case import Case
 from bot.model.results import ResultsRun
 from bot.model.verdict import Finding, finding
-from bot.render.numbers import exact, figure, times
+from bot.render.numbers import exact, figure, percent, times
 from bot.render.untrusted import plain
 from bot.rules.values import key_of, place
 
@@ -83,9 +83,13 @@ def mfu_impossible(case: Case) -> Iterator[Finding]:
             follows = bool(ours and ours <= 1 and off)
             yield finding(
                 "mfu-impossible",
-                f"{reported[1]} are {reported[0]:.3g} times {key_of(run, 'hardware_flops')}, and a "
+                f"{reported[1]} are {reported[0]:.3g} times {key_of(run, 'hardware_flops')}, but a "
                 "chip cannot exceed its peak"
-                + (f"; with hardware FLOPs put right it is {ours:.3f} times" if follows else ""),
+                + (
+                    f"; with correct hardware FLOPs it is {figure(ours, 3)} times"
+                    if follows
+                    else ""
+                ),
                 claimed=reported[0],
                 expected=ours if follows else None,
                 ratio=reported[0],
@@ -96,7 +100,7 @@ def mfu_impossible(case: Case) -> Iterator[Finding]:
             yield finding(
                 "mfu-impossible",
                 f"model FLOPs are {ours:.3g} times the hardware FLOPs recomputed from time, chips "
-                "and peak, and a chip cannot exceed its peak",
+                "and peak, but a chip cannot exceed its peak",
                 claimed=ours,
                 ratio=ours,
                 fix="correct training time, chips, peak or tokens",
@@ -106,11 +110,11 @@ def mfu_impossible(case: Case) -> Iterator[Finding]:
 
 def _right(mfu: float | None, what: str = "hardware FLOPs") -> str:
     """The remedy where another figure is what is wrong, and the MFU that is left then."""
-    fix = f"put the {what} right and this goes away"
+    fix = f"fix the {what}, and this goes away"
     if mfu is None or LOW <= mfu <= HIGH:
         return fix
     side = "low" if mfu < LOW else "high"
-    return f"{fix}; what is left is a warning that {mfu:.2g} is {side}, to be explained"
+    return f"{fix}; the MFU is then {percent(mfu)}, which is {side}: say why in the description"
 
 
 def mfu_unusual(case: Case) -> Iterator[Finding]:
@@ -147,7 +151,7 @@ def _unusual_fix(case: Case, run: ResultsRun) -> str:
         stated, right = run.number(name), values[name]
         if stated and right and not same(stated, right) and (usual or name == "hardware_flops"):
             return _right(mfu, what)
-    return "check training time, chips and peak, or say in the description why it is so"
+    return "check training time, chips and peak, or explain it in the description"
 
 
 def parameter_count_mismatch(case: Case) -> Iterator[Finding]:
@@ -165,7 +169,7 @@ def parameter_count_mismatch(case: Case) -> Iterator[Finding]:
         if expected and not same(claimed, expected):
             yield finding(
                 "parameter-count-mismatch",
-                f"the file states {claimed:,} parameters, the dimensions give {expected:,}",
+                f"the file states {claimed:,} parameters, but the dimensions give {expected:,}",
                 claimed=claimed,
                 expected=expected,
                 ratio=claimed / expected,
@@ -191,7 +195,7 @@ def model_flops_unchecked(case: Case) -> Iterator[Finding]:
         if ours is not None and (not new or (claimed and same(claimed, ours))):
             continue
         why = (
-            f"there is no formula here for {', '.join(plain(n, 40) for n in new[:4])}"
+            f"there is no formula for {', '.join(plain(n, 40) for n in new[:4])}"
             if new
             else "the model's dimensions are not all stated"
         )

@@ -15,6 +15,7 @@ from bot.parse.results_json import NEW_KEYS
 from bot.parse.schema_advice import advise_file, misspelt
 from bot.parse.schema_version import version_problem
 from bot.registry import Level
+from bot.render.numbers import exact
 from bot.render.untrusted import plain, shown
 from bot.rules.plausible import odd_runs
 
@@ -95,7 +96,7 @@ def unread_flops(run: ResultsRun, expected: float) -> Finding:
         f"{expected:.6g} from seconds x chips x peak",
         claimed=plain(str(raw)),
         expected=expected,
-        fix=f"write {expected!r}",
+        fix=f"write {exact(expected)}",
         **place(run, "hardware_flops"),
     )
 
@@ -159,7 +160,7 @@ def _without_runs(case: Case) -> Iterator[Finding]:
                 which = "the runs have" if without == summary.n else f"{without} of the runs have"
                 yield _no_metric(case, point, f"{which} no {case.track.cost.metric}")
         elif summary is None:
-            only = "all runs are of the baseline arm" if case.runs("baseline", point) else None
+            only = "all runs are in the baseline arm" if case.runs("baseline", point) else None
             yield _no_metric(case, point, only or "no run could be read")
         elif case.track.objective == "baseline":
             why = "; ".join(f"{plain(e.file, 120)}: {e.why}" for e in summary.excluded[:3])

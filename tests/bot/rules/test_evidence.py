@@ -325,7 +325,7 @@ def test_an_unfinished_run_is_named_with_where_it_stopped() -> None:
     (item,) = found("run-unfinished", with_run(finished=False, last_step=970))
     assert (item.run, item.message) == (
         LINK.format(0),
-        "the run reached step 970 of 1000; it does not count: r0",
+        "the run reached step 970 of 1000, so it does not count: r0",
     )
 
 
@@ -353,8 +353,8 @@ def test_what_is_true_of_many_runs_is_said_once() -> None:
     [
         ("los", 'claim "loss", if that is what it is'),
         ("training_times", 'claim "training_time_s", if that is what it is'),
-        ("happiness", "claim loss or training_time_s, or leave the claim out"),
-        ("mfu", "leave the claim out"),
+        ("happiness", "claim loss or training_time_s, or remove the claim"),
+        ("mfu", "remove the claim"),
     ],
 )
 def test_a_claim_that_nothing_is_compared_with_is_noted(metric: str, fix: str) -> None:

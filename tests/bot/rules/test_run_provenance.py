@@ -141,7 +141,7 @@ def test_a_near_miss_does_not(name: str, make: Callable[[], Case]) -> None:
 def test_the_drawer_is_counted_and_the_statistics_are_given_with_it() -> None:
     (item,) = found("unlisted-runs", drawer(3.31, 3.30))
     assert (item.claimed, item.expected) == (2, 4)
-    assert "2 runs of the same configuration" in item.message
+    assert "2 runs with the same configuration" in item.message
     assert "losses 3.3000 to 3.3100" in item.message
     assert "with them n = 4" in item.message
     assert LINK.format(5) in (item.fix or "")

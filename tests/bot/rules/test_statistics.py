@@ -85,8 +85,8 @@ def test_a_mean_at_the_target_is_not_missed() -> None:
 
 def test_target_not_significant_says_how_many_runs_would_do() -> None:
     (finding,) = found("target-not-significant", case(SMALL, evidence([3.2771, 3.2795, 3.279])))
-    assert "p = 0.0913" in finding.message
-    assert finding.fix is not None and finding.fix.startswith("Add 4 runs, about 0.8 GPU-hours. ")
+    assert "p = 0.091, needed below 0.01" in finding.message
+    assert finding.fix is not None and finding.fix.startswith("add 4 runs, about 0.8 GPU-hours; ")
     assert "about 60 % with 4 more, 80 % with 12" in finding.fix
 
 
@@ -105,7 +105,7 @@ ALIKE = [3.2798, 3.2798, 3.2798, 3.2797]
 def test_runs_so_alike_that_this_alone_proves_the_target() -> None:
     assert not found("target-not-significant", case(SMALL, evidence(ALIKE)))
     (finding,) = found("metric-implausible", case(SMALL, evidence(ALIKE)))
-    assert finding.level is Level.WARNING and "p is 0.37 and not 0.0014" in finding.message
+    assert finding.level is Level.WARNING and "p would be 0.37 instead of 0.0014" in finding.message
     # Alike and far enough below, or as unlike as usual: nothing is odd.
     assert not found("metric-implausible", case(SMALL, evidence([v - 0.001 for v in ALIKE])))
     assert not found("metric-implausible", case(SMALL, evidence(GOOD)))
@@ -116,7 +116,7 @@ def test_the_threshold_of_the_steps_track() -> None:
     near = [3.2779, 3.2781, 3.2779, 3.2781]
     assert not found("target-not-significant", case(STEPS, evidence(near)))
     (finding,) = found("target-not-significant", case(STEPS, evidence([*near[:3], 3.2782])))
-    assert "(target - mean) sqrt(n) is 0.00395, 0.004 is asked for" in finding.message
+    assert "(target - mean) × √n = 0.00395, needed at least 0.004" in finding.message
 
 
 def test_too_few_runs() -> None:
@@ -231,14 +231,14 @@ def test_a_count_that_the_runs_do_not_have() -> None:
     short = dc.replace(item.runs[4], finished=False, total_steps=200)
     item = dc.replace(item, runs=(*item.runs[:4], short))
     messages = wrong(loss_claim(value=sum(GOOD[:4]) / 4, n=5), item)
-    assert messages == ["the n of loss is reported as 5, the runs are 4 (1 more do not count)"]
+    assert messages == ["n of loss is reported as 5, but 4 runs count (1 more do not count)"]
 
 
 def test_statistics_of_one_run_do_not_exist() -> None:
     messages = wrong(loss_claim(value=3.277, sd=0.001, p=0.001), evidence([3.277]))
     assert messages == [
-        "an sd of loss is reported, one run has none",
-        "the p is reported as 0.001, these runs give none",
+        "an sd of loss is reported, but a single run has none",
+        "p is reported as 0.001, but these runs give none",
     ]
 
 
