@@ -72,8 +72,9 @@ def _too_alike(case: Case) -> Iterator[Finding]:
             yield finding(
                 "metric-implausible",
                 f"the standard deviation of the {moments.n} runs is {figure(moments.sd, 2)}, "
-                f"unusually small for this track; with the usual {figure(rule.pooled_sd, 2)}, p would "
-                f"be {probability(summary.p_pooled)} instead of {probability(summary.decision.p)}",
+                f"unusually small for this track; with the usual {figure(rule.pooled_sd, 2)}, p "
+                f"would be {probability(summary.p_pooled)} instead of "
+                f"{probability(summary.decision.p)}",
                 Level.WARNING,
                 file=plain(case.folder.path, 200),
                 point=point,

@@ -270,7 +270,7 @@ def test_a_remedy_says_what_comes_after_it() -> None:
     after = fix_of("mfu-impossible", "v1_fp32", nothing)
     assert after.startswith("fix the hardware FLOPs") and "0.66 %, which is low" in after
     tokens = fix_of("mfu-unusual", "v2_h200", both(drop("model_flops"), put(total_tokens=3)))
-    assert tokens == "put the tokens right and this goes away"
+    assert tokens == "fix the tokens, and this goes away"
 
 
 def test_the_length_that_the_total_follows_from_is_named() -> None:
