@@ -20,8 +20,8 @@ def hardware_flops_mismatch(case: Case) -> Iterator[Finding]:
     """Hardware FLOPs are seconds x chips x dense peak FLOP/s of one chip, to 0.2 %.
 
     Chips, not cores: v4-N and v5p-N have N/2 chips, v5litepod-N and v6e-N have N. Seconds, not
-    minutes. The peak is that of the precision used, without sparsity. Where the ratio tells the
-    cause, the message names it. The board always shows the figure that was recomputed.
+    minutes. The peak is that of the precision used, without sparsity. If the ratio reveals the
+    cause, the message names it. The board always shows the recomputed figure.
     """
     for run in case.results:
         claimed = run.number("hardware_flops")
@@ -68,9 +68,9 @@ def _then(reported: tuple[float, str] | None, ratio: float) -> str:
 def token_count_mismatch(case: Case) -> Iterator[Finding]:
     """Tokens are batch size x steps x sequence length, and there is one sequence length.
 
-    `train_seq_len` counts, else `max_seq_len`, else `seq_len`. Two that differ are a warning,
-    since model FLOPs depend on which of them was used; a total that follows from none of them
-    blocks.
+    `train_seq_len` counts, else `max_seq_len`, else `seq_len`. If two of them differ, that is a
+    warning, because model FLOPs depend on which one was used; a total that follows from none of
+    them is an error.
     """
     for run in case.results:
         lengths = metrics.lengths_of(run)

@@ -25,12 +25,12 @@ from bot.rules.reported import sample_of, tolerance
 
 
 def claim_differs_from_run(case: Case) -> Iterator[Finding]:
-    """What is claimed is what the runs show.
+    """The claims are what the runs show.
 
     A bare number in `claims` is compared with the mean of the finished runs, a results file with
     the W&B run that it links: loss within 6e-5, time within 0.06 s, other quantities within 0.2 %.
-    A claim of something that the runs do not show is noted, since nothing was compared.
-    Write what the history shows at the last step, not the best value on the way.
+    A claim about something that the runs do not record is only noted. Claim what the history shows
+    at the last step, not the best value along the way.
     """
     yield from read_problems(case, "claim-differs-from-run")
     key = loss_key_of(case)
@@ -52,10 +52,10 @@ def claim_differs_from_run(case: Case) -> Iterator[Finding]:
 
 
 def hardware_differs_from_run(case: Case) -> Iterator[Finding]:
-    """The hardware claimed is what the runs ran on, and the track admits it.
+    """The runs ran on the hardware that is claimed, and the track allows it.
 
     W&B records the devices and their number, logs print them. On a track that compares with a
-    baseline both arms run on the same kind of machine, since only then the ratio means something.
+    baseline, both arms must run on the same kind of machine; otherwise the ratio means nothing.
     """
     yield from read_problems(case, "hardware-differs-from-run")
     yield from per_message(_hardware_differs_from_run(case))
@@ -92,9 +92,9 @@ def _hardware_differs_from_run(case: Case) -> Iterator[Finding]:
 def nonce_mismatch(case: Case) -> Iterator[Finding]:
     """W&B, log and results hold the same nonce.
 
-    The trainer draws 128 random bits a run and writes them to all that it leaves. Different bits
-    in a results file and in the run that it links mean that they come from different trainings;
-    the same bits in two runs with different numbers, too.
+    The trainer draws 128 random bits a run and writes them to all its output. If a results file and
+    the run that it links have different nonces, they come from different trainings; so do two runs
+    with one nonce and different numbers.
     """
     linked = {run.file: run for _, run in runs_of(case)}
     for results in case.results:

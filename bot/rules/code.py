@@ -26,8 +26,7 @@ def code_differs_between_runs(case: Case) -> Iterator[Finding]:
     """All runs of one arm ran the same code.
 
     Runs are pooled, so they must be repetitions of one experiment: the same code, and as many
-    steps. Change nothing between them but the seed, or put what differs into a point or an arm of
-    its own.
+    steps. Change nothing but the seed between them, or put what differs in its own point or arm.
     """
     yield from per_message(_code_differs_between_runs(case))
     yield from per_message(_length_differs(case))
@@ -140,10 +139,10 @@ def _code_differs_from_submission(case: Case) -> Iterator[Finding]:
 
 
 def code_missing(case: Case) -> Iterator[Finding]:
-    """The code is there where the track asks for it.
+    """The code is present if the track requires it.
 
-    A record that nobody can run again teaches little. Put the training script into the folder and
-    name it under `code`, link a repository with its commit, or use logs that begin with the source.
+    A record that nobody can run again teaches little. Put the training script in the folder and
+    name it under `code`, link a repository and commit, or use logs that begin with their source.
     """
     submission = case.submission
     path = submission.code_path

@@ -61,8 +61,8 @@ def _wrong_fingerprints(case: Case) -> Iterator[Finding]:
 def train_validation_overlap(case: Case) -> Iterator[Finding]:
     """No validation document is among the training documents.
 
-    A model that has seen the validation text learns it by heart. The trainer counts documents that
-    are in both parts and writes the number to the results.
+    A model that has seen the validation text has memorised it. The trainer counts the documents
+    that are in both parts and writes the number to the results.
     """
     yield from case.problems_of("train-validation-overlap")
     for results in case.results:

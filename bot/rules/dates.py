@@ -22,7 +22,7 @@ DAY = dt.timedelta(days=1)
 
 
 def timestamp_invalid(case: Case) -> Iterator[Finding]:
-    """The time of completion is there and can be read: `YYYY-MM-DD HH:MM:SS UTC`, or ISO 8601.
+    """The completion time is present and can be read: `YYYY-MM-DD HH:MM:SS UTC`, or ISO 8601.
 
     It is shown with the record, which never counts as older than its pull request. A time without
     a zone is read as UTC, with a warning; one before 2015 or after today is refused, also in a log

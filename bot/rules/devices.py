@@ -20,9 +20,9 @@ from bot.rules.values import key_of, place
 def device_peak_mismatch(case: Case) -> Iterator[Finding]:
     """The stated peak is the dense peak of one chip of the named device, to 0.2 %.
 
-    The table is `schemas/accelerators.json`, with a source for each number. Common slips: the FP32
-    peak of a GPU that trained in bf16, the figure with sparsity, the peak of a whole host, the
-    peak of one core. A device that is not in the table is noted (`device-unknown`) and not judged.
+    The table is `schemas/accelerators.json`, with a source for each number. Common mistakes: the
+    FP32 peak of a GPU that trained in bf16, the figure with sparsity, the peak of a whole host, the
+    peak of one core. A device that is not in the table is reported as `device-unknown` instead.
     """
     for run in case.results:
         devices = metrics.devices_of(run)
@@ -70,9 +70,9 @@ def chip_count_mismatch(case: Case) -> Iterator[Finding]:
     """The stated number of chips is what the named hardware has.
 
     Cloud names of TPU v2 to v5p count cores, two to a chip: v5p-32 has 16 chips, v4-128 has 64.
-    v5litepod-N and v6e-N count chips. `num_devices` is what the framework shows: of a TPU cores or
-    chips, and its name decides; of GPUs it is the number that was used, as are the chips.
-    `replicas` counts the hosts of a slice and multiplies nothing.
+    v5litepod-N and v6e-N count chips. `num_devices` is what the framework shows: on a TPU cores or
+    chips (its name decides), on GPUs the number that was used. `replicas` counts the hosts of a
+    slice and multiplies nothing.
     """
     for run in case.results:
         devices = metrics.devices_of(run)
@@ -135,10 +135,10 @@ def _no_slice(run: ResultsRun, devices: metrics.Devices) -> Finding:
 def device_unknown(case: Case) -> Iterator[Finding]:
     """The accelerator is in the table of known ones, so that its peak can be checked.
 
-    Where it is not, a peak that the file states is used and marked as such, and a maintainer looks
-    at it. Name the chip as the vendor or the cloud does, or send us its datasheet. The same holds
-    for a stated precision whose peak is lower than that of bf16, since it makes a run cheaper, and
-    for a file that names two accelerators: the first of them is used.
+    If it is not, the peak that the file states is used and marked, and a maintainer looks at it.
+    Use the name that the vendor or the cloud uses, or send us the datasheet. The same applies to a
+    precision whose peak is lower than that of bf16, because it makes a run look cheaper, and to a
+    file that names two accelerators: the first one is used.
     """
     for run in case.results:
         devices = metrics.devices_of(run)

@@ -40,8 +40,8 @@ def link_not_a_run(case: Case) -> Iterator[Finding]:
 def host_not_allowed(case: Case) -> Iterator[Finding]:
     """Links to runs lead to W&B.
 
-    Runs are read from W&B alone; no other host is ever contacted because a submission names it.
-    Runs that lie elsewhere can be submitted as logs or as results files.
+    Linked runs are read from W&B only; the bot never contacts another host because a submission
+    names it. Submit runs from elsewhere as logs or results files.
     """
     yield from case.problems_of("host-not-allowed")
     yield from _result_links(case, "host-not-allowed")
@@ -50,8 +50,8 @@ def host_not_allowed(case: Case) -> Iterator[Finding]:
 def run_not_found_or_private(case: Case) -> Iterator[Finding]:
     """Each linked run exists and is public.
 
-    W&B gives the same answer for a run that was deleted, never existed, or lies in a private
-    project. Check the link, and set the project's visibility to Public.
+    W&B gives the same answer for a run that was deleted, never existed, or is in a private project.
+    Check the link, and set the project's visibility to Public.
     """
     yield from case.problems_of("run-not-found-or-private")
 
@@ -59,18 +59,18 @@ def run_not_found_or_private(case: Case) -> Iterator[Finding]:
 def project_not_public(case: Case) -> Iterator[Finding]:
     """The project of each linked run is readable by everybody.
 
-    The account of the bot may be able to read a project that the public cannot; such a run is
-    refused and nothing of it is shown, or a pull request could publish what is private. Set the
+    The bot's account may be able to read a project that the public cannot. Such a run is refused
+    and nothing of it is shown; otherwise a pull request could publish private data. Set the
     project's visibility to Public.
     """
     yield from case.problems_of("project-not-public")
 
 
 def evidence_unavailable(case: Case) -> Iterator[Finding]:
-    """The evidence could be fetched; a failure of this is ours, not yours.
+    """The evidence could be fetched. If not, that is our fault, not yours.
 
-    W&B was down, slow, or did not accept the bot's key, or the check ran without network. The
-    verdict is `unverifiable`, never a rejection, and is tried again.
+    W&B was down, slow, or did not accept the bot's key, or the check ran without a network. That
+    never rejects a submission; the bot tries again.
     """
     yield from case.problems_of("evidence-unavailable")
 
@@ -81,9 +81,9 @@ def evidence_unavailable(case: Case) -> Iterator[Finding]:
 def run_unfinished(case: Case) -> Iterator[Finding]:
     """Each run reached its stated end.
 
-    A run that is still going, or that stopped before the number of steps it set out for, does not
-    count in the statistics. Wait for it, or run it again. Where a track takes all runs at one step,
-    a run that got there counts.
+    A run that is still going, or that stopped before its planned number of steps, does not count in
+    the statistics. Wait for it, or run it again. If a track compares all runs at one step, a run
+    that reached that step counts.
     """
     yield from case.problems_of("run-unfinished")
     yield from per_message(_run_unfinished(case))
@@ -132,8 +132,8 @@ def _counted_at_a_step(case: Case) -> frozenset[tuple[str, int]]:
 def run_crashed(case: Case) -> Iterator[Finding]:
     """No run crashed or was killed.
 
-    W&B marks a run that ended with an error, stopped answering or was stopped by hand. Where it
-    had reached its end before, a maintainer may accept it.
+    W&B marks a run that ended with an error, stopped answering or was stopped by hand. If it had
+    reached its end before that, a maintainer may accept it.
     """
     yield from case.problems_of("run-crashed")
     yield from per_message(_run_crashed(case))
@@ -157,9 +157,9 @@ def _run_crashed(case: Case) -> Iterator[Finding]:
 def history_gap(case: Case) -> Iterator[Finding]:
     """The run's history has no holes where it matters.
 
-    Validations that came regularly and then are missing, a file that breaks off in the middle of
-    a record, or one step with two losses: what happened there cannot be seen. Log the whole run
-    from beginning to end.
+    If regular validations stop for a while, a file breaks off in the middle of a record, or one
+    step has two losses, nobody can see what happened there. Log the whole run from beginning to
+    end.
     """
     yield from read_problems(case, "history-gap")
 
@@ -167,9 +167,9 @@ def history_gap(case: Case) -> Iterator[Finding]:
 def clock_not_monotonic(case: Case) -> Iterator[Finding]:
     """The run's clock and steps never run backwards, and the clock does not jump.
 
-    A clock that restarts hides time; a step that falls back means that the run was rewound, or
-    that two runs share one history. Keep one clock from the first step on, carry it through
-    checkpoints, and log each run apart.
+    A clock that restarts hides time; a step that falls back means that the run was rewound, or that
+    two runs share one history. Keep one clock from the first step on, save it in checkpoints, and
+    log each run separately.
     """
     yield from read_problems(case, "clock-not-monotonic")
 
@@ -177,9 +177,10 @@ def clock_not_monotonic(case: Case) -> Iterator[Finding]:
 def summary_differs_from_history(case: Case) -> Iterator[Finding]:
     """The run's summary agrees with its history.
 
-    A W&B summary can be edited by hand, history rows cannot: the history counts. A summary may
-    hold the last or the best value of a metric; another value is reported. A results file of the
-    trainer has its history in it: what it states must be what that ends with, which blocks.
+    A W&B summary can be edited by hand, history rows cannot, so the history counts. A summary may
+    hold the last or the best value of a metric; any other value is reported. A results file of the
+    trainer contains its history and must state what that history ends with; otherwise it is an
+    error.
     """
     yield from read_problems(case, "summary-differs-from-history")
     yield from per_message(_summary_differs_from_history(case))
@@ -210,8 +211,8 @@ def _summary_differs_from_history(case: Case) -> Iterator[Finding]:
 def evidence_changed(case: Case) -> Iterator[Finding]:
     """The evidence is what it was when it was verified.
 
-    A snapshot of each linked run is kept when a submission is accepted. A run that has other
-    numbers now, was deleted or made private is reported; the snapshot counts.
+    The bot keeps a snapshot of each linked run when it accepts a submission. If the run's numbers
+    change, or it is deleted or made private, that is reported, and the snapshot counts.
     """
     yield from case.problems_of("evidence-changed")
 

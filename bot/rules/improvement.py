@@ -20,8 +20,8 @@ from bot.rules.statistics import found_in, ratio_of, summaries
 def not_better_than_record(case: Case) -> Iterator[Finding]:
     """The mean cost is better than the record's. A note: results that are no record are welcome.
 
-    For tracks with a target. Where the ratio to a baseline counts, costs of two machines say
-    nothing about each other.
+    It applies to tracks with a target. If the ratio to a baseline ranks, costs from two machines
+    cannot be compared.
     """
     record = case.context.standing.record_cost
     if record is None or case.track.objective != "target" or case.context.standing.record is None:
@@ -100,9 +100,10 @@ def _not_timed_together(case: Case, s: Summary, point: str | None) -> Iterator[F
 def baseline_stale(case: Case) -> Iterator[Finding]:
     """The baseline arm is what the gain should be measured against: the record, or the baseline.
 
-    A gain over an older one may be a gain that others made already, and one over further runs of
-    the same code is luck. Told by `based_on`, by the source hash of the baseline runs where that of
-    the record or the baseline is known, and by the source hash and configuration of the two arms.
+    A gain over an older one may be a gain that others have already made, and a gain over more runs
+    of the same code is luck. It is recognised by `based_on`, by the source hash of the baseline
+    runs (if that of the record or baseline is known), and by the source hash and configuration of
+    the two arms.
     """
     if case.track.objective == "pareto" or not case.runs("baseline"):
         return

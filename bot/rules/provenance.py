@@ -30,12 +30,12 @@ _MIN_WORDS = 5
 
 
 def duplicate_run(case: Case) -> Iterator[Finding]:
-    """One training run stands in one submission, and there once.
+    """A training run is listed in one submission, once.
 
     Runs are told apart by their W&B address, their nonce, and their validation losses and clocks,
     so that a copied log is found too, also with digits or steps changed. Two names for one run
-    would count it twice on the board. A baseline arm may be shared; candidates may not. Improve
-    the entry that is there, or train again with another seed.
+    would count it twice on the board. Submissions may share a baseline arm, but not candidates.
+    Improve the existing entry, or train again with another seed.
     """
     yield from case.problems_of("duplicate-run")
     told: set[str] = set()
@@ -104,8 +104,8 @@ def copied_result(case: Case) -> Iterator[Finding]:
 
     Two trainings never agree in six digits of time, quality and FLOPs at once. In nine digits of a
     loss or six of bits per byte only the same code with the same seed on the same kind of chip may:
-    whatever else differs, a maintainer looks. If you reproduced somebody's run, bring your own
-    numbers; if you are the same person, keep one entry, or supersede your own.
+    a maintainer looks at it. If you reproduced somebody's run, submit your own numbers; if both
+    entries are yours, keep one of them.
     """
     mine = claims_key(case.results)
     keys = run_keys(case.submission, case.results, case.folder)
@@ -152,9 +152,10 @@ def _stated_at(case: Case, name: str | None) -> dict[str, Any]:
 def author_not_contributor(case: Case) -> Iterator[Finding]:
     """The author of the pull request is among the contributors.
 
-    Whoever opens it answers for it, and everybody who had a part is named with their roles; to
-    open the pull request for others is the role `pr`. Add yourself to `contributors`. A results
-    file that stands alone has no such list: there its author's GitHub page is looked at.
+    Whoever opens the pull request answers for it, and everybody who took part is listed with their
+    roles; if you only open it for others, your role is `pr`. Add yourself to `contributors`. A
+    results file without submission.json has no such list, so its author's GitHub page is compared
+    instead.
     """
     request = case.context.pull_request
     if request is None or case.brought_over:
@@ -203,8 +204,8 @@ def _pages(case: Case) -> set[str]:
 def out_of_scope_change(case: Case) -> Iterator[Finding]:
     """The pull request changes its own submission folder only.
 
-    A submission is data. Changes to the program, to tracks or to other entries need a review of
-    another kind: open a pull request of their own for them.
+    A submission is data. Changes to the program, to tracks or to other entries need a different
+    review: open a separate pull request for them.
     """
     request = case.context.pull_request
     if request is None:
@@ -234,9 +235,9 @@ def unlisted_runs(case: Case) -> Iterator[Finding]:
     """All runs of the same configuration are listed, those in the W&B project and those whose logs
     lie in the folder.
 
-    Runs of the same configuration that stay in the drawer make the listed ones look better than
-    they are. The statistics are shown with them too. List them, or say in the README why they do
-    not count (a crash, another data set).
+    Leaving out runs of the same configuration makes the listed ones look better than they are. The
+    statistics are shown with them too. List them, or say in the README why they do not count (a
+    crash, another data set).
     """
     for item in case.unlisted:
         if not item.runs:
@@ -265,7 +266,7 @@ def unlisted_runs(case: Case) -> Iterator[Finding]:
 def seed_reused(case: Case) -> Iterator[Finding]:
     """Each run of an arm has a seed of its own.
 
-    Runs with one seed are not independent: their spread is too small, and p with it. Draw a new
+    Runs that share a seed are not independent: their spread is too small, and so is p. Draw a new
     seed for each run. Paired runs share theirs between the arms, never within one.
     """
     seen: dict[tuple[str, str | None, int], list[str]] = {}
@@ -296,7 +297,7 @@ def run_not_bound(case: Case) -> Iterator[Finding]:
     """The run is bound to its author by a nonce or a login tag.
 
     A public run can be linked by anybody. The trainer writes a nonce to W&B, log and results; with
-    other trainers, tag the W&B run with your GitHub login. Runs of a results file are not asked.
+    other trainers, tag the W&B run with your GitHub login. Results files are exempt.
     """
     if case.brought_over:
         return

@@ -24,8 +24,8 @@ from bot.rules.reported import wrong_claims
 def target_missed(case: Case) -> Iterator[Finding]:
     """The mean over the finished runs reaches the track's target.
 
-    The mean counts, not the best run: a single low loss is mostly luck. Train a little longer, or
-    claim a later step, until the mean is at the target or better.
+    The mean counts, not the best run: a single low loss is mostly luck. Train slightly longer, or
+    claim a later step, until the mean reaches the target.
     """
     for point, s in summaries(case):
         m, target = s.moments, s.target
@@ -149,10 +149,11 @@ def _add(s: Summary, fewest: int) -> str:
 def reported_statistics_wrong(case: Case) -> Iterator[Finding]:
     """The reported mean, sd, n, p and time are those of the runs.
 
-    Tolerances: a loss's mean or sd 6e-5, p 2 % or 6e-5, a time 0.06 s (a rounded table: half of
-    its last digit and 0.05 s), n exactly, anything else 0.2 %. The message says what the number is
-    where it can be told: a population sd, a standard error, a p without the square root of n, a
-    two-sided p, the fastest run's time. Run `speedrun stats` and report what it prints.
+    Tolerances: 6e-5 for the mean or sd of a loss, 2 % or 6e-5 for p, 0.06 s for a time (in a
+    rounded table half of its last digit plus 0.05 s), 0.2 % for anything else; n must be exact. The
+    message says what the number is if it can be recognised: a population sd, a standard error, a p
+    without the square root of n, a two-sided p, the fastest run's time. Run `speedrun stats` and
+    report what it prints.
     """
     for point, s in () if has_unread(case) else summaries(case):
         for wrong in wrong_claims(case, point, s):
@@ -171,7 +172,8 @@ def reported_statistics_wrong(case: Case) -> Iterator[Finding]:
 
 
 def depends_on_best_run(case: Case) -> Iterator[Finding]:
-    """The test also passes without the best run. A note: such a result rests on one lucky run.
+    """The test also passes without the best run. If not, a note says that the result rests on one
+    lucky run.
 
     From six runs on: with fewer, three in four honest results depend on their best run.
     """

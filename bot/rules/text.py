@@ -29,12 +29,12 @@ _LOCAL = re.compile(
 
 
 def json_invalid(case: Case) -> Iterator[Finding]:
-    """JSON files are strict JSON, so that everybody reads the same thing.
+    """JSON files are strict JSON, so that every program reads the same thing.
 
     UTF-8 without a byte order mark, no NaN or Infinity, no number that overflows a double, no key
-    twice in one object, no half of a surrogate pair; at most 1 MB and 40 levels. Two programs
-    that read a doubtful file differently would disagree on the result. Write the file with a JSON
-    library (Python: `json.dump(..., allow_nan=False)`) and not by hand.
+    twice in one object, no lone surrogate; at most 1 MB and 40 levels. Otherwise two programs could
+    read one file differently and disagree on the result. Write the file with a JSON library (in
+    Python: `json.dump(..., allow_nan=False)`), not by hand.
     """
     yield from case.problems_of("json-invalid")
 
@@ -42,9 +42,9 @@ def json_invalid(case: Case) -> Iterator[Finding]:
 def schema(case: Case) -> Iterator[Finding]:
     """Files have the fields of their schema, each of the right type.
 
-    The schemas lie in `schemas/`; an editor that knows JSON Schema shows them while you type. Keys
-    that the schema does not know are welcome in a results file, but one that looks like a
-    misspelling of a missing key is named. The address of an author's page needs its scheme.
+    The schemas are in `schemas/`; an editor that supports JSON Schema checks the file while you
+    type. A results file may have extra keys, but one that looks like a misspelling of a missing key
+    is reported. The address of an author's page must start with `https://`.
     """
     yield from case.problems_of("schema")
     for document in case.documents.values():
@@ -54,8 +54,8 @@ def schema(case: Case) -> Iterator[Finding]:
 def schema_version_unknown(case: Case) -> Iterator[Finding]:
     """The `schema_version` of each file is one that this program knows.
 
-    A file of an unknown version is refused as a whole: to guess what its fields mean would be
-    worse. Update the program that checks, or write the file with the version named.
+    A file of an unknown version is refused as a whole, because guessing what its fields mean would
+    be worse. Update this program, or write the file in the version that the message names.
     """
     yield from case.problems_of("schema-version-unknown")
     for document in case.documents.values():
@@ -65,11 +65,11 @@ def schema_version_unknown(case: Case) -> Iterator[Finding]:
 
 
 def unsafe_name(case: Case) -> Iterator[Finding]:
-    """Folders, files and points have plain names, since they become addresses and file names.
+    """Folders, files and points have plain names, because they become addresses and file names.
 
-    A submission's folder and its points: lower-case letters, digits, `_` and `-`, at most 64 and
-    up to four folders deep, and none of the names that Windows reserves. Files inside: letters,
-    digits and `._@+-`. No entry lies inside another: the outer one would hide it from the board.
+    A submission's folder and its points: lower-case letters, digits, `_` and `-`, at most 64 and up
+    to four folders deep, and no name that Windows reserves. Files inside: letters, digits and
+    `._@+-`. No entry lies inside another: the outer one would hide it from the board.
     """
     yield from case.problems_of("unsafe-name")
     folder = case.folder
@@ -136,7 +136,7 @@ def unsafe_text(case: Case) -> Iterator[Finding]:
 
     Bidirectional controls, zero-width and other invisible characters, and control characters other
     than tab and line breaks can make a line read differently from what it is. Letters of every
-    script and emoji are fine, joiners where they join.
+    script and emoji are fine.
     """
     for document in case.documents.values():
         for pointer, found in _texts(document, lambda text, key: unsafe_in(text)):
@@ -161,9 +161,9 @@ def unsafe_text(case: Case) -> Iterator[Finding]:
 def secret_in_text(case: Case) -> Iterator[Finding]:
     """No file holds an access token, an API key or a private key.
 
-    Whatever is in a pull request is public at once, also after it was deleted: revoke the key
-    where you got it, then remove it from the file. The text itself is never repeated here. A link
-    to a W&B report with `accessToken=` counts too: link the run's page.
+    Everything in a pull request is public at once and stays public after it is deleted. Revoke the
+    key where you got it, then remove it from the file. The key itself is never repeated here. A
+    link to a W&B report with `accessToken=` counts too: link the run's page.
     """
     for document in case.documents.values():
         for pointer, what in _texts(document, secrets_in):
@@ -184,10 +184,10 @@ def _secret(what: str, file: str, line: int | None, pointer: str | None) -> Find
 
 
 def local_path_in_text(case: Case) -> Iterator[Finding]:
-    """Texts do not name folders of somebody's own machine.
+    """Texts contain no paths of your own machine.
 
-    Such a path says who you are and helps nobody to repeat the run. Name the data by its public
-    address (`gs://...`, `https://...`, `hf://...`, or `owner/name` on a hub).
+    Such a path may reveal who you are, and it helps nobody to repeat the run. Name the data by its
+    public address (`gs://...`, `https://...`, `hf://...`, or `owner/name` on a hub).
     """
     for run in case.results:
         dataset = run.text("dataset")

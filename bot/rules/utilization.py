@@ -22,8 +22,8 @@ def model_flops_mismatch(case: Case) -> Iterator[Finding]:
 
     Per token and layer: 6 h f for a gated MLP (4 h f without gate), 2 h (H d + 2 K d) + 2 h h for
     the projections, 4 s H d + 3 s H for attention; and 2 h V for the output. They do not rank, but
-    MFU follows from them. An architecture with settings that the formula does not know is left
-    alone (`model-flops-unchecked`), and so is one whose tokens are what is wrong.
+    MFU follows from them. An architecture that the formula does not cover is not judged
+    (`model-flops-unchecked`), nor is one whose tokens are wrong.
     """
     for run in case.results:
         claimed = run.number("model_flops")
@@ -70,8 +70,8 @@ def mfu_impossible(case: Case) -> Iterator[Finding]:
     """Model FLOPs do not exceed hardware FLOPs: no chip computes more than its peak.
 
     Taken as the file states them (6 x parameters x tokens where it states no model FLOPs), and as
-    they were recomputed. Usually a consequence of another slip, such as minutes taken for seconds
-    or another precision's peak; put that right and this goes away.
+    they were recomputed. It usually follows from another mistake, such as minutes taken for seconds
+    or the peak of another precision; fix that, and this goes away.
     """
     for run in case.results:
         reported = reported_mfu(case, run)
@@ -118,10 +118,10 @@ def _right(mfu: float | None, what: str = "hardware FLOPs") -> str:
 
 
 def mfu_unusual(case: Case) -> Iterator[Finding]:
-    """Between 1 % and 75 % of the peak were used, as in nearly every run that is in order.
+    """The run used between 1 % and 75 % of the peak, as nearly every correct run does.
 
-    More than 75 % or less than 1 % is possible and rare: a maintainer looks at it. Say in the
-    description why it is so.
+    More than 75 % or less than 1 % is possible but rare, so a maintainer looks at it. Explain it in
+    the description.
     """
     for run in case.results:
         reported = reported_mfu(case, run)
@@ -157,8 +157,8 @@ def _unusual_fix(case: Case, run: ResultsRun) -> str:
 def parameter_count_mismatch(case: Case) -> Iterator[Finding]:
     """The number of parameters follows from the dimensions, to 0.2 %.
 
-    Only a note: norms, biases and gates are counted in more than one way. Architectures with
-    settings that are not known here are left alone.
+    Only a note: norms, biases and gates are counted in more than one way. Architectures that the
+    formula does not cover are not judged.
     """
     for run in case.results:
         claimed = run.number("parameters")
@@ -179,10 +179,10 @@ def parameter_count_mismatch(case: Case) -> Iterator[Finding]:
 
 
 def model_flops_unchecked(case: Case) -> Iterator[Finding]:
-    """There is no formula here for the model FLOPs of this architecture.
+    """There is no formula for the model FLOPs of this architecture yet.
 
-    A new idea is not punished: model FLOPs are shown as stated, and the run ranks by hardware
-    FLOPs as every other. Send us the formula with a source, and it becomes part of the table.
+    New ideas are not punished: model FLOPs are shown as stated, and the run ranks by hardware FLOPs
+    like every other. Send us the formula with a source, and we will add it.
     """
     for run in case.results:
         if run.shape in ("V0", "V1") or run.number("model_flops") is None:

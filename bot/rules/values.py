@@ -106,7 +106,7 @@ def metric_missing(case: Case) -> Iterator[Finding]:
 
     A results file states bits per byte and the training time, and names its hardware, so that
     hardware FLOPs follow; a log or a W&B run has the track's metrics in its history. A submission
-    from which no run could be read shows nothing.
+    from which no run can be read proves nothing.
     """
     yield from case.problems_of("metric-missing")
     for run in case.results:
@@ -181,8 +181,8 @@ def _no_metric(case: Case, point: str | None, message: str) -> Finding:
 def metric_not_finite(case: Case) -> Iterator[Finding]:
     """Metrics are finite numbers; NaN and infinities never rank.
 
-    A loss that became NaN or infinite is a run that failed. W&B writes such values as the texts
-    "NaN" and "Infinity".
+    If the loss became NaN or infinite, the run failed. W&B writes such values as the texts "NaN"
+    and "Infinity".
     """
     yield from case.problems_of("metric-not-finite")
     for run in case.results:
@@ -198,13 +198,13 @@ def metric_not_finite(case: Case) -> Iterator[Finding]:
 
 
 def metric_implausible(case: Case) -> Iterator[Finding]:
-    """Metrics lie in the range of the possible.
+    """Metrics are physically plausible.
 
-    Times, counts and FLOPs are above 0. Bits per byte lie between 0.3 and 8: English text is not
-    known to be predictable below about 0.6 (a warning), and 8 is no prediction at all. A run that
-    ends far beyond the target of a race to it is a warning too: why would it have gone on? And so
-    are runs so alike that this alone proves the target (were others left out?), and a baseline arm
-    that ends where the baseline does not.
+    Times, counts and FLOPs are above 0. Bits per byte lie between 0.3 and 8: no model is known to
+    predict English text below about 0.6 (a warning), and 8 is no prediction at all. It is also a
+    warning if a run ends far beyond the target (why did it go on?), if runs are so alike that their
+    spread alone proves the target (were others left out?), or if a baseline arm does not end where
+    the baseline does.
     """
     yield from case.problems_of("metric-implausible")
     yield from odd_runs(case)
