@@ -9,9 +9,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import json
-import os
 import random
-import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +22,7 @@ from bot.github.server.running import answer_event, publish_file, record_file, v
 from bot.model.report import Report
 from tests.doubles.github import GitHubDouble
 from tests.doubles.github.world import Pull
+from tests.doubles.process import start
 from tests.doubles.wandb import WandbDouble
 
 REPO = "example-org/speedrun"
@@ -373,9 +372,11 @@ class Competition:
         return dict(line.split() for line in lines.splitlines())
 
 
-def killed_at(competition: Competition, command: list[str], at: int, phase: str) -> bool:
-    """Run a command, killed `phase` ("before" or "after") its `at`-th request; False when it ended
-    first."""
+def killed_at(
+    competition: Competition, program: str, arguments: list[str], at: int, phase: str
+) -> bool:
+    """Run a program in a process of its own, killed `phase` ("before" or "after") its `at`-th
+    request; False when it ended first."""
     state: dict[str, Any] = {"count": 0, "killed": False}
 
     def kill(now: str, method: str, path: str) -> None:
@@ -384,12 +385,13 @@ def killed_at(competition: Competition, command: list[str], at: int, phase: str)
         state["count"] += 1
         if state["count"] == at:
             state["killed"] = True
-            os.kill(state["process"].pid, signal.SIGKILL)
-            state["process"].wait()
+            state["process"].kill()
+            state["process"].join()
 
     with competition.github.lock:
-        state["process"] = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        state["process"] = start(program, arguments)
         competition.github.on_request = kill
-    state["process"].wait(timeout=120)
+    state["process"].join(300)
+    assert state["process"].exitcode is not None
     competition.github.on_request = None
     return bool(state["killed"])

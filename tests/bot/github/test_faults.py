@@ -7,7 +7,6 @@ one notice of the change, one append, and no lost verdict.
 from __future__ import annotations
 
 import dataclasses as dc
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -280,17 +279,8 @@ for token, only in (("publish", None),) if what == "publish" else (("append",) *
 def run_and_kill(competition: Competition, what: str, number: int, at: int, phase: str) -> bool:
     """Run a step in its own process and kill it at its `at`-th request; False when it ended."""
     root = competition.checkout()
-    command = [
-        sys.executable,
-        "-c",
-        RUN,
-        what,
-        str(root),
-        str(competition.report),
-        str(competition.snapshots),
-        str(number),
-    ]
-    return killed_at(competition, command, at, phase)
+    paths = [str(root), str(competition.report), str(competition.snapshots)]
+    return killed_at(competition, RUN, [what, *paths, str(number)], at, phase)
 
 
 @pytest.mark.parametrize("phase", ["before", "after"])

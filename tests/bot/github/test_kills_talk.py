@@ -6,7 +6,6 @@ Afterwards there is one branch, one pull request, one answer, and the verificati
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 
@@ -43,8 +42,8 @@ def killed(
 ) -> bool:
     """Answer in a process of its own, killed at its `at`-th request; False when it ended first."""
     root = competition.checkout()
-    command = [sys.executable, "-c", RUN, str(root), event, str(number), comment]
-    was_killed = killed_at(competition, command, at, phase)
+    arguments = [str(root), event, str(number), comment]
+    was_killed = killed_at(competition, RUN, arguments, at, phase)
     competition.github.faulty = True  # mending may take a request more than the bound
     return was_killed
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import tempfile
+import zlib
 from pathlib import Path
 
 IDENTITY = {
@@ -46,8 +48,42 @@ def has(directory: Path, sha: str) -> bool:
     return True
 
 
+def init(directory: Path) -> None:
+    """An empty bare repository, as `git init --bare -b main` makes it."""
+    for folder in ("objects/info", "objects/pack", "refs/heads"):
+        (directory / folder).mkdir(parents=True)
+    (directory / "HEAD").write_text("ref: refs/heads/main\n")
+    (directory / "config").write_text("[core]\nrepositoryformatversion = 0\nbare = true\n")
+
+
 def write_blob(directory: Path, content: bytes) -> str:
-    return git(directory, "hash-object", "-w", "--stdin", data=content).decode().strip()
+    """Store a blob as git does, without a process for each."""
+    data = b"blob %d\0" % len(content) + content
+    sha = hashlib.sha1(data, usedforsecurity=False).hexdigest()
+    path = _loose(directory, sha)
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(zlib.compress(data, 1))
+    return sha
+
+
+def read_blob(directory: Path, sha: str) -> bytes:
+    """The bytes of a blob, of this repository or of one that it shares objects with."""
+    path = _loose(directory, sha)
+    data = zlib.decompress(path.read_bytes()) if path.is_file() else b""
+    if data.startswith(b"blob "):
+        return data.partition(b"\0")[2]
+    return git(directory, "cat-file", "blob", sha)
+
+
+def _loose(directory: Path, sha: str) -> Path:
+    return directory / "objects" / sha[:2] / sha[2:]
+
+
+def branch(directory: Path, name: str) -> str | None:
+    """The commit of a branch; all refs of the double are loose."""
+    path = directory / "refs/heads" / name
+    return path.read_text().strip() if path.is_file() else None
 
 
 def write_tree(

@@ -43,7 +43,7 @@ def post_tree(request: Request) -> Answer:
 
 def get_blob(request: Request, sha: str) -> Answer:
     request.need("contents", "read")
-    content = git.git(request.repo.directory, "cat-file", "blob", sha)
+    content = git.read_blob(request.repo.directory, sha)
     if len(content) > 100 * 1024 * 1024:
         raise Refused(403, "This API returns blobs up to 100 MB in size.")
     return 200, {
@@ -157,7 +157,7 @@ def _contents(request: Request, path: str, ref: str) -> Any:
         inside = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
         return _contents(request, inside, ref)
     url = request.shapes.url(request.repo, f"/contents/{path}")
-    content = git.git(directory, "cat-file", "blob", sha)
+    content = git.read_blob(directory, sha)
     return {
         "type": "file",
         "name": path.split("/")[-1],

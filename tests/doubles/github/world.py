@@ -127,7 +127,7 @@ class World:
     def add_repo(self, name: str, fork_of: str | None = None) -> Repo:
         directory = self.root / name.replace("/", "+")
         directory.mkdir()
-        git.git(directory, "init", "-q", "--bare", "-b", "main")
+        git.init(directory)
         repo = self.repos[name] = Repo(name, directory, next(self.ids), fork_of)
         if fork_of:
             self._share_objects(repo, self.repos[fork_of])
@@ -172,10 +172,7 @@ class World:
         return sha
 
     def branch(self, repo: Repo, branch: str) -> str | None:
-        try:
-            return git.text(repo.directory, "rev-parse", "--verify", f"refs/heads/{branch}")
-        except git.GitError:
-            return None
+        return git.branch(repo.directory, branch)
 
     def move(self, repo: Repo, branch: str, sha: str) -> None:
         """Set a branch, and the heads of the open pull requests that come from it."""
