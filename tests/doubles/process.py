@@ -6,9 +6,12 @@ for its imports alone, and the tests of kill points start a hundred.
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
+import signal
 import sys
+import time
 from collections.abc import Sequence
 from multiprocessing.process import BaseProcess
 
@@ -23,6 +26,18 @@ def start(program: str, arguments: Sequence[str]) -> BaseProcess:
     process = _CONTEXT.Process(target=_run, args=(program, [*arguments], dict(os.environ)))
     process.start()
     return process
+
+
+def kill(process: BaseProcess) -> None:
+    """Kill it as the kernel does, and come back when it is gone. Its status is for one thread
+    alone to wait for, so this one asks whether there still is such a process."""
+    pid = process.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):
+        while True:
+            os.kill(pid, 0)
+            time.sleep(0.001)
 
 
 def _run(program: str, arguments: list[str], environment: dict[str, str]) -> None:

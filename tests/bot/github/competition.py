@@ -22,7 +22,7 @@ from bot.github.server.running import answer_event, publish_file, record_file, v
 from bot.model.report import Report
 from tests.doubles.github import GitHubDouble
 from tests.doubles.github.world import Pull
-from tests.doubles.process import start
+from tests.doubles.process import kill, start
 from tests.doubles.wandb import WandbDouble
 
 REPO = "example-org/speedrun"
@@ -379,18 +379,17 @@ def killed_at(
     request; False when it ended first."""
     state: dict[str, Any] = {"count": 0, "killed": False}
 
-    def kill(now: str, method: str, path: str) -> None:
+    def strike(now: str, method: str, path: str) -> None:
         if now != phase or state["killed"]:
             return
         state["count"] += 1
         if state["count"] == at:
             state["killed"] = True
-            state["process"].kill()
-            state["process"].join()
+            kill(state["process"])
 
     with competition.github.lock:
         state["process"] = start(program, arguments)
-        competition.github.on_request = kill
+        competition.github.on_request = strike
     state["process"].join(300)
     assert state["process"].exitcode is not None
     competition.github.on_request = None
