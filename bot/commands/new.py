@@ -35,6 +35,7 @@ from bot.patterns import LOGIN, SLUG
 from bot.render import numbers
 
 SCHEMA = "https://speedrun-bot.github.io/schemas/submission.schema.json"
+MOST_OFFERED = 20
 
 
 @click.command()
@@ -130,6 +131,7 @@ def _evidence(
     for link in links:
         found = parse_link(link)
         if isinstance(found, LinkProblem):
+            _offer(link)
             raise Unusable(f'--wandb "{link[:200]}": {found.message}; {found.fix}')
         runs.append({"source": "wandb", "link": found.url})
     for n, name in enumerate(results):
@@ -144,6 +146,27 @@ def _evidence(
         arm = {"arm": "baseline"} if base and mixed else {}
         runs.append({"source": "log", "path": inside, **arm})
     return files, runs
+
+
+def _offer(link: str) -> None:
+    """For the link of a project or a sweep: its finished runs. Raises Unusable that lists them."""
+    from bot.evidence.links import project_of
+
+    place = project_of(link)
+    if place is None:
+        return
+    from bot.evidence.wandb.online import WandbFetcher
+
+    runs, failure = WandbFetcher.from_environment().finished(place)
+    what = "sweep" if place.sweep else "project"
+    if failure is not None:
+        raise Unusable(f"the link is a {what}, not one run, and {failure.message}; {failure.fix}")
+    if not runs:
+        raise Unusable(f"the {what} has no finished run that can be read; make it public on W&B")
+    lines = "".join(f"\n  --wandb {run.url}" for run in runs[:MOST_OFFERED])
+    more = len(runs) - MOST_OFFERED
+    lines += f"\n  and {more} more" if more > 0 else ""
+    raise Unusable(f"the link is a {what}; name those of its finished runs that count:{lines}")
 
 
 def _read(path: Path, limit: int) -> bytes:

@@ -62,6 +62,7 @@ def find(name: str) -> Device | None:
     `v4-N`, `v5p-N`, `v2-N`, `v3-N` and `tpu7x-N` count cores, two to a chip, so `v5p-32` has 16
     chips; `v5litepod-N`, `v5e-N` and `v6e-N` count chips. `8x NAME` and `NAME:8` count chips of
     a GPU and slices of a TPU. A count that cannot be (an odd number of cores, 0) gives None chips.
+    A name that was cut off (`Tesla V100-SXM2...`) counts where only one device begins so.
     """
     if not isinstance(name, str) or len(name) > 200:
         return None
@@ -69,7 +70,15 @@ def find(name: str) -> Device | None:
     direct = _names().get(words)
     if direct is not None:
         return Device(direct, None)
+    if is_cut(name):
+        likely = {a.id: a for spelling, a in _names().items() if spelling.startswith(words)}
+        return Device(likely.popitem()[1], None) if len(likely) == 1 else None
     return _find_slice(words) or _find_counted(name)
+
+
+def is_cut(name: str) -> bool:
+    """Whether a name was cut off, as a narrow table does; it may stand for several devices."""
+    return name.rstrip().endswith(("...", "\u2026"))
 
 
 def peak_flops(accelerator: Accelerator, precision: str = "bf16") -> float | None:

@@ -1,8 +1,9 @@
 """Links to W&B as people paste them, reduced to entity, project and run id.
 
 `parse_link` takes the page of a run in every form that the web interface gives, a path
-`ENTITY/PROJECT/runs/ID`, and the newer host; anything else gives a `LinkProblem` with the rule that
-it does not meet. The host of a link is compared and then forgotten: no request ever goes to it.
+`ENTITY/PROJECT/runs/ID`, and the newer host, in the brackets and with the full stop of the text
+that it was copied from; anything else gives a `LinkProblem` with the rule that it does not meet.
+The host of a link is compared and then forgotten: no request ever goes to it.
 """
 
 from __future__ import annotations
@@ -19,15 +20,20 @@ HOSTS = {
     "app.wandb.ai": "",
     "forge.coreweave.com": "/wandb",
 }
-_NAME = r"[A-Za-z0-9_][A-Za-z0-9_. -]{0,127}"
-_ID = r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}"
+_ENTITY = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"
+# W&B forbids these in the names of projects and in the ids of runs, and nothing else.
+_NAME = r"[^/\\#?%:\x00-\x1f\x7f]{1,128}"
 _PATH = re.compile(
-    rf"/(?P<entity>{_NAME})/(?P<project>{_NAME})/runs/(?P<id>{_ID})"
-    r"(?:/[A-Za-z0-9_./ -]{0,200})?/?",
-    re.ASCII,
+    rf"/(?P<entity>{_ENTITY})/(?P<project>{_NAME})/runs/(?P<id>{_NAME})"
+    r"(?:/[A-Za-z0-9_./ -]{0,200})?/?"
 )
-_BARE = re.compile(rf"(?P<entity>{_NAME})/(?P<project>{_NAME})/(?:runs/)?(?P<id>{_ID})")
+_BARE = re.compile(rf"(?P<entity>{_ENTITY})/(?P<project>{_NAME})/(?:runs/)?(?P<id>{_NAME})")
+_PROJECT = re.compile(
+    rf"/(?P<entity>{_ENTITY})/(?P<project>{_NAME})"
+    rf"(?:/(?:workspace|table|runs|sweeps(?:/(?P<sweep>{_NAME}))?)?)?/?"
+)
 _REPORT = re.compile(r"(?:/[^/]+){1,2}/reports/[^/]+/?|/links/[^/]+/[^/]+/?")
+_MARKDOWN = re.compile(r"!?\[[^\]]{0,200}\]\((\S{1,500}?)(?:\s+\"[^\"]{0,200}\")?\)[.,;:]?")
 RUN_PAGE = "https://wandb.ai/ENTITY/PROJECT/runs/ID"
 
 
@@ -41,8 +47,8 @@ class RunRef(NamedTuple):
     @property
     def url(self) -> str:
         """The canonical address of the run's page."""
-        project = urllib.parse.quote(self.project)
-        return f"https://wandb.ai/{self.entity}/{project}/runs/{self.id}"
+        project, run = (urllib.parse.quote(n, safe="=,+@") for n in (self.project, self.id))
+        return f"https://wandb.ai/{self.entity}/{project}/runs/{run}"
 
     @property
     def path(self) -> str:
@@ -58,14 +64,59 @@ class LinkProblem(NamedTuple):
     fix: str
 
 
+class ProjectRef(NamedTuple):
+    """One project on W&B, or one sweep of it."""
+
+    entity: str
+    project: str
+    sweep: str | None = None
+
+
+def run_of(text: object) -> RunRef | None:
+    """The run that `text` points to, or None."""
+    found = parse_link(text)
+    return found if isinstance(found, RunRef) else None
+
+
+def project_of(text: str) -> ProjectRef | None:
+    """The project or the sweep whose page `text` is, or None for any other address."""
+    text = _bare_text(text)
+    try:
+        url = urllib.parse.urlsplit(text if "://" in text else f"https://{text}")
+    except ValueError:
+        return None
+    prefix = HOSTS.get((url.hostname or "").lower())
+    path = urllib.parse.unquote(url.path)
+    if prefix is None or not path.startswith(prefix):
+        return None
+    match = _PROJECT.fullmatch(path.removeprefix(prefix))
+    return None if match is None else ProjectRef(match["entity"], match["project"], match["sweep"])
+
+
+def _bare_text(text: str) -> str:
+    """An address without the marks of the text around it."""
+    text = text.strip()
+    if (marked := _MARKDOWN.fullmatch(text)) is not None:
+        return marked[1]
+    while text and (text[0] in "<([{\"'`" or text[-1] in ">)]}\"'`.,;:"):
+        bare = text.lstrip("<([{\"'`")
+        if bare == text:
+            # An id may end in what also ends a sentence: what was opened is closed.
+            if text[-1] in ")]}" and "([{"[")]}".index(text[-1])] in text:
+                return text
+            bare = text[:-1]
+        text = bare.strip()
+    return text
+
+
 def parse_link(text: object) -> RunRef | LinkProblem:
     """The run that `text` points to, or why it does not point to one. Never raises."""
     if not isinstance(text, str) or not text.strip():
         return _not_a_run("there is no link")
-    text = text.strip()
+    text = _bare_text(text)
     if len(text) > MAX_LINK:
         return _not_a_run(f"the link has {len(text)} characters, more than {MAX_LINK}")
-    if not text.isascii() or not text.isprintable() or "\\" in text:
+    if not text.isprintable() or "\\" in text:
         return _not_a_run("the link holds characters that a W&B address does not have")
     if "://" not in text and (bare := _BARE.fullmatch(text)) and text.count("/") <= 3:
         host = bare["entity"].lower()
@@ -96,8 +147,7 @@ def _parse_url(text: str) -> RunRef | LinkProblem:
         return _not_a_run(f'"{text[:100]}" is a path, not the page of a run')
     if host not in HOSTS or port not in (None, 80, 443) or "@" in url.netloc:
         shown = url.netloc.rpartition("@")[2][:100]
-        message = f'the link leads to "{shown}", expected wandb.ai'
-        return LinkProblem("host-not-allowed", message, f"link the run's page: {RUN_PAGE}")
+        return _elsewhere(shown, url.path)
     prefix = HOSTS[host]
     path = urllib.parse.unquote(url.path)
     if not path.startswith(prefix):
@@ -106,6 +156,20 @@ def _parse_url(text: str) -> RunRef | LinkProblem:
     match = _PATH.fullmatch(path)
     found = _checked(match) if match is not None else None
     return _given(found) or _not_a_run(_page_kind(path))
+
+
+def _elsewhere(host: str, path: str) -> LinkProblem:
+    """A link to another server: one of one's own that runs W&B is told what to do instead."""
+    message, fix = (
+        f'the link leads to "{host}", expected wandb.ai',
+        f"link the run's page: {RUN_PAGE}",
+    )
+    if _PATH.fullmatch(urllib.parse.unquote(path)) is not None:
+        fix = (
+            "runs on a W&B server of your own cannot be read: give the run's .wandb file or its "
+            "log, or `wandb sync` it to a public project on wandb.ai"
+        )
+    return LinkProblem("host-not-allowed", message, fix)
 
 
 def _given(run: RunRef | None) -> RunRef | LinkProblem | None:

@@ -312,10 +312,16 @@ def _hardware_not_told(case: Case) -> Iterator[Finding]:
                 f"the run {'; it '.join(lacks)}",
                 level=Level.WARNING,
                 claimed=name,
-                fix="print the devices at the top of the log"
-                if name is None or not count
-                else "run on the track's hardware, or name it as its vendor does",
+                fix=_told_how(name, count),
             )
+
+
+def _told_how(name: str | None, count: int | None) -> str:
+    if name is not None and accelerators.is_cut(name):
+        return "the name was cut off and stands for several devices: print `nvidia-smi -L` as well"
+    if name is None or not count:
+        return "print the devices at the top of the log"
+    return "run on the track's hardware, or name it as its vendor does"
 
 
 def _hardware(

@@ -25,6 +25,7 @@ _DRIVER = re.compile(r"Driver Version:\s*([0-9][0-9.]{0,30})")
 _TORCH = re.compile(
     r"Running [Pp]y[Tt]orch (\S+) compiled for (CUDA|ROCm|HIP|ROCm/HIP) (None|\d\S*)(.*)"
 )
+_LISTED = re.compile(r"GPU (\d{1,4}): (\S.{0,120}?) \(UUID: ")
 _AMD_ROW = re.compile(
     r"GPU\[(\d{1,4})\]\s*:\s*(?:Card [Ss]eries|Card [Mm]odel|Device Name):\s*(\S.*)"
 )
@@ -86,6 +87,8 @@ class Header:
             self._running(line)
         elif match := _KEYED.match(line):
             self._keyed(match.group(1), match.group(2))
+        elif line.startswith("GPU ") and (match := _LISTED.match(line)):
+            self.rows[int(match.group(1))] = match.group(2)
         elif line.startswith("GPU[") and (match := _AMD_ROW.match(line)):
             if not re.fullmatch(r"0x[0-9a-fA-F]+|N/A", match.group(2)):
                 self.rows.setdefault(int(match.group(1)), match.group(2))

@@ -96,14 +96,23 @@ class Client:
             time.sleep(self._patience.pause_s * 2**attempt * random.uniform(0.8, 1.2))
         raise FetchError(failure)
 
-    def listed(self, entity: str, project: str, ids: Sequence[str] | None, limit: int) -> list[Any]:
-        """Runs of a project, newest first, with configuration and keys; those of `ids` if given.
+    def listed(
+        self,
+        entity: str,
+        project: str,
+        ids: Sequence[str] | None,
+        limit: int,
+        sweep: str | None = None,
+    ) -> list[Any]:
+        """Runs of a project, newest first, with configuration and keys; those of `ids` or of a
+        sweep if given.
 
         Empty where the project does not exist or the key may not read it. Raises FetchError.
         """
 
         def ask() -> list[Any]:
-            filters = None if ids is None else {"name": {"$in": list(ids)}}
+            filters = {"sweep": sweep} if sweep is not None else None
+            filters = filters if ids is None else {"name": {"$in": list(ids)}}
             found = self._api.runs(
                 f"{entity}/{project}",
                 filters=filters,

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bot import files as disk
-from bot.evidence.links import RunRef
+from bot.evidence.links import ProjectRef, RunRef
 from bot.evidence.progress import Progress
 from bot.evidence.snapshot import SnapshotError, as_online, decode, encode, restrict
 from bot.evidence.wandb.attached import Attached, read_attached
@@ -121,6 +121,16 @@ class WandbFetcher:
                 ready[ref] = project.runs[ref.id]
         results |= self._fetch_all(ready, with_defaults(keys), code)
         return {ref: results[ref] for ref in wanted}
+
+    def finished(self, place: ProjectRef) -> tuple[tuple[RunRef, ...], Failure | None]:
+        """The newest finished runs of a project or a sweep, or why they cannot be told."""
+        try:
+            self._client.open()
+            runs = self._client.listed(place.entity, place.project, None, LISTED, place.sweep)
+        except FetchError as error:
+            return (), error.failure
+        done = (run for run in runs if run.state == "finished")
+        return tuple(RunRef(place.entity, place.project, run.id) for run in done), None
 
     def unlisted(self, listed: Mapping[RunRef, Run], keys: Keys) -> tuple[Unlisted, ...]:
         """Runs of the same projects with the configuration or code of a listed one, not listed.

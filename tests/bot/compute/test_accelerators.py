@@ -107,3 +107,24 @@ def test_every_device_of_the_marin_board(golden: pathlib.Path) -> None:
         assert device is not None
         assert peak_flops(device.accelerator) == row["device_flops_table"]
         assert device.chips in (None, row["chips_used"])
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("NVIDIA H800", "h800-sxm"),
+        ("NVIDIA H800 PCIe", "h800-pcie"),
+        ("NVIDIA A800-SXM4-80GB", "a800-sxm"),
+        ("AMD Instinct MI300X VF", "mi300x"),
+        ("NVIDIA GeForce RTX 4090 Laptop GPU", None),
+        ("NVIDIA GB10", None),
+        ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", None),
+        ("Tesla V100-SXM2...", "v100-sxm"),
+        ("NVIDIA H100 80G...", None),
+        ("NVIDIA GeForce RTX 40...", None),
+        ("...", None),
+    ],
+)
+def test_devices_that_only_look_alike_are_told_apart(name: str, found: str | None) -> None:
+    device = find(name)
+    assert (device.accelerator.id if device else None) == found

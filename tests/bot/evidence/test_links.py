@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.evidence.links import LinkProblem, RunRef, is_report, parse_link
+from bot.evidence.links import LinkProblem, RunRef, is_report, parse_link, project_of
 
 REF = RunRef("example-team", "nano_gpt.2", "a1b2c3")
 
@@ -31,6 +33,15 @@ REF = RunRef("example-team", "nano_gpt.2", "a1b2c3")
         "https://forge.coreweave.com/wandb/example-team/nano_gpt.2/runs/a1b2c3/logs?nw=x",
         "example-team/nano_gpt.2/a1b2c3",
         "example-team/nano_gpt.2/runs/a1b2c3",
+        "<https://wandb.ai/example-team/nano_gpt.2/runs/a1b2c3>",
+        "[my run](https://wandb.ai/example-team/nano_gpt.2/runs/a1b2c3)",
+        '[my run](https://wandb.ai/example-team/nano_gpt.2/runs/a1b2c3 "title").',
+        "(https://wandb.ai/example-team/nano_gpt.2/runs/a1b2c3)",
+        "`https://wandb.ai/example-team/nano_gpt.2/runs/a1b2c3`",
+        '"https://wandb.ai/example-team/nano_gpt.2/runs/a1b2c3",',
+        "https://wandb.ai/example-team/nano_gpt.2/runs/a1b2c3.",
+        "https://wandb.ai/example-team/nano_gpt.2/runs/a1b2c3).",
+        "<https://wandb.ai/example-team/nano_gpt.2/runs/a1b2c3?nw=x>;",
     ],
 )
 def test_every_form_gives_the_same_run(text: str) -> None:
@@ -43,6 +54,53 @@ def test_names_with_dots_and_spaces() -> None:
     assert isinstance(spaced, RunRef)
     assert spaced.url == "https://wandb.ai/team/my%20project/runs/lr0.02-add079"
     assert parse_link(spaced.url) == spaced
+
+
+@pytest.mark.parametrize(
+    ("project", "run"),
+    [
+        ("lr+wd", "lr=0.01,wd=0.1"),
+        ("a & b", "run (2)"),
+        ("pr\u00f6jekt", "l\u00e4uft"),
+        ("it's", "50+1!"),
+        ("[old]", "{x}"),
+    ],
+)
+def test_every_legal_name_of_wandb_is_read_as_it_is_and_as_a_browser_writes_it(
+    project: str, run: str
+) -> None:
+    ref = RunRef("jdoe_acme", project, run)
+    assert parse_link(ref.url) == ref
+    assert parse_link(f"https://wandb.ai/jdoe_acme/{project}/runs/{run}") == ref
+    quoted = f"https://wandb.ai/jdoe_acme/{quote(project, safe='')}/runs/{quote(run, safe='')}"
+    assert parse_link(quoted) == ref
+    assert parse_link(f"<{ref.url}>") == ref
+
+
+@pytest.mark.parametrize(
+    "text, ref",
+    [
+        ("https://wandb.ai/team/project", ("team", "project", None)),
+        ("https://wandb.ai/team/project/workspace?nw=x", ("team", "project", None)),
+        ("<https://wandb.ai/team/my%20project/table>", ("team", "my project", None)),
+        ("https://wandb.ai/team/project/sweeps", ("team", "project", None)),
+        ("https://wandb.ai/team/project/sweeps/abc", ("team", "project", "abc")),
+        ("https://wandb.ai/team", None),
+        ("https://wandb.ai/team/project/runs/abc", None),
+        ("https://wandb.ai/team/project/reports/A--VmlldzoxMjM", None),
+        ("https://example.org/team/project", None),
+    ],
+)
+def test_a_project_and_a_sweep_are_told(text: str, ref: tuple[object, ...] | None) -> None:
+    assert project_of(text) == ref
+
+
+def test_a_server_of_ones_own_is_told_what_to_do() -> None:
+    found = parse_link("https://wandb.example.org:8080/team/project/runs/abc")
+    assert isinstance(found, LinkProblem) and found.rule == "host-not-allowed"
+    assert ".wandb file" in found.fix and "wandb sync" in found.fix
+    other = parse_link("https://example.org/about")
+    assert isinstance(other, LinkProblem) and "wandb sync" not in other.fix
 
 
 @pytest.mark.parametrize(
@@ -73,7 +131,7 @@ def test_names_with_dots_and_spaces() -> None:
         ("https://wandb.ai/te am/project/runs/x", "not the page"),
         ("https://wandb.ai\\team\\project", "characters"),
         ("https://wandb.ai/team/project/runs/a\u202eb", "characters"),
-        ("https://wandb.ai/team/pr\u00f6ject/runs/a", "characters"),
+        ("https://wandb.ai/team/pr%23ject/runs/a", "not the page"),
         ("https://wandb.ai/team/project/runs/a\nb", "characters"),
         ("https://wandb.ai/" + "a" * 600, "characters"),
         ("https://[::1/team/project/runs/a", "not an address"),

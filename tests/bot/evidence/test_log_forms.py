@@ -250,6 +250,13 @@ def test_rocm_says_what_it_is() -> None:
     assert (run.hardware.device, run.hardware.count) == ("AMD Instinct MI300X", 8)
 
 
+def test_devices_listed_by_name_complete_a_table_that_cut_them_off() -> None:
+    row = "|   0  NVIDIA H100 80G...  On  | 00000000:13:00.0 Off |                    0 |\n"
+    listed = "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-00000000-0000)\n"
+    assert end(row + LINE).hardware.device == "NVIDIA H100 80G..."
+    assert end(row + listed + LINE).hardware.device == "NVIDIA H100 80GB HBM3"
+
+
 def test_the_hash_of_the_source_in_the_log_counts() -> None:
     source = "import torch\ndef main():\n    pass\n" + "=" * 100 + "\n"
     own = end(source + LINE).code_sha256["source"]

@@ -53,6 +53,7 @@ class StoredRun:
     file_sizes: dict[str, int] = dc.field(default_factory=dict)
     artifacts: dict[str, dict[str, bytes]] = dc.field(default_factory=dict)
     tags: list[str] = dc.field(default_factory=list)
+    sweep: str | None = None
     user: str = "example-user"
     created_at: str = dc.field(default_factory=earlier)
     heartbeat_at: str = dc.field(default_factory=now)
@@ -156,6 +157,7 @@ def _field(run: StoredRun, key: str) -> Any:
     if key.startswith("summary_metrics."):
         return run.summary.get(key.removeprefix("summary_metrics."))
     names = {"state": run.state, "name": run.id, "displayName": run.display_name}
+    names["sweep"] = run.sweep or ""
     return names[key]
 
 
