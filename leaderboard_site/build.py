@@ -69,7 +69,7 @@ def _mkdocs(docs: Path, pages: Path, url: str, nav: Sequence[Any]) -> None:
         site_dir=str(pages),
         site_url=url,
         nav=list(nav),
-        not_in_nav="/tracks/\n/rules/\n/entries/\n*.md\n",
+        not_in_nav="/tracks/\n/rules/\n/entries/\n/people/\n*.md\n",
     )
     mkdocs_build(config)
 
@@ -89,6 +89,7 @@ def _assemble(pages: Path, generated: Path, out: Path, url: str) -> int:
         else:
             writer.put(name, path.read_bytes())
     paths += _entries(writer, generated, frame, url)
+    paths += _people(writer, generated, frame, url)
     static = generated / "static"
     for path in static.rglob("*"):
         name = path.relative_to(static).as_posix()
@@ -121,9 +122,21 @@ def _entries(writer: Writer, generated: Path, frame: Frame, url: str) -> list[st
                 wanted[entry] = key
         for entry, text in read_part(generated, part, wanted) if wanted else ():
             head, data, body = text.split("\n", 2)
-            writer.put(f"entries/{entry}/index.html", _entry(head, body, entry, frame, url))
+            page = _framed(json.loads(head), body, f"entries/{entry}/", frame, url)
+            writer.put(f"entries/{entry}/index.html", page)
             writer.put(f"api/v1/entries/{entry}.json", data + "\n")
     disk.write(built, json.dumps({"stamp": stamp, "keys": keys}))
+    return paths
+
+
+def _people(writer: Writer, generated: Path, frame: Frame, url: str) -> list[str]:
+    """Write the page of every person; their addresses."""
+    paths = []
+    with (generated / "people" / "people.jsonl").open(encoding="utf-8", newline="\n") as file:
+        for line in file:
+            path, head, body = json.loads(line)
+            writer.put(f"{path}index.html", _framed(head, body, path, frame, url))
+            paths.append(path)
     return paths
 
 
@@ -158,16 +171,15 @@ def frame_of(shell: str) -> Frame:
     return Frame(tuple(zip(pieces[::2], pieces[1::2], strict=True)))
 
 
-def _entry(head: str, body: str, entry: str, frame: Frame, url: str) -> str:
-    """One entry's page: its body in the frame."""
-    meta = json.loads(head)
+def _framed(meta: dict[str, str], body: str, path: str, frame: Frame, url: str) -> str:
+    """A page as deep as an entry's: its body in the frame."""
     image = url + (meta.get("image") or "assets/site/card.png")
     return frame.fill(
         {
             "title": esc(meta["title"]),
             "description": esc(meta["description"]),
             "body": body,
-            "path": esc(f"entries/{entry}/"),
+            "path": esc(path),
             "image": esc(image),
         }
     )

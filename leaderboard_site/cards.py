@@ -14,8 +14,9 @@ from PIL import Image, ImageDraw, ImageFont
 
 from leaderboard_site import text
 from leaderboard_site.model import Item, TrackBoard
-from leaderboard_site.pages.environment import SITE_NAME, STATUS_WORDS
+from leaderboard_site.pages.environment import SITE_NAME
 from leaderboard_site.pages.track import result_of
+from leaderboard_site.states import state_of
 
 SIZE = (1200, 630)
 MOST = 60
@@ -53,7 +54,7 @@ def card_words(board: TrackBoard, item: Item) -> Words:
         f"{SITE_NAME} · {text.clean(board.track.title, 60)}",
         text.clean(item.label, 90),
         result_of(board, item.places[0]),
-        f"{STATUS_WORDS[item.verdict.status]}, evidence: {item.verdict.evidence}",
+        f"{state_of(item.verdict).name}, evidence: {item.verdict.evidence}",
         f"{text.clean(item.people, 60)} · {text.day(item.verdict.date)}",
     )
 

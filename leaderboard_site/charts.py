@@ -238,13 +238,15 @@ def _link(dot: Dot, x: Scale, y: Scale, radius: float) -> str:
 
 
 class Step(NamedTuple):
-    """One record: day ordinal, cost, words and link."""
+    """One record: day ordinal, cost, words and link; `read` is False where its evidence is not
+    on file, and then the point is hollow."""
 
     day: int
     cost: float
     label: str
     href: str
     short: str = ""
+    read: bool = True
 
 
 def record_steps(
@@ -253,30 +255,115 @@ def record_steps(
     *,
     label: str,
     others: Sequence[tuple[int, float]] = (),
-    until: int | None = None,
+    lower_is_better: bool = True,
 ) -> str:
-    """The record over time as a step line, the other results as dots behind it."""
+    """The record over time as a step line, the other results as dots behind it.
+
+    Where a record is not on file the line is dashed and its point hollow.
+    """
     x_axis = Axis("date", "", False)
 
     def draw(frame: Frame) -> str:
-        days = [s.day for s in steps] + [d for d, _ in others] + ([until] if until else [])
-        costs = [s.cost for s in steps] + [c for _, c in others]
-        x = frame.x_scale(days, False, 0.03)
-        y = frame.y_scale(costs, y_axis.log)
-        path = f"M{x(steps[0].day)} {y(steps[0].cost)}" if steps else ""
-        for step in steps[1:]:
-            path += f"H{x(step.day)}V{y(step.cost)}"
-        path += f"H{frame.width - frame.right}" if steps else ""
-        dots = [Dot(s.day, s.cost, s.label, s.href, "record", None, s.short) for s in steps]
+        x = frame.x_scale([s.day for s in steps] + [d for d, _ in others], False, 0.03)
+        y = frame.y_scale([s.cost for s in steps] + [c for _, c in others], y_axis.log)
         named = [(s.day, s.cost, s.short) for s in steps]
+        radius = 4 if len(steps) < 60 else 3
+        dots = [
+            Dot(s.day, s.cost, s.label, s.href, "record" if s.read else "claimed") for s in steps
+        ]
         return "".join(
             (
                 axes(frame, x, y, x_axis, y_axis),
                 dotted_path(others, x, y, "entry"),
-                f'<path class="frontier" d="{path}"/>',
-                "".join(_link(d, x, y, 4 if len(dots) < 60 else 3) for d in dots),
-                labels.names(named, frame, x, y, lower=True, step=True),
+                _stairs(steps, frame, x, y),
+                "".join(_link(d, x, y, radius) for d in dots),
+                labels.names(named, frame, x, y, lower=lower_is_better, step=True),
+                f"<g {data_attributes(x, y)}></g>",
             )
         )
 
     return figure(draw, label)
+
+
+def _stairs(steps: Sequence[Step], frame: Frame, x: Scale, y: Scale) -> str:
+    """The line from record to record: whole from one that is on file, else dashed."""
+    parts = {True: "", False: ""}
+    for step, after in zip(steps, [*steps[1:], None], strict=True):
+        end = f"H{x(after.day)}V{y(after.cost)}" if after else f"H{frame.width - frame.right}"
+        parts[step.read] += f"M{x(step.day)} {y(step.cost)}{end}"
+    return "".join(
+        f'<path class="frontier{"" if read else " gap"}" d="{path}"/>'
+        for read, path in parts.items()
+        if path
+    )
+
+
+SPARK = Frame("spark", 240, 44, 3, 5, 5, 5, 2)
+
+
+def sparkline(points: Sequence[tuple[int, float]], label: str, log: bool = True) -> str:
+    """The record over time without axes, for a card."""
+    x = SPARK.x_scale([p[0] for p in points], False, 1e-6)
+    y = SPARK.y_scale([p[1] for p in points], log, 1e-6)
+    path = f"M{x(points[0][0])} {y(points[0][1])}"
+    for day, cost in points[1:]:
+        path += f"H{x(day)}V{y(cost)}"
+    end = points[-1]
+    return (
+        f'<svg class="spark" viewBox="0 0 {SPARK.width} {SPARK.height}" role="img" '
+        f'aria-label="{esc(clean(label, 200))}"><path class="frontier" d="{path}"/>'
+        f'<circle class="record" cx="{x(end[0])}" cy="{y(end[1])}" r="3"/></svg>'
+    )
+
+
+# ------------------------------------------------------------------------- frontier over time
+
+
+class Past(NamedTuple):
+    """The frontier as it stood on a day: its points in order of cost, and the day in words."""
+
+    points: Sequence[tuple[float, float]]
+    label: str
+
+
+def frontiers(
+    past: Sequence[Past],
+    now: Sequence[Dot],
+    x_axis: Axis,
+    y_axis: Axis,
+    *,
+    label: str,
+) -> str:
+    """The frontier of today over those of earlier days, each named at its end."""
+
+    def draw(frame: Frame) -> str:
+        ends = [p for item in past for p in item.points] + [(d.x, d.y) for d in now]
+        x = frame.x_scale([p[0] for p in ends], x_axis.log, 0.08)
+        y = frame.y_scale([p[1] for p in ends], y_axis.log)
+        parts = [axes(frame, x, y, x_axis, y_axis)]
+        taken: list[float] = []
+        for index, item in enumerate(past):
+            parts.append(_past(item, index, len(past), frame, x, y, taken))
+        parts += [_link(d, x, y, 4) for d in now]
+        parts.append(f"<g {data_attributes(x, y)}></g>")
+        return "".join(parts)
+
+    return figure(draw, label)
+
+
+def _past(
+    item: Past, index: int, of: int, frame: Frame, x: Scale, y: Scale, taken: list[float]
+) -> str:
+    path = f"M{x(item.points[0][0])} {y(item.points[0][1])}"
+    for cost, quality in item.points[1:]:
+        path += f"H{x(cost)}V{y(quality)}"
+    end = frame.width - frame.right
+    age = of - 1 - index
+    at = y(item.points[-1][1]) - 5
+    while any(abs(at - other) < 13 for other in taken):
+        at -= 13
+    taken.append(at)
+    return (
+        f'<path class="frontier age{min(age, 4)}" d="{path}H{end}"/>'
+        f'<text class="name end" x="{end}" y="{at:.1f}">{esc(item.label)}</text>'
+    )

@@ -18,6 +18,7 @@ from typing import Any
 
 from bot import registry
 from bot.model import verdict
+from bot.model.official import OfficialRecord
 from bot.model.submission import Claim, Contributor, RunSpec, Submission
 from bot.rank import ranking
 from leaderboard_site import model
@@ -35,6 +36,7 @@ CLASSES = (
     Contributor,
     RunSpec,
     Claim,
+    OfficialRecord,
 )
 ENUMS = (registry.Status, registry.Grade, registry.Level)
 

@@ -5,35 +5,65 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 
+from bot.rank.history import RecordStep
 from leaderboard_site import text
 from leaderboard_site.model import Item, Site, TrackBoard
-from leaderboard_site.pages.environment import SITE_NAME, STATUS_WORDS
+from leaderboard_site.pages.environment import SITE_NAME
 from leaderboard_site.pages.track import result_of
+from leaderboard_site.states import state_of
 from leaderboard_site.text import esc
 
 LENGTH = 50
 
 
+Row = tuple[str, TrackBoard, Item, str]
+"""Date, board, entry, and what happened in a sentence."""
+
+
 def feed_files(site: Site) -> Iterator[tuple[str, str]]:
-    """`feeds/new.xml` and `feeds/records.xml`."""
-    new = [(i.verdict.date or "", b, i) for b in site.tracks.values() for i in b.newest]
-    records = [
-        (r.date or "", b, b.items[r.submission])
-        for b in site.tracks.values()
-        for r in b.board.records
-        if r.date
-    ]
+    """`feeds/new.xml`, `feeds/records.xml`, and one feed a track of both."""
+    new, records = [], []
+    for board in site.tracks.values():
+        mine = [(i.verdict.date or "", board, i, "") for i in board.newest]
+        beaten = [
+            (s.date, board, board.items[s.submission], record_words(board, s))
+            for s in board.board.records
+            if s.date
+        ]
+        new += mine
+        records += beaten
+        taken = {item.path for _, _, item, _ in beaten}
+        both = beaten + [row for row in mine if row[2].path not in taken]
+        name = board.track.id
+        yield f"feeds/{name}.xml", atom(site, name, f"{SITE_NAME}: {board.track.title}", both)
     for name, title, rows in (
         ("new", "new entries", new),
         ("records", "records and frontier entries", records),
     ):
-        rows.sort(key=lambda r: (r[0], r[2].path), reverse=True)
-        yield f"feeds/{name}.xml", atom(site, name, f"{SITE_NAME}: {title}", rows[:LENGTH])
+        yield f"feeds/{name}.xml", atom(site, name, f"{SITE_NAME}: {title}", rows)
 
 
-def atom(site: Site, name: str, title: str, rows: Sequence[tuple[str, TrackBoard, Item]]) -> str:
-    """One feed (RFC 4287). `rows` are (date, board, item), newest first."""
+def record_words(board: TrackBoard, step: RecordStep) -> str:
+    """What a record beat and by how much: `Beats #88 PrefixTokenPrediction: 74.58 s to 73.8 s`."""
+    if board.track.objective == "pareto":
+        return "Joined the frontier."
+    if step.previous is None or step.gain is None or board.track.objective == "baseline":
+        return "A new record."
+    metric = board.track.cost.metric
+    beaten = board.items.get(step.beat or "")
+    number = f"#{beaten.number} " if beaten and beaten.number is not None else ""
+    name = f"{number}{beaten.title}" if beaten else f"{step.beat}, not on file"
+    gain = text.signed(100 * step.gain, 2)
+    return (
+        f"Beats {name}: {text.spoken(metric, step.previous)} to "
+        f"{text.spoken(metric, step.cost)}, {gain} %."
+    )
+
+
+def atom(site: Site, name: str, title: str, rows: Sequence[Row]) -> str:
+    """One feed (RFC 4287) of the newest rows."""
     own = f"{site.url}feeds/{name}.xml"
+    rows = sorted(rows, key=lambda r: (r[0], r[2].path), reverse=True)[:LENGTH]
     updated = stamp(rows[0][0]) if rows else "1970-01-01T00:00:00Z"
     parts = [
         '<?xml version="1.0" encoding="utf-8"?>',
@@ -46,20 +76,20 @@ def atom(site: Site, name: str, title: str, rows: Sequence[tuple[str, TrackBoard
     return "\n".join([*parts, "</feed>", ""])
 
 
-def _entry(site: Site, name: str, date: str, board: TrackBoard, item: Item) -> str:
+def _entry(site: Site, name: str, date: str, board: TrackBoard, item: Item, event: str) -> str:
     link = esc(site.url + item.url)
-    words = STATUS_WORDS[item.verdict.status]
     result = f": {result_of(board, item.places[0])}" if item.places else ""
     summary = (
-        f"{board.track.title}{result}. {words.capitalize()}, evidence {item.verdict.evidence}."
+        f"{board.track.title}{result}. {state_of(item.verdict).name}, "
+        f"evidence {item.verdict.evidence}."
     )
-    if item.verdict.title:
-        summary = f"{text.clean(item.verdict.title)}. {summary}"
+    number = f"#{item.number} " if item.number is not None else ""
+    shown = text.clean(f"{event} {summary}".strip(), 600)
     return (
-        f"<entry><title>{esc(text.clean(item.label))}</title><id>{link}#{name}</id>"
+        f"<entry><title>{esc(number + text.clean(item.title))}</title><id>{link}#{name}</id>"
         f'<link href="{link}"/><updated>{stamp(date)}</updated>'
         f"<author><name>{esc(text.clean(item.people))}</name></author>"
-        f"<summary>{esc(summary)}</summary></entry>"
+        f"<summary>{esc(shown)}</summary></entry>"
     )
 
 

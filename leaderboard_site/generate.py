@@ -19,6 +19,7 @@ from typing import Any
 
 from bot import files as disk
 from leaderboard_site import cards, feeds, tables
+from leaderboard_site.badges import badge_files
 from leaderboard_site.beside import beside
 from leaderboard_site.digests import code_digest, pickled
 from leaderboard_site.files import Writer, remembered, write_parts
@@ -34,13 +35,17 @@ from leaderboard_site.pages.entry import (
 )
 from leaderboard_site.pages.home import home_page
 from leaderboard_site.pages.others import other_files
+from leaderboard_site.pages.people import people_index, people_parts
+from leaderboard_site.pages.reference import reference_files
 from leaderboard_site.pages.rules import rule_files
+from leaderboard_site.pages.search import search_data
 from leaderboard_site.pages.track import track_files
 from leaderboard_site.pages.walkthrough import walkthrough_files
 from leaderboard_site.text import clean
 
 HERE = Path(__file__).parent
 CARDS = "cards.json"
+PEOPLE = "people.jsonl"
 SHELL = "entries/entry/shell.md"
 """A page as deep as an entry's, whose built form is the frame of all of them."""
 
@@ -62,7 +67,11 @@ def _beside_docs(site: Site, out: Path) -> int:
         static.put(name, data)
     _cards(site, static, out / CARDS)
     static.close()
-    return static.written + write_parts(out, _entries(site))
+    lines = [json.dumps(part, ensure_ascii=False) + "\n" for part in people_parts(site)]
+    people = Writer(out / "people")
+    people.put(PEOPLE, "".join(lines).encode("utf-8", "replace"))
+    people.close()
+    return static.written + people.written + write_parts(out, _entries(site))
 
 
 def _docs(site: Site) -> Iterator[tuple[str, str | bytes]]:
@@ -71,8 +80,12 @@ def _docs(site: Site) -> Iterator[tuple[str, str | bytes]]:
         for name, data in track_files(site, board):
             yield name, data if isinstance(data, str | bytes) else tables.dumps(data)
     yield from rule_files(site)
-    yield from doc_files(site)
+    documents = dict(doc_files(site))
+    yield from documents.items()
+    yield "assets/site/search.json", tables.dumps(search_data(site, documents))
     yield from other_files(site)
+    yield from reference_files(site)
+    yield "people/index.md", people_index(site)
     yield from walkthrough_files()
     yield from command_files()
     yield SHELL, _shell()
@@ -136,6 +149,7 @@ def _make_entry(
 def _static(site: Site) -> Iterator[tuple[str, str | bytes]]:
     yield from tables.api_files(site)
     yield from feeds.feed_files(site)
+    yield from badge_files(site)
 
 
 def _cards(site: Site, static: Writer, path: Path) -> None:

@@ -11,16 +11,27 @@ import functools as ft
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from bot.compute.accelerators import find
+from bot.model.official import OfficialRecord
 from bot.model.submission import Contributor, Submission, entry_paths
 from bot.model.track import Track
 from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
 from bot.rank import ranking
+from bot.rank.baseline import is_baseline
+from leaderboard_site import text
 
 HOUR = 3600.0
+
+
+class Person(NamedTuple):
+    """Somebody who is named on an entry; `github` where the name is known to be a login."""
+
+    name: str
+    github: str | None = None
+    roles: tuple[str, ...] = ()
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -51,6 +62,9 @@ class Item:
     readme: str | None = None
     code: Mapping[str, str] = dc.field(default_factory=dict)
     folder_url: str | None = None
+    official: OfficialRecord | None = None
+    baseline: bool = False
+    """Whether it is the track's baseline, which the project made."""
 
     @property
     def path(self) -> str:
@@ -78,26 +92,46 @@ class Item:
         return self.about.contributors if self.about else ()
 
     @property
+    def imported(self) -> Mapping[str, Any]:
+        """What is on file of where it was brought from; empty where it was submitted here."""
+        return (self.about.imported if self.about else None) or {}
+
+    @property
     def label(self) -> str:
-        """The name to show: of an imported entry the one that it had where it comes from."""
-        imported = self.about.imported if self.about else None
-        return str((imported or {}).get("name") or self.name)
+        """The folder's name to show: of an imported entry the one that it had at its source."""
+        return str(self.imported.get("name") or self.name)
+
+    @property
+    def title(self) -> str:
+        """What to call it: its title, or its name where the title is that or missing."""
+        return text.clean(self.verdict.title or "", 100) or self.label
+
+    @property
+    def number(self) -> int | None:
+        """Its number in the official table."""
+        number = self.official.number if self.official else self.imported.get("number")
+        return number if isinstance(number, int) else None
+
+    @property
+    def persons(self) -> tuple[Person, ...]:
+        """Everybody named: contributors, or whom the source of an imported entry names."""
+        if self.baseline:
+            return ()
+        if self.contributors:
+            return tuple(Person(c.name or c.github, c.github, c.roles) for c in self.contributors)
+        authors = self.imported.get("authors")
+        rows = [a for a in authors if isinstance(a, dict)] if isinstance(authors, list) else []
+        logins = {str(a.get("name") or a.get("github")): a.get("github") for a in rows}
+        named = self.official.contributors if self.official else ()
+        return tuple(Person(name, logins.get(name)) for name in named or logins)
 
     @property
     def people(self) -> str:
         """Who made it, in one line; for an imported entry whom its source names."""
-        names = [c.name or c.github for c in self.contributors] or self._imported_authors()
-        if names:
-            return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        return "imported" if self.about and self.about.imported else "not stated"
-
-    def _imported_authors(self) -> list[str]:
-        imported = (self.about.imported if self.about else None) or {}
-        authors = imported.get("authors")
-        if not isinstance(authors, list):
-            return []
-        found = [a.get("name") or a.get("github") for a in authors if isinstance(a, dict)]
-        return [str(a) for a in found if a]
+        if self.baseline:
+            return "the project"
+        names = text.some([p.name for p in self.persons])
+        return names or ("imported" if self.imported else "not stated")
 
     @property
     def best(self) -> Place | None:
@@ -288,6 +322,8 @@ def make_board(
             about.get(v.submission),
             tuple(places.get(v.submission, ())),
             tuple(why.get(v.submission, ())),
+            official=track.official.by_submission.get(v.submission),
+            baseline=is_baseline(v.submission, track),
             **extras.get(v.submission, {}),
         )
         for v in mine

@@ -129,6 +129,8 @@ def _flops(value: float) -> str:
 
 
 def _times(values: Sequence[float]) -> list[str]:
+    if max(values) / max(min(values), 1e-9) >= WIDE_TIMES:
+        return [_time(v) for v in values]
     for unit, name in ((86400, "d"), (3600, "h"), (60, "min"), (1, "s")):
         if min(values) >= unit or (unit == 1):
             if all(v / unit < 10_000 for v in values):
@@ -136,13 +138,48 @@ def _times(values: Sequence[float]) -> list[str]:
     return [duration(v) for v in values]
 
 
+def _time(value: float) -> str:
+    """One tick in its own unit: `90 s`, `2 min`, `5 h`."""
+    for unit, name in ((86400, "d"), (3600, "h"), (60, "min")):
+        if value >= unit and (value >= 2 * unit or value % unit == 0):
+            return f"{value / unit:.4g} {name}"
+    return f"{value:.4g} s"
+
+
+WIDE_TIMES = 4.0
+"""From this ratio on an axis of time has ticks in several units."""
+ROUND_TIMES = tuple(
+    unit * count
+    for unit, counts in (
+        (1, (1, 2, 3, 5, 10, 20, 30)),
+        (60, (1, 1.5, 2, 3, 5, 10, 15, 20, 30, 45)),
+        (3600, (1, 2, 3, 5, 8, 12)),
+        (86400, (1, 2, 3, 5, 10, 20, 50, 100)),
+    )
+    for count in counts
+)
+
+
 def time_ticks(scale: Scale, want: int = 5) -> list[float]:
     """Ticks of a time axis in seconds, round in the unit that suits the range."""
+    if scale.log and scale.low > 0 and scale.high / scale.low >= WIDE_TIMES:
+        inside = [float(v) for v in ROUND_TIMES if scale.low <= v <= scale.high]
+        return _apart(scale, inside, want + 3) or ticks(scale, want)
     for unit in (86400, 3600, 60, 1):
         if scale.low >= unit or unit == 1:
             inner = Scale(scale.low / unit, scale.high / unit, scale.start, scale.end, scale.log)
             return [v * unit for v in ticks(inner, want)]
     return ticks(scale, want)
+
+
+def _apart(scale: Scale, values: list[float], most: int) -> list[float]:
+    """The values without those too near to the one before; at most about `most`."""
+    room = abs(scale.end - scale.start) / (most + 1)
+    kept: list[float] = []
+    for value in values:
+        if not kept or abs(scale(value) - scale(kept[-1])) >= room:
+            kept.append(value)
+    return kept
 
 
 def date_ticks(scale: Scale, want: int = 6) -> list[float]:

@@ -164,8 +164,6 @@ def api_files(site: Site) -> Iterator[tuple[str, str | bytes]]:
         "api/v1/schema/board.schema.json",
         dumps(board_schema(site, everything[0] if everything else {})),
     )
-    for board in site.tracks.values():
-        yield f"badges/{board.track.id}.json", dumps(badge(board))
 
 
 def _track(board: TrackBoard) -> dict[str, Any]:
@@ -304,21 +302,6 @@ def _finite(value: Any) -> Any:
     if isinstance(value, str):
         return text.clean(value, 2000)
     return value
-
-
-def badge(board: TrackBoard) -> dict[str, Any]:
-    """A badge in the shape that badge services read."""
-    record = board.record
-    if record:
-        message = text.quantity(board.track.cost.metric, record[1].entry.shown_cost)
-    else:
-        message = f"{len(board.board.frontier)} on the frontier"
-    return {
-        "schemaVersion": 1,
-        "label": text.clean(board.track.title, 60),
-        "message": message,
-        "color": "0b5cad",
-    }
 
 
 def board_schema(site: Site, row: Mapping[str, Any]) -> dict[str, Any]:

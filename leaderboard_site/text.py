@@ -12,6 +12,8 @@ import html
 import math
 import unicodedata
 import urllib.parse
+from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal
 
 DASH = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
@@ -109,7 +111,18 @@ def probability(p: float | None) -> str:
         return DASH
     if p < 1e-4:
         return f"{p:.0e}".replace("e-0", "e-")
-    return f"{p:.2g}"
+    # Halves go up, as in the script that redraws the boards.
+    step = Decimal(1).scaleb(math.floor(math.log10(p)) - 1)
+    return f"{float(Decimal(p).quantize(step, ROUND_HALF_UP)):.2g}"
+
+
+def spoken(metric: str, value: float) -> str:
+    """A value inside a sentence or a title: `45 min`, `73.8 s`, `2,690`, without trailing zeros."""
+    shown = quantity(metric, value)
+    figure_, space, unit = shown.partition(" ")
+    if "." in figure_ and "e" not in figure_:
+        figure_ = figure_.rstrip("0").rstrip(".")
+    return f"{figure_}{space}{unit}"
 
 
 FLOPS = ("hardware_flops", "model_flops")
@@ -192,6 +205,12 @@ def long_day(stamp: str | None) -> str:
     return f"{date.day} {date:%B %Y}"
 
 
+def date_of(stamp: str | None) -> dt.date | None:
+    """The date of an ISO 8601 stamp, None where there is none."""
+    number = ordinal_day(stamp)
+    return None if number is None else dt.date.fromordinal(number)
+
+
 def age(since: str | None, until: str | None) -> str:
     """The time between two days in words, `today`, `3 days`, `5 weeks`; a dash where unknown."""
     start, end = ordinal_day(since), ordinal_day(until)
@@ -209,6 +228,21 @@ def ordinal_day(stamp: str | None) -> int | None:
         return dt.date.fromisoformat((stamp or "")[:10]).toordinal()
     except ValueError:
         return None
+
+
+def some(names: Sequence[str], most: int = 3) -> str:
+    """The first names, and how many more there are; empty without any."""
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+
+
+def months(since: str | None, until: str | None) -> str:
+    """The time between two days as people say it: `12 days`, `25 months`; empty where unknown."""
+    start, end = ordinal_day(since), ordinal_day(until)
+    if start is None or end is None or end <= start:
+        return ""
+    whole = int((end - start) / 30.4375)
+    return plural(whole, "month") if whole > 1 else plural(end - start, "day")
 
 
 def plural(count: int, noun: str, many: str | None = None) -> str:

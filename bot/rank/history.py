@@ -148,7 +148,7 @@ class _Progress:
         self.shown[result.key] = Shown(latest, clock)
         self.costs.setdefault(result.submission, latest)
         score = self.sign * entered.cost if result.fixed is None else result.fixed
-        previous = self.holder and self.holder.on(result.date)
+        previous = self.holder.on(result.date) if self.holder else None
         if row is not None:
             if not row.record:
                 return

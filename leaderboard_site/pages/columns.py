@@ -12,8 +12,11 @@ from typing import Any
 
 from bot.model.track import Track
 from leaderboard_site import text
+from leaderboard_site.formats import Format, format_of
 from leaderboard_site.model import Item, Place, TrackBoard, device_of
 from leaderboard_site.pages.environment import breakable, environment, number
+from leaderboard_site.states import shown_rules, state_of
+from leaderboard_site.techniques import techniques_of
 
 EXTRA = (
     "hardware_flops",
@@ -41,6 +44,9 @@ SHORT = {
     "bpb": "C4-EN BPB",
     "loss": "Val. loss",
 }
+EXACT_UP_TO = 2000
+"""Rows of a board whose script gets exact numbers; of a longer one it gets ten digits. The files
+beside it, and the CSV of chosen rows, are always exact."""
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -49,47 +55,71 @@ class Column:
 
     key: str
     title: str
-    unit: str = ""
     kind: str = ""
     optional: bool = True
     shown: bool = True
+    format: Format | None = None
+    hint: str = ""
+
+    @property
+    def unit(self) -> str:
+        """What stands behind the title."""
+        return self.format.unit if self.format else ""
 
 
-def columns_of(track: Track, present: Sequence[str]) -> list[Column]:
+def columns_of(board: TrackBoard, present: Sequence[str]) -> list[Column]:
     """The columns of a track's board; `present` are the metrics that some entry has."""
+    track = board.track
     shown = {"training_time_s", "model_flops", "steps"} if track.objective != "baseline" else set()
+    quality = _metric(board, track.quality.metric, "num q", optional=False)
+    cost = _metric(board, track.cost.metric, "num c", optional=False)
     columns = [
-        Column("place", "#", kind="num", optional=False),
+        Column("place", "#", kind="num", optional=False, hint=PLACES[track.objective]),
         Column("name", "Entry", optional=False),
     ]
-    quality = Column(
-        track.quality.metric,
-        SHORT.get(track.quality.metric, track.quality.metric),
-        kind="num q",
-        optional=False,
-    )
-    cost = Column(
-        track.cost.metric,
-        SHORT.get(track.cost.metric, track.cost.metric),
-        kind="num c",
-        optional=False,
-    )
     if track.objective == "baseline":
-        columns.append(Column("ratio", "Ratio", kind="num", optional=False))
+        columns.append(Column("ratio", "Ratio", "num", optional=False, format=Format(1.0, 4)))
     columns += [cost, quality] if track.objective != "pareto" else [quality, cost]
     if track.significance.test != "none":
-        columns.append(Column("p", "p", kind="num"))
+        columns.append(Column("p", "p", kind="num", hint="One-sided p that the target is reached"))
     for metric in EXTRA:
         if metric in present and metric not in (track.quality.metric, track.cost.metric):
-            columns.append(Column(metric, SHORT[metric], kind="num", shown=metric in shown))
-    columns += [
+            columns.append(_metric(board, metric, "num", shown=metric in shown))
+    return [
+        *columns,
         Column("who", "By"),
         Column("date", "Date"),
         Column("evidence", "Evidence"),
         Column("status", "State"),
         Column("device", "Hardware", shown=False),
     ]
-    return columns
+
+
+PLACES = {
+    "pareto": "1 and how many entries are at least as good on both axes; ◆ is on the frontier",
+    "target": "Place by cost, on comparable clocks; = shares it: the difference is not significant",
+    "baseline": "Place by the ratio to the baseline; = shares it",
+}
+
+
+def _metric(
+    board: TrackBoard, metric: str, kind: str, *, optional: bool = True, shown: bool = True
+) -> Column:
+    """A column of numbers with the format that suits the values on this board."""
+    values = [value_of(board.track, place, metric) for _, place in board.places]
+    axes = {a.metric: a.unit for a in (board.track.quality, board.track.cost)}
+    found = format_of(metric, values, axes.get(metric, ""))
+    title = SHORT.get(metric, text.label(metric))
+    return Column(metric, title, kind, optional, shown, found)
+
+
+def value_of(track: Track, place: Place, metric: str) -> float | None:
+    """The number of a cell."""
+    if metric == track.quality.metric:
+        return number(place.entry.quality)
+    if metric == track.cost.metric:
+        return number(place.entry.shown_cost)
+    return number(place.values.get(metric))
 
 
 def present_metrics(board: TrackBoard) -> list[str]:
@@ -122,17 +152,10 @@ def cells(
 
 def _cell(column: Column, track: Track, item: Item, place: Place, base: str, macros: Any) -> str:
     esc, key = text.esc, column.key
-    if key == "name":
-        words = text.clean(label_of(item, place), 80)
-        name = esc(words)
-        pick = f"{track.id}/{item.slug}"
-        return (
-            f'<input type="checkbox" class="pick" value="{esc(pick)}" aria-label="Compare {name}"'
-            f' hidden><a href="{base}{esc(item.url)}">{breakable(words)}</a>'
-        )
     simple: Mapping[str, Callable[[], str]] = {
         "place": lambda: str(macros.place(place.entry, track)),
-        "ratio": lambda: _ratio(place),
+        "name": lambda: _name(track, item, place, base),
+        "ratio": lambda: _ratio(column, place),
         "p": lambda: text.probability(probability_of(place)),
         "who": lambda: esc(text.clean(item.people, 60)),
         "date": lambda: esc(text.day(item.verdict.date)),
@@ -142,44 +165,84 @@ def _cell(column: Column, track: Track, item: Item, place: Place, base: str, mac
     }
     if key in simple:
         return simple[key]()
+    assert column.format is not None
+    shown = column.format.show(value_of(track, place, key))
     if key == track.quality.metric:
-        value = text.quantity(key, place.entry.quality)
-        return f"{value}{macros.interval(place.entry.point.statistics, key)}"
+        return shown + _small(spread_words(column.format, place))
     if key == track.cost.metric:
-        return text.quantity(key, place.entry.shown_cost)
-    return text.quantity(key, place.values.get(key))
+        return shown + _small(clock_words(column.format, place))
+    return shown
 
 
-def _ratio(place: Place) -> str:
-    progress = place.entry.progress
-    if progress is None:
-        return text.DASH
-    if progress.interval is None:
-        return f"{progress.ratio:.4f}"
-    low, high = progress.interval
+def _small(words: str) -> str:
+    return f'<small class="ci">{words}</small>' if words else ""
+
+
+def spread_words(shown: Format, place: Place) -> str:
+    """Under a quality: half the interval of the mean, and of how many runs."""
+    n = (place.entry.point.statistics or {}).get("n")
+    if not n:
+        return ""
+    half = _half(place)
+    return (f"± {shown.show(half)} · " if half is not None else "") + f"n = {n}"
+
+
+def clock_words(shown: Format, place: Place) -> str:
+    """Under a cost that another clock decided: what the entry's own runs took."""
+    entry = place.entry
+    return "" if entry.clock == "own" else f"own runs {shown.show(entry.cost)}"
+
+
+def _name(track: Track, item: Item, place: Place, base: str) -> str:
+    title = text.clean(title_of(item, place), 80)
+    pick = text.esc(f"{track.id}/{item.slug}")
+    folder = f'<small class="folder">{breakable(text.clean(item.label, 80))}</small>'
     return (
-        f'{progress.ratio:.4f}<small class="ci" title="95 % interval">'
-        f"{low:.3f}{text.DASH}{high:.3f}</small>"
+        f'<input type="checkbox" class="pick" value="{pick}" aria-label="Compare '
+        f'{text.esc(title)}" hidden><a href="{base}{text.esc(item.url)}">{breakable(title)}</a>'
+        + (folder if item.title != item.label else "")
     )
+
+
+def title_of(item: Item, place: Place) -> str:
+    """The entry's number and title, with the point where there are several."""
+    number_ = f"#{item.number} " if item.number is not None else ""
+    point = f" · {place.point}" if len(item.verdict.points) > 1 else ""
+    return f"{number_}{item.title}{point}"
+
+
+def _ratio(column: Column, place: Place) -> str:
+    progress = place.entry.progress
+    if progress is None or column.format is None:
+        return text.DASH
+    interval = progress.interval or (None, None)
+    words = [column.format.show(v) for v in interval if v is not None]
+    return column.format.show(progress.ratio) + _small(text.DASH.join(words))
 
 
 # ---- The same rows as data ----------------------------------------------------------------------
 
-MAIN = ("ratio", "p")
 
-
-def main_data(board: TrackBoard) -> dict[str, Any]:
+def main_data(board: TrackBoard, columns: Sequence[Column] | None = None) -> dict[str, Any]:
     """What the board's script needs at once: names, places, quality, cost, date, who, state."""
-    track = board.track
-    places = board.places
-    words = {k: Words() for k in ("who", "status", "evidence")}
+    track, places = board.track, board.places
+    columns = columns or columns_of(board, present_metrics(board))
+    exact = len(places) <= EXACT_UP_TO
+    words = {k: Words() for k in ("who", "status", "evidence", "why")}
     first = min((d for d in (text.ordinal_day(i.verdict.date) for i, _ in places) if d), default=0)
+    states = [state_of(i.verdict) for i, _ in places]
     data: dict[str, Any] = {
-        "version": 1,
+        "version": 2,
         "track": track.id,
         "quality": track.quality.metric,
         "cost": track.cost.metric,
         "goals": [track.quality.goal, track.cost.goal],
+        "formats": {
+            c.key: [c.format.divisor, c.format.digits, int(c.format.power)]
+            for c in columns
+            if c.format
+        },
+        "names": {str(s.kind): s.name for s in states},
         "day0": first,
         "slug": [i.slug for i, _ in places],
         "point": {str(n): p.point for n, (i, p) in enumerate(places) if len(i.verdict.points) > 1},
@@ -187,35 +250,62 @@ def main_data(board: TrackBoard) -> dict[str, Any]:
             str(n): text.clean(i.label, 80) for n, (i, _) in enumerate(places) if i.label != i.name
         },
         "place": [p.entry.place for _, p in places],
-        "flag": "".join(flag(p) for _, p in places),
-        "q": [rounded(p.entry.quality, 5) for _, p in places],
-        "c": [rounded(p.entry.shown_cost, 5) for _, p in places],
+        "flag": "".join(flag(track, p) for _, p in places),
+        "q": [kept(p.entry.quality, exact) for _, p in places],
+        "c": [kept(p.entry.shown_cost, exact) for _, p in places],
         "day": [_since(i, first) for i, _ in places],
         "who": [words["who"].index(text.clean(i.people, 60)) for i, _ in places],
-        "status": [words["status"].index(str(i.verdict.status)) for i, _ in places],
+        "status": [words["status"].index(s.kind) for s in states],
         "evidence": [words["evidence"].index(str(i.verdict.evidence)) for i, _ in places],
     }
+    if any(s.rules for s in states):
+        data["why"] = [words["why"].index(shown_rules(s)) for s in states]
+    return data | _some(board, exact) | {"words": {k: w.words for k, w in words.items()}}
+
+
+def _some(board: TrackBoard, exact: bool) -> dict[str, Any]:
+    """The parts of the data that not every board has."""
+    places, track = board.places, board.track
+    data: dict[str, Any] = {}
+    titles = {
+        str(n): [i.number or 0, text.clean(i.title, 80)]
+        for n, (i, _) in enumerate(places)
+        if i.title != i.label or i.number is not None
+    }
+    if titles:
+        data["title"] = titles
+    tagged: dict[str, list[int]] = {}
+    for n, (item, _) in enumerate(places):
+        for technique in techniques_of(item):
+            tagged.setdefault(technique.id, []).append(n)
+    if tagged:
+        data["tech"] = tagged
+    if any(p.entry.clock != "own" for _, p in places):
+        data["own"] = [
+            kept(p.entry.cost, exact) if p.entry.clock != "own" else None for _, p in places
+        ]
     if track.significance.test != "none":
-        data["p"] = [rounded(probability_of(p), 3) for _, p in places]
+        data["p"] = [kept(probability_of(p), exact) for _, p in places]
     if any((p.entry.point.statistics or {}).get("n") for _, p in places):
         data["n"] = [(p.entry.point.statistics or {}).get("n") or 0 for _, p in places]
-        data["h"] = [_half(p) for _, p in places]
+        data["h"] = [kept(_half(p), exact) for _, p in places]
     if track.objective == "baseline":
-        data["ratio"] = [
-            rounded(p.entry.progress.ratio, 5) if p.entry.progress else None for _, p in places
-        ]
-    return data | {"words": {k: w.words for k, w in words.items()}}
+        progress = [p.entry.progress for _, p in places]
+        data["ratio"] = [kept(p.ratio, exact) if p else None for p in progress]
+        data["span"] = [list(p.interval) if p and p.interval else None for p in progress]
+    return data
 
 
 def more_data(board: TrackBoard, present: Sequence[str]) -> dict[str, Any]:
     """The columns that are hidden at first, and what the other axes of the chart need."""
     places = board.places
+    exact = len(places) <= EXACT_UP_TO
     devices = Words()
     index = [
         devices.index(text.clean(device_of(i.verdict, i.about) or text.DASH, 40)) for i, _ in places
     ]
-    values = {m: [rounded(p.values.get(m), 4) for _, p in places] for m in present}
-    return {"version": 1, "values": values, "device": index, "devices": devices.words}
+    values = {m: [kept(p.values.get(m), exact) for _, p in places] for m in present}
+    return {"version": 2, "values": values, "device": index, "devices": devices.words}
 
 
 class Words:
@@ -233,18 +323,20 @@ class Words:
         return self._at[word]
 
 
-def flag(place: Place) -> str:
-    """One letter a row: f on the frontier, t tied, a space for neither."""
-    return "f" if place.entry.on_frontier else "t" if place.entry.tied else " "
+def flag(track: Track, place: Place) -> str:
+    """One letter a row: f on the frontier of a pareto board, t tied on another, else a space."""
+    if track.objective == "pareto":
+        return "f" if place.entry.on_frontier else " "
+    return "t" if place.entry.tied else " "
 
 
-def rounded(value: float | None, digits: int) -> float | int | None:
-    """A number to `digits` significant digits, an integer where it is one; None stays."""
+def kept(value: float | None, exact: bool) -> float | int | None:
+    """A number for the script: as it is, or on a long board to ten significant digits."""
     number_ = number(value)
     if number_ is None:
         return None
-    short = float(f"{number_:.{digits}g}")
-    return int(short) if short.is_integer() and abs(short) < 1e6 else short
+    short = number_ if exact else float(f"{number_:.10g}")
+    return int(short) if short.is_integer() and abs(short) < 2**53 else short
 
 
 def _since(item: Item, first: int) -> int | None:
@@ -255,4 +347,4 @@ def _since(item: Item, first: int) -> int | None:
 def _half(place: Place) -> float | None:
     interval = (place.entry.point.statistics or {}).get("interval") or (None, None)
     low, high = number(interval[0]), number(interval[1])
-    return rounded((high - low) / 2, 2) if low is not None and high is not None else None
+    return (high - low) / 2 if low is not None and high is not None else None

@@ -10,6 +10,7 @@ import jinja2
 
 from leaderboard_site.model import Site
 from leaderboard_site.pages.examples import examples
+from leaderboard_site.pages.others import experiments
 
 DOCS = Path(__file__).parent.parent / "docs"
 TITLES = {
@@ -47,8 +48,11 @@ def navigation(site: Site) -> list[Any]:
     return [
         {"Home": "index.md"},
         {"Boards": [*boards, {"All entries": "entries/index.md"}]},
+        {"People": "people/index.md"},
+        {"Techniques": "techniques.md"},
         {"Compare": "compare.md"},
-        {"Pending": "pending.md"},
+        # Pages that hold nothing yet stay reachable by search alone.
+        *([{"Pending": "pending.md"}] if site.pending else []),
         {
             "Submit": [
                 {TITLES["submit"]: "submit.md"},
@@ -65,8 +69,9 @@ def navigation(site: Site) -> list[Any]:
         },
         {
             "Project": [
-                {"Experiments": "experiments.md"},
+                *([{"Experiments": "experiments.md"}] if experiments(site) else []),
                 {"Models": "models.md"},
+                {"Cite and reuse": "cite.md"},
                 *({TITLES[n]: f"{n}.md"} for n in ("host", "bot", "architecture", "api", "boards")),
             ]
         },

@@ -8,6 +8,7 @@ from typing import Any
 from bot.model.verdict import Finding
 from bot.registry import Level
 from leaderboard_site import text
+from leaderboard_site.milestones import CLOCKS
 from leaderboard_site.model import Item, Site, TrackBoard, device_of
 from leaderboard_site.pages.entry_parts import (
     changed,
@@ -19,11 +20,13 @@ from leaderboard_site.pages.entry_parts import (
 )
 from leaderboard_site.pages.environment import (
     GRADE_WORDS,
-    STATUS_WORDS,
     interval_of,
     number,
     render,
 )
+from leaderboard_site.pages.people import person_links
+from leaderboard_site.pages.story import unproved
+from leaderboard_site.techniques import techniques_of
 
 BASE = "../../../"
 FINDINGS = 50
@@ -65,6 +68,9 @@ def entry_page(
         summary=about.summary if about else None,
         readme=readme_html(item.readme) if item.readme else None,
         links=_links(item),
+        sources=sources(board, item),
+        persons=person_links(item),
+        techniques=techniques_of(item),
         code=_code(item),
         digest=digest,
         command=command(site, item),
@@ -87,8 +93,11 @@ def surroundings(site: Site, board: TrackBoard, item: Item, lineage: Lineage) ->
     parent = site.item(item.about.based_on, item.verdict.track) if item.about else None
     rival = rival_of(board, item)
     children = [(c.path, c.label, lineage.words_key(c)) for c in lineage.children(item)]
+    step = board.steps.get(item.path)
+    beaten = board.items.get(step.beat or "") if step else None
     return (
-        board.steps.get(item.path),
+        step,
+        (beaten.path, beaten.title, beaten.number) if beaten else None,
         parent,
         children,
         (rival.path, rival.label, rival.verdict.runs[:1]) if rival else None,
@@ -155,20 +164,19 @@ def _baseline_runs(item: Item) -> int:
 
 
 def heading(item: Item) -> str:
-    """The title where it says more than the name, else who made it and when."""
-    title = text.clean(item.verdict.title or "", 200)
+    """Who made it and when, in a sentence."""
     who = f"{text.clean(item.people, 120)}, {text.long_day(item.verdict.date)}"
     who = who.removesuffix(f", {text.DASH}")
-    return f"{title}. {who}." if title and title != item.label else f"{who[:1].upper()}{who[1:]}."
+    return f"{who[:1].upper()}{who[1:]}."
 
 
 def standing(board: TrackBoard, item: Item) -> str:
     """Where it stands, in a sentence."""
-    words = STATUS_WORDS[item.verdict.status].capitalize()
-    grade = f", {GRADE_WORDS[item.verdict.evidence]}"
+    grade = GRADE_WORDS[item.verdict.evidence]
+    grade = f"{grade[0].upper()}{grade[1:]}"
     if not item.places:
         why = f" It does not rank: {text.clean(item.unranked[0], 200)}." if item.unranked else ""
-        return f"{words}{grade}.{why}"
+        return f"{grade}.{why}"
     entry, total = item.places[0].entry, len(board.board.entries)
     if board.track.objective == "pareto":
         where = (
@@ -181,10 +189,11 @@ def standing(board: TrackBoard, item: Item) -> str:
         )
     else:
         shared = ", shared: the difference is not significant" if entry.tied else ""
-        where = f"Place {entry.place} of {total}{shared}"
+        where = f"Place {entry.place} of {total} on file{shared}"
         if board.record and board.record[0].path == item.path:
-            where = f"The record of {total}{shared}"
-    return f"{words}{grade}. {where}."
+            where = f"The record of {total} on file{shared}"
+    mark = unproved(board, item, item.places[0]) if board.track.objective == "target" else ""
+    return f"{where}. {grade}.{f' {mark.capitalize()}.' if mark else ''}"
 
 
 def figures(board: TrackBoard, item: Item) -> list[dict[str, str]]:
@@ -207,8 +216,14 @@ def figures(board: TrackBoard, item: Item) -> list[dict[str, str]]:
             text.quantity(track.quality.metric, entry.quality),
             spread or track.quality.unit,
         ),
-        (text.label(track.cost.metric), text.quantity(track.cost.metric, entry.shown_cost), ""),
+        (
+            text.label(track.cost.metric),
+            text.quantity(track.cost.metric, entry.shown_cost),
+            "" if entry.clock == "own" else CLOCKS[entry.clock],
+        ),
     ]
+    if entry.clock != "own":
+        rows.append(("Its own runs", text.quantity(track.cost.metric, entry.cost), ""))
     if entry.progress:
         rows.insert(
             0,
@@ -336,6 +351,25 @@ def _imported(item: Item) -> dict[str, Any] | None:
     return {"url": url, "short": short, "commit": imported.get("commit"), "people": people}
 
 
+def sources(board: TrackBoard, item: Item) -> list[dict[str, str]]:
+    """Where an imported result was discussed and logged, as facts on file: pull requests, log."""
+    table, row = board.track.official, item.official
+    repository = table.repository or board.track.source
+    pulls = row.pull_requests if row else item.imported.get("pull_requests") or ()
+    found = [
+        {"kind": f"Pull request #{n}", "url": f"{repository}/pull/{n}"}
+        for n in pulls
+        if isinstance(n, int)
+    ]
+    if row and row.log:
+        found.append(
+            {"kind": "Log at its source", "url": f"{repository}/blob/{table.commit}/{row.log}"}
+        )
+    if row:
+        found.append({"kind": f"Record #{row.number} in the official table", "url": table.source})
+    return found
+
+
 def _links(item: Item) -> list[dict[str, str]]:
     links = item.about.links if item.about else ()
     return [{"kind": str(x.get("kind", "link")), "url": str(x.get("url", ""))} for x in links[:20]]
@@ -370,10 +404,10 @@ def bibtex(site: Site, item: Item) -> str:
     def field(value: str, limit: int = 200) -> str:
         return text.clean(value, limit).translate(str.maketrans("", "", "{}\\"))
 
-    people = " and ".join(field(c.name or c.github, 80) for c in item.contributors[:20])
+    people = " and ".join(field(p.name, 80) for p in item.persons[:20])
     year = (item.verdict.date or "")[:4]
     key = f"speedrun-{item.verdict.track}-{item.slug}"[:120]
-    lines = [f"@misc{{{key},", f"  title = {{{field(item.verdict.title or item.label)}}},"]
+    lines = [f"@misc{{{key},", f"  title = {{{field(item.title)}}},"]
     if people:
         lines.append(f"  author = {{{people}}},")
     if year.isdigit():

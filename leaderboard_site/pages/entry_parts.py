@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.compute.significance import welch
+from bot.rank.history import RecordStep
 from leaderboard_site import curves as drawn
 from leaderboard_site import text
 from leaderboard_site.charts import Axis, Mark
@@ -22,18 +22,13 @@ DIFF_LINES = 1500
 
 
 def changed(board: TrackBoard, item: Item, parent: Item | None) -> list[str]:
-    """What it changed against what it builds on, and the gain with its interval; as HTML."""
+    """The record that it beat and by how much, and what its runs say on one machine; as HTML."""
     lines = []
-    record = board.steps.get(item.path)
-    metric = board.track.cost.metric
-    if record and record.previous is not None and board.track.objective != "pareto":
-        gain = record.cost - record.previous
-        percent = text.signed(100 * gain / record.previous, 2)
-        lines.append(
-            f"Took the record from {text.quantity(metric, record.previous)} to "
-            f"<strong>{text.quantity(metric, record.cost)}</strong> ({percent} %)."
-        )
-    if parent is not None and parent.best and item.best:
+    step = board.steps.get(item.path)
+    if step is not None and board.track.objective == "target":
+        lines.append(_record(board, step))
+    beaten = step.beat if step else None
+    if parent is not None and parent.path != beaten and parent.best and item.best:
         lines.append(_against(board, item.best, parent))
     baseline = _baseline(item)
     if baseline:
@@ -41,9 +36,45 @@ def changed(board: TrackBoard, item: Item, parent: Item | None) -> list[str]:
     return lines
 
 
+def _record(board: TrackBoard, step: RecordStep) -> str:
+    """`Took the record from 74.58 s (#88) to 73.8 s, −1.05 %; decided by the official timing.`"""
+    metric = board.track.cost.metric
+    shown = text.spoken(metric, step.cost)
+    if step.previous is None or step.gain is None:
+        return f"Set the first record: <strong>{shown}</strong>."
+    size = 100 * step.gain
+    percent = text.signed(size, 1 if abs(size) >= 10 else 2)
+    words = (
+        f"Took the record from {text.spoken(metric, step.previous)} ({_beaten(board, step.beat)}) "
+        f"to <strong>{shown}</strong>: <strong>{percent} %</strong>, decided by "
+        f"{CLOCK_WORDS[step.clock]}."
+    )
+    if step.clock != "own" and step.own is not None:
+        words += f" Its own runs took {text.quantity(metric, step.own)} on their machine."
+    return words
+
+
+CLOCK_WORDS = {
+    "official": "the official timing",
+    "paired": "the ratio of its two arms on one machine",
+    "own": "the clocks of both entries’ own machines",
+}
+
+
+def _beaten(board: TrackBoard, beat: str | None) -> str:
+    """A link to the entry that it beat, or to the table where that is not on file."""
+    item = board.items.get(beat or "")
+    if item is None:
+        source = esc(board.track.official.source)
+        return f'<a href="{source}" rel="noopener">{esc(beat or "")}</a>, not on file'
+    number_ = f"#{item.number} " if item.number is not None else ""
+    words = esc(text.clean(number_ + item.title, 60))
+    return f'<a href="{BASE}{esc(item.url)}">{words}</a>'
+
+
 def _against(board: TrackBoard, place: Place, parent: Item) -> str:
     assert parent.best is not None
-    link = f'<a href="{BASE}{esc(parent.url)}">{esc(text.clean(parent.label, 60))}</a>'
+    link = f'<a href="{BASE}{esc(parent.url)}">{esc(text.clean(parent.title, 60))}</a>'
     parts = []
     for axis, mine, theirs in (
         (board.track.quality, place.entry.quality, parent.best.entry.quality),
@@ -52,26 +83,7 @@ def _against(board: TrackBoard, place: Place, parent: Item) -> str:
         if theirs:
             change = text.signed(100 * (mine - theirs) / abs(theirs), 2)
             parts.append(f"{text.in_sentence(axis.metric)} {change} %")
-    interval = _difference(place, parent.best)
-    return f"Against {link}, which it builds on: {', '.join(parts)}{interval}."
-
-
-def _difference(mine: Place, theirs: Place) -> str:
-    """The ratio of mean costs with its interval (`significance.welch`), if there are runs."""
-    a, b = (
-        [
-            v
-            for v in ((p.entry.point.statistics or {}).get("cost") or {}).get("values") or ()
-            if number(v) is not None
-        ]
-        for p in (mine, theirs)
-    )
-    if len(a) < 2 or len(b) < 2:
-        return ""
-    interval = welch(a, b).ratio_interval
-    if interval is None:
-        return ""
-    return f"; ratio of mean costs {interval[0]:.4f} to {interval[1]:.4f} (95 % interval)"
+    return f"Beside {link}, which it builds on: {', '.join(parts)}."
 
 
 def _baseline(item: Item) -> str | None:
@@ -82,9 +94,12 @@ def _baseline(item: Item) -> str | None:
         return None
     low, high = data.get("ratio_interval") or (None, None)
     spread = f" (95 % interval {low:.4f} to {high:.4f})" if number(low) and number(high) else ""
-    words = f"Needs <strong>{ratio:.4f}</strong>{spread} of the cost of its baseline arm"
-    count = data.get("n")
-    return words + (f", {text.plural(int(count), 'run')} on the same machine." if count else ".")
+    count, mine = data.get("n"), (place.entry.point.statistics or {}).get("n") if place else None
+    runs = f", {mine} and {count} runs" if count and mine else ""
+    return (
+        f"On one machine it took {ratio:.4f}{spread} of the cost of the code that it was run "
+        f"against, its baseline arm{runs}."
+    )
 
 
 # ---- Statistics ----------------------------------------------------------------------------------

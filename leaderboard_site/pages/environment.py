@@ -13,26 +13,11 @@ import jinja2
 import markupsafe
 
 from bot.model.values import finite
-from bot.registry import Grade, Status
+from bot.registry import Grade
 from leaderboard_site import text
+from leaderboard_site.states import shown_rules, state_of
 
 SITE_NAME = "Speedrun"
-STATUS_WORDS = {
-    Status.REJECTED: "does not meet the rules",
-    Status.UNVERIFIABLE: "cannot be verified yet",
-    Status.NEEDS_RUNS: "needs more runs",
-    Status.NEEDS_REVIEW: "verified, warnings to weigh",
-    Status.CONSISTENT: "consistent, self-reported",
-    Status.VERIFIED: "verified",
-}
-STATUS_SHORT = {
-    Status.REJECTED: "not met",
-    Status.UNVERIFIABLE: "unverifiable",
-    Status.NEEDS_RUNS: "needs runs",
-    Status.NEEDS_REVIEW: "to review",
-    Status.CONSISTENT: "consistent, self-reported",
-    Status.VERIFIED: "verified",
-}
 GRADE_WORDS = {
     Grade.WANDB: "read from the history that Weights & Biases holds",
     Grade.LOG: "read from training logs or W&B files in the submission",
@@ -61,8 +46,8 @@ def environment() -> jinja2.Environment:
         half=half,
     )
     env.globals.update(
-        status_words=STATUS_SHORT,
-        status_long=STATUS_WORDS,
+        state_of=state_of,
+        shown_rules=shown_rules,
         grade_words=GRADE_WORDS,
         site_name=SITE_NAME,
         base="../../",

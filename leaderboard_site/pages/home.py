@@ -2,78 +2,137 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from leaderboard_site import text
+from leaderboard_site.charts import sparkline
+from leaderboard_site.milestones import Milestone, milestones, on_file
 from leaderboard_site.model import Item, Place, Site, TrackBoard
 from leaderboard_site.pages.environment import page, render
-from leaderboard_site.pages.plots import against, quality_chart
-from leaderboard_site.pages.track import result_of
+from leaderboard_site.pages.story import file_words, gain_words, score_metric, story, unproved
+from leaderboard_site.pages.track import not_open, result_of
 
 NEWEST = 10
 
 
 def home_page(site: Site) -> str:
     """The Markdown file of the home page."""
-    boards = sorted(site.tracks.values(), key=lambda b: not b.board.entries)
-    chosen = next((b for b in boards if b.track.objective == "pareto" and b.board.entries), None)
-    chart = None
-    if chosen:
-        track = chosen.track
-        chart = {
-            "title": f"{text.label(track.quality.metric)} for the compute spent",
-            "words": "The line joins the entries that nothing beats on both axes. Lower and "
-            "further left is better; every ringed point leads to its runs.",
-            "svg": quality_chart(chosen, against(chosen, track.cost.metric), ""),
-            "track": track,
-            "count": len(chosen.board.entries),
-        }
+    boards = sorted(site.tracks.values(), key=_weight)
+    longest = sorted(boards, key=lambda b: -len(b.board.records))
+    chart = next((c for b in longest if (c := _chart(b))), None)
     body = render(
         "home.html", base="", cards=[_card(b) for b in boards], chart=chart, newest=newest(site)
     )
     return page(
         "Leaderboards",
-        "Open competition in training language models with less compute: every "
-        "number recomputed from evidence, submissions by pull request.",
+        "Open competition in training language models with less compute: numbers recomputed from "
+        "evidence, submissions by pull request.",
         body,
     )
+
+
+def _weight(board: TrackBoard) -> tuple[bool, bool, str]:
+    """Boards with entries first, those that teach last."""
+    return not board.board.entries, len(board.board.entries) < 2, ""
+
+
+def _chart(board: TrackBoard) -> dict[str, Any] | None:
+    """The one chart of the home page: the longest story."""
+    told = story(board, "")
+    if told is None or len(board.board.entries) < 4:
+        return None
+    count = len(board.board.entries)
+    return {
+        "title": told["title"],
+        "words": f"{told['words']} {file_words(board)}".strip(),
+        "svg": told["svg"],
+        "track": board.track,
+        "count": count,
+        "file": told["file"],
+    }
 
 
 def _card(board: TrackBoard) -> dict[str, Any]:
     track = board.track
     leader = _leader(board)
     if leader is None:
-        return {"track": track, "best": None}
+        return {"track": track, "best": None, "closed": not_open(board)}
     item, place = leader
-    stats = place.entry.point.statistics or {}
     people = "" if item.people in ("imported", "not stated") else item.people
-    count = text.plural(len(board.board.entries), "entry", "entries")
-    if track.objective == "pareto":
-        big = text.quantity(track.quality.metric, place.entry.quality)
-        unit = f"{track.quality.unit}, best so far"
-        line = f"{text.plural(len(board.board.frontier), 'entry', 'entries')} on the frontier of "
-        line += str(len(board.board.entries))
-    elif track.objective == "baseline" and place.entry.progress:
-        big, unit = f"{place.entry.progress.ratio:.4f}", "of the baseline’s time"
-        line = f"{count}; {text.in_sentence(track.quality.metric)} {place.entry.quality:.4f}"
-    else:
-        big, unit = text.quantity(track.cost.metric, place.entry.shown_cost), ""
-        unit = "" if big[-1:].isalpha() else track.cost.unit
-        parts = [count, f"mean {place.entry.quality:.4f}"]
-        if stats.get("n"):
-            parts.append(f"n = {stats['n']}")
-        if stats.get("p") is not None:
-            parts.append(f"p = {text.probability(stats['p'])}")
-        line = ", ".join(parts)
+    big, unit = _big(board, place)
+    history = milestones(board)
     return {
         "track": track,
         "best": place,
         "item": item,
         "big": big,
         "unit": unit,
-        "line": line,
+        "lines": [x for x in (_last_words(history), _count_words(board, history)) if x],
         "by": people,
+        "spark": _spark(board, history),
+        "unproved": unproved(board, item, place) if track.objective == "target" else "",
     }
+
+
+def _big(board: TrackBoard, place: Place) -> tuple[str, str]:
+    """The number of a card, and what stands behind it."""
+    track, entry = board.track, place.entry
+    if track.objective == "pareto":
+        quality = text.quantity(track.quality.metric, entry.quality)
+        return quality, f"{track.quality.unit}, best so far"
+    if track.objective == "baseline" and entry.progress:
+        return f"{entry.progress.ratio:.4f}", "of the baseline’s time"
+    shown = text.spoken(track.cost.metric, entry.shown_cost)
+    return shown, "" if shown[-1:].isalpha() else track.cost.unit
+
+
+def _last_words(history: Sequence[Milestone]) -> str:
+    """The last gain and when: of the newest record, on file or not."""
+    last = history[-1] if history else None
+    if last is None or last.gain is None:
+        return ""
+    if last.place is None:
+        shown = f"official record #{last.number} is not on file"
+        return f"{shown}: {gain_words(last)} on {text.day(last.date)}"
+    return f"{gain_words(last)} on {text.day(last.date)}"
+
+
+def _count_words(board: TrackBoard, history: Sequence[Milestone]) -> str:
+    counted = on_file(board)
+    if counted:
+        return f"{counted[0]} of {counted[1]} official results on file"
+    count = text.plural(len(board.board.entries), "entry", "entries")
+    if board.track.objective == "pareto":
+        return f"{len(board.board.frontier)} of {count} on the frontier"
+    return count
+
+
+def _spark(board: TrackBoard, history: Sequence[Milestone]) -> str:
+    """The record over time without axes; of a pareto board the best quality over time."""
+    metric = score_metric(board)
+    points = [(d, m.cost) for m in history if (d := text.ordinal_day(m.date)) is not None]
+    if board.track.objective == "pareto":
+        metric, points = board.track.quality.metric, _best_so_far(board)
+    if len(points) < 3:
+        return ""
+    first, last = points[0][1], points[-1][1]
+    label = f"From {text.spoken(metric, first)} to {text.spoken(metric, last)}"
+    return sparkline(points, label)
+
+
+def _best_so_far(board: TrackBoard) -> list[tuple[int, float]]:
+    sign = 1 if board.track.quality.goal == "min" else -1
+    rows = sorted(
+        (d, sign * p.entry.quality)
+        for i, p in board.places
+        if (d := text.ordinal_day(i.verdict.date)) is not None
+    )
+    out: list[tuple[int, float]] = []
+    for day, value in rows:
+        if not out or value < sign * out[-1][1]:
+            out.append((day, sign * value))
+    return out
 
 
 def _leader(board: TrackBoard) -> tuple[Item, Place] | None:
@@ -94,7 +153,7 @@ def newest(site: Site) -> list[dict[str, Any]]:
         (item.verdict.date or "", item.path, board, item)
         for board in site.tracks.values()
         for item in board.newest
-        if item.places
+        if item.places and not item.baseline
     ]
     rows.sort(key=lambda r: r[:2], reverse=True)
     return [

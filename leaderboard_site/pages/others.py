@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from bot.registry import Status, catalogue
-from leaderboard_site import tables, text
+from bot.registry import STATUS_NAMES, Status, catalogue
+from leaderboard_site import text
 from leaderboard_site.model import Item, Site
-from leaderboard_site.pages.environment import STATUS_SHORT, number, page, render
+from leaderboard_site.pages.environment import number, page, render
 from leaderboard_site.pages.track import result_of
+from leaderboard_site.states import state_of
 
 
 def other_files(site: Site) -> Iterator[tuple[str, str]]:
@@ -63,7 +64,6 @@ def other_files(site: Site) -> Iterator[tuple[str, str]]:
             render("entries.html", base="../", groups=_groups(site)),
         ),
     )
-    yield "assets/site/search.json", tables.dumps(search_data(site))
 
 
 def pending(site: Site) -> list[dict[str, Any]]:
@@ -76,7 +76,7 @@ def pending(site: Site) -> list[dict[str, Any]]:
         rows.append(
             {
                 "row": pull,
-                "state": STATUS_SHORT[Status(pull.status)] if known else pull.status,
+                "state": STATUS_NAMES[Status(pull.status)] if known else pull.status,
                 "kind": pull.status if known else "",
                 "age": text.age(pull.opened, site.pending_as_of),
                 "blocks": [(b, b in rules) for b in pull.blocks],
@@ -95,7 +95,7 @@ def experiments(site: Site) -> list[dict[str, Any]]:
             about = item.about
             if about is None or not (about.preregistration or about.links):
                 continue
-            outcome = STATUS_SHORT[item.verdict.status]
+            outcome = state_of(item.verdict).name
             if item.places:
                 outcome = f"{result_of(board, item.places[0])}; {outcome}"
             links = [
@@ -165,42 +165,3 @@ def _groups(site: Site) -> list[dict[str, Any]]:
         {"track": b.track, "shown": list(b.items.values())[:500], "total": len(b.items)}
         for b in site.tracks.values()
     ]
-
-
-def search_data(site: Site) -> dict[str, Any]:
-    """What the search box looks through: fetched when it is opened, never before.
-
-    `pages` are [title, address]; `entries` are names by track, whose address follows from both.
-    """
-    from leaderboard_site.pages.docs import TITLES
-
-    pages = [
-        ["All entries", "entries/"],
-        ["Compare", "compare/"],
-        ["Pending", "pending/"],
-        ["Experiments", "experiments/"],
-        ["Models", "models/"],
-        ["Rules", "rules/"],
-        ["The starter in PyTorch", "walkthrough/"],
-        ["The starter in JAX", "walkthrough-jax/"],
-        ["Commands", "commands/"],
-    ]
-    pages += [[title, f"{name}/"] for name, title in TITLES.items()]
-    pages += [
-        [text.clean(b.track.title, 80), f"tracks/{b.track.id}/"] for b in site.tracks.values()
-    ]
-    pages += [
-        [f"rule {name}: {entry.get('title', '')}", f"rules/{name}/"]
-        for name, entry in catalogue().items()
-    ]
-    entries = {
-        b.track.id: [
-            [
-                i.slug,
-                text.clean(i.verdict.title or "", 60) if (i.verdict.title or "") != i.label else "",
-            ]
-            for i in b.items.values()
-        ]
-        for b in site.tracks.values()
-    }
-    return {"pages": pages, "entries": entries}

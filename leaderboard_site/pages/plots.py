@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from bot.rank.pareto import frontier
 from leaderboard_site import charts, text
-from leaderboard_site.charts import Axis, Dot, Mark, Step
+from leaderboard_site.charts import Axis, Dot, Mark
 from leaderboard_site.model import Item, Place, TrackBoard
-from leaderboard_site.pages.columns import label_of
+from leaderboard_site.pages.columns import label_of, title_of
 from leaderboard_site.pages.environment import interval_of, number
+from leaderboard_site.states import state_of
 
 X_AXES = ("hardware_flops", "model_flops", "training_time_s", "steps", "chip_hours", "cost_usd")
 AXIS_TITLES = {
@@ -120,14 +121,13 @@ def _dot(
     quality = board.track.quality.metric
     stats = place.entry.point.statistics or {}
     interval = interval_of(stats) if stats.get("interval") else None
+    weak = state_of(item.verdict).kind != "verified"
     if kind is None and interval is None:
         # One of the many in the background, which has no words.
-        weak = item.verdict.status != "verified"
         y = place.entry.quality if gap is None else gap
         return Dot(value, y, "", "", "weak" if weak else "entry")
-    name = label_of(item, place)
-    words = f"{name}: {text.quantity(quality, place.entry.quality)} at {text.quantity(x, value)}"
-    weak = item.verdict.status != "verified"
+    words = f"{title_of(item, place)}: {text.quantity(quality, place.entry.quality)}"
+    words += f" at {text.quantity(x, value)}"
     return Dot(
         value,
         place.entry.quality if gap is None else gap,
@@ -135,7 +135,7 @@ def _dot(
         base + item.url,
         kind or ("weak" if weak else "entry"),
         interval if gap is None else None,
-        _name_in_chart(board, item, name),
+        _name_in_chart(board, item, label_of(item, place)),
     )
 
 
@@ -167,35 +167,6 @@ def _marks(board: TrackBoard) -> list[Mark]:
     return [Mark(b, f"{sign} {b:.4g}", "level") for b in axis.bands]
 
 
-def progress_chart(board: TrackBoard, base: str) -> str | None:
-    """The record over time, or the frontier's growth; None with fewer than two dated records."""
-    track = board.track
-    if track.objective == "pareto":
-        return None
-    steps = []
-    for record in board.board.records:
-        day = text.ordinal_day(record.date)
-        item = board.items.get(record.submission)
-        if day is None or item is None:
-            continue
-        value = _score(board, record.submission, record.point, record.cost)
-        shown = text.quantity(_score_metric(board), value)
-        words = f"{item.label}, {text.day(record.date)}: {shown}"
-        steps.append(Step(day, value, words, base + item.url, _short(item.label)))
-    if len(steps) < 2:
-        return None
-    others = [
-        (day, _score(board, i.path, p.point, p.entry.cost))
-        for i, p in board.places
-        if i.path not in board.holders and (day := text.ordinal_day(i.verdict.date))
-    ]
-    metric = _score_metric(board)
-    title = text.label(metric)
-    return charts.record_steps(
-        steps, Axis(metric, title), label=f"{title} of the record over time", others=others
-    )
-
-
 def tail_of(name: str, limit: int = 26) -> str:
     """The end of a long path, whole components where they fit."""
     if len(name) <= limit:
@@ -212,19 +183,6 @@ def _short(name: str) -> str:
     """The telling part of a name: without a leading date."""
     tail = name.rsplit("/", 1)[-1]
     return tail[11:] if tail[:2] == "20" and tail[10:11] in ("_", "-") else tail
-
-
-def _score_metric(board: TrackBoard) -> str:
-    return "ratio" if board.track.objective == "baseline" else board.track.cost.metric
-
-
-def _score(board: TrackBoard, path: str, point: str, cost: float) -> float:
-    """What the track places by: the ratio on a baseline track, else the cost."""
-    if board.track.objective != "baseline":
-        return cost
-    item = board.items[path]
-    place = next(p for p in item.places if p.point == point)
-    return place.entry.progress.ratio if place.entry.progress else cost
 
 
 STANDALONE_STYLE = (

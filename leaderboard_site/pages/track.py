@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,19 +11,23 @@ from bot.rank.ranking import in_band
 from leaderboard_site import curves, fits, text
 from leaderboard_site.charts import Axis
 from leaderboard_site.curves import Fit
+from leaderboard_site.milestones import milestones
 from leaderboard_site.model import Item, Place, Site, TrackBoard
 from leaderboard_site.pages.columns import (
+    PLACES,
     cells,
     columns_of,
     label_of,
     main_data,
     more_data,
     present_metrics,
-    probability_of,
 )
 from leaderboard_site.pages.environment import SITE_NAME, number, page, render
-from leaderboard_site.pages.plots import against, progress_chart, quality_chart, standalone, x_axes
+from leaderboard_site.pages.plots import against, quality_chart, standalone, x_axes
+from leaderboard_site.pages.story import file_words, gain_words, story
+from leaderboard_site.pages.story_files import chart_csv, story_csv
 from leaderboard_site.pages.words import rules_in_words
+from leaderboard_site.techniques import techniques, techniques_of
 
 BASE = "../../"
 ROWS = 50
@@ -35,26 +40,36 @@ def track_files(site: Site, board: TrackBoard) -> Iterator[tuple[str, Any]]:
     axes = x_axes(board, present)
     own = against(board, track.cost.metric)
     first = quality_chart(board, own, BASE)
-    yield f"tracks/{track.id}/index.md", track_page(site, board, present, first)
+    told = story(board, BASE)
+    yield f"tracks/{track.id}/index.md", track_page(site, board, present, first, told)
+    if told:
+        for suffix, svg in standalone(told["svg"]).items():
+            yield f"tracks/{track.id}/charts/{told['file']}.{suffix}", svg
+        yield f"tracks/{track.id}/charts/{told['file']}.csv", story_csv(board)
     if not board.board.entries:
         return
-    yield f"tracks/{track.id}/board.json", main_data(board)
+    yield f"tracks/{track.id}/board.json", main_data(board, columns_of(board, present))
     yield f"tracks/{track.id}/more.json", more_data(board, present)
     for axis in axes:
         data = own if axis.key == own.x else against(board, axis.key)
         figure = first if data is own else quality_chart(board, data, BASE)
+        name = f"tracks/{track.id}/charts/{axis.key}"
         for suffix, svg in standalone(figure).items():
-            yield f"tracks/{track.id}/charts/{axis.key}.{suffix}", svg
+            yield f"{name}.{suffix}", svg
+        yield f"{name}.csv", chart_csv(board, data)
         if track.objective == "pareto":
             figure = quality_chart(board, data, BASE, relative=True)
             for suffix, svg in standalone(figure).items():
-                yield f"tracks/{track.id}/charts/{axis.key}.rel.{suffix}", svg
+                yield f"{name}.rel.{suffix}", svg
+            yield f"{name}.rel.csv", chart_csv(board, data)
 
 
-def track_page(site: Site, board: TrackBoard, present: list[str], chart: str) -> str:
+def track_page(
+    site: Site, board: TrackBoard, present: list[str], chart: str, told: dict[str, Any] | None
+) -> str:
     """The Markdown file of the page."""
     track = board.track
-    columns = columns_of(track, present)
+    columns = columns_of(board, present)
     cost, quality = text.label(track.cost.metric), text.label(track.quality.metric)
     total = len(board.board.entries)
     body = render(
@@ -62,14 +77,18 @@ def track_page(site: Site, board: TrackBoard, present: list[str], chart: str) ->
         track=track,
         base=BASE,
         lead=lead(board),
+        boards=[b.track for b in site.tracks.values()],
+        source=track.official.source if track.official.records else "",
+        closed=not_open(board),
         chart=chart,
         chart_title=f"{quality} against cost"
         if track.objective == "pareto"
         else f"{quality} and {text.in_sentence(track.cost.metric)}",
         axes=x_axes(board, present),
         relative=track.objective == "pareto",
-        best_words="holds or held the record",
         columns=columns,
+        techniques=facets(board),
+        place_words=PLACES[track.objective] + ".",
         rows=cells(board, columns, BASE, ROWS),
         total=total,
         count_words=f"The best {min(ROWS, total)} of {text.plural(total, 'entry', 'entries')}."
@@ -78,7 +97,7 @@ def track_page(site: Site, board: TrackBoard, present: list[str], chart: str) ->
         cost_hint=cost_hint(board),
         cost_label=cost,
         quality_label=quality,
-        progress=progress(board),
+        story=told,
         bands=bands(board),
         scaling=scaling(board),
         rules=rules_in_words(track),
@@ -89,6 +108,16 @@ def track_page(site: Site, board: TrackBoard, present: list[str], chart: str) ->
     return page(text.clean(track.title, 80), description + f"{SITE_NAME} leaderboard", body)
 
 
+def facets(board: TrackBoard) -> list[dict[str, Any]]:
+    """The techniques of the ranked entries, with how many have each."""
+    counted: Counter[str] = Counter(t.id for item, _ in board.places for t in techniques_of(item))
+    return [
+        {"id": t.id, "title": t.title, "count": counted[t.id]}
+        for t in techniques()
+        if counted[t.id]
+    ]
+
+
 def cost_hint(board: TrackBoard) -> str:
     """A number that the field for the greatest cost takes, near the best there is."""
     if not board.board.entries:
@@ -97,30 +126,62 @@ def cost_hint(board: TrackBoard) -> str:
 
 
 def lead(board: TrackBoard) -> str:
-    """Who leads, as HTML."""
+    """Who leads, as HTML, and how much of the official history is on file."""
     track, record = board.track, board.record
     if track.objective == "pareto":
-        front = board.board.frontier
-        if not front:
-            return ""
-        best = front[-1] if track.quality.goal == "min" else front[0]
-        best = min(front, key=lambda e: e.quality) if track.quality.goal == "min" else best
-        item = board.items[best.submission]
-        return (
-            f"{text.plural(len(front), 'entry', 'entries')} of {len(board.board.entries)} "
-            f"form the frontier; the best quality is "
-            f"<strong>{text.quantity(track.quality.metric, best.quality)}</strong> by "
-            f"{_link(item)}."
-        )
-    if record is None:
+        return _frontier_lead(board)
+    history = milestones(board)
+    if record is None or not history:
         return ""
     item, place = record
-    shown = result_of(board, place)
-    return f"The record is <strong>{shown}</strong> by {_link(item)}, {_since(item)}."
+    files = file_words(board)
+    counted = f" {files}" if files else ""
+    shown = f"The record is <strong>{result_of(board, place)}</strong> by {_link(item)}"
+    if item.people not in ("imported", "not stated"):
+        shown += f" ({text.esc(item.people)})"
+    if history[-1].place is not None:
+        gain = history[-1].gain
+        over = f", {gain_words(history[-1])} against the one before" if gain is not None else ""
+        return f"{shown}, {_since(item)}{over}.{counted}"
+    last = history[-1]
+    newest = text.spoken(track.cost.metric, last.cost)
+    return (
+        f"The official record is <strong>{newest}</strong> (#{last.number}, "
+        f"{text.long_day(last.date)}), whose evidence is not on file. On file, "
+        f"{shown[0].lower()}{shown[1:]}, {_since(item)}.{counted}"
+    )
+
+
+def _frontier_lead(board: TrackBoard) -> str:
+    front, track = board.board.frontier, board.track
+    if not front:
+        return ""
+    pick = min if track.quality.goal == "min" else max
+    best = pick(front, key=lambda e: e.quality)
+    return (
+        f"{text.plural(len(front), 'entry', 'entries')} of {len(board.board.entries)} "
+        f"form the frontier; the best quality is "
+        f"<strong>{text.quantity(track.quality.metric, best.quality)}</strong> by "
+        f"{_link(board.items[best.submission])}."
+    )
+
+
+def not_open(board: TrackBoard) -> list[str]:
+    """The commands that open a baseline track that has no baseline yet; empty where it is open."""
+    track = board.track
+    if track.objective != "baseline" or track.baseline_id is not None:
+        return []
+    return [
+        f"speedrun new {track.id}/baseline --starter torch",
+        f"speedrun submit submissions/{track.id}/baseline",
+        f"speedrun baseline freeze {track.id}",
+    ]
 
 
 def _link(item: Item) -> str:
-    return f'<a href="{BASE}{text.esc(item.url)}">{text.esc(text.clean(item.label, 60))}</a>'
+    number = f"#{item.number} " if item.number is not None else ""
+    words = text.esc(text.clean(number + item.title, 60))
+    return f'<a href="{BASE}{text.esc(item.url)}">{words}</a>'
 
 
 def _since(item: Item) -> str:
@@ -137,75 +198,6 @@ def result_of(board: TrackBoard, place: Place) -> str:
         return cost if cost[-1:].isalpha() else f"{cost} {track.cost.unit}".rstrip()
     quality = text.quantity(track.quality.metric, entry.quality)
     return f"{quality} {track.quality.unit} at {cost} FLOPs".replace("  ", " ")
-
-
-# ---- The record over time ------------------------------------------------------------------------
-
-
-def progress(board: TrackBoard) -> dict[str, Any] | None:
-    """The step chart and its table; on a pareto track the growth of the frontier as a table."""
-    track = board.track
-    svg = progress_chart(board, BASE)
-    if svg is None:
-        return None
-    records = board.board.records
-    rows = []
-    for record in records:
-        item = board.items[record.submission]
-        place = next(p for p in item.places if p.point == record.point)
-        stats = place.entry.point.statistics or {}
-        rows.append(
-            {
-                "date": text.day(record.date),
-                "href": BASE + item.url,
-                "name": item.label,
-                "cost": text.quantity(track.cost.metric, record.cost)
-                + "".join(
-                    f" (re-timed {text.quantity(track.cost.metric, c)})"
-                    for _, c in record.retimings[-1:]
-                ),
-                "quality": text.quantity(track.quality.metric, record.quality),
-                "gain": _gain(record.cost, record.previous),
-                "p": text.probability(probability_of(place)),
-                "n": stats.get("n") or text.DASH,
-                "verdict": item.verdict,
-                "until": text.day(record.superseded_on) if record.superseded_by else "stands",
-            }
-        )
-    first, last = records[0].cost, records[-1].cost
-    words = f"From {text.quantity(track.cost.metric, first)} to "
-    words += f"{text.quantity(track.cost.metric, last)} in {text.plural(len(records), 'record')}"
-    if first and last and track.objective == "target":
-        words += f": {first / last:.3g} times less"
-    words += f".{last_year(board)}"
-    return {"title": "The record over time", "words": words, "svg": svg, "rows": rows}
-
-
-def last_year(board: TrackBoard) -> str:
-    """What the twelve months before the board's newest entry brought, as a sentence or nothing.
-
-    Counted from the newest entry, not from today, so that the same board makes the same page.
-    """
-    newest = text.ordinal_day(board.newest[0].verdict.date) if board.newest else None
-    records = [(d, r) for r in board.board.records if (d := text.ordinal_day(r.date)) is not None]
-    if newest is None or board.track.objective != "target":
-        return ""
-    before = [r for d, r in records if d <= newest - 365]
-    since = len(records) - len(before)
-    if not before or not since:
-        return ""
-    then, now = before[-1].cost, records[-1][1].cost
-    metric = board.track.cost.metric
-    return (
-        f" In its last twelve months: from {text.quantity(metric, then)}, "
-        f"{text.plural(since, 'record')}, {text.signed(100 * (now - then) / then, 1)} %."
-    )
-
-
-def _gain(cost: float, previous: float | None) -> str:
-    if previous is None or not previous:
-        return text.DASH
-    return text.signed(100 * (cost - previous) / previous, 1) + " %"
 
 
 # ---- Bands and scaling ---------------------------------------------------------------------------

@@ -122,7 +122,12 @@ def test_pending_pull_requests_have_state_age_and_what_blocks_them() -> None:
     rows = pending(site)
     assert [r["row"].number for r in rows] == [91, 90, 92, 93]
     assert [r["age"] for r in rows] == ["3 weeks", "8 days", "2 days", "today"]
-    assert [r["state"] for r in rows] == ["not met", "to review", "needs runs", "no answer yet"]
+    assert [r["state"] for r in rows] == [
+        "Needs changes",
+        "Needs review",
+        "Needs more runs",
+        "no answer yet",
+    ]
     assert rows[0]["blocks"] == [("hardware-flops-mismatch", True), ("schema", True)]
     page = dict(other_files(site))["pending.md"]
     assert 'href="../rules/schema/"' in page and "4 pull requests, state of 2026-11-28" in page

@@ -2,7 +2,7 @@
 // It places nothing: places, ties and the frontier come with the data.
 "use strict";
 (function () {
-  const { quantity, probability, day, make, breakable, DASH, home, group } = window.speedrun;
+  const { probability, cell: number, day, make, breakable, DASH, home, group } = window.speedrun;
   const root = document.querySelector(".sr.track");
   const form = root.querySelector(".tools");
   const table = root.querySelector("table.board");
@@ -11,16 +11,10 @@
   const more = root.querySelector(".more");
   const heads = [...table.tHead.rows[0].cells];
   const track = root.dataset.track;
-  const STATUS = {
-    rejected: "not met",
-    unverifiable: "unverifiable",
-    "needs-runs": "needs runs",
-    "needs-review": "to review",
-    verified: "verified",
-  };
   const defaults = new Map(
     [...form.elements].filter((e) => e.name === "col").map((e) => [e.value, e.checked]),
   );
+  const FIELDS = ["q", "status", "evidence", "band", "max", "tech", "rel"];
   let data = null,
     extra = null,
     rows = [],
@@ -78,9 +72,12 @@
         return extra && extra.values[key] ? extra.values[key][i] : null;
     }
   }
-  const name = (i) =>
-    (data.label[i] || data.slug[i].replaceAll(".", "/")) +
-    (data.point[i] ? " · " + data.point[i] : "");
+  const folder = (i) => data.label[i] || data.slug[i].replaceAll(".", "/");
+  const name = (i) => {
+    const [number, title] = (data.title && data.title[i]) || [0, folder(i)];
+    const point = data.point[i] ? " · " + data.point[i] : "";
+    return (number ? `#${number} ` : "") + title + point;
+  };
 
   // ---- State ----------------------------------------------------------------------------------
   function read() {
@@ -92,6 +89,8 @@
       evidence: p.get("evidence") || "",
       band: p.get("band") || "",
       max: p.get("max") || "",
+      tech: p.get("tech") || "",
+      rel: p.get("rel") || "",
       front: p.get("front") === "1",
       sort: p.get("sort") || "place",
       desc: p.get("desc") === "1",
@@ -104,7 +103,7 @@
   let state = read();
   function write(push) {
     const p = new URLSearchParams();
-    for (const key of ["q", "status", "evidence", "band", "max"])
+    for (const key of FIELDS)
       if (state[key]) p.set(key, state[key]);
     if (state.front) p.set("front", "1");
     if (state.sort !== "place") p.set("sort", state.sort);
@@ -119,7 +118,7 @@
     history[push ? "pushState" : "replaceState"](null, "", url);
   }
   function fill() {
-    for (const key of ["q", "status", "evidence", "band", "max"])
+    for (const key of FIELDS)
       if (form.elements[key]) form.elements[key].value = state[key];
     if (form.elements.front) form.elements.front.checked = state.front;
     for (const box of form.querySelectorAll("[name=col]"))
@@ -145,6 +144,7 @@
       if (band !== null && (low ? data.q[i] > band : data.q[i] < band)) continue;
       if (data.c[i] > max) continue;
       if (state.front && data.flag[i] !== "f") continue;
+      if (state.tech && !data.tech[state.tech].includes(i)) continue;
       if (words.length) {
         const text = haystack(i);
         if (!words.every((w) => text.includes(w))) continue;
@@ -172,37 +172,64 @@
   const haystack = (i) =>
     texts[i] ||
     (texts[i] =
-      `${name(i)} ${value("who", i)} ${day(data.day[i] === null ? null : data.day0 + data.day[i])}`.toLowerCase());
+      `${name(i)} ${folder(i)} ${value("who", i)} ${day(data.day[i] === null ? null : data.day0 + data.day[i])}`.toLowerCase());
 
   // ---- Rows -----------------------------------------------------------------------------------
+  function placeCell(i) {
+    const pareto = root.dataset.objective === "pareto";
+    const front = data.flag[i] === "f" && pareto;
+    const tied = !pareto && (data.flag[i] === "t" || tiedPlaces.has(data.place[i]));
+    const worse = data.place[i] - 1;
+    const words = front
+      ? "On the frontier: nothing is better on one axis and no worse on the other"
+      : pareto
+        ? `${group(worse)} ${worse === 1 ? "entry is" : "entries are"} at least as good on both axes`
+        : tied
+          ? "Shares this place: the difference is not significant"
+          : "";
+    const mark = front ? "◆" : data.place[i] + (tied ? "=" : "");
+    return [make("span", { class: front ? "place front" : "place", title: words }, mark)];
+  }
+  function nameCell(i) {
+    const id = `${track}/${data.slug[i]}`;
+    const box = make("input", {
+      type: "checkbox",
+      class: "pick",
+      value: id,
+      checked: state.pick.includes(id),
+    });
+    box.setAttribute("aria-label", "Compare " + name(i));
+    const out = [box, make("a", { href: `${home}entries/${id}/` }, ...breakable(name(i)))];
+    const title = data.title && data.title[i];
+    if (title && title[1] !== folder(i))
+      out.push(make("small", { class: "folder" }, ...breakable(folder(i))));
+    return out;
+  }
+  const small = (words) => make("small", { class: "ci" }, words);
+  function best(key) {
+    if (!bests.has(key)) {
+      const all = data.q.map((_, i) => value(key, i)).filter((v) => typeof v === "number" && v > 0);
+      const most = key === data.quality ? data.goals[0] : key === data.cost ? data.goals[1] : "min";
+      bests.set(key, all.reduce((a, b) => ((most === "max" ? b > a : b < a) ? b : a), all[0]));
+    }
+    return bests.get(key);
+  }
+  const bests = new Map();
+  function shownNumber(key, i) {
+    const format = data.formats[key];
+    const v = value(key, i);
+    if (state.rel && v !== null && v !== undefined) {
+      const least = best(key);
+      return least ? number([1, 3, 0], v / least) + " ×" : DASH;
+    }
+    return number(format, v);
+  }
   function cell(key, i) {
     switch (key) {
-      case "place": {
-        const front = data.flag[i] === "f" && root.dataset.objective === "pareto";
-        const pareto = root.dataset.objective === "pareto";
-        const tied = !pareto && (data.flag[i] === "t" || tiedPlaces.has(data.place[i]));
-        const worse = data.place[i] - 1;
-        const words = front
-          ? "On the frontier: nothing is better on one axis and no worse on the other"
-          : pareto
-            ? `${group(worse)} ${worse === 1 ? "entry is" : "entries are"} at least as good on both axes`
-            : tied
-              ? "Shares this place: the difference is not significant"
-              : "";
-        const mark = front ? "◆" : data.place[i] + (tied ? "=" : "");
-        return [make("span", { class: front ? "place front" : "place", title: words }, mark)];
-      }
-      case "name": {
-        const id = `${track}/${data.slug[i]}`;
-        const box = make("input", {
-          type: "checkbox",
-          class: "pick",
-          value: id,
-          checked: state.pick.includes(id),
-        });
-        box.setAttribute("aria-label", "Compare " + name(i));
-        return [box, make("a", { href: `${home}entries/${id}/` }, ...breakable(name(i)))];
-      }
+      case "place":
+        return placeCell(i);
+      case "name":
+        return nameCell(i);
       case "who":
         return [value("who", i)];
       case "date":
@@ -213,23 +240,27 @@
       }
       case "status": {
         const w = value("status", i);
-        return [make("span", { class: "status " + w }, STATUS[w])];
+        const out = [make("span", { class: "status " + w }, data.names[w])];
+        const why = data.why ? data.words.why[data.why[i]] : "";
+        if (why) out.push(" ", make("small", { class: "why" }, why));
+        return out;
       }
       case "p":
         return [probability(data.p[i])];
-      case "ratio":
-        return [quantity("ratio", data.ratio[i])];
       case "device":
         return [value("device", i) || DASH];
     }
-    const out = [quantity(key, value(key, i))];
+    const out = [shownNumber(key, i)];
+    if (key === "ratio" && data.span[i] && !state.rel)
+      out.push(small(data.span[i].map((v) => number(data.formats.ratio, v)).join(DASH)));
     if (key === data.quality && data.n && data.n[i]) {
-      const half = data.h[i] === null ? "" : `± ${half2(data.h[i])} · `;
-      out.push(make("small", { class: "ci" }, `${half}n = ${data.n[i]}`));
+      const half = data.h[i] === null ? "" : `± ${number(data.formats[key], data.h[i])} · `;
+      out.push(small(`${half}n = ${data.n[i]}`));
     }
+    if (key === data.cost && data.own && data.own[i] !== null)
+      out.push(small(`own runs ${number(data.formats[key], data.own[i])}`));
     return out;
   }
-  const half2 = (v) => String(Number(v.toPrecision(2)));
   const tiedPlaces = new Set();
   function rowOf(i) {
     return make(
@@ -237,7 +268,8 @@
       {},
       ...heads.map((head) => {
         const key = head.dataset.key;
-        const td = make("td", { class: head.className.replace(" off", "") });
+        const td = make(key === "name" ? "th" : "td", { class: head.className.replace(" off", "") });
+        if (key === "name") td.setAttribute("scope", "row");
         if (!visible(key)) td.classList.add("off");
         else td.append(...cell(key, i));
         return td;
@@ -273,12 +305,13 @@
   }
   function picks() {
     const link = root.querySelector("a.compare");
-    link.hidden = state.pick.length < 1;
+    root.querySelector(".comparebar").hidden = state.pick.length < 1;
     link.href = `${home}compare/?e=${state.pick.join(",")}`;
     link.textContent =
       state.pick.length === 1
         ? "Compare the ticked one"
         : `Compare the ${state.pick.length} ticked ones`;
+    for (const box of body.querySelectorAll(".pick")) box.checked = state.pick.includes(box.value);
   }
 
   // ---- The chart ------------------------------------------------------------------------------
@@ -287,6 +320,8 @@
     track,
     value,
     name,
+    unit: (key) =>
+      heads.find((h) => h.dataset.key === key)?.querySelector("small")?.textContent || "",
     withExtra,
     get data() {
       return data;
@@ -326,6 +361,8 @@
       evidence: "",
       band: "",
       max: "",
+      tech: "",
+      rel: "",
       front: false,
       sort: "place",
       desc: false,
@@ -350,7 +387,11 @@
     if (event.target.checked) state.pick.push(id);
     if (state.pick.length > 6) state.pick.shift();
     write(false);
-    for (const box of body.querySelectorAll(".pick")) box.checked = state.pick.includes(box.value);
+    picks();
+  });
+  root.querySelector(".untick").addEventListener("click", () => {
+    state.pick = [];
+    write(false);
     picks();
   });
   more.querySelector(".next").addEventListener("click", () => {
@@ -363,22 +404,16 @@
   });
   const save = root.querySelector("button.csv");
   save.addEventListener("click", async () => {
-    await withExtra();
-    const keys = heads.map((h) => h.dataset.key).filter(visible);
-    const inert = (t) => (/^[=+\-@\t]/.test(t) && Number.isNaN(Number(t)) ? "'" + t : t);
-    const text = (key, i) => {
-      if (key === "place") return data.place[i];
-      if (key === "date") return day(data.day[i] === null ? null : data.day0 + data.day[i]);
-      const v = value(key, i);
-      return v === null || v === undefined ? "" : v;
-    };
-    const quote = (v) => `"${inert(String(v)).replaceAll('"', '""')}"`;
-    const lines = [
-      keys.map(quote).join(","),
-      ...rows.map((i) => keys.map((k) => quote(text(k, i))).join(",")),
-    ];
+    // The file beside the board holds every column exactly, one line a row in the board's order.
+    const answer = await fetch(`${home}api/v1/${track}.csv`).catch(() => null);
+    if (!answer || !answer.ok) {
+      count.textContent += " (The file with the exact numbers could not be loaded; try again.)";
+      return;
+    }
+    const lines = (await answer.text()).split("\n");
+    const text = [lines[0], ...rows.map((i) => lines[i + 1])].join("\n") + "\n";
     const link = make("a", {
-      href: URL.createObjectURL(new Blob([lines.join("\n") + "\n"], { type: "text/csv" })),
+      href: URL.createObjectURL(new Blob([text], { type: "text/csv" })),
       download: `${track}.csv`,
     });
     link.click();
@@ -418,7 +453,7 @@
         ["evidence", data.words.evidence],
       ])
         form.elements[key].append(
-          ...words.map((w) => make("option", { value: w }, STATUS[w] || w)),
+          ...words.map((w) => make("option", { value: w }, data.names[w] || w)),
         );
       form.hidden = false;
       save.hidden = false;

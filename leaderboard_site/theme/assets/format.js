@@ -1,10 +1,26 @@
-// Numbers as the pages print them; the same rules as leaderboard_site/text.py.
+// Numbers as the pages print them: `cell` is leaderboard_site/formats.py, the rest text.py.
 "use strict";
 (function () {
   const DASH = "–",
+    MINUS = "\u2212",
     THIN = "\u202f";
   const group = (n) => String(n).replace(/\B(?=(\d{3})+(?!\d))/g, THIN);
   const power = (v, digits = 3) => v.toExponential(digits - 1).replace("e+", "e");
+  function fixed(v, digits) {
+    const text = Math.abs(v).toFixed(digits);
+    const [whole, rest] = text.split(".");
+    const sign = v < 0 && Number(text) !== 0 ? MINUS : "";
+    return sign + group(whole) + (rest ? "." + rest : "");
+  }
+  // A cell of a column whose format is [divisor, digits, 1 for a power].
+  function cell(format, v) {
+    if (v === null || v === undefined || !Number.isFinite(v)) return DASH;
+    const [divisor, digits, asPower] = format;
+    if (!asPower) return fixed(v / divisor, digits);
+    if (v === 0) return "0";
+    const text = Math.abs(v).toExponential(digits).replace("e+", "e");
+    return (v < 0 ? MINUS : "") + text;
+  }
   function duration(s) {
     if (s < 600) return s < 100 ? s.toFixed(2) + " s" : s.toFixed(1) + " s";
     if (s < 7200) return (s / 60).toFixed(2) + " min";
@@ -62,5 +78,16 @@
   // A name that a line may break after its slashes and underscores.
   const breakable = (name) =>
     name.split(/(?<=[/_])/).flatMap((part, n) => (n ? [make("wbr"), part] : [part]));
-  Object.assign(window.speedrun, { quantity, probability, day, make, magnitude, breakable, DASH, group });
+  Object.assign(window.speedrun, {
+    quantity,
+    probability,
+    cell,
+    fixed,
+    day,
+    make,
+    magnitude,
+    breakable,
+    DASH,
+    group,
+  });
 })();

@@ -13,8 +13,15 @@
     });
   window.speedrun = { home, here, load };
 
+  const canvases = [...document.querySelectorAll(".sr .canvas:has(svg.chart)")];
+  const answering = canvases.length ? load("points.js") : Promise.resolve();
+  answering.then(() => {
+    for (const canvas of canvases)
+      if (!canvas.closest("#chart")) window.speedrun.points.on(canvas);
+  });
+  if (document.querySelector(".reuse, [data-copy]")) load("reuse.js");
   if (document.querySelector(".sr.track .tools"))
-    load("format.js")
+    Promise.all([answering, load("format.js")])
       .then(() => load("chart.js"))
       .then(() => load("board.js"));
   if (document.querySelector(".sr.compare"))
@@ -44,7 +51,7 @@
   field.type = "search";
   field.placeholder = "Search";
   field.autocomplete = "off";
-  field.setAttribute("aria-label", "Search entries, rules and pages");
+  field.setAttribute("aria-label", "Search entries, people, techniques, rules and documents");
   const list = document.createElement("ol");
   list.hidden = true;
   box.append(field, list);
@@ -56,15 +63,23 @@
       .then((r) => r.json())
       .then(flat));
   function flat(raw) {
-    const rows = raw.pages.map(([title, url]) => [title.toLowerCase(), title, url, ""]);
+    const rows = raw.pages.map(([title, url, kind, text]) => [
+      `${title} ${text}`.toLowerCase(),
+      title,
+      url,
+      kind,
+      title.toLowerCase(),
+    ]);
     for (const [track, entries] of Object.entries(raw.entries))
-      for (const [slug, title] of entries) {
-        const name = slug.replaceAll(".", "/");
+      for (const [slug, title, number] of entries) {
+        const folder = slug.replaceAll(".", "/");
+        const name = (number ? `#${number} ` : "") + (title || folder);
         rows.push([
-          (name + " " + title).toLowerCase(),
+          `${name} ${folder} ${track}`.toLowerCase(),
           name,
           `entries/${track}/${slug}/`,
-          title ? `${track}: ${title}` : track,
+          title ? `${track}: ${folder}` : track,
+          name.toLowerCase(),
         ]);
       }
     return rows;
@@ -73,11 +88,15 @@
   field.addEventListener("input", async () => {
     const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
     const rows = words.length ? await fetchData() : [];
-    const hits = [];
+    // What has the words in its name comes before what has them in its text.
+    const named = [],
+      told = [];
     for (const row of rows) {
-      if (words.every((w) => row[0].includes(w))) hits.push(row);
-      if (hits.length >= 40) break;
+      if (!words.every((w) => row[0].includes(w))) continue;
+      (words.every((w) => row[4].includes(w)) ? named : told).push(row);
+      if (named.length >= 40) break;
     }
+    const hits = [...named, ...told].slice(0, 40);
     list.replaceChildren(
       ...hits.map(([, title, url, where]) => {
         const item = document.createElement("li");

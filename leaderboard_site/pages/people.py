@@ -1,0 +1,188 @@
+"""A page for each person: their entries, the records they held, roles and credit by lineage."""
+
+from __future__ import annotations
+
+import dataclasses as dc
+from collections.abc import Iterator
+from typing import Any
+
+from leaderboard_site import text
+from leaderboard_site.milestones import Milestone, milestones
+from leaderboard_site.model import Item, Person, Site, TrackBoard, slug_of
+from leaderboard_site.pages.environment import page, render
+from leaderboard_site.pages.story import gain_words, score_metric
+from leaderboard_site.pages.track import result_of
+
+BASE = "../../../"
+MOST_ROWS = 300
+MOST_LISTED = 2000
+
+
+@dc.dataclass(slots=True)
+class Someone:
+    """One person over all tracks. A login and a name are one person where an entry joins them."""
+
+    name: str
+    github: str | None = None
+    entries: list[tuple[TrackBoard, Item, tuple[str, ...]]] = dc.field(default_factory=list)
+    records: list[tuple[TrackBoard, Milestone]] = dc.field(default_factory=list)
+    unread: list[tuple[TrackBoard, Milestone]] = dc.field(default_factory=list)
+    built_on: int = 0
+
+    @property
+    def url(self) -> str:
+        """The person's page, relative to the site's root."""
+        return person_url(self.name)
+
+
+def person_url(name: str) -> str:
+    """The page of a person; names that differ by case alone are one person."""
+    return f"people/by/{slug_of(key_of(name).replace('/', '-'))}/"
+
+
+def key_of(name: str) -> str:
+    """What makes two spellings one person."""
+    return text.clean(name, 80).lower().lstrip("@")
+
+
+def person_links(item: Item) -> list[dict[str, Any]]:
+    """The people of an entry with the address of their pages."""
+    affiliations = {c.name or c.github: c.affiliation for c in item.contributors}
+    return [
+        {
+            "name": p.name,
+            "url": person_url(p.name),
+            "roles": p.roles,
+            "affiliation": affiliations.get(p.name),
+        }
+        for p in item.persons
+        if key_of(p.name)
+    ]
+
+
+def people(site: Site) -> dict[str, Someone]:
+    """Everybody who is named anywhere, by key, in order of the key."""
+    found: dict[str, Someone] = {}
+    children: dict[str, int] = {}
+    for item in site.items:
+        parent = site.item(item.about.based_on, item.verdict.track) if item.about else None
+        if parent is not None:
+            children[parent.path] = children.get(parent.path, 0) + 1
+    for board in site.tracks.values():
+        for item in board.items.values():
+            for person in item.persons:
+                someone = _someone(found, person)
+                if someone is not None:
+                    someone.entries.append((board, item, person.roles))
+                    someone.built_on += children.get(item.path, 0)
+        for milestone in milestones(board):
+            _credit(found, board, milestone)
+    return dict(sorted(found.items()))
+
+
+def _someone(found: dict[str, Someone], person: Person) -> Someone | None:
+    key = key_of(person.name)
+    if not key:
+        return None
+    someone = found.setdefault(key, Someone(person.name))
+    someone.github = someone.github or person.github
+    return someone
+
+
+def _credit(found: dict[str, Someone], board: TrackBoard, milestone: Milestone) -> None:
+    if milestone.item is not None:
+        named = milestone.item.persons
+    else:
+        named = tuple(
+            Person(n) for n in (milestone.official.contributors if milestone.official else ())
+        )
+    for person in named:
+        someone = _someone(found, person)
+        if someone is not None:
+            kind = someone.unread if milestone.place is None else someone.records
+            kind.append((board, milestone))
+
+
+def person_page(someone: Someone) -> tuple[dict[str, str], str]:
+    """The head {title, description} and the HTML of one person's page."""
+    name = text.clean(someone.name, 80)
+    count = text.plural(len(someone.entries), "entry", "entries")
+    held = len(someone.records) + len(someone.unread)
+    lead = f"{count} on file"
+    if held:
+        lead += f", {text.plural(held, 'record')} set"
+        if someone.unread:
+            lead += f" ({len(someone.unread)} of them not on file)"
+    roles = sorted({r for _, _, roles in someone.entries for r in roles})
+    body = render(
+        "person.html",
+        base=BASE,
+        name=name,
+        github=someone.github,
+        lead=lead,
+        roles=roles,
+        built_on=someone.built_on,
+        records=[_record_row(b, m) for b, m in _by_date(someone.records + someone.unread)],
+        entries=[_entry_row(b, i) for b, i, _ in _newest(someone)[:MOST_ROWS]],
+        more=max(0, len(someone.entries) - MOST_ROWS),
+    )
+    return {"title": name, "description": f"{name}: {lead}."}, body
+
+
+def _newest(someone: Someone) -> list[tuple[TrackBoard, Item, tuple[str, ...]]]:
+    return sorted(someone.entries, key=lambda r: (r[1].verdict.date or "", r[1].path), reverse=True)
+
+
+def _by_date(rows: list[tuple[TrackBoard, Milestone]]) -> list[tuple[TrackBoard, Milestone]]:
+    return sorted(rows, key=lambda r: (r[1].date or "", r[1].number or 0), reverse=True)
+
+
+def _record_row(board: TrackBoard, milestone: Milestone) -> dict[str, Any]:
+    days = milestone.days
+    return {
+        "track": board.track,
+        "number": milestone.number,
+        "url": BASE + milestone.item.url if milestone.item else board.track.official.source,
+        "title": milestone.title,
+        "date": text.day(milestone.date),
+        "cost": text.spoken(score_metric(board), milestone.cost),
+        "gain": gain_words(milestone),
+        "stood": "stands"
+        if milestone.stands
+        else (text.plural(days, "day") if days is not None else text.DASH),
+        "why": milestone.why,
+    }
+
+
+def _entry_row(board: TrackBoard, item: Item) -> dict[str, Any]:
+    return {
+        "track": board.track,
+        "item": item,
+        "result": result_of(board, item.places[0]) if item.places else text.DASH,
+    }
+
+
+def people_parts(site: Site) -> Iterator[tuple[str, dict[str, str], str]]:
+    """(address below the site's root, head, body) of every person's page."""
+    for someone in people(site).values():
+        yield (someone.url, *person_page(someone))
+
+
+def people_index(site: Site) -> str:
+    """The Markdown file of the list of people, those with most records first."""
+    everybody = sorted(
+        people(site).values(),
+        key=lambda p: (-len(p.records) - len(p.unread), -len(p.entries), key_of(p.name)),
+    )
+    rows = [
+        {
+            "name": text.clean(p.name, 60),
+            "url": p.url,
+            "entries": len(p.entries),
+            "records": len(p.records) + len(p.unread),
+            "stands": [b.track for b, m in (*p.records, *p.unread) if m.stands],
+        }
+        for p in everybody[:MOST_LISTED]
+    ]
+    body = render("people.html", base="../", rows=rows, total=len(everybody))
+    return page("People", "Everybody who is named on an entry or in an official table.", body)

@@ -1,0 +1,313 @@
+"""What a track's page begins with: how the record, or the frontier, came to be what it is."""
+
+from __future__ import annotations
+
+import datetime as dt
+import statistics as st
+from collections.abc import Sequence
+from typing import Any
+
+from bot.rank.pareto import frontier
+from leaderboard_site import charts, text
+from leaderboard_site.charts import Axis, Dot, Past, Step
+from leaderboard_site.milestones import CLOCKS, Milestone, milestones, on_file
+from leaderboard_site.model import Item, Place, TrackBoard
+from leaderboard_site.pages.columns import probability_of, title_of
+
+NAMED = 6
+"""Jumps that are named in the chart: the largest gains."""
+LAST = 10
+"""Records whose gains say what the next one may be."""
+DAYS = 5
+"""Frontiers that are drawn over one another."""
+
+
+def story(board: TrackBoard, base: str) -> dict[str, Any] | None:
+    """Title, words, chart and table; None where there is no history to tell."""
+    if board.track.objective == "pareto":
+        return _frontier_story(board, base)
+    history = milestones(board)
+    dated = [m for m in history if m.date]
+    if len(dated) < 2:
+        return None
+    metric = score_metric(board)
+    return {
+        "title": finding(board, history),
+        "words": _words(board, history),
+        "svg": _steps_chart(board, dated, metric, base),
+        "metric": text.label(metric),
+        "unread": any(m.place is None for m in history),
+        "rows": [_row(board, m, metric, base) for m in reversed(history)],
+        "file": "record",
+    }
+
+
+def score_metric(board: TrackBoard) -> str:
+    """What the record is a record of."""
+    return "ratio" if board.track.objective == "baseline" else board.track.cost.metric
+
+
+def finding(board: TrackBoard, history: Sequence[Milestone]) -> str:
+    """`From 45 min to 73.8 s in 25 months`."""
+    metric = score_metric(board)
+    first, last = history[0], history[-1]
+    took = text.months(first.date, last.date)
+    unit = "" if metric == "ratio" or metric.endswith("_s") else f" {board.track.cost.unit}"
+    start, end = text.spoken(metric, first.cost), text.spoken(metric, last.cost)
+    if start == end or not took:
+        return f"The record: {end}{unit}".rstrip()
+    if metric == "ratio":
+        return f"From {start} to {end} of the baseline’s time in {took}"
+    return f"From {start} to {end}{unit} in {took}".replace("  ", " ")
+
+
+def _words(board: TrackBoard, history: Sequence[Milestone]) -> str:
+    """What the chart says in sentences: how much, how much lately, how much the next must gain."""
+    first, last = history[0].cost, history[-1].cost
+    parts = [text.plural(len(history), "record")]
+    if board.track.objective == "target" and last and first > last:
+        parts[0] += f", {first / last:.3g} times less"
+    parts[0] += "."
+    parts += [last_year(board, history), margin(board, history)]
+    return " ".join(p for p in parts if p)
+
+
+def file_words(board: TrackBoard) -> str:
+    """How much of the official table is on file."""
+    counted = on_file(board)
+    if counted is None:
+        return ""
+    have, all_ = counted
+    return f"{have} of {all_} official results are on file here."
+
+
+def last_year(board: TrackBoard, history: Sequence[Milestone]) -> str:
+    """What the twelve months before the newest record brought, as a sentence or nothing.
+
+    Counted from the newest record, not from today, so that the same board makes the same page.
+    """
+    dated = [(d, m) for m in history if (d := text.ordinal_day(m.date)) is not None]
+    if board.track.objective != "target" or not dated:
+        return ""
+    before = [m for d, m in dated if d <= dated[-1][0] - 365]
+    since = len(dated) - len(before)
+    if not before or not since:
+        return ""
+    then, now = before[-1].cost, history[-1].cost
+    metric = board.track.cost.metric
+    return (
+        f"Its last twelve months: from {text.spoken(metric, then)}, "
+        f"{text.plural(since, 'record')}, {text.signed(100 * (now - then) / then, 1)} %."
+    )
+
+
+def margin(board: TrackBoard, history: Sequence[Milestone]) -> str:
+    """What the last records gained: about what the next one has to."""
+    gains = [abs(m.gain) for m in history[-LAST:] if m.gain is not None]
+    if len(gains) < 3:
+        return ""
+    middle = 100 * st.median(gains)
+    return (
+        f"The last {len(gains)} records gained {100 * min(gains):.2g} to {100 * max(gains):.2g} %, "
+        f"half of them at most {middle:.2g} %."
+    )
+
+
+def gain_words(milestone: Milestone) -> str:
+    """The one gain of a record."""
+    if milestone.gain is None:
+        return text.DASH
+    size = 100 * milestone.gain
+    return text.signed(size, 1 if abs(size) >= 10 else 2) + " %"
+
+
+# ---- The record over time ------------------------------------------------------------------------
+
+
+def _steps_chart(board: TrackBoard, dated: Sequence[Milestone], metric: str, base: str) -> str:
+    jumps = sorted(dated[1:], key=lambda m: -abs(m.gain or 0))[:NAMED]
+    named = {id(m) for m in (*jumps, dated[0], dated[-1])}
+    steps = [
+        Step(
+            text.ordinal_day(m.date) or 0,
+            m.cost,
+            point_words(board, m, metric),
+            address(board, m, base),
+            _short(m) if id(m) in named else "",
+            m.place is not None,
+        )
+        for m in dated
+    ]
+    others = [
+        (day, shown)
+        for item, place in board.places
+        if item.path not in board.holders
+        and (day := text.ordinal_day(item.verdict.date))
+        and (shown := _score(place, metric)) is not None
+    ]
+    title = text.label(metric)
+    return charts.record_steps(
+        steps,
+        Axis(metric, title),
+        label=f"{title} of the record over time",
+        others=others,
+        lower_is_better=board.track.cost.goal == "min",
+    )
+
+
+def _score(place: Place, metric: str) -> float | None:
+    """What the track places by: the ratio to the baseline, else the cost."""
+    if metric != "ratio":
+        return place.entry.shown_cost
+    return place.entry.progress.ratio if place.entry.progress else None
+
+
+def point_words(board: TrackBoard, milestone: Milestone, metric: str) -> str:
+    """What a point of the chart says."""
+    number = f"#{milestone.number} " if milestone.number is not None else ""
+    name = milestone.title if milestone.item else f"by {milestone.people}"
+    gain = f" ({gain_words(milestone)})" if milestone.gain is not None else ""
+    shown = text.spoken(metric, milestone.cost)
+    why = f"; {milestone.why}" if milestone.place is None else ""
+    return f"{number}{name}, {text.day(milestone.date)}: {shown}{gain}{why}"
+
+
+def address(board: TrackBoard, milestone: Milestone, base: str) -> str:
+    """Where a point leads: the entry's page, or what the official table links."""
+    if milestone.item is not None:
+        return base + milestone.item.url
+    table, row = board.track.official, milestone.official
+    if row is not None and row.pull_requests:
+        return f"{table.repository}/pull/{row.pull_requests[0]}"
+    if row is not None and row.log:
+        return f"{table.repository}/blob/{table.commit}/{row.log}"
+    return table.source
+
+
+def _short(milestone: Milestone) -> str:
+    if milestone.item is None:
+        return text.clean(f"#{milestone.number} {milestone.people.partition(',')[0]}", 24)
+    return text.clean(milestone.title, 24)
+
+
+def _row(board: TrackBoard, m: Milestone, metric: str, base: str) -> dict[str, Any]:
+    stats = (m.place.entry.point.statistics or {}) if m.place else {}
+    n = stats.get("n")
+    own = m.own if m.clock != "own" and m.place else None
+    return {
+        "number": m.number,
+        "date": text.day(m.date),
+        "href": address(board, m, base),
+        "outside": m.item is None,
+        "name": m.title if m.item else f"{board.track.source.rpartition('/')[2]} #{m.number}",
+        "folder": m.item.label if m.item and m.item.label != m.item.title else "",
+        "people": m.people,
+        "cost": text.quantity(metric, m.cost),
+        "clock": CLOCKS[m.clock],
+        "own": text.quantity(metric, own) if own is not None else "",
+        "again": _again(m, metric),
+        "gain": gain_words(m),
+        "p": text.probability(probability_of(m.place)) if m.place else text.DASH,
+        "n": n or text.DASH,
+        "unproved": unproved(board, m.item, m.place),
+        "verdict": m.item.verdict if m.item else None,
+        "why": m.why,
+        "stood": "stands" if m.stands else _days(m.days),
+    }
+
+
+def _again(milestone: Milestone, metric: str) -> str:
+    timed = milestone.official.retimings if milestone.official else ()
+    timed = milestone.step.retimings if milestone.step else timed
+    words = [f"{text.quantity(metric, cost)} on {text.day(day)}" for day, cost in timed]
+    return f"re-timed {', '.join(words)}" if words else ""
+
+
+def _days(days: int | None) -> str:
+    return text.DASH if days is None else text.plural(days, "day")
+
+
+def unproved(board: TrackBoard, item: Item | None, place: Place | None) -> str:
+    """A mark for a record that rests on one run although the track's rules ask for a test."""
+    if item is None or place is None:
+        return ""
+    day = text.date_of(item.verdict.date)
+    test = board.track.on(day).significance
+    n = (place.entry.point.statistics or {}).get("n")
+    if test.test == "none" or n != 1:
+        return ""
+    return f"one run on file: p < {test.alpha:g} is not shown here"
+
+
+# ---- The frontier over time ----------------------------------------------------------------------
+
+
+def _frontier_story(board: TrackBoard, base: str) -> dict[str, Any] | None:
+    rows = sorted(
+        ((d, i, p) for i, p in board.places if (d := text.ordinal_day(i.verdict.date))),
+        key=lambda r: (r[0], r[1].path),
+    )
+    if len(rows) < 8 or rows[0][0] == rows[-1][0]:
+        return None
+    past = _pasts(board, rows)
+    if len(past) < 2:
+        return None
+    track = board.track
+    now = [
+        Dot(e.shown_cost, e.quality, _front_words(board, i, p), base + i.url, "frontier")
+        for i, p in board.places
+        if (e := p.entry).on_frontier
+    ]
+    quality = text.label(track.quality.metric)
+    svg = charts.frontiers(
+        past,
+        sorted(now),
+        Axis(track.cost.metric, text.label(track.cost.metric)),
+        Axis(track.quality.metric, quality),
+        label=f"The frontier of {text.in_sentence(track.quality.metric)} over time",
+    )
+    words = f"Each line is the frontier as it stood on a day: the best {quality} for the cost. "
+    words += f"{text.plural(len(now), 'entry', 'entries')} of {len(board.places)} form it now."
+    title = _frontier_finding(board, past)
+    return {"title": title, "words": words, "svg": svg, "rows": [], "file": "frontier"}
+
+
+def _pasts(board: TrackBoard, rows: Sequence[tuple[int, Item, Place]]) -> list[Past]:
+    """Frontiers at even steps of the entries' order in time, the last of them today's."""
+    track = board.track
+    cuts = [max(3, round(len(rows) * (i + 1) / DAYS)) for i in range(DAYS)]
+    out: list[Past] = []
+    for cut in dict.fromkeys(cuts):
+        pairs = [(p.entry.shown_cost, p.entry.quality) for _, _, p in rows[:cut]]
+        best = sorted({pairs[i] for i in frontier(pairs, track.cost.goal, track.quality.goal)})
+        day = dt.date.fromordinal(rows[cut - 1][0])
+        if not out or list(out[-1].points) != best:
+            out.append(Past(best, f"{day:%b %Y}"))
+    return out
+
+
+def _frontier_finding(board: TrackBoard, past: Sequence[Past]) -> str:
+    """What the same cost bought at first and buys now, at the middle of the first frontier."""
+    track = board.track
+    first = past[0].points
+    cost = first[len(first) // 2][0]
+    then = [q for c, q in first if c <= cost]
+    now = [q for c, q in past[-1].points if c <= cost]
+    pick = min if track.quality.goal == "min" else max
+    quality = text.label(track.quality.metric)
+    if not now or pick(now) == pick(then):
+        return f"{quality} for the compute spent, {past[0].label} to {past[-1].label}"
+    metric = track.quality.metric
+    return (
+        f"{quality} for {text.quantity(track.cost.metric, cost)} FLOPs: from "
+        f"{text.spoken(metric, pick(then))} to {text.spoken(metric, pick(now))} since "
+        f"{past[0].label}"
+    ).replace(" FLOPs FLOPs", " FLOPs")
+
+
+def _front_words(board: TrackBoard, item: Item, place: Place) -> str:
+    track = board.track
+    return (
+        f"{title_of(item, place)}: {text.quantity(track.quality.metric, place.entry.quality)} at "
+        f"{text.quantity(track.cost.metric, place.entry.shown_cost)}"
+    )
