@@ -20,7 +20,6 @@ from bot.model.track import Track
 from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
 from bot.rank import ranking
-from bot.rank.baseline import is_baseline
 from leaderboard_site import text
 
 HOUR = 3600.0
@@ -323,7 +322,7 @@ def make_board(
             tuple(places.get(v.submission, ())),
             tuple(why.get(v.submission, ())),
             official=track.official.by_submission.get(v.submission),
-            baseline=is_baseline(v.submission, track),
+            baseline=track.is_baseline(v.submission),
             **extras.get(v.submission, {}),
         )
         for v in mine

@@ -19,6 +19,7 @@ from leaderboard_site.states import shown_rules, state_of
 
 SITE_NAME = "Speedrun"
 GRADE_WORDS = {
+    Grade.REPRODUCED: "reproduced by others than its author",
     Grade.WANDB: "read from the history that Weights & Biases holds",
     Grade.LOG: "read from training logs or W&B files in the submission",
     Grade.SELF_REPORTED: "read from the submission's own results file alone",
