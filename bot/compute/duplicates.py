@@ -15,6 +15,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from bot.compute.independence import dependent
 from bot.evidence.links import RunRef, parse_link
 from bot.model.results import ResultsRun
 from bot.model.run import Run
@@ -92,14 +93,17 @@ def repeats(runs: Sequence[Run]) -> tuple[tuple[int, int], ...]:
     A run is compared with those before it that are no copies themselves.
     """
     found = []
-    known = Known()
+    known, own = Known(), list[int]()
     for index, run in enumerate(runs):
         trace = trace_of(run)
         original = known.original(trace)
+        if original is None:
+            original = next((i for i in own if dependent(run, runs[i])), None)
         if original is not None:
             found.append((index, original))
         else:
             known.add(index, trace)
+            own.append(index)
     return tuple(found)
 
 

@@ -156,6 +156,8 @@ def _identities(run: Run) -> list[Hashable]:
         keys.append(("nonce", run.nonce))
     if run.entity and run.project and run.run_id:
         keys.append(("wandb", run.entity, run.project, run.run_id))
+        if run.branch_point is not None and run.branch_point.run_id:
+            keys.append(("wandb", run.entity, run.project, run.branch_point.run_id))
     return keys
 
 

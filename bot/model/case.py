@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from bot.model.document import Document
 from bot.model.results import ResultsRun
-from bot.model.run import Run
+from bot.model.run import Run, Validation
 from bot.model.submission import Folder, RunSpec, Submission
 from bot.model.trace import Trace
 from bot.model.track import Track
@@ -68,6 +68,8 @@ class Standing:
 
     record: str | None = None
     record_cost: float | None = None
+    frontier: tuple[tuple[float, float], ...] = ()
+    """(cost, quality) of the entries on the frontier, on a track of two axes."""
     record_costs: tuple[float, ...] = ()
     baseline: str | None = None
     baseline_costs: tuple[float, ...] = ()
@@ -91,15 +93,15 @@ class Unlisted:
 class Seen:
     """What a pull request showed first, as the bot recorded it when it evaluated it.
 
-    `run_keys` are canonical identities (`wandb:ENTITY/PROJECT/ID`, `nonce:...`), `traces` losses
-    and clocks at a few fixed steps, rounded.
+    `run_keys` are canonical identities (`wandb:ENTITY/PROJECT/ID`, `nonce:...`), `points` a few
+    validations of each run: loss and clock, rounded.
     """
 
     pull_request: int
     author: str
     at: dt.datetime
     run_keys: frozenset[str] = frozenset()
-    traces: tuple[Trace, ...] = ()
+    points: tuple[tuple[Validation, ...], ...] = ()
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -152,9 +154,15 @@ class Case:
         return tuple(
             run
             for item in self.evidence
-            if item.spec.arm == arm and (point is None or item.spec.point in (None, point))
+            if item.spec.arm == arm and (point is None or self._of(item.spec, point))
             for run in item.runs
         )
+
+    def _of(self, spec: RunSpec, point: str) -> bool:
+        """Whether an entry of `runs` belongs to a point: a run belongs to one, and goes unnamed
+        where there is one alone. A baseline arm that names none belongs to all."""
+        alone = len(self.submission.points) == 1 or spec.arm == "baseline"
+        return spec.point == point or (spec.point is None and alone)
 
     @property
     def brought_over(self) -> bool:

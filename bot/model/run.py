@@ -21,6 +21,10 @@ TRAINER = "reference_trainer"
 """The name under which `code_sha256` holds the trainer's hash of itself, which is no code of a
 submission: all who use one version of it share it."""
 
+FROM_LOG = "attached log"
+"""The mark of a W&B run whose numbers stand in a text file attached to it, and not in its history:
+it is graded as a log."""
+
 
 class Validation(NamedTuple):
     """One validation point. `time_s` is the track's clock, None where the source has none."""

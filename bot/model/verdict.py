@@ -10,6 +10,7 @@ import dataclasses as dc
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from bot.model.run import Witness, WitnessKind
 from bot.registry import (
     EXIT_CODES,
     EXIT_PRECEDENCE,
@@ -74,6 +75,31 @@ class Point:
     cost: float | None
     metrics: Mapping[str, float | int | None]
     statistics: Mapping[str, Any] | None = None
+    rests_on: Mapping[str, tuple[Witness, ...]] = dc.field(default_factory=dict)
+    """Quantity -> who states it: what each number rests on."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The point as JSON values."""
+        return {
+            **{name: getattr(self, name) for name in _POINT},
+            "rests_on": {
+                quantity: [
+                    {"kind": str(w.kind), "source": w.source, "value": w.value} for w in witnesses
+                ]
+                for quantity, witnesses in self.rests_on.items()
+            },
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Point:
+        """The inverse of `to_json`."""
+        rests_on = {
+            quantity: tuple(
+                Witness(quantity, w["value"], WitnessKind(w["kind"]), w["source"]) for w in items
+            )
+            for quantity, items in data.get("rests_on", {}).items()
+        }
+        return cls(**{**data, "rests_on": rests_on})
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -123,7 +149,7 @@ class Verdict:
             "note": self.note,
             "findings": [finding_to_json(f) for f in self.findings],
             "metrics": dict(self.metrics),
-            "points": [{name: getattr(p, name) for name in _POINT} for p in self.points],
+            "points": [p.to_json() for p in self.points],
             "runs": [dict(r) for r in self.runs],
             "statistics": None if self.statistics is None else dict(self.statistics),
             "accepted": dict(self.accepted),
@@ -148,7 +174,7 @@ def verdict_from_json(data: Mapping[str, Any]) -> Verdict:
         status=Status(data["status"]),
         evidence=Grade(data["evidence"]),
         findings=tuple(Finding(**{**f, "level": Level(f["level"])}) for f in data["findings"]),
-        points=tuple(Point(**p) for p in data["points"]),
+        points=tuple(Point.from_json(p) for p in data["points"]),
         runs=tuple(data.get("runs", ())),
         statistics=data.get("statistics"),
         note=data.get("note"),

@@ -29,6 +29,7 @@ from bot.model.submission import (
 from bot.model.track import Track
 from bot.model.values import near_key
 from bot.model.verdict import Finding, finding
+from bot.parse.globs import matches
 from bot.parse.json_file import read_json
 from bot.parse.json_scan import escape
 from bot.parse.results_json import link_problems, read_results
@@ -279,27 +280,9 @@ def _by_glob(folder: Folder, tracks: Mapping[str, Track]) -> str | None:
     found = [
         track.id
         for track in tracks.values()
-        if any(_matches(path, pattern) for pattern in track.globs for path in paths)
+        if any(matches(path, pattern) for pattern in track.globs for path in paths)
     ]
     return found[0] if len(found) == 1 else None
-
-
-def _matches(path: str, pattern: str) -> bool:
-    """Whether a path matches a glob, `**` standing for any number of folders."""
-    parts, wanted = path.strip("/").split("/"), pattern.strip("/").split("/")
-    return _match_parts(parts, wanted)
-
-
-def _match_parts(parts: list[str], wanted: list[str]) -> bool:
-    if not wanted:
-        return not parts
-    if wanted[0] == "**":
-        return any(_match_parts(parts[i:], wanted[1:]) for i in range(len(parts) + 1))
-    return (
-        bool(parts)
-        and PurePosixPath(parts[0]).match(wanted[0])
-        and _match_parts(parts[1:], wanted[1:])
-    )
 
 
 def holds(folder: Folder, target: str) -> bool:
@@ -324,6 +307,15 @@ def _specs(folder: Folder, submission: Submission, listed: Document | None) -> I
             )
         # One point alone may go unnamed; several would be pooled.
         several = bool(submission.points) or len(named) > 1
+        if spec.point is None and spec.arm == "candidate" and len(submission.points) > 1:
+            yield finding(
+                "schema",
+                f"the run {shown(spec.target)} names no point, and belongs to one of "
+                f"{plain(', '.join(submission.points), 200)}",
+                claimed=plain(spec.target),
+                fix=f'add "point": "{plain(submission.points[0], 64)}", or the one that it is of',
+                **_listed_at(spec, listed),
+            )
         if spec.point is not None and several and spec.point not in submission.points:
             yield finding(
                 "schema",

@@ -14,13 +14,17 @@ from bot.model.track import Axis, Track
 from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
 from bot.rank.baseline import measured_against, relation
-from bot.registry import Status
+from bot.registry import Level, Status
 
 WHY_NOT = {
     Status.REJECTED: "it is rejected: see its findings",
     Status.UNVERIFIABLE: "its evidence is not at hand (unverifiable)",
     Status.NEEDS_RUNS: "it needs-runs: more runs must show the result first",
 }
+
+
+_UNSOUND = frozenset({"arms-differ", "baseline-slower-than-frozen", "target-missed"})
+"""Rules whose findings, unless a maintainer accepted them, keep an entry from making a baseline."""
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -120,7 +124,8 @@ def _progress(verdict: Verdict, point: Point, track: Track) -> Progress | str | 
     interval = baseline.get("ratio_interval")
     known = interval is not None and all(finite(v) for v in interval)
     bounds = (interval[0] * scale, interval[1] * scale) if known and interval else None
-    due = own == current and promotes(bounds, track.promote_at)
+    sound = not any(f.rule in _UNSOUND and f.level is not Level.NOTE for f in verdict.findings)
+    due = sound and own == current and promotes(bounds, track.promote_at)
     return Progress(ratio, bounds, due, measured, own)
 
 

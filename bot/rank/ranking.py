@@ -262,7 +262,10 @@ def standing(board: Board, without: str | None = None) -> Standing:
     board there is no single record: both are empty.
     """
     if board.track.objective == "pareto":
-        return Standing()
+        rest = [e for e in board.entries if e.submission != without]
+        pairs = [(e.shown_cost, e.quality) for e in rest]
+        best = frontier(pairs, board.track.cost.goal, board.track.quality.goal)
+        return Standing(frontier=tuple(pairs[i] for i in best))
     others = [e for e in board.entries if e.submission != without]
     holder = board.record
     if holder is None or holder.submission == without:

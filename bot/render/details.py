@@ -7,12 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from bot.model.verdict import Verdict
+from bot.registry import RELATIVE_TOLERANCE
 from bot.render import numbers
 from bot.render.place import LABELS
 from bot.render.untrusted import plain
-
-OFF = 0.002
-"""A claimed number further than this from the recomputed one is marked."""
 
 
 def claimed_rows(verdict: Verdict) -> Iterator[tuple[str, str, str, str]]:
@@ -28,7 +26,11 @@ def claimed_rows(verdict: Verdict) -> Iterator[tuple[str, str, str, str]]:
             form = ft.partial(numbers.quantity, name)
             recomputed = "cannot be computed" if value is None else _shown(value, form)
             ratio = numbers.figure(stated / value, 4) if stated is not None and value else ""
-            mark = " !" if stated is not None and value and abs(stated / value - 1) > OFF else ""
+            mark = (
+                " !"
+                if stated is not None and value and abs(stated / value - 1) > RELATIVE_TOLERANCE
+                else ""
+            )
             said = "" if stated is None else _shown(stated, form)
             yield label, said, recomputed, ratio + mark
 

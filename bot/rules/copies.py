@@ -9,7 +9,7 @@ from collections.abc import Container, Iterator
 from typing import Any
 
 from bot.compute.case_statistics import of_case, points_of
-from bot.compute.duplicates import link_key, run_key, value_keys
+from bot.compute.duplicates import MOST_RUNS, link_key, repeats, run_key, value_keys
 from bot.compute.selection import Excluded
 from bot.model.case import Case
 from bot.model.results import ResultsRun
@@ -59,6 +59,31 @@ def within(case: Case) -> Iterator[Finding]:
                 fix="list each run once",
                 run=case.folder.full(where) if source == "log" else None,
                 **place(case, key, case.folder.full(where)),
+            )
+
+
+def across_points(case: Case) -> Iterator[Finding]:
+    """One training in several points: a run belongs to one."""
+    if len(case.submission.points) < 2 or case.brought_over:
+        return
+    runs = [
+        (item.spec.point, run)
+        for item in case.evidence
+        if item.spec.arm == "candidate"
+        for run in item.runs
+    ][:MOST_RUNS]
+    for copy, original in repeats([run for _, run in runs]):
+        (point, run), (first, other) = runs[copy], runs[original]
+        if point != first:
+            name, twin = (plain(name_inside(case, r.file), 160) for r in (run, other))
+            yield finding(
+                "duplicate-run",
+                f"{name} in {plain(str(point), 64)} is the same run as {twin} in "
+                f"{plain(str(first), 64)}",
+                fix="Give each point runs of its own.",
+                run=plain(run.file, 160),
+                point=point,
+                **place(case, "", run.file),
             )
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 
-from bot.compute import accelerators
 from bot.compute.arms import Baseline as Arm
 from bot.compute.case_statistics import of_case, points_of
 from bot.model.case import Case
@@ -23,8 +22,6 @@ _TOO_ALIKE = 10
 _MISSED, _OVERTRAINED = 1.02, 0.9
 # Six standard deviations of the frozen runs, and half a per cent where they hardly differ.
 _SPREADS, _LEAST = 6.0, 0.005
-# On one kind of machine the same code takes the same time; a shared host may take a little more.
-_SLOWER = 1.3
 
 
 def odd_runs(case: Case) -> Iterator[Finding]:
@@ -93,7 +90,7 @@ def _odd_baseline(case: Case) -> Iterator[Finding]:
         if arm is None or not arm.quality.values:
             continue
         known = [b for b in case.track.baselines if len(b.losses) > 1]
-        why = _other_loss(case, arm, known) or _other_cost(case, arm, known, point)
+        why = _other_loss(case, arm, known)
         if why is not None:
             yield finding(
                 "metric-implausible",
@@ -124,30 +121,3 @@ def _other_loss(case: Case, arm: Arm, known: list[Baseline]) -> str | None:
     if mean < _OVERTRAINED * target:
         return f"ends at {axis.metric} {mean:.5g}, far beyond the target {target:g}"
     return None
-
-
-def _other_cost(case: Case, arm: Arm, known: list[Baseline], point: str | None) -> str | None:
-    """A higher cost than that of the frozen runs on the same machine."""
-    runs = case.runs("baseline", point)
-    machines = {(_device(run.hardware.device), run.hardware.count) for run in runs}
-    same = [
-        b
-        for b in known
-        if (_device(b.device), b.count) in machines
-        and b.cost_metric == case.track.cost.metric
-        and b.costs
-    ]
-    if not same or not arm.cost.values or case.track.cost.goal != "min":
-        return None
-    if len(machines) > 1 or None in next(iter(machines)):
-        return None
-    mean, most = statistics.fmean(arm.cost.values), max(max(b.costs) for b in same)
-    if mean <= _SLOWER * most:
-        return None
-    unit = f" {case.track.cost.unit}" if case.track.cost.unit else ""
-    return f"takes {mean:.5g}{unit}, the baseline takes {most:.5g}{unit} on the same machine"
-
-
-def _device(name: str | None) -> str | None:
-    found = accelerators.find(name) if name else None
-    return None if found is None else found.accelerator.id

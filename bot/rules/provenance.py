@@ -22,7 +22,7 @@ from bot.model.verdict import Finding, finding
 from bot.patterns import LOGIN_TEXT
 from bot.registry import Level
 from bot.render.untrusted import plain
-from bot.rules.copies import name_inside, place, uncounted_copies, within
+from bot.rules.copies import across_points, name_inside, place, uncounted_copies, within
 
 _GITHUB = re.compile(rf"(?:https?://)?(?:www\.)?github\.com/({LOGIN_TEXT})/?", re.ASCII)
 _MIN_WORDS = 5
@@ -40,6 +40,9 @@ def duplicate_run(case: Case) -> Iterator[Finding]:
     yield from case.problems_of("duplicate-run")
     told: set[str] = set()
     for twice in within(case):
+        told.add(str(twice.run))
+        yield twice
+    for twice in across_points(case):
         told.add(str(twice.run))
         yield twice
     ours = dict.fromkeys(run_keys(case.submission, case.results, case.folder)) | _evidence(case)
@@ -291,38 +294,6 @@ def seed_reused(case: Case) -> Iterator[Finding]:
             claimed=groups[0][0],
             fix="give each run a seed of its own",
         )
-
-
-def run_not_bound(case: Case) -> Iterator[Finding]:
-    """The run is bound to its author by a nonce or a login tag.
-
-    A public run can be linked by anybody. The trainer writes a nonce to W&B, log and results; with
-    other trainers, tag the W&B run with your GitHub login. Results files are exempt.
-    """
-    if case.brought_over:
-        return
-    logins = {c.github.lower() for c in case.submission.contributors}
-    if case.context.pull_request is not None:
-        logins.add(case.context.pull_request.author.lower())
-    for item in case.evidence:
-        loose = [
-            run
-            for run in item.runs
-            if run.source in ("wandb", "wandb-offline", "snapshot")
-            and not nonce_key(run.nonce)
-            and not logins & {tag.lower() for tag in run.tags}
-        ]
-        if loose and (logins or case.context.pull_request is not None):
-            yield finding(
-                "run-not-bound",
-                "nothing in the run says whose it is: it has neither a nonce nor a tag with a "
-                "contributor's login",
-                file=_list(case),
-                pointer=item.spec.pointer or None,
-                run=loose[0].file,
-                expected=", ".join(plain(n, 60) for n in sorted(logins)[:5]),
-                fix="tag the W&B run with your GitHub login",
-            )
 
 
 def explanation_missing(case: Case) -> Iterator[Finding]:

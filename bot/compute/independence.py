@@ -1,0 +1,73 @@
+"""Whether two runs are independent trainings: forks of one run, and one run in two forms, are not.
+
+Likeness is judged at the coarser precision that the two are printed with. A fork shares its first
+part to the last digit; a log with three decimals and the W&B history of the same run agree at
+every step that both show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.model.run import Run, Validation
+
+PREFIX = 3
+"""So many points from the beginning, equal in step, loss and clock, are no coincidence."""
+_FEW, _MANY = 4, 8
+_MOST_DECIMALS = 7
+_LEAST_LOSS, _LEAST_CLOCK = 3, 2
+"""Decimals below which equal numbers say nothing."""
+
+
+def decimals(values: Sequence[float]) -> int:
+    """The fewest decimals that write all of these numbers."""
+    for digits in range(_MOST_DECIMALS):
+        if all(abs(value - round(value, digits)) < 1e-9 * max(1.0, abs(value)) for value in values):
+            return digits
+    return _MOST_DECIMALS
+
+
+def dependent(a: Run, b: Run) -> bool:
+    """Whether two runs are one training, or one is a fork of the other."""
+    mine = {v.step: v for v in b.validation if v.step > 0}
+    pairs = [(v, mine[v.step]) for v in a.validation if v.step in mine]
+    if len(pairs) < PREFIX:
+        return False
+    digits = min(decimals([v.loss for v in side]) for side in zip(*pairs, strict=True))
+    if digits < _LEAST_LOSS:
+        return False
+    losses = [_equal(v.loss, w.loss, digits) for v, w in pairs]
+    clocks = _clocks(pairs)
+    if clocks is not None and all(losses[:PREFIX]) and all(clocks[:PREFIX]):
+        return True
+    if digits > _LEAST_LOSS or not all(losses):
+        return False  # with four decimals `bot.compute.duplicates` tells them apart
+    known = clocks is not None and all(clocks)
+    return len(pairs) >= (_FEW if known else _MANY) and (known or clocks is None)
+
+
+def _clocks(pairs: Sequence[tuple[Validation, Validation]]) -> list[bool] | None:
+    """Whether the clocks of two runs are equal, point by point; None where they cannot be told."""
+    sides = [[v.time_s for v in side if v.time_s is not None] for side in zip(*pairs, strict=True)]
+    if min(map(len, sides)) < len(pairs):
+        return None
+    digits = min(map(decimals, sides))
+    if digits < _LEAST_CLOCK:
+        return None
+    return [_equal(v.time_s or 0.0, w.time_s or 0.0, digits) for v, w in pairs]
+
+
+def _equal(a: float, b: float, digits: int) -> bool:
+    # Half a unit of the last digit for the one that was rounded, and a little for its rounding.
+    return abs(a - b) <= 0.5001 * 10.0**-digits or round(a, digits) == round(b, digits)
+
+
+def same_points(run: Sequence[Validation], points: Sequence[Validation]) -> bool:
+    """Whether a run shows a few recorded points, whose loss and clock were rounded."""
+    mine = {v.step: v for v in run}
+    pairs = [(mine[p.step], p) for p in points if p.step in mine and p.step > 0]
+    return len(pairs) >= PREFIX and all(
+        abs(v.loss - p.loss) <= 1.1e-3
+        and (v.time_s is None or p.time_s is None or abs(v.time_s - p.time_s) <= 1.1e-3)
+        for v, p in pairs
+    )

@@ -1,0 +1,153 @@
+"""Provenance: whose runs these are.
+
+Anybody can link a public run. Who can tag a W&B run can write to it, so the tag `speedrun:LOGIN`,
+or that text in its configuration, binds it to a person. Of runs that nothing binds, such as logs,
+the first to show them owns them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bot.compute.independence import same_points
+from bot.evidence.neighbours import run_keys
+from bot.model.case import Case, RunEvidence, Seen
+from bot.model.run import Run
+from bot.model.verdict import Finding
+from bot.patterns import LOGIN
+from bot.render.untrusted import plain
+from bot.rules.about import about, per_message
+
+_BINDING = "speedrun:"
+_CONFIG = ("speedrun", "speedrun_login", "speedrun.login", "github_login")
+_OPEN = "open project"
+"""The mark of a run in a project that everybody may write to: its tags bind nobody."""
+_ON_WANDB = ("wandb", "wandb-offline", "snapshot")
+
+
+def owners_of(run: Run) -> frozenset[str]:
+    """The logins, in lower case, that a run is bound to."""
+    if _OPEN in run.client_marks:
+        return frozenset()
+    words = [tag.removeprefix(_BINDING) for tag in run.tags if tag.startswith(_BINDING)]
+    values = (run.config.get(key) for key in _CONFIG)
+    words += [value.removeprefix(_BINDING) for value in values if isinstance(value, str)]
+    return frozenset(word.lower() for word in words if LOGIN.fullmatch(word))
+
+
+def run_of_another(case: Case) -> Iterator[Finding]:
+    """The runs are those of the author of the pull request, or of somebody who takes part in it.
+
+    A run that is bound to somebody else, or that somebody else showed in an earlier pull request,
+    is theirs. To name them as a contributor is not enough: they add the run by `/runs add`, or
+    confirm it by `/confirm`, in this pull request.
+    """
+    if not case.brought_over:
+        yield from per_message(_bound_elsewhere(case))
+        yield from per_message(_shown_before(case))
+
+
+def run_not_bound(case: Case) -> Iterator[Finding]:
+    """The run is bound to its author: it has the tag `speedrun:LOGIN`.
+
+    A public run can be linked by anybody, and only who can write to it can tag it. Add the tag with
+    your GitHub login to the run on W&B, also after it has ended, and comment `/verify`; or have the
+    trainer write it (`--github-login`). A run that is bound to another contributor waits for their
+    `/confirm`. Results files and logs are exempt.
+    """
+    if not case.brought_over:
+        yield from per_message(_loose(case))
+
+
+def _candidates(case: Case) -> Iterator[tuple[RunEvidence, Run]]:
+    for item in case.evidence:
+        if item.spec.arm == "candidate":
+            for run in item.runs:
+                yield item, run
+
+
+def _named(case: Case) -> frozenset[str]:
+    return frozenset(c.github.lower() for c in case.submission.contributors)
+
+
+def _accepted(case: Case) -> frozenset[str]:
+    """Who answers for runs here: the author, and who acted; before a pull request is opened, the
+    contributors, one of whom will open it."""
+    request = case.context.pull_request
+    return _named(case) if request is None else case.context.acted | {request.author.lower()}
+
+
+def _bound_elsewhere(case: Case) -> Iterator[Finding]:
+    accepted, named = _accepted(case), _named(case)
+    for item, run in _candidates(case):
+        owners = owners_of(run)
+        if owners and accepted and owners.isdisjoint(accepted | named):
+            owner = plain(min(owners), 60)
+            yield about(
+                case,
+                item,
+                run,
+                "run-of-another",
+                f"the run is bound to {owner}, who takes no part in this submission",
+                claimed=", ".join(plain(name, 60) for name in sorted(accepted)[:5]),
+                expected=owner,
+                fix=f"Bring runs of your own, or ask {owner} to add this one by `/runs add`.",
+            )
+
+
+def _shown_before(case: Case) -> Iterator[Finding]:
+    """Runs that an earlier pull request of somebody else showed first."""
+    request = case.context.pull_request
+    if request is None or not case.context.seen:
+        return
+    accepted = _accepted(case)
+    keys = run_keys(case.submission, case.results, case.folder)
+    for item, run in _candidates(case):
+        if owners_of(run) & accepted:
+            continue
+        first = next((s for s in case.context.seen if _shows(s, run, keys, case)), None)
+        if first is not None and first.author.lower() not in accepted:
+            who = plain(first.author, 60)
+            yield about(
+                case,
+                item,
+                run,
+                "run-of-another",
+                f"{who} showed this run first, in #{first.pull_request} on {first.at:%Y-%m-%d}",
+                claimed=plain(request.author, 60),
+                expected=who,
+                fix="Bring runs of your own.",
+            )
+
+
+def _shows(seen: Seen, run: Run, keys: frozenset[str], case: Case) -> bool:
+    """Whether an earlier pull request showed this run, before this one did."""
+    request, since = case.context.pull_request, case.context.first_seen
+    if request is None or seen.pull_request == request.number:
+        return False
+    if since is not None and seen.at >= since:
+        return False
+    address = f"wandb:{run.entity}/{run.project}/{run.run_id}"
+    own = {address} if run.run_id and run.entity and run.project else keys
+    return not own.isdisjoint(seen.run_keys) or any(
+        same_points(run.validation, points) for points in seen.points
+    )
+
+
+def _loose(case: Case) -> Iterator[Finding]:
+    accepted, named = _accepted(case), _named(case)
+    for item, run in _candidates(case):
+        owners = owners_of(run)
+        if run.source not in _ON_WANDB or owners & accepted:
+            continue
+        if owners & named:
+            owner = plain(min(owners & named), 60)
+            what = f"the run is bound to {owner}, who has not confirmed it here"
+            fix = f"{owner} comments `/confirm` on the pull request."
+        elif not owners and (accepted or case.context.pull_request is not None):
+            what = "nothing in the run says whose it is"
+            login = plain(min(accepted), 60) if len(accepted) == 1 else "LOGIN"
+            fix = f"Add the tag `speedrun:{login}` to the run on W&B, then comment `/verify`."
+        else:
+            continue
+        yield about(case, item, run, "run-not-bound", what, fix=fix)

@@ -1,0 +1,122 @@
+"""The two arms of a comparison: cases that trigger a rule, and near misses."""
+
+from __future__ import annotations
+
+import dataclasses as dc
+from typing import Any
+
+import pytest
+
+from bot.model.case import Case
+from bot.model.run import Hardware, Run
+from bot.model.track import Baseline
+from bot.model.verdict import Point, Verdict
+from bot.rank.ranking import rank
+from bot.registry import Grade, Level, Status
+from tests.bot.rules.run_cases import TRACKS, a_case, a_run, found
+
+H100 = Hardware("NVIDIA H100 80GB HBM3", 1)
+A100 = Hardware("NVIDIA A100-SXM4-80GB", 1)
+SINGLE = dc.replace(
+    TRACKS["single-gpu"],
+    baseline_id="first",
+    baselines=(
+        Baseline(
+            "first", "submissions/single-gpu/first", "2026-01-01", "training_time_s",
+            (100.0, 101.0), (3.277, 3.278), device="H100 SXM", count=1,
+        ),
+    ),
+)  # fmt: skip
+
+
+def run(n: int, seconds: float = 60.0, loss: float = 3.277, **changes: Any) -> Run:
+    points = tuple(
+        v._replace(loss=v.loss - 3.277 + loss, time_s=v.step * seconds / 1000)
+        for v in a_run(n).validation
+    )
+    fields = {"validation": points, "hardware": H100, "metrics": {}, "source": "log"}
+    return a_run(n, **fields | changes)
+
+
+def arms(theirs: dict[str, Any], ours: dict[str, Any] | None = None) -> Case:
+    runs = [*(run(n, **(ours or {})) for n in (0, 1)), *(run(n, **theirs) for n in (2, 3))]
+    return a_case(runs, arms=("candidate", "candidate", "baseline", "baseline"), track=SINGLE)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "level", "says"),
+    [
+        ({"hardware": A100}, {}, Level.ERROR, "the candidate ran on h100-sxm"),
+        ({"loss": 3.0}, {"loss": 3.279}, Level.ERROR, "trained on to loss 3.0"),
+        ({"config": {"precision": "fp32"}}, {"config": {"precision": "bf16"}}, Level.WARNING,
+         "precision is bf16 in the candidate and fp32"),
+        ({"software": {"torch": "2.4.1"}}, {"software": {"torch": "2.11.0+cu128"}}, Level.WARNING,
+         "torch is 2.11 in the candidate and 2.4"),
+    ],
+)  # fmt: skip
+def test_arms_that_differ(
+    theirs: dict[str, Any], ours: dict[str, Any], level: Level, says: str
+) -> None:
+    (item,) = found("arms-differ", arms(theirs, ours))
+    assert item.level is level and says in item.message
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ({}, {}),
+        ({"loss": 3.2755}, {"loss": 3.279}),
+        ({"loss": 3.279}, {"loss": 3.0}),
+        ({"hardware": Hardware("H100 SXM5", 1)}, {}),
+        ({"hardware": Hardware()}, {}),
+        ({"software": {"torch": "2.11.0"}}, {"software": {"torch": "2.11.1+cu128"}}),
+        ({"software": {"python": "3.11"}}, {"software": {"python": "3.12"}}),
+    ],
+)
+def test_arms_that_are_alike(theirs: dict[str, Any], ours: dict[str, Any]) -> None:
+    assert found("arms-differ", arms(theirs, ours)) == ()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "hardware", "slow"),
+    [
+        (129.0, H100, True),
+        (106.0, H100, True),
+        (101.5, H100, False),
+        (90.0, H100, False),
+        (129.0, A100, False),
+        (129.0, Hardware("NVIDIA H100 80GB HBM3", 8), False),
+    ],
+)
+def test_the_arm_against_the_frozen_baseline(
+    seconds: float, hardware: Hardware, slow: bool
+) -> None:
+    items = found("baseline-slower-than-frozen", arms({"seconds": seconds, "hardware": hardware}))
+    assert [item.level for item in items] == [Level.WARNING] * slow
+    if slow:
+        assert f"{seconds / 100.5:.3g} times the 100.5 s of the frozen baseline" in items[0].message
+
+
+def test_a_laptop_is_compared_with_itself_by_its_name() -> None:
+    cpu = Hardware("cpu", 1)
+    frozen = dc.replace(SINGLE.baselines[0], device="cpu")
+    case = dc.replace(
+        arms({"seconds": 250.0, "hardware": cpu}, {"hardware": cpu}),
+        track=dc.replace(SINGLE, baselines=(frozen,)),
+    )
+    assert len(found("baseline-slower-than-frozen", case)) == 1
+
+
+@pytest.mark.parametrize("rule", ["arms-differ", "baseline-slower-than-frozen", "target-missed"])
+@pytest.mark.parametrize("level", [Level.WARNING, Level.NOTE])
+def test_an_unsound_ratio_makes_no_baseline(rule: str, level: Level) -> None:
+    (item,) = found("baseline-slower-than-frozen", arms({"seconds": 129.0}))
+    statistics = {"baseline": {"ratio": 0.6, "ratio_interval": [0.59, 0.61]}}
+    verdict = Verdict(
+        "submissions/single-gpu/mine", "single-gpu", Status.NEEDS_REVIEW, Grade.LOG,
+        (dc.replace(item, rule=rule, level=level),),
+        (Point("main", 3.277, 60.0, {}, statistics),), based_on="first",
+    )  # fmt: skip
+    (entry,) = rank([verdict], SINGLE).entries
+    assert entry.progress is not None
+    assert entry.progress.promotes is (level is Level.NOTE)

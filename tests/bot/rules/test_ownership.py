@@ -1,0 +1,110 @@
+"""Whose runs these are: cases that trigger a rule, and near misses."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bot.model.case import Case, PullRequest, Seen
+from bot.model.run import Validation
+from bot.model.submission import Contributor
+from bot.registry import Level
+from tests.bot.rules.run_cases import a_case, a_run, found
+
+REQUEST = PullRequest(7, "example-user")
+DAY = dt.datetime(2026, 1, 10, tzinfo=dt.UTC)
+OWNER = "another-user"
+
+
+def bound(*tags: str, **changes: Any) -> Case:
+    fields = {"pull_request": REQUEST} | changes
+    return a_case([a_run(0, tags=tags, config=fields.pop("config", {}),
+                         client_marks=fields.pop("marks", ()))], **fields)  # fmt: skip
+
+
+def named(**changes: Any) -> Case:
+    people = (Contributor("example-user"), Contributor(OWNER))
+    return bound(f"speedrun:{OWNER}", submission={"contributors": people}, **changes)
+
+
+def seen(by: str = OWNER, number: int = 3, at: dt.datetime = DAY, exact: bool = True) -> Seen:
+    """What an earlier pull request showed: the run's address, or a few of its points, rounded."""
+    if exact:
+        return Seen(number, by, at, frozenset({"wandb:example-team/nanogpt/r0"}))
+    points = tuple(
+        Validation(v.step, round(v.loss, 3), round(v.time_s or 0, 4)) for v in a_run(0).validation
+    )
+    return Seen(number, by, at, frozenset(), (points,))
+
+
+def shown(*records: Seen, **changes: Any) -> Case:
+    fields = {"seen": records, "pull_request": REQUEST, "first_seen": DAY + dt.timedelta(1)}
+    return a_case([a_run(0, **changes.pop("run", {}))], **fields | changes)
+
+
+TRIGGERS: list[tuple[str, Level, Callable[[], Case]]] = [
+    ("run-of-another", Level.ERROR, lambda: bound(f"speedrun:{OWNER}")),
+    ("run-of-another", Level.ERROR, lambda: bound(config={"speedrun": f"speedrun:{OWNER}"})),
+    ("run-of-another", Level.ERROR, lambda: bound(f"speedrun:{OWNER}", pull_request=None)),
+    ("run-of-another", Level.ERROR, lambda: shown(seen())),
+    ("run-of-another", Level.ERROR, lambda: shown(seen(exact=False))),
+    # To be listed as a contributor by somebody else is not to have acted.
+    (
+        "run-of-another",
+        Level.ERROR,
+        lambda: shown(
+            seen(), submission={"contributors": (Contributor("example-user"), Contributor(OWNER))}
+        ),
+    ),
+    (
+        "run-of-another",
+        Level.ERROR,
+        lambda: shown(seen(exact=False), run={"source": "log", "file": "a.log", "run_id": None}),
+    ),
+    ("run-not-bound", Level.WARNING, lambda: bound()),
+    ("run-not-bound", Level.WARNING, lambda: bound("example-user")),
+    ("run-not-bound", Level.WARNING, lambda: named()),
+    (
+        "run-not-bound",
+        Level.WARNING,
+        lambda: bound("speedrun:example-user", marks=("open project",)),
+    ),
+]
+NEAR_MISSES: list[tuple[str, Callable[[], Case]]] = [
+    ("run-of-another", lambda: bound("speedrun:Example-User")),
+    ("run-of-another", lambda: bound("fast", "speedrun:", "speedrun:not a login")),
+    ("run-of-another", lambda: named()),
+    ("run-of-another", lambda: bound(f"speedrun:{OWNER}", acted=frozenset({OWNER}))),
+    ("run-of-another", lambda: shown(seen(by="Example-User"))),
+    ("run-of-another", lambda: shown(seen(number=7))),
+    ("run-of-another", lambda: shown(seen(at=DAY + dt.timedelta(2)))),
+    ("run-of-another", lambda: shown(seen(), acted=frozenset({OWNER}))),
+    # Who can tag the run owns it, whoever showed it first.
+    ("run-of-another", lambda: shown(seen(), run={"tags": ("speedrun:example-user",)})),
+    ("run-of-another", lambda: shown(seen(), run={"run_id": "r9"})),
+    ("run-not-bound", lambda: bound("speedrun:Example-User")),
+    ("run-not-bound", lambda: bound(config={"github_login": "example-user"})),
+    ("run-not-bound", lambda: named(acted=frozenset({OWNER}))),
+    ("run-not-bound", lambda: named(pull_request=None)),
+    ("run-not-bound", lambda: a_case([a_run(0, source="log", file="a.log")])),
+    ("run-not-bound", lambda: a_case([a_run(0, source="results", file="a.json")])),
+]
+
+
+@pytest.mark.parametrize(("name", "level", "make"), TRIGGERS)
+def test_it_triggers(name: str, level: Level, make: Callable[[], Case]) -> None:
+    (item,) = found(name, make())
+    assert (item.rule, item.level) == (name, level) and item.message and item.fix
+
+
+@pytest.mark.parametrize(("name", "make"), NEAR_MISSES)
+def test_a_near_miss_does_not(name: str, make: Callable[[], Case]) -> None:
+    assert found(name, make()) == ()
+
+
+def test_a_login_of_an_enterprise_owns_its_runs() -> None:
+    request = PullRequest(7, "jdoe_acme")
+    assert found("run-not-bound", bound("speedrun:jdoe_acme", pull_request=request)) == ()
