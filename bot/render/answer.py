@@ -255,6 +255,8 @@ def _next(
     days = numbers.count(review_days, "day")
     if verdict.status is Status.REJECTED:
         what = f"fix the {things(len(groups))} below" if len(groups) > 1 else "fix the point below"
+        if len(groups) > MOST_GROUPS:
+            what += f" ({things(len(groups) - MOST_GROUPS)} folded)"
         if where is Where.PULL:
             return f"{what} and push; the check runs again by itself."
         return f"{what} and run the check again."

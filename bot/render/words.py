@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from bot.compute import significance as sig
 from bot.compute.arms import Baseline
 from bot.compute.summary import Summary
+from bot.render.answer import sentence
 from bot.rules.statistics import more_runs
 
 
@@ -68,7 +69,7 @@ def _verdict(s: Summary) -> str:
 def _advice(s: Summary) -> Iterator[str]:
     """How many more runs, and how likely they are to pass."""
     if not s.passes and s.decision.test != "none":
-        yield more_runs(s)
+        yield sentence(more_runs(s))
 
 
 def _beside(s: Summary) -> Iterator[str]:

@@ -84,7 +84,7 @@ def test_fixed_after_rejection(competition: Competition) -> None:
     assert competition.checks(pull.head_sha) == [("speedrun", "success")]
     assert competition.checks(first) == [("speedrun", "failure")]
     assert competition.labels(pull.number) == ["speedrun: verified"]
-    told = [b for b in competition.comments(pull.number) if "passes now" in b]
+    told = [b for b in competition.comments(pull.number) if "now passes" in b]
     assert len(told) == 1
     assert len(competition.comments(pull.number)) == 2
     assert f"### {WORDS[Status.VERIFIED]}" in competition.sticky(pull.number)
