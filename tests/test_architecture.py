@@ -29,6 +29,7 @@ ORDER = (
     ("bot.judge", "bot.rank"),
     ("bot.verify",),
     ("bot.repository", "bot.render", "bot.importers"),
+    ("bot.local",),
     ("bot.github",),
     ("bot.commands",),
     ("bot.cli",),

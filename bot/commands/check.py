@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import functools as ft
 import inspect
 import shutil
 import sys
@@ -14,19 +12,16 @@ from typing import TYPE_CHECKING
 import click
 
 from bot.commands.root import ROOT, Unusable, root_of, tracks_of
-from bot.model.case import Context, Neighbour
+from bot.local import Local
 from bot.model.submission import LOG_ENDINGS, Folder
 from bot.model.track import Track
 from bot.model.verdict import exit_code
 from bot.parse.folder import Parsed, ReadError, parse_submission, read_path
 from bot.parse.submission_json import SUBMISSION
-from bot.paths import cache_folder
-from bot.render.place import place
 from bot.render.untrusted import plain
 
 if TYPE_CHECKING:
     from bot.render.answer import Answer
-    from bot.repository import Repository
 
 
 FORMATS = ("text", "json", "markdown", "github")
@@ -65,7 +60,7 @@ def check(
     if not tracks:
         raise Unusable(f"{root / 'tracks'} holds no track file; `speedrun init` writes one")
     read, problems = _read([Path(p) for p in paths], tracks, root, track_id)
-    judged = _verdicts(read, root, tracks, offline)
+    judged = Local(root, tracks, offline).answers(read)
     if judged:
         _print(judged, form, verbose, root)
     for problem in problems:
@@ -112,91 +107,6 @@ def _inside(path: Path) -> list[Path]:
             "writes one"
         )
     return below or [path]
-
-
-def _verdicts(
-    read: Sequence[tuple[Folder, Parsed]], root: Path, tracks: dict[str, Track], offline: bool
-) -> list[Answer]:
-    """The answer to each."""
-    if all(folder.bare for folder, _ in read) and len(read) < 2:
-        return [_verdict(folder, parsed, offline, (), None) for folder, parsed in read]
-    from bot.repository import Repository
-
-    repository = Repository(root, tracks, cache=cache_folder())
-    neighbours = _neighbours(read, repository)
-    return [
-        _verdict(folder, parsed, offline, neighbours[i], repository)
-        for i, (folder, parsed) in enumerate(read)
-    ]
-
-
-def _holds(root: Path, folder: Folder, parsed: Parsed) -> bool:
-    """Whether a folder is an imported entry of the board already: only there `imported` counts,
-    as in the bot's answer to a pull request."""
-    from bot.parse.git_tree import on_main
-
-    return parsed.submission.imported is not None and on_main(root, folder.path)
-
-
-def _verdict(
-    folder: Folder,
-    parsed: Parsed,
-    offline: bool,
-    neighbours: tuple[Neighbour, ...],
-    repository: Repository | None,
-) -> Answer:
-    from bot.render.answer import Where, answer
-    from bot.verify import verify_parsed
-
-    today = dt.datetime.now(dt.UTC).date()
-    where = Where.FILE if folder.bare else Where.FOLDER
-    if folder.bare or parsed.track is None or repository is None:
-        context = Context(tuple(neighbours), today=today)
-        alone = verify_parsed(parsed, folder, context=context)
-        words = None if parsed.track is None else place(alone, parsed.track, None)
-        return answer(alone, words, where)
-    from bot.evidence.gather import ENVIRONMENT, gather
-    from bot.rank.ranking import place_of, standing, why_not
-
-    board = repository.board(parsed.track.id)
-    merged, known = _holds(repository.root, folder, parsed), standing(board, folder.path)
-    verdict = verify_parsed(
-        parsed,
-        folder,
-        context=Context(neighbours=neighbours, today=today, merged=merged, standing=known),
-        gather=ft.partial(gather, online=None if offline else ENVIRONMENT),
-    )
-    stands = place_of(board, verdict)
-    why = why_not(board, verdict) if stands is None else None
-    words = place(verdict, board.track, stands, record_cost=known.record_cost, why_not=why)
-    return answer(verdict, words, Where.BOARD if merged else where)
-
-
-def _neighbours(
-    read: Sequence[tuple[Folder, Parsed]], repository: Repository
-) -> list[tuple[Neighbour, ...]]:
-    """What each path is compared with: the other paths, and for folders the repository."""
-    folders = [folder for folder, _ in read]
-    from bot.evidence.neighbours import NAMES, as_neighbour
-    from bot.repository import same_file
-
-    given = [
-        as_neighbour(
-            item.submission,
-            item.submission.track,
-            item.results,
-            folder,
-            item.track.keys if item.track else NAMES,
-        )
-        for folder, item in read
-    ]
-    stored = repository.neighbours if any(not f.bare for f in folders) else ()
-    paths = {folder.path for folder in folders}
-    return [
-        tuple(n for j, n in enumerate(given) if j != i and not same_file(n.path, folder.path))
-        + (() if folder.bare else tuple(n for n in stored if n.path not in paths))
-        for i, folder in enumerate(folders)
-    ]
 
 
 def _print(answers: Sequence[Answer], form: str, verbose: bool, root: Path) -> None:

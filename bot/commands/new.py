@@ -11,28 +11,30 @@ shows, copies results files and logs beside it, and judges it as the bot will.
 from __future__ import annotations
 
 import dataclasses as dc
-import functools as ft
 import json
 import os
 import re
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bot import files as disk
 from bot.commands.given import given_logs
-from bot.commands.root import ROOT, Unusable, root_of, track_of
+from bot.commands.root import ROOT, Unusable, root_of, track_of, tracks_of
 from bot.compute import accelerators
-from bot.model.case import Context
+from bot.local import Local
 from bot.model.submission import MAX_JSON_BYTES, MAX_LOG_BYTES, PLACEHOLDER, Folder
 from bot.model.track import Track
 from bot.model.verdict import Verdict
 from bot.parse.folder import ReadError, parse_submission
 from bot.patterns import LOGIN, SLUG
 from bot.render import numbers
+
+if TYPE_CHECKING:
+    from bot.render.answer import Answer
 
 SCHEMA = "https://speedrun-bot.github.io/schemas/submission.schema.json"
 MOST_OFFERED = 20
@@ -99,10 +101,10 @@ def new(
         return
     shown = path.relative_to(root).as_posix()
     draft = _draft(track, path.name, title, login, runs, code or ("main.py" if starter else None))
-    read = ft.partial(_judge, shown=shown, files=files, tracks={track.id: track}, root=root)
-    draft = _filled(draft, read(draft))
+    local = Local(root, tracks_of(root))
+    draft = _filled(draft, _judged(draft, shown, files, local).verdict)
     _write(path, draft, files)
-    _say(path, read(draft), track, login, sum("arm" in run for run in runs))
+    _say(path, _judged(draft, shown, files, local), login, sum("arm" in run for run in runs))
 
 
 # ---- what is given ------------------------------------------------------------------------------
@@ -254,27 +256,16 @@ def _draft(
     return draft | {"runs": runs}
 
 
-def _judge(
-    draft: Mapping[str, Any],
-    *,
-    shown: str,
-    files: Mapping[str, bytes],
-    tracks: Mapping[str, Track],
-    root: Path,
-) -> Verdict:
-    """What the bot says of the draft. Raises Unusable."""
-    from bot.evidence.gather import ENVIRONMENT, gather
-    from bot.repository import neighbours_of
-    from bot.verify import verify_parsed
-
+def _judged(
+    draft: Mapping[str, Any], shown: str, files: Mapping[str, bytes], local: Local
+) -> Answer:
+    """What `speedrun check` will say of the draft. Raises Unusable."""
     folder = Folder(shown, {"submission.json": _text(draft), **files})
     try:
-        parsed = parse_submission(folder, tracks)
-        near = tuple(neighbours_of(root, tracks))
-        online = ft.partial(gather, online=ENVIRONMENT)
-        return verify_parsed(parsed, folder, gather=online, context=Context(neighbours=tuple(near)))
+        parsed = parse_submission(folder, local.tracks)
     except ReadError as error:
         raise Unusable(str(error)) from error
+    return local.answers([(folder, parsed)])[0]
 
 
 def _filled(draft: dict[str, Any], verdict: Verdict) -> dict[str, Any]:
@@ -321,21 +312,16 @@ def _write(path: Path, draft: Mapping[str, Any], files: Mapping[str, bytes]) -> 
         disk.write(path / name, data)
 
 
-def _say(path: Path, verdict: Verdict, track: Track, login: str, baseline: int) -> None:
-    from bot.rank.ranking import rank, why_not
-    from bot.render.answer import Where, answer
-    from bot.render.place import place
+def _say(path: Path, found: Answer, login: str, baseline: int) -> None:
     from bot.render.terminal import to_text
 
-    words = place(verdict, track, None, why_not=why_not(rank((), track), verdict))
-    found = answer(verdict, words, Where.FOLDER)
     steps = ['say in "summary" what you changed and why it helps']
     if login == PLACEHOLDER:
         steps.insert(0, f'replace "{PLACEHOLDER}" with your GitHub login')
     if found.groups:
         steps.append("fix what is listed below")
     steps += [f"`speedrun check {path}`", f"`speedrun submit {path}`"]
-    why = "" if words.ranks else f" It does not rank yet: {words.text}."
+    why = "" if found.place.ranks else f" It does not rank yet: {found.place.text}."
     click.echo(to_text(dc.replace(found, next=f"{numbers.listed(steps)}.{why}")))
     click.echo(f"Written: {path}")
     if baseline:

@@ -19,7 +19,7 @@ from bot.github.api.client import Repo
 
 EVIDENCE_BRANCH = "evidence"
 _TRIES = 5
-Edit = Callable[[str | None], Mapping[str, bytes]]
+Edit = Callable[[str | None], Mapping[str, bytes | None]]
 
 
 class Conflict(RuntimeError):
@@ -45,7 +45,8 @@ def tip(repo: Repository, branch: str) -> str | None:
 def commit(
     repo: Repository, branch: str, edit: Edit, message: str, start: str | None = None
 ) -> str | None:
-    """Commit what `edit` returns for the current tip: path -> bytes. Returns the new commit.
+    """Commit what `edit` returns for the current tip: path -> bytes, None to delete. Returns the
+    new commit.
 
     `edit` gets the tip (None for a branch that is not there yet) and returns no files when there is
     nothing left to do; then None is returned. `start` is the parent of a new branch; without it a
@@ -72,7 +73,7 @@ def commit(
 
 
 def _commit_object(
-    repo: Repository, parent: str | None, files: Mapping[str, bytes], message: str
+    repo: Repository, parent: str | None, files: Mapping[str, bytes | None], message: str
 ) -> GitCommit:
     elements = [_element(repo, path, content) for path, content in sorted(files.items())]
     if parent is None:
@@ -82,8 +83,10 @@ def _commit_object(
     return repo.create_git_commit(message, made, [above])
 
 
-def _element(repo: Repository, path: str, content: bytes) -> InputGitTreeElement:
-    """Text goes with the tree; other bytes need a request of their own."""
+def _element(repo: Repository, path: str, content: bytes | None) -> InputGitTreeElement:
+    """Text goes with the tree; other bytes need a request of their own; None deletes."""
+    if content is None:
+        return InputGitTreeElement(path, "100644", "blob", sha=None)
     try:
         return InputGitTreeElement(path, "100644", "blob", content=content.decode("utf-8"))
     except UnicodeDecodeError:

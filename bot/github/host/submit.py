@@ -6,7 +6,6 @@ user's own (`GITHUB_TOKEN`, or what `gh auth token` prints); `--dry-run` needs n
 
 from __future__ import annotations
 
-import datetime as dt
 import os
 import re
 import subprocess
@@ -17,22 +16,19 @@ from github import Github, GithubException
 from github.PullRequest import PullRequest
 from github.Repository import Repository
 
-from bot.evidence.gather import gather
 from bot.github.api import branches
 from bot.github.api.client import checked_name, connect, told
 from bot.github.host.settings import load_settings
-from bot.model.case import Context
+from bot.local import Local
 from bot.model.report import Settings
 from bot.model.submission import PLACEHOLDER, Folder
-from bot.model.verdict import Verdict
-from bot.parse.folder import ReadError, read_path
+from bot.parse.folder import ReadError, parse_submission, read_path
 from bot.parse.track_toml import load_tracks
 from bot.registry import Status
-from bot.render.answer import Where, answer
+from bot.render.answer import Answer
 from bot.render.comment import Safe, render
 from bot.render.terminal import to_text
-from bot.repository import neighbours_of
-from bot.verify import verify
+from bot.render.untrusted import plain
 
 Say = Callable[[str], None]
 _ORIGIN = re.compile(
@@ -54,8 +50,8 @@ def submit_folder(
     """Open the pull request for a folder; its address, empty for a dry run. Raises SubmitError."""
     settings = load_settings(root)
     target = _target(repo, root)
-    folder, verdict = _checked(path, root)
-    checked = answer(verdict, where=Where.FOLDER)
+    folder, checked = _checked(path, root)
+    verdict = checked.verdict
     say(f"1/5 checked: {checked.line}")
     if verdict.status is Status.REJECTED:
         raise SubmitError(f"{to_text(checked)}\nFix this first, then submit again.")
@@ -65,7 +61,7 @@ def submit_folder(
             f'"{PLACEHOLDER}", then submit again'
         )
     title = f"{verdict.track}: {verdict.title or folder.path.rpartition('/')[2]}"
-    body = description(folder, verdict, settings)
+    body = description(folder, checked, settings)
     branch = "speedrun/" + re.sub(r"[^a-z0-9_-]+", "-", folder.path.removeprefix("submissions/"))
     if dry_run:
         say(f"would push {len(folder.files)} files to the branch {branch} of your fork of {target}")
@@ -78,10 +74,16 @@ def submit_folder(
     say(f"2/5 fork: {fork.full_name}")
     with told("pushing the files"):
         start = branches.tip(base, base.default_branch)
+        gone: list[str] = []
         pushed = branches.commit(
-            fork, branch, lambda tip: _to_push(fork, tip, folder), title, start
+            fork, branch, lambda tip: _to_push(fork, tip or start, folder, gone), title, start
         )
     say(f"3/5 pushed: {branch}" if pushed else f"3/5 pushed before: {branch}")
+    for name in gone:
+        say(
+            f"    removed from the branch: {plain(name, 200)}; earlier commits still show it, so "
+            "revoke any key that stood in it"
+        )
     with told("opening the pull request"):
         pull, new = _open(base, fork, branch, title, body)
     say(f"4/5 {'opened' if new else 'open since before'}: {pull.html_url}")
@@ -91,7 +93,8 @@ def submit_folder(
     return str(pull.html_url)
 
 
-def _checked(path: Path, root: Path) -> tuple[Folder, Verdict]:
+def _checked(path: Path, root: Path) -> tuple[Folder, Answer]:
+    """The folder and the answer that `speedrun check` gives to it."""
     try:
         folder = read_path(path, root)
         if folder.bare or not folder.path.startswith("submissions/"):
@@ -99,16 +102,13 @@ def _checked(path: Path, root: Path) -> tuple[Folder, Verdict]:
                 f"{path}: submit takes a folder submissions/TRACK/NAME; `speedrun new` makes one", 2
             )
         tracks = load_tracks(root)
-        neighbours = [n for n in neighbours_of(root, tracks) if n.path != folder.path]
-        today = dt.datetime.now(dt.UTC).date()
-        return folder, verify(
-            folder, tracks, gather=gather, context=Context(tuple(neighbours), today=today)
-        )
+        parsed = parse_submission(folder, tracks)
+        return folder, Local(root, tracks).answers([(folder, parsed)])[0]
     except ReadError as error:
         raise SubmitError(str(error), 2) from error
 
 
-def description(folder: Folder, verdict: Verdict, settings: Settings) -> str:
+def description(folder: Folder, checked: Answer, settings: Settings) -> str:
     """The text of the pull request: approach and results filled in."""
     approach = ""
     readme = next((n for n in folder.files if n.lower() == "readme.md"), None)
@@ -121,7 +121,7 @@ def description(folder: Folder, verdict: Verdict, settings: Settings) -> str:
         approach = data["summary"].strip()
     dry = next((n for n in folder.files if n.rpartition("/")[2] == "dry_run.txt"), None)
     plan = folder.files[dry].decode("utf-8", "replace")[:10_000] if dry else ""
-    results = to_text(answer(verdict, where=Where.FOLDER), verbose=True)
+    results = to_text(checked, verbose=True)
     return render(
         "pull.md.j2",
         settings,
@@ -183,18 +183,19 @@ def _fork(github: Github, base: Repository, owner: str | None) -> Repository:
     return github.get_repo(made.full_name)
 
 
-def _to_push(fork: Repository, tip: str | None, folder: Folder) -> Mapping[str, bytes]:
-    """The files that the branch does not have yet."""
+def _to_push(
+    fork: Repository, tip: str | None, folder: Folder, gone: list[str]
+) -> Mapping[str, bytes | None]:
+    """What makes the branch equal to the folder: files that are new or changed, None for those
+    that are no longer there; their names are put into `gone`."""
     from bot.github.api.client import Repo
     from bot.github.pull_request.pull import Trees, blob_sha
 
     trees = Trees(Repo(fork, fork.full_name, ""), tip) if tip else None
     known = {e.path: e.sha for e in trees.files(folder.path)} if trees else {}
-    return {
-        folder.full(name): data
-        for name, data in folder.files.items()
-        if known.get(name) != blob_sha(data)
-    }
+    gone[:] = sorted(known.keys() - folder.files.keys() - folder.skipped.keys())
+    changed = {n: data for n, data in folder.files.items() if known.get(n) != blob_sha(data)}
+    return {folder.full(name): data for name, data in (changed | dict.fromkeys(gone)).items()}
 
 
 def _open(
@@ -203,9 +204,17 @@ def _open(
     head = f"{fork.full_name.split('/')[0]}:{branch}"
     for pull in base.get_pulls(state="open", head=head):
         return pull, False
-    made = base.create_pull(
-        base=base.default_branch, head=head, title=title, body=body, maintainer_can_modify=True
-    )
+    try:
+        made = base.create_pull(
+            base=base.default_branch, head=head, title=title, body=body, maintainer_can_modify=True
+        )
+    except GithubException as error:
+        if error.status != 422:
+            raise
+        # GitHub keeps one open pull request a branch: an answer that was lost made it
+        for pull in base.get_pulls(state="open", head=head):
+            return pull, False
+        raise
     return made, True
 
 

@@ -9,10 +9,18 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bot.cli import main
-from bot.model.submission import PLACEHOLDER
+from bot.model.submission import MAX_LOG_BYTES, PLACEHOLDER
 from bot.registry import Status
-from tests.bot.github.competition import AUTHOR, REPO, Competition, submission
+from tests.bot.github.competition import (
+    AUTHOR,
+    REPO,
+    Competition,
+    killed_at,
+    submission,
+    wandb_submission,
+)
 from tests.doubles.github import Fault, git
+from tests.doubles.wandb import WandbDouble
 
 
 @pytest.fixture
@@ -170,3 +178,116 @@ def test_init_into_a_place_where_nothing_can_be_written(tmp_path: Path) -> None:
     given = ["init", str(tmp_path), "--repo", "a/b", "--bot-ref", "0" * 40]
     result = CliRunner().invoke(main, given)
     assert result.exit_code == 2 and "verify.yml: Not a directory" in result.output, result.output
+
+
+def of_branch(competition: Competition) -> set[str]:
+    fork = competition.github.repos[f"{AUTHOR}/speedrun"].directory
+    listed = git.text(fork, "ls-tree", "-r", "--name-only", "speedrun/mini-fast", "submissions")
+    return {path.rpartition("mini/fast/")[2] for path in listed.splitlines() if "/fast/" in path}
+
+
+def test_the_branch_is_the_folder_and_nothing_else(competition: Competition, folder: Path) -> None:
+    """A file that was deleted here, wrong or secret, does not stay on the branch."""
+    (folder / "notes.txt").write_text("a mistake\n")
+    submit(folder)
+    assert "notes.txt" in of_branch(competition)
+    (folder / "notes.txt").unlink()
+    result = submit(folder)
+    assert result.exit_code == 0, result.output
+    assert "removed from the branch: notes.txt; earlier commits still show it" in result.output
+    assert of_branch(competition) == {
+        p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()
+    }
+
+
+def test_an_entry_of_the_main_branch_is_changed_as_a_whole(
+    competition: Competition, folder: Path
+) -> None:
+    """On a branch that is new, what the main branch holds is removed as well."""
+    path = "submissions/mini/fast/old.txt"
+    competition.github.commit(REPO, "main", {path: "old\n", path.replace("fast", "other"): "x\n"})
+    result = submit(folder)
+    assert result.exit_code == 0 and "removed from the branch: old.txt" in result.output
+    assert "old.txt" not in of_branch(competition)
+    fork = competition.github.repos[f"{AUTHOR}/speedrun"].directory
+    listed = git.text(fork, "ls-tree", "-r", "--name-only", "speedrun/mini-fast")
+    assert "submissions/mini/other/old.txt" in listed
+
+
+def test_a_file_too_large_to_read_is_not_taken_for_a_deleted_one(
+    competition: Competition, folder: Path
+) -> None:
+    (folder / "notes.txt").write_text("short\n")
+    submit(folder)
+    (folder / "notes.txt").write_bytes(b"x" * (MAX_LOG_BYTES + 1))
+    submit(folder)
+    assert "notes.txt" in of_branch(competition)
+
+
+@pytest.fixture
+def linked(competition: Competition, wandb: WandbDouble) -> Path:
+    """A folder whose runs lie on W&B."""
+    root = competition.checkout()
+    for path, text in wandb_submission(wandb, "fast").items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return root / "submissions/mini/fast"
+
+
+def test_linked_runs_are_asked_for(competition: Competition, linked: Path) -> None:
+    result = submit(linked, "--dry-run")
+    assert result.exit_code == 0, result.output
+    assert "1/5 checked: Verified" in result.output
+
+
+def test_what_check_rejects_after_asking_is_not_submitted(
+    competition: Competition, linked: Path, wandb: WandbDouble
+) -> None:
+    for run in wandb.world.runs.values():
+        run.state = "running"
+    result = submit(linked)
+    assert result.exit_code == 1 and "Fix this first" in result.output, result.output
+    checked = CliRunner().invoke(main, ["check", str(linked)])
+    assert checked.exit_code == 1
+    assert "run-unfinished" in checked.output and "run-unfinished" in result.output
+    assert competition.github.calls == []
+
+
+def test_a_service_that_is_down_does_not_hold_a_submission_up(
+    competition: Competition, linked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not checked here for a reason on our side: the bot checks it on the pull request."""
+    monkeypatch.setenv("WANDB_BASE_URL", "http://127.0.0.1:9")
+    result = submit(linked)
+    assert result.exit_code == 0, result.output
+    assert "1/5 checked: Not checked yet" in result.output
+    assert sorted(competition.repo.pulls) == [1]
+
+
+STEP = """
+import sys
+from pathlib import Path
+from bot.github.host.submit import submit_folder
+folder, root, repo = sys.argv[1:4]
+submit_folder(Path(folder), Path(root), repo, None, False, print)
+"""
+LAST = 13
+
+
+@pytest.mark.parametrize("phase", ["before", "after"])
+@pytest.mark.parametrize("at", range(1, LAST + 1))
+def test_submit_killed_at_each_request(
+    competition: Competition, folder: Path, monkeypatch: pytest.MonkeyPatch, at: int, phase: str
+) -> None:
+    """Given again it goes on: one pull request, one commit, the branch equal to the folder."""
+    monkeypatch.setenv("GITHUB_TOKEN", f"token-of-{AUTHOR}")
+    arguments = [str(folder), str(folder.parents[2]), REPO]
+    killed = killed_at(competition, STEP, arguments, at, phase)
+    assert killed or at > 8, "a submission takes at least eight requests"
+    competition.github.faulty = True
+    result = submit(folder)
+    assert result.exit_code == 0, result.output
+    assert sorted(competition.repo.pulls) == [1]
+    fork = competition.github.repos[f"{AUTHOR}/speedrun"].directory
+    assert git.text(fork, "rev-list", "--count", "main..speedrun/mini-fast") == "1"
+    assert "submission.json" in of_branch(competition)

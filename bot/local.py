@@ -1,0 +1,107 @@
+"""A submission judged on this machine as the bot judges it: the engine of `check`, `new`, `submit`.
+
+    Local(root, tracks).answers([(folder, parsed)])
+
+A file is judged alone; a folder is compared with the submissions of the repository, and with the
+standing of its track.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools as ft
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.model.case import Context, Neighbour
+from bot.model.submission import Folder
+from bot.model.track import Track
+from bot.parse.folder import Parsed
+from bot.paths import cache_folder
+
+if TYPE_CHECKING:
+    from bot.render.answer import Answer
+    from bot.repository import Repository
+
+Read = tuple[Folder, Parsed]
+
+
+class Local:
+    """The repository at `root`; linked runs are asked for unless `offline`."""
+
+    def __init__(self, root: Path, tracks: Mapping[str, Track], offline: bool = False) -> None:
+        self.root, self.tracks, self.offline = root, tracks, offline
+
+    @ft.cached_property
+    def repository(self) -> Repository:
+        """Read on use: a file alone needs none of it."""
+        from bot.repository import Repository
+
+        return Repository(self.root, self.tracks, cache=cache_folder())
+
+    def answers(self, read: Sequence[Read]) -> list[Answer]:
+        """The answer to each of these, which are compared with one another too."""
+        near = [()] if len(read) == 1 and read[0][0].bare else self._neighbours(read)
+        return [
+            self._answer(folder, parsed, neighbours)
+            for (folder, parsed), neighbours in zip(read, near, strict=True)
+        ]
+
+    def _answer(self, folder: Folder, parsed: Parsed, neighbours: tuple[Neighbour, ...]) -> Answer:
+        from bot.render.answer import Where, answer
+        from bot.render.place import place
+        from bot.verify import verify_parsed
+
+        today = dt.datetime.now(dt.UTC).date()
+        where = Where.FILE if folder.bare else Where.FOLDER
+        if folder.bare or parsed.track is None:
+            alone = verify_parsed(parsed, folder, context=Context(neighbours, today=today))
+            words = None if parsed.track is None else place(alone, parsed.track, None)
+            return answer(alone, words, where)
+        from bot.evidence.gather import ENVIRONMENT, gather
+        from bot.rank.ranking import place_of, standing, why_not
+
+        board = self.repository.board(parsed.track.id)
+        merged, known = self._holds(folder, parsed), standing(board, folder.path)
+        verdict = verify_parsed(
+            parsed,
+            folder,
+            context=Context(neighbours=neighbours, today=today, merged=merged, standing=known),
+            gather=ft.partial(gather, online=None if self.offline else ENVIRONMENT),
+        )
+        stands = place_of(board, verdict)
+        why = why_not(board, verdict) if stands is None else None
+        words = place(verdict, board.track, stands, record_cost=known.record_cost, why_not=why)
+        return answer(verdict, words, Where.BOARD if merged else where)
+
+    def _holds(self, folder: Folder, parsed: Parsed) -> bool:
+        """Whether a folder is an imported entry of the board already: only there `imported`
+        counts, as in the bot's answer to a pull request."""
+        from bot.parse.git_tree import on_main
+
+        return parsed.submission.imported is not None and on_main(self.root, folder.path)
+
+    def _neighbours(self, read: Sequence[Read]) -> list[tuple[Neighbour, ...]]:
+        """What each is compared with: the others, and for folders the repository."""
+        from bot.evidence.neighbours import NAMES, as_neighbour
+        from bot.repository import same_file
+
+        given = [
+            as_neighbour(
+                item.submission,
+                item.submission.track,
+                item.results,
+                folder,
+                item.track.keys if item.track else NAMES,
+            )
+            for folder, item in read
+        ]
+        paths = {folder.path for folder, _ in read}
+        stored = self.repository.neighbours if any(not f.bare for f, _ in read) else ()
+        beside = tuple(n for n in stored if n.path not in paths)
+        return [
+            tuple(n for j, n in enumerate(given) if j != i and not same_file(n.path, folder.path))
+            + (() if folder.bare else beside)
+            for i, (folder, _) in enumerate(read)
+        ]
