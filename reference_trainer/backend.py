@@ -36,6 +36,9 @@ class Backend(Protocol):
     def total(self, values: list[float]) -> list[float]:
         """Sums over processes. Every process must call it at the same point."""
 
+    def parameters_sha256(self) -> str:
+        """Hash of the parameters as this process has them; the same on all."""
+
     def synchronize(self) -> None:
         """Wait until the devices are idle."""
 

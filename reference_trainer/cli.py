@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from reference_trainer.config import Config, config_names, load_config
+from reference_trainer.distributed import MODES, join, leave
 from reference_trainer.errors import ConfigError, Stopped, TrainerError
 
 BACKENDS = ("torch", "jax")
@@ -31,6 +32,7 @@ def words(function: Callable[..., Any]) -> Callable[..., Any]:
             sys.exit(0)
         except TrainerError as error:
             click.echo(f"Error: {error}", err=True)
+            leave(2)
             sys.exit(2)
 
     return spoken
@@ -76,6 +78,12 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 help="Your GitHub login: binds the runs to you, as speedrun:LOGIN in W&B.",
             ),
             click.option("--author", help="Your name, for the results."),
+            click.option(
+                "--distributed",
+                type=click.Choice(MODES),
+                default="auto",
+                help="Join the other processes that torchrun, Slurm, Ray or a TPU pod started.",
+            ),
             click.option("--resume", is_flag=True, help="Go on from the checkpoint in --out."),
             click.option("--dry-run", is_flag=True, help="Say what would happen; needs no GPU."),
             click.option("--device", help="With --dry-run: the device, such as H100 or v5e-8."),
@@ -119,12 +127,13 @@ def train(
 
         click.echo(dryrun.report(config, options["device"], options["wandb"]))
         return
-    make = make_backend(backend or installed_backend())
+    backend = backend or installed_backend()
+    make = make_backend(backend)
     arms = [runs.Arm("candidate", config, make)]
     if options["interleave"]:
         other = name if options["interleave"] == "baseline" else options["interleave"]
         arms.append(runs.Arm("baseline", load_config(other), make))
-    for line in runs.run_all(arms, options):
+    for line in runs.run_all(arms, options, backend):
         click.echo(line)
 
 
@@ -204,7 +213,9 @@ def bench(batches: tuple[int, ...], **options: Any) -> None:
 
     config = load_config(options["name"], pairs(options["overrides"]))
     backend = options["backend"] or installed_backend()
-    report = benchmark.measure(config, make_backend(backend), batches, options["steps"])
+    make = make_backend(backend)
+    join(backend, "auto")
+    report = benchmark.measure(config, make, batches, options["steps"])
     click.echo(benchmark.to_json(report) if options["as_json"] else benchmark.to_text(report))
 
 

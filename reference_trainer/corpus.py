@@ -4,6 +4,7 @@
 into a temporary folder and moves it into place at the end, so that a broken one leaves nothing.
 """
 
+import contextlib
 import dataclasses as dc
 import hashlib
 import json
@@ -56,17 +57,34 @@ def prepare(name: str, say: Callable[[str], None] = lambda text: None) -> pathli
     folder = data_folder() / name
     if (folder / MANIFEST).is_file():
         return folder
-    if name in recipes():
-        say(f"building corpus {name} (once, kept in {data_folder().name})")
-        build(recipes()[name], folder)
-        return folder
     from reference_trainer import downloads
 
-    if name in downloads.DATASETS:
-        downloads.fetch(name, folder, say)
-        return folder
-    known = ", ".join([*recipes(), *downloads.DATASETS])
-    raise DataError(f'there is no corpus "{name}"; known are {known}, or give a folder')
+    if name not in recipes() and name not in downloads.DATASETS:
+        known = ", ".join([*recipes(), *downloads.DATASETS])
+        raise DataError(f'there is no corpus "{name}"; known are {known}, or give a folder')
+    with _alone(folder):
+        if (folder / MANIFEST).is_file():  # made while this process waited
+            return folder
+        if name in recipes():
+            say(f"building corpus {name} (once, kept in {data_folder().name})")
+            build(recipes()[name], folder)
+        else:
+            downloads.fetch(name, folder, say)
+    return folder
+
+
+@contextlib.contextmanager
+def _alone(folder: pathlib.Path) -> Iterator[None]:
+    """One process of this machine at a time builds or downloads a corpus; the others wait."""
+    import fcntl
+
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with (folder.parent / f".{folder.name}.lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+    except OSError as error:
+        raise DataError(f"{folder} could not be written: {reason(error)}") from error
 
 
 def recipes() -> dict[str, Recipe]:

@@ -7,7 +7,6 @@ are read one step late, when the next step is already queued, so that no device 
 import contextlib
 import json
 import math
-import os
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,6 +16,7 @@ from reference_trainer import corpus as corpora
 from reference_trainer.backend import Backend, Pending
 from reference_trainer.clock import Clock
 from reference_trainer.config import Config, as_dict
+from reference_trainer.distributed import Group
 from reference_trainer.errors import ConfigError, NotFiniteLoss, Stopped, StorageError, TrainerError
 from reference_trainer.formulas import accounting
 from reference_trainer.outputs import LOG, RESULTS, Job, Outputs
@@ -30,18 +30,20 @@ from reference_trainer.tracking import Progress, step_line
 MakeBackend = Callable[[Config, int], Backend]
 
 
-def train(job: Job, make_backend: MakeBackend, locked: bool = False) -> dict[str, Any]:
-    """Do one run; returns the results document (on every process). `locked`: the caller holds the
-    lock of `job.out`.
+def train(
+    job: Job, make_backend: MakeBackend, locked: bool = False, group: Group | None = None
+) -> dict[str, Any]:
+    """Do one run; returns the results document (on every process of `group`). `locked`: the caller
+    holds the lock of `job.out`.
 
     Raises TrainerError with one sentence, or Stopped after a stop signal and a checkpoint.
     """
-    first = int(os.environ.get("RANK", "0")) == 0
-    with Lock(job.out) if first and not locked else contextlib.nullcontext():
+    group = group or Group()
+    with Lock(job.out) if group.first and not locked else contextlib.nullcontext():
         backend = make_backend(job.config, job.seed)
         memory.check(job.config, backend.device)
         memory.check_accelerator(job.config, backend.device)
-        run = Run(job, backend)
+        run = Run(job, backend, group)
         try:
             return run.go()
         except BaseException as error:
@@ -54,8 +56,8 @@ def train(job: Job, make_backend: MakeBackend, locked: bool = False) -> dict[str
 class Run:
     """The state of one run beside the backend's: step, clock, history, outputs."""
 
-    def __init__(self, job: Job, backend: Backend) -> None:
-        self.job, self.backend, self.config = job, backend, job.config
+    def __init__(self, job: Job, backend: Backend, group: Group) -> None:
+        self.job, self.backend, self.config, self.group = job, backend, job.config, group
         self.first = backend.rank == 0
         self.rows = _rows_of_process(job.config, backend)
         self.batches = TrainingBatches(
@@ -79,9 +81,12 @@ class Run:
         self.stop_requested = False
 
     def _identity(self) -> dict[str, Any]:
+        drawn = self.group.share(
+            "the nonce",
+            lambda: {"nonce": provenance.new_nonce(), "run_id": provenance.new_nonce()[:8]},
+        )
         return {
-            "nonce": provenance.new_nonce(),
-            "run_id": provenance.new_nonce()[:8],
+            **drawn,
             "track": self.job.track,
             "github_login": self.job.github_login,
             "seed": self.job.seed,
@@ -102,6 +107,10 @@ class Run:
         self.outputs.open(log_size)
         with StopSignal(self):
             self._warm_up()
+            if self.group.processes > 1:
+                parameters = self.backend.parameters_sha256()
+                state = {"the step": self.step, "the parameters": parameters}
+                self.group.agree("the state before the first update", state, None)
             if self.step == 0:
                 self._validate()
             late: tuple[int, Pending] | None = None
@@ -254,7 +263,7 @@ class Run:
 
     def _restore(self) -> int | None:
         """Take up the newest checkpoint; the size of the log at that point, None without one."""
-        found = checkpoint.steps(self.store)
+        found = self.group.share("the checkpoint", lambda: checkpoint.steps(self.store)[-1:])
         if not found:
             self.progress.say("no checkpoint here; starting at step 0")
             return None

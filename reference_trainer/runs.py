@@ -1,5 +1,6 @@
 """Several runs after one another: seeds, and two arms in turn on one machine."""
 
+import contextlib
 import dataclasses as dc
 import datetime as dt
 import json
@@ -10,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from reference_trainer import corpus as corpora
-from reference_trainer import names, provenance, storage
+from reference_trainer import distributed, names, provenance, storage
 from reference_trainer.config import Config, as_dict
+from reference_trainer.distributed import Group
 from reference_trainer.errors import TrainerError
 from reference_trainer.graph import Execution, identity
 from reference_trainer.loop import MakeBackend, train
@@ -34,15 +36,41 @@ class Arm:
 Arms = Sequence[Arm]
 
 
-def run_all(arms: Arms, options: dict[str, Any]) -> Iterator[str]:
+def run_all(arms: Arms, options: dict[str, Any], backend: str) -> Iterator[str]:
     """Do every run and yield one line about each, then a summary. `options` are those of the CLI.
 
-    Two arms take turns in the order of `in_turn`.
+    Two arms take turns in the order of `in_turn`. Every process of a cluster gets here; process 0
+    speaks.
     """
     check_environment(arms, options["wandb"])
-    out = options["out"] or _new_folder(arms[0].config.name)
-    first = int(os.environ.get("RANK", "0")) == 0
-    opened = {a.config.data.corpus: _corpus(a.config, options["quiet"]) for a in arms}
+    group = distributed.join(backend, options["distributed"])
+    with distributed.together(group):
+        group.agree("the command", _command(arms, options))
+        yield from _do(arms, options, group)
+
+
+def _command(arms: Arms, options: dict[str, Any]) -> dict[str, Any]:
+    """What every process must have been started with, by the name that people know it by."""
+    names = ("seed", "seeds", "interleave", "track", "wandb", "resume", "force_run_failed")
+    facts = {f"--{name.replace('_', '-')}": options[name] for name in names}
+    for arm in arms:
+        for section, values in as_dict(arm.config).items():
+            settings = values.items() if isinstance(values, dict) else [("", values)]
+            facts |= {f"{section}.{key}".rstrip("."): value for key, value in settings}
+        facts |= {f"the file {k}": v for k, v in provenance.code_hashes(arm.main).items()}
+    return facts
+
+
+def _do(arms: Arms, options: dict[str, Any], group: Group) -> Iterator[str]:
+    out = pathlib.Path(
+        group.share(
+            "the output folder", lambda: str(options["out"] or _new_folder(arms[0].config.name))
+        )
+    )
+    first = group.first
+    opened = {a.config.data.corpus: _corpus(a.config, options["quiet"], group) for a in arms}
+    prints = {name: corpus.train.fingerprint for name, corpus in opened.items()}
+    group.agree("the data", prints, None)
     found: dict[str, list[dict[str, Any]]] = {arm.name: [] for arm in arms}
     for number in range(options["seeds"]):
         seed = options["seed"] + number
@@ -50,7 +78,7 @@ def run_all(arms: Arms, options: dict[str, Any]) -> Iterator[str]:
             folder = _folder_of_run(out, arm.name, seed, len(arms), options["seeds"])
             corpus = opened[arm.config.data.corpus]
             job = _job(arm, corpus, folder, seed, len(arms) > 1, options)
-            info = _once(job, arm, options["force_run_failed"])
+            info = _once(job, arm, options["force_run_failed"], group)
             found[arm.name].append(info)
             if first:
                 yield _line(arm.name, seed, info, folder)
@@ -68,24 +96,33 @@ def in_turn(arms: Arms, number: int) -> Arms:
     return arms if number % 2 == 0 else tuple(reversed(arms))
 
 
-def _once(job: Job, arm: Arm, force: bool) -> dict[str, Any]:
+def _once(job: Job, arm: Arm, force: bool, group: Group) -> dict[str, Any]:
     """The run of a job, or its results where it was finished before with the same code, settings
-    and data."""
+    and data. Process 0 looks and keeps the folder; the others hear of it."""
     folder = LocalFolder(job.out)
     data = [job.corpus.train.fingerprint, job.corpus.validation.fingerprint]
     wanted = identity(
         provenance.code_hashes(job.main), [as_dict(job.config), job.seed, job.arm], data
     )
-    if int(os.environ.get("RANK", "0")) != 0:
-        return _info(train(job, arm.make_backend))
-    with storage.Lock(job.out):
-        execution = Execution(folder)
-        if execution.finished("train", wanted) and folder.exists(RESULTS):
-            return _info(json.loads(folder.read(RESULTS)))
-        execution.note("corpus", identity({}, job.corpus.name, data), [], job.corpus.name)
-        with execution.step("train", wanted, data, force):
-            document = train(job, arm.make_backend, locked=True)
-        execution.note("results", identity({}, document, [wanted]), [wanted], RESULTS)
+    with contextlib.ExitStack() as held:
+
+        def before() -> dict[str, Any] | None:
+            """The results of a finished run, None where there is something to do."""
+            held.enter_context(storage.Lock(job.out))
+            execution = Execution(folder)
+            if execution.finished("train", wanted) and folder.exists(RESULTS):
+                return dict(json.loads(folder.read(RESULTS)))
+            execution.note("corpus", identity({}, job.corpus.name, data), [], job.corpus.name)
+            held.enter_context(execution.step("train", wanted, data, force))
+            return None
+
+        document = group.share("what is left to do", before)
+        if document is not None:
+            return _info(document)
+        document = train(job, arm.make_backend, locked=True, group=group)
+    if group.first:
+        results = identity({}, document, [wanted])
+        Execution(folder).note("results", results, [wanted], RESULTS)
     return _info(document)
 
 
@@ -105,10 +142,12 @@ def check_environment(arms: Arms, wandb: str) -> None:
         raise TrainerError(f"the environment lacks {' and '.join(missing)}")
 
 
-def _corpus(config: Config, quiet: bool) -> Corpus:
+def _corpus(config: Config, quiet: bool, group: Group) -> Corpus:
+    """The corpus, built by process 0 first, and by others where they do not see its disk."""
     from reference_trainer.tracking import Progress
 
-    say = Progress(0, not quiet).say
+    say = Progress(0, group.first and not quiet).say
+    group.share("the corpus", lambda: str(corpora.prepare(config.data.corpus, say)))
     corpus = open_corpus(corpora.prepare(config.data.corpus, say))
     both = corpora.overlap(corpus.folder)
     if both:

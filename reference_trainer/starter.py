@@ -108,7 +108,7 @@ def _run(
         arms = [runs.Arm("candidate", config, make, main)]
         if options["interleave"]:
             arms.append(_other_arm(options["interleave"], backend, config.name))
-        for line in runs.run_all(arms, options):
+        for line in runs.run_all(arms, options, backend):
             click.echo(line)
 
     command.main(args=sys.argv[1:], prog_name=f"python {main.name}")

@@ -5,7 +5,7 @@
 
 import dataclasses as dc
 import functools
-import os
+import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -117,8 +117,6 @@ class JaxBackend:
         return facts_of_jax(optimizer, used, self.parameter_count())
 
     def _find_devices(self) -> None:
-        if "JAX_COORDINATOR_ADDRESS" in os.environ and not jax.distributed.is_initialized():
-            jax.distributed.initialize()
         try:
             devices = jax.devices()
         except RuntimeError as error:
@@ -204,6 +202,14 @@ class JaxBackend:
 
         gathered = multihost_utils.process_allgather(np.array(values, np.float32))
         return np.asarray(gathered, np.float64).sum(axis=0).tolist()
+
+    def parameters_sha256(self) -> str:
+        """Of what every process should have alike: the parameters that are not sharded."""
+        found = hashlib.sha256()
+        for name, leaf in sorted(self._state["param"].items()):
+            if leaf.is_fully_replicated:
+                found.update(name.encode() + np.asarray(leaf.addressable_data(0)).tobytes())
+        return found.hexdigest()
 
     def synchronize(self) -> None:
         jax.block_until_ready(self._state)

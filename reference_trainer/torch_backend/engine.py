@@ -5,6 +5,7 @@
 
 import dataclasses as dc
 import functools
+import hashlib
 import os
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -87,11 +88,13 @@ class TorchBackend:
     # ---- setting up ------------------------------------------------------------------------
 
     def _find_device(self) -> None:
-        self.processes = int(os.environ.get("WORLD_SIZE", "1"))
-        self.rank = int(os.environ.get("RANK", "0"))
+        joined = dist.is_initialized()
+        self.processes = dist.get_world_size() if joined else 1
+        self.rank = dist.get_rank() if joined else 0
+        local = int(os.environ.get("LOCAL_RANK", "0")) if joined else 0
         software = {"torch": str(torch.__version__)}
         if torch.cuda.is_available():
-            self.target = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+            self.target = torch.device("cuda", local)
             torch.cuda.set_device(self.target)
             properties = torch.cuda.get_device_properties(self.target)
             name, memory = properties.name, properties.total_memory
@@ -110,8 +113,6 @@ class TorchBackend:
         precision, why = choose_precision(self.config.train.precision, has_bf16, has_fp16, name)
         self.notes.append(f"precision: {why}")
         self.device = describe(name, self.processes, precision, memory, software)
-        if self.processes > 1 and not dist.is_initialized():
-            dist.init_process_group("nccl" if self.target.type == "cuda" else "gloo")
 
     def _choose_attention(self, major: int) -> None:
         if torch.version.hip or major < 8:
@@ -300,6 +301,12 @@ class TorchBackend:
         tensor = torch.tensor(values, dtype=torch.float64, device=self.target)
         dist.all_reduce(tensor)
         return tensor.tolist()
+
+    def parameters_sha256(self) -> str:
+        found = hashlib.sha256()
+        for name, p in sorted(self.named.items()):
+            found.update(name.encode() + _array(p).tobytes())
+        return found.hexdigest()
 
     def synchronize(self) -> None:
         if self.target.type == "cuda":
