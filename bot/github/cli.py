@@ -6,65 +6,14 @@ Exit: 0 and 1 as the verdict says, 2 for usage, 3 for a fault on our side.
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
-import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from bot.commands.root import root_of
-
-if TYPE_CHECKING:
-    from bot.github.api.client import Repo
-    from bot.model.report import Settings
-
-TOKEN = "GITHUB_TOKEN"
-
-
-@contextlib.contextmanager
-def plainly() -> Iterator[None]:
-    """Failures as one sentence on standard error; usage 2, our side 3."""
-    from bot.github.api.client import GitHubTrouble
-    from bot.github.conversation.actions import Conflict
-    from bot.github.host.settings import SettingsError
-    from bot.github.pull_request.evaluate import NotOpen
-    from bot.github.pull_request.record import NotRecorded
-    from bot.github.pull_request.report_file import ReportError
-    from bot.model.track import TrackError
-    from bot.render.comment import TemplateProblem
-
-    try:
-        yield
-    except (ReportError, NotOpen, SettingsError, TrackError, TemplateProblem) as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(2)
-    except (GitHubTrouble, NotRecorded, Conflict) as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(3)
-
-
-def the_root(root: str | None) -> Path:
-    """The checkout of the default branch."""
-    return root_of(Path(root) if root else None)
-
-
-def open_named(repo: str, settings: Settings) -> Repo:
-    """The connection with the token of the environment."""
-    from bot.github.api.client import checked_name, connect, open_repo
-
-    token = os.environ.get(TOKEN, "").strip()
-    try:
-        checked_name(repo)
-        if not token:
-            raise click.UsageError(f"{TOKEN} is not set; put a token with access to {repo} into it")
-        return open_repo(connect(token), repo, settings.login)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
-
+from bot.github.terminal import open_named, plainly, the_root
 
 _repo = click.option("--repo", required=True, metavar="OWNER/REPO", help="The repository.")
 _pr = click.option("--pr", required=True, type=click.IntRange(1), help="The pull request.")
@@ -116,6 +65,44 @@ def verify(
 @click.argument("report", type=click.Path(dir_okay=False))
 @_repo
 @_pr
+@click.option("--run", type=click.IntRange(1), help="Workflow run; its creation is the date.")
+@_root
+def remember(report: str, repo: str, pr: int, run: int | None, root: str | None) -> None:
+    """Keep on the branch `evidence` which runs a pull request showed first, and when."""
+    from bot.github.pull_request import first_seen
+    from bot.github.pull_request.report_file import read_report
+    from bot.github.server import running
+
+    with plainly():
+        target = open_named(repo, running.settings_of(the_root(root)))
+        found = read_report(Path(report), repository=target.name, pr=pr)
+        at = first_seen.created_at(target, run) if run else running.now()
+        commit = first_seen.remember(target, found, at)
+    click.echo(f"remembered in {commit[:12]}" if commit else "nothing new to remember")
+
+
+@click.command()
+@_repo
+@click.option("--ref", required=True, help="Branch of the merge queue, from the event.")
+@click.option("--head-sha", required=True, help="The queue's commit, from the event.")
+@_root
+def queue(repo: str, ref: str, head_sha: str, root: str | None) -> None:
+    """Say again, of the merge queue's commit, what the check says of its pull request."""
+    from bot.github.pull_request.merge_queue import repeat_check
+    from bot.github.server import running
+
+    with plainly():
+        settings = running.settings_of(the_root(root))
+        try:
+            click.echo(repeat_check(open_named(repo, settings), settings, ref, head_sha))
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
+
+
+@click.command()
+@click.argument("report", type=click.Path(dir_okay=False))
+@_repo
+@_pr
 @click.option("--head-sha", help="Refuse a report on another commit.")
 @click.option(
     "--evaluated",
@@ -156,6 +143,7 @@ def record(
     root: str | None,
 ) -> None:
     """After a merge: append verdict and snapshots to the evidence, tell the author."""
+    from bot.github.api.workflows import rebuild_site
     from bot.github.server import running
 
     with plainly():
@@ -165,8 +153,8 @@ def record(
         now = dt.datetime.now(dt.UTC)
         for line in running.record_file(target, settings, Path(report), pr, folder, only, now):
             click.echo(line)
-        if rebuild:
-            click.echo(running.rebuild_site(target))
+        if rebuild and settings.pages:
+            click.echo(rebuild_site(target))
 
 
 @click.command()
@@ -254,80 +242,3 @@ def submit(
         except SubmitError as error:
             click.echo(f"Error: {error}", err=True)
             sys.exit(error.code)
-
-
-@click.command()
-@click.argument("directory", type=click.Path(file_okay=False))
-@click.option("--repo", metavar="OWNER/REPO", help="The repository that it will be.")
-@click.option(
-    "--adopt",
-    metavar="GLOB",
-    multiple=True,
-    help='Entries that are there: files, "experiments/**/*_results.json", or folders with their '
-    'logs, "records/short/*/".',
-)
-@click.option(
-    "--track",
-    default="",
-    help="Id of a track to write [default: my-track, where there is none yet].",
-)
-@click.option(
-    "--objective",
-    type=click.Choice(("pareto", "target", "baseline")),
-    help="What that track ranks by [default: target; pareto where results files are adopted].",
-)
-@click.option(
-    "--bot-ref",
-    default="",
-    help="Commit of the bot that the workflows use [default: the one that is installed].",
-)
-def init(
-    directory: str,
-    repo: str | None,
-    adopt: tuple[str, ...],
-    track: str,
-    objective: str | None,
-    bot_ref: str,
-) -> None:
-    """Set a competition up in a repository, new or with an existing layout.
-
-    Writes workflows, forms, settings and one track; a file that is there is never touched.
-    """
-    from bot.github.host.initialise import InitError, initialise
-
-    try:
-        for line in initialise(Path(directory), repo, adopt, track, bot_ref, objective or ""):
-            click.echo(line)
-    except InitError as error:
-        raise click.UsageError(str(error)) from error
-
-
-@click.command()
-@click.option("--repo", metavar="OWNER/REPO", help="Also look at the repository on GitHub.")
-@click.option("--watch", is_flag=True, help="Look for unanswered pull requests and failing keys.")
-@click.option(
-    "--report",
-    type=click.Path(exists=True, file_okay=False),
-    help="Keep the one audit issue up to date with the files in this folder.",
-)
-@_root
-def doctor(repo: str | None, watch: bool, report: str | None, root: str | None) -> None:
-    """Check secrets, permissions, ruleset, Pages, workflows and keys; say what to do."""
-    from bot.github.host.doctor import examine, keep_issue, unanswered
-    from bot.github.server import running
-
-    with plainly():
-        place = the_root(root)
-        settings = running.settings_of(place)
-        if repo is None and (report or watch):
-            raise click.UsageError(f"--{'report' if report else 'watch'} needs --repo OWNER/REPO")
-        if report and repo:
-            click.echo(keep_issue(open_named(repo, settings), settings, Path(report)))
-            return
-        target = open_named(repo, settings) if repo else None
-        look = (
-            unanswered(target, settings) if watch and target else examine(place, target, settings)
-        )
-    for line in look:
-        click.echo(line.text)
-    sys.exit(1 if any(line.bad for line in look) else 0)

@@ -66,6 +66,16 @@ class Place:
 
 
 @dc.dataclass(frozen=True, slots=True)
+class Shown:
+    """What a submission shows, to be remembered: keys of its runs, and for each run (step, loss,
+    clock in seconds) at a few steps, rounded."""
+
+    submission: str
+    runs: tuple[str, ...] = ()
+    points: tuple[tuple[tuple[int, float, float | None], ...], ...] = ()
+
+
+@dc.dataclass(frozen=True, slots=True)
 class Change:
     """One line of a rank difference: where an entry stood and would stand under changed rules."""
 
@@ -92,6 +102,8 @@ class Report:
     outside: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
+    shown: tuple[Shown, ...] = ()
+    author_id: int | None = None
 
     @property
     def status(self) -> Status | None:
@@ -106,6 +118,7 @@ class Report:
         data["verdicts"] = [_slim(v.to_json()) for v in self.verdicts]
         data["places"] = {name: dc.asdict(place) for name, place in self.places.items()}
         data["changes"] = [dc.asdict(change) for change in self.changes]
+        data["shown"] = [dc.asdict(item) for item in self.shown]
         return data
 
 
@@ -128,6 +141,12 @@ def report_from_json(data: Mapping[str, Any]) -> Report:
             "verdicts": tuple(verdict_from_json(v) for v in data["verdicts"]),
             "places": {name: _place(place) for name, place in data.get("places", {}).items()},
             "changes": tuple(Change(**change) for change in data.get("changes", ())),
+            "shown": tuple(_shown(item) for item in data.get("shown", ())),
             **{k: tuple(data.get(k, ())) for k in ("outside", "problems", "advice")},
         }
     )
+
+
+def _shown(item: Mapping[str, Any]) -> Shown:
+    points = tuple(tuple((a, b, c) for a, b, c in run) for run in item["points"])
+    return Shown(item["submission"], tuple(item["runs"]), points)

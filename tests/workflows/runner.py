@@ -16,7 +16,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bot.github.host.initialise import HOME, adapted
+from bot.github.api.workflows import file_of
+from bot.github.host.files import Target, adapted
+from bot.github.host.source import HOME, Source
 from tests.bot.github.competition import REPO, Competition
 from tests.conftest import ROOT
 
@@ -107,8 +109,9 @@ class Runner:
         self.competition, self.folder, self.act = competition, folder, act
         self.clone = folder / "clone"
         shutil.copytree(ROOT / ".github", self.clone / ".github")
-        for path in (self.clone / ".github/workflows").glob("*.yml"):
-            path.write_text(adapted(path.read_text(), REPO, "0" * 40))
+        source = Source(f"{HOME}/.github/actions/setup@{'0' * 40}")
+        for path in (self.clone / ".github/workflows").glob("speedrun-*.yml"):
+            path.write_text(adapted(path.read_text(), Target(REPO, "main", source)))
         setup = folder / "actions/home/.github/actions/setup"
         setup.mkdir(parents=True)
         (setup / "action.yml").write_text(SETUP)
@@ -183,7 +186,7 @@ class Runner:
                     self.act,
                     event,
                     "-W",
-                    f".github/workflows/{workflow}.yml",
+                    f".github/workflows/{file_of(workflow)}",
                     "-e",
                     str(path),
                     "-P",

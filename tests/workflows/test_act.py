@@ -40,7 +40,7 @@ def runner(competition: Competition, tmp_path: Path) -> Runner:
         "actions": "write",
     }
     competition.github.add_token("token-of-act", BOT, REPO, **every)
-    competition.repo.settings["workflows"] = ["verify.yml", "pages.yml"]
+    competition.repo.settings["workflows"] = ["speedrun-verify.yml", "speedrun-pages.yml"]
     folder = tmp_path / "act"
     folder.mkdir()
     return Runner(competition, folder, act)
@@ -120,7 +120,7 @@ def test_record(runner: Runner, competition: Competition) -> None:
     assert runner.commands() == ["verify key=yes", "record key=no", "record key=no"]
     assert "evidence" in competition.branches()
     assert any("On the board" in body for body in competition.comments(pull.number))
-    assert [d["workflow"] for d in competition.repo.dispatches] == ["pages.yml"]
+    assert [d["workflow"] for d in competition.repo.dispatches] == ["speedrun-pages.yml"]
 
 
 def test_closed_without_a_merge_records_nothing(runner: Runner, competition: Competition) -> None:

@@ -20,8 +20,10 @@ from tests.conftest import ROOT
 
 FOLDER = ROOT / ".github/workflows"
 ACTION = ROOT / ".github/actions/setup/action.yml"
-NAMES = ("audit", "ci", "command", "nightly", "pages", "record", "release", "verify")
-PRIVILEGED = ("audit", "command", "pages", "record", "verify")
+PRIVILEGED = tuple(f"speedrun-{name}" for name in ("audit", "command", "pages", "record", "verify"))
+OURS = ("ci", "nightly", "release")
+"""CI of this repository, which travels to nobody."""
+NAMES = (*OURS, *PRIVILEGED)
 PR_TYPES = {"types": ["opened", "synchronize", "reopened", "ready_for_review", "edited"]}
 TRIGGERS = {
     "ci": {
@@ -32,22 +34,23 @@ TRIGGERS = {
     },
     "nightly": {"schedule": ..., "workflow_dispatch": None},
     "release": {"push": {"tags": ["v[0-9]+.[0-9]+.[0-9]+*"]}},
-    "verify": {
+    "speedrun-verify": {
         "pull_request_target": {"branches": ["main"], **PR_TYPES},
+        "merge_group": None,
         "workflow_dispatch": ...,
     },
-    "record": {
+    "speedrun-record": {
         "pull_request_target": {"branches": ["main"], "types": ["closed"]},
         "workflow_dispatch": ...,
     },
-    "command": {
+    "speedrun-command": {
         "issue_comment": {"types": ["created"]},
         "issues": {"types": ["opened", "edited", "labeled"]},
         "discussion": {"types": ["created"]},
         "discussion_comment": {"types": ["created"]},
     },
-    "pages": {"push": {"branches": ["main"]}, "schedule": ..., "workflow_dispatch": ...},
-    "audit": {"schedule": ..., "workflow_dispatch": ...},
+    "speedrun-pages": {"push": {"branches": ["main"]}, "schedule": ..., "workflow_dispatch": ...},
+    "speedrun-audit": {"schedule": ..., "workflow_dispatch": ...},
 }
 PERMISSIONS = {
     ("ci", "test"): {"contents": "read"},
@@ -58,36 +61,47 @@ PERMISSIONS = {
         "id-token": "write",
         "attestations": "write",
     },
-    ("verify", "evaluate"): {"contents": "read", "pull-requests": "read"},
-    ("verify", "publish"): {"contents": "read", "checks": "write", "pull-requests": "write"},
-    ("record", "evaluate"): {"contents": "read", "pull-requests": "read"},
-    ("record", "append"): {"contents": "write"},
-    ("record", "tell"): {"contents": "read", "pull-requests": "write", "actions": "write"},
-    ("command", "answer"): {
+    ("speedrun-verify", "evaluate"): {"contents": "read", "pull-requests": "read"},
+    ("speedrun-verify", "publish"): {
         "contents": "read",
+        "checks": "write",
+        "pull-requests": "write",
+    },
+    ("speedrun-verify", "remember"): {"contents": "write", "actions": "read"},
+    ("speedrun-verify", "queue"): {"contents": "read", "checks": "write", "pull-requests": "read"},
+    ("speedrun-record", "evaluate"): {"contents": "read", "pull-requests": "read"},
+    ("speedrun-record", "append"): {"contents": "write"},
+    ("speedrun-record", "tell"): {"contents": "read", "pull-requests": "write", "actions": "write"},
+    ("speedrun-command", "answer"): {
+        "contents": "read",
+        "checks": "read",
         "actions": "write",
         "issues": "write",
         "pull-requests": "write",
         "discussions": "write",
     },
-    ("command", "change"): {
+    ("speedrun-command", "change"): {
         "contents": "write",
         "actions": "write",
         "issues": "write",
         "pull-requests": "write",
         "discussions": "write",
     },
-    ("pages", "build"): {"contents": "read", "pull-requests": "read", "issues": "read"},
-    ("pages", "deploy"): {"pages": "write", "id-token": "write"},
-    ("audit", "look"): {
+    ("speedrun-pages", "build"): {"contents": "read", "pull-requests": "read", "issues": "read"},
+    ("speedrun-pages", "deploy"): {"pages": "write", "id-token": "write"},
+    ("speedrun-audit", "look"): {
         "contents": "read",
         "checks": "read",
         "pull-requests": "read",
         "issues": "read",
     },
-    ("audit", "report"): {"contents": "read", "issues": "write", "actions": "write"},
+    ("speedrun-audit", "report"): {"contents": "read", "issues": "write", "actions": "write"},
 }
-HOLDS_THE_KEY = {("verify", "evaluate"), ("record", "evaluate"), ("audit", "look")}
+HOLDS_THE_KEY = {
+    ("speedrun-verify", "evaluate"),
+    ("speedrun-record", "evaluate"),
+    ("speedrun-audit", "look"),
+}
 
 
 def load(name: str) -> dict[str, Any]:
@@ -205,11 +219,14 @@ def test_concurrency_never_drops_the_newest() -> None:
     So a group may be shared only where the newest run does the work of the older: one pull request.
     Each comment is its own group, because each has its own answer.
     """
-    verify = load("verify")["concurrency"]
-    assert verify["group"] == "verify-${{ github.event.pull_request.number || inputs.pr }}"
-    assert "node_id" in load("command")["concurrency"]["group"]
-    assert load("record")["concurrency"]["cancel-in-progress"] is False
-    for step in steps("verify"):
+    verify = load("speedrun-verify")["concurrency"]
+    assert (
+        verify["group"]
+        == "speedrun-verify-${{ github.event.pull_request.number || inputs.pr || github.ref }}"
+    )
+    assert "node_id" in load("speedrun-command")["concurrency"]["group"]
+    assert load("speedrun-record")["concurrency"]["cancel-in-progress"] is False
+    for step in steps("speedrun-verify"):
         assert "head" not in str(step.get("env", {})), "the head is read when the job runs"
 
 

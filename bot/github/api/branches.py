@@ -45,12 +45,12 @@ def tip(repo: Repository, branch: str) -> str | None:
 def commit(
     repo: Repository, branch: str, edit: Edit, message: str, start: str | None = None
 ) -> str | None:
-    """Commit what `edit` returns for the current tip: path -> bytes, None to delete. Returns the
-    new commit.
+    """Commit what `edit` returns for the current tip; returns the new commit.
 
-    `edit` gets the tip (None for a branch that is not there yet) and returns no files when there is
-    nothing left to do; then None is returned. `start` is the parent of a new branch; without it a
-    new branch has no parent. Raises Conflict when others write faster.
+    `edit` maps paths to bytes, or to None to remove them. It gets the tip (None for a branch that
+    is not there yet) and returns no files when nothing is left to do; then so does this. `start` is
+    the parent of a new branch; without it a new branch has no parent. Raises Conflict when others
+    write faster.
     """
     for _ in range(_TRIES):
         ref = _ref(repo, branch)
@@ -84,7 +84,7 @@ def _commit_object(
 
 
 def _element(repo: Repository, path: str, content: bytes | None) -> InputGitTreeElement:
-    """Text goes with the tree; other bytes need a request of their own; None deletes."""
+    """Text goes with the tree; other bytes need a request of their own. None removes."""
     if content is None:
         return InputGitTreeElement(path, "100644", "blob", sha=None)
     try:

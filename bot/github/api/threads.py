@@ -99,6 +99,11 @@ class IssueThread:
             else:
                 settle(self.repo, lambda: self.issue.create_reaction(emoji))
 
+    def is_pull(self) -> bool:
+        """Whether this is a pull request; it costs the request that reads the post."""
+        with told("reading the issue"):
+            return self.issue.complete().pull_request is not None
+
     def labels(self) -> list[str]:
         """The labels of the issue, as they were when its post was read."""
         if self._labels is None:

@@ -8,29 +8,32 @@ from __future__ import annotations
 
 import dataclasses as dc
 import datetime as dt
+import itertools
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bot.github.api.branches import EVIDENCE_BRANCH, Conflict
+from bot.github.api.branches import EVIDENCE_BRANCH
 from bot.github.api.client import GitHubTrouble, Repo, told
 from bot.github.api.threads import IssueThread, Said, Thread
+from bot.github.api.workflows import Dispatch
 from bot.github.conversation import edits, forms
-from bot.github.conversation.commands import COMMANDS, Command, Mistake, parse
+from bot.github.conversation.commands import COMMANDS, Command, Links, Mistake, Unknown, parse
 from bot.github.conversation.intake_pull import open_submission
 from bot.github.pull_request.intake import Intake, submitter
-from bot.github.pull_request.publish import LABEL
+from bot.github.pull_request.publish import LABEL, our_checks
 from bot.github.pull_request.pull import Pull, facts, fetch
-from bot.github.pull_request.waivers import Waiver
+from bot.github.pull_request.waivers import DECLINE, Acted, Waiver
 from bot.model.report import Settings
 from bot.model.track import Track
 from bot.registry import catalogue
 from bot.render.comment import STICKY, Safe, read_state, render
 from bot.rules import RULES
 
-__all__ = ["Conflict", "Talk", "answer", "dispatch_workflow", "submit_form"]
 OUR_BRANCHES = "speedrun/"
+_LOG = logging.getLogger("speedrun.conversation")
+_MOST_NOTES = 1000
 MAINTAINERS = ("admin", "write")
-Dispatch = Callable[[int, str], None]
 
 
 @dc.dataclass(frozen=True)
@@ -49,16 +52,23 @@ class Talk:
         """Answer with a template."""
         self.thread.reply(self.said, render(template, self.settings, **values))
 
+    def react(self, emoji: str) -> None:
+        """Acknowledge. A reaction that GitHub refuses never costs the answer."""
+        try:
+            self.thread.react(self.said, emoji)
+        except GitHubTrouble as trouble:
+            _LOG.warning("%s", trouble)
 
-def dispatch_workflow(repo: Repo, file: str = "verify.yml") -> Dispatch:
-    """Start a workflow for a pull request: writes with a workflow's token start none."""
-
-    def start(number: int, ref: str) -> None:
-        with told(f"starting {file}"):
-            workflow = repo.api.get_workflow(file)
-            workflow.create_dispatch(ref, {"pr": str(number)}, throw=True)
-
-    return start
+    def start(self, number: int, ref: str) -> str:
+        """Start a verification, after the answer; a word for the log. If GitHub refuses, the
+        answer says so too."""
+        try:
+            self.dispatch(number, ref)
+        except GitHubTrouble as trouble:
+            # in the place of the answer: one thing said has one answer
+            self.reply("not_started.md.j2", number=number, why=str(trouble))
+            return "not started"
+        return "dispatched"
 
 
 def answer(talk: Talk) -> str:
@@ -69,7 +79,12 @@ def answer(talk: Talk) -> str:
     command = parse(said.body)
     if command is None:
         return "no command"
-    talk.thread.react(said, "eyes")
+    if isinstance(command, Unknown):
+        return _unknown(talk, command)
+    if isinstance(command, Links):
+        return _links(talk, command)
+    if not isinstance(command, Command) or command.name not in _EDITS:
+        talk.react("eyes")  # an edit is answered in words, within the same seconds
     if isinstance(command, Mistake):
         usage = COMMANDS[command.name]
         talk.reply("mistake.md.j2", problem=command.problem, form=usage.form)
@@ -80,6 +95,24 @@ def answer(talk: Talk) -> str:
         talk.reply("mistake.md.j2", problem="this works on a pull request", form=said.body[:80])
         return "not a pull request"
     return _on_pull(talk, command)
+
+
+def _unknown(talk: Talk, command: Unknown) -> str:
+    """A line that looks like a command. Other bots have commands too: a repository that wants
+    quiet hears of ours only."""
+    if not command.near and talk.settings.quiet:
+        return "unknown command"
+    talk.reply("unknown.md.j2", word=command.word, near=command.near)
+    return "unknown command"
+
+
+def _links(talk: Talk, command: Links) -> str:
+    """Links to runs in an ordinary comment or post: what can be done with them."""
+    on_pull = isinstance(talk.thread, IssueThread) and talk.thread.is_pull()
+    listed = " ".join(link.url for link in command.links[:20])
+    line = f"/runs add {listed}" if on_pull else f"/submit {listed}"
+    talk.reply("links.md.j2", count=len(command.links), line=line, on_pull=on_pull)
+    return "links"
 
 
 def is_maintainer(repo: Repo, login: str) -> bool:
@@ -99,10 +132,13 @@ def _on_pull(talk: Talk, command: Command) -> str:
         return "not a pull request"
     author = submitter(pull, talk.repo.name, talk.repo.login)
     own = talk.said.author.lower() == author.lower()
-    may = own and command.name != "accept"
-    may = may or is_maintainer(talk.repo, talk.said.author)
+    if own and command.name == "accept":
+        problem = "this is your own pull request; another maintainer has to accept"
+        talk.reply("mistake.md.j2", problem=problem, form=COMMANDS["accept"].form)
+        return "not permitted"
+    may = own or command.name in _FOR_ALL or is_maintainer(talk.repo, talk.said.author)
     if not may and command.name != "runs":
-        talk.thread.react(talk.said, "-1")
+        talk.react("-1")
         return "not permitted"
     return _HANDLERS[command.name](talk, command, pull, may)
 
@@ -136,9 +172,10 @@ def submit_form(talk: Talk, form: Intake) -> str:
         return "incomplete"
     opened = open_submission(talk.repo, form, talk.thread, talk.said)
     talk.reply("opened.md.j2", opened=opened, link=Safe(opened.link), form=form)
-    if opened.number:
-        talk.dispatch(opened.number, opened.base)
-    return "opened" if opened.number else "branch only"
+    if not opened.number:
+        return "branch only"
+    started = talk.start(opened.number, opened.base)
+    return "opened" if started == "dispatched" else started
 
 
 # ---- commands on a pull request -----------------------------------------------------------------
@@ -148,8 +185,7 @@ def _verify(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
     if pull.state != "open":
         talk.reply("mistake.md.j2", problem="this pull request is closed", form="/verify")
         return "closed"
-    talk.dispatch(pull.number, pull.base_ref)
-    return "dispatched"
+    return talk.start(pull.number, pull.base_ref)
 
 
 def _accept(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
@@ -167,7 +203,7 @@ def _accept(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
     waiver = Waiver(command.rule, pull.head_sha, talk.said.author, command.reason)
     body = render("accepted.md.j2", talk.settings, waiver=waiver)
     thread.reply(talk.said, f"{waiver.marker()}\n{body}")
-    talk.dispatch(pull.number, pull.base_ref)
+    _start_below(talk, pull.number, pull.base_ref)
     return "accepted"
 
 
@@ -175,7 +211,8 @@ def _runs(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
     def change(data: Mapping[str, Any]) -> dict[str, Any]:
         return edits.add_runs(data, command.links)
 
-    return _edit(talk, pull, may, change, f"Add {len(command.links)} runs")
+    count = "1 run" if len(command.links) == 1 else f"{len(command.links)} runs"
+    return _edit(talk, pull, may, change, f"Add {count}", "runs")
 
 
 def _correct(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
@@ -183,6 +220,56 @@ def _correct(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
         return edits.correct_author(data, pull.author, command.login)
 
     return _edit(talk, pull, may, change, f"Name {command.login} as contributor")
+
+
+def _confirm(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
+    """Record that whoever asks says so: the runs bound to that login are shown with their will."""
+    body = render("confirmed.md.j2", talk.settings, by=talk.said.author)
+    marker = Acted(talk.said.author, "confirm").marker()
+    talk.thread.reply(talk.said, f"{marker}\n{body}")
+    if pull.state == "open":
+        _start_below(talk, pull.number, pull.base_ref)
+    return "confirmed"
+
+
+def _decline(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
+    """Take whoever asks out of the contributors; recorded, so that a later push counts as well."""
+
+    def change(data: Mapping[str, Any]) -> dict[str, Any]:
+        return edits.take_out(data, talk.said.author)
+
+    return _edit(talk, pull, may, change, f"Take {talk.said.author} out", DECLINE)
+
+
+def _why(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
+    """The findings of one rule on this very commit, as the check run tells them."""
+    with told("reading the check"):
+        runs = our_checks(talk.repo, talk.settings, pull.head_sha)
+        latest = max(runs, key=lambda run: run.id, default=None)
+        found = [
+            note
+            for note in itertools.islice(latest.get_annotations() if latest else (), _MOST_NOTES)
+            if note.title == command.rule
+        ]
+    check = RULES.get(command.rule)
+    first = (check.__doc__ or "").strip().split("\n")[0] if check else ""
+    talk.reply(
+        "why.md.j2",
+        rule=command.rule,
+        checks=Safe(first),
+        notes=[{"path": n.path, "line": n.start_line, "message": n.message} for n in found[:3]],
+        more=max(len(found) - 3, 0),
+        judged=latest is not None,
+    )
+    return "told why"
+
+
+def _start_below(talk: Talk, number: int, ref: str) -> None:
+    """Start a verification whose answer records something and has to stay as it is."""
+    try:
+        talk.dispatch(number, ref)
+    except GitHubTrouble as trouble:
+        _LOG.warning("%s", trouble)  # the nightly audit starts it again
 
 
 def _withdraw(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
@@ -206,15 +293,23 @@ def _withdraw(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
     return "withdrawn"
 
 
-def _edit(talk: Talk, pull: Pull, may: bool, change: edits.Change, message: str) -> str:
+def _edit(
+    talk: Talk, pull: Pull, may: bool, change: edits.Change, message: str, act: str = ""
+) -> str:
+    """Change submission.json and say what came of it; `act` is recorded of whoever asked."""
     if pull.state != "open" and not pull.merged:
         talk.reply("mistake.md.j2", problem="this pull request is closed", form="/help")
         return "closed"
     may = may and _branch_is_theirs(talk, pull)
     outcome = edits.apply(talk.repo, pull, talk.tracks, change, message, may)
-    talk.reply("edited.md.j2", outcome=outcome, link=Safe(outcome.link), message=message)
-    if outcome.verify:
-        talk.dispatch(outcome.verify, pull.base_ref)
+    values = {"outcome": outcome, "link": Safe(outcome.link), "message": message}
+    body = render("edited.md.j2", talk.settings, **values)
+    if act and outcome.kind != "refused":
+        body = f"{Acted(talk.said.author, act).marker()}\n{body}"
+    talk.thread.reply(talk.said, body)
+    again = pull.number if act == DECLINE and pull.state == "open" else 0
+    if outcome.verify or again:
+        _start_below(talk, outcome.verify or again, pull.base_ref)
     return outcome.kind
 
 
@@ -243,4 +338,9 @@ _HANDLERS: Mapping[str, Callable[[Talk, Command, Pull, bool], str]] = {
     "runs": _runs,
     "correct-author": _correct,
     "withdraw": _withdraw,
+    "confirm": _confirm,
+    "decline": _decline,
+    "why": _why,
 }
+_EDITS = ("runs", "withdraw", "correct-author", "decline")
+_FOR_ALL = ("confirm", "decline", "why")

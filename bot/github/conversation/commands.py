@@ -7,10 +7,12 @@ a code block or a sentence that mentions a command is none.
 from __future__ import annotations
 
 import dataclasses as dc
+import difflib
 import re
 from collections.abc import Mapping
 
 from bot.evidence.links import LinkProblem, RunRef, parse_link
+from bot.github.pull_request.intake import link_words, runs_in
 from bot.github.pull_request.waivers import acceptable
 from bot.patterns import LOGIN, SLUG
 from bot.registry import catalogue
@@ -47,6 +49,11 @@ COMMANDS: Mapping[str, Usage] = {
         "make a submission from W&B runs, in an issue or discussion",
         "everybody",
     ),
+    "why": Usage("/why RULE", "why a rule speaks up here, in two sentences", "everybody"),
+    "confirm": Usage("/confirm", "say that the runs named as yours are yours", "everybody"),
+    "decline": Usage(
+        "/decline", "say that you are no part of it, and be taken out", "whoever is named"
+    ),
     "help": Usage("/help", "this list", "everybody"),
 }
 
@@ -71,19 +78,38 @@ class Mistake:
     problem: str
 
 
-def parse(body: str) -> Command | Mistake | None:
-    """What a comment asks for; None for an ordinary comment."""
+@dc.dataclass(frozen=True, slots=True)
+class Unknown:
+    """A line that is written like a command and is none of ours; `near` is the one meant."""
+
+    word: str
+    near: str = ""
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Links:
+    """An ordinary comment that holds links to runs."""
+
+    links: tuple[RunRef, ...]
+
+
+def parse(body: str) -> Command | Mistake | Unknown | Links | None:
+    """What a comment asks for; None for an ordinary comment without links to runs."""
     lines = body[:MAX_BODY].replace("\r\n", "\n").split("\n")
     first = lines[0].rstrip()
-    match = re.fullmatch(r"/([a-z-]{1,30})(?:[ \t]+(.*))?", first)
-    if match is None or match[1] not in COMMANDS:
-        return None
-    name, rest = match[1], (match[2] or "").strip()
+    match = re.fullmatch(r"/([A-Za-z_-]{1,30})[.!]?(?:[ \t]+(.*))?", first)
+    if match is None:
+        found = runs_in(body[:MAX_BODY])
+        return Links(found) if found else None
+    name, rest = match[1].lower().replace("_", "-"), (match[2] or "").strip()
+    if name not in COMMANDS:
+        near = difflib.get_close_matches(name, COMMANDS, n=1, cutoff=0.6)
+        return Unknown(name, near[0] if near else "")
     words = rest.split()
-    if name in ("verify", "help"):
+    if name in ("verify", "help", "confirm", "decline"):
         return Command(name)
-    if name == "explain":
-        return _explain(words)
+    if name in ("explain", "why"):
+        return _rule(name, words)
     if name == "accept":
         return _accept(rest)
     if name == "withdraw":
@@ -93,10 +119,13 @@ def parse(body: str) -> Command | Mistake | None:
     return _links(name, words, "\n".join(lines[1:]).split())
 
 
-def _explain(words: list[str]) -> Command | Mistake:
-    if len(words) != 1 or words[0] not in catalogue():
-        return Mistake("explain", "name one rule as it is written in the verdict")
-    return Command("explain", rule=words[0])
+def _rule(name: str, words: list[str]) -> Command | Mistake:
+    rule = words[0].strip("`") if len(words) == 1 else ""
+    if rule in catalogue():
+        return Command(name, rule=rule)
+    near = difflib.get_close_matches(rule, catalogue(), n=1)
+    meant = f"; did you mean `{near[0]}`?" if near else ""
+    return Mistake(name, f"name one rule as it is written in the verdict{meant}")
 
 
 def _accept(rest: str) -> Command | Mistake:
@@ -123,7 +152,10 @@ def _links(name: str, words: list[str], more: list[str]) -> Command | Mistake:
         words = words[1:]
     elif words and SLUG.fullmatch(words[0]):
         track, words = words[0], words[1:]
-    given = words + [word for word in more if word.startswith("http")]
+    given = [
+        *link_words(" ".join(words)),
+        *(word for word in link_words(" ".join(more)) if "://" in word),
+    ]
     if not given:
         return Mistake(name, "give at least one link to a W&B run")
     if len(given) > MAX_LINKS:

@@ -168,3 +168,13 @@ def withdraw(data: Mapping[str, Any], by: str, date: str, reason: str) -> dict[s
     """The submission with its tombstone: the entry is kept and no longer ranks."""
     stone = {"by": by, "date": date, "reason": reason or None}
     return {**data, "withdrawn": stone}
+
+
+def take_out(data: Mapping[str, Any], login: str) -> dict[str, Any]:
+    """The submission without one contributor."""
+    people = [
+        person
+        for person in data.get("contributors") or []
+        if not isinstance(person, dict) or str(person.get("github", "")).lower() != login.lower()
+    ]
+    return {**data, "contributors": people}

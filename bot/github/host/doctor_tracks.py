@@ -24,6 +24,7 @@ class Line:
 
     text: str
     bad: bool = False
+    unknown: bool = False
 
 
 def good(text: str) -> Line:
@@ -34,6 +35,11 @@ def good(text: str) -> Line:
 def bad(text: str, remedy: str) -> Line:
     """A line that says what is wrong and what to do."""
     return Line(f"wrong {text}\n      {remedy}", True)
+
+
+def unknown(text: str, remedy: str) -> Line:
+    """A line that says what could not be seen: neither in order nor wrong."""
+    return Line(f"unknown {text}\n      {remedy}", unknown=True)
 
 
 def look_at_tracks(root: Path) -> Iterator[Line]:

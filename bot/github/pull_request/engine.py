@@ -10,7 +10,7 @@ import contextlib
 import dataclasses as dc
 import datetime as dt
 import functools as ft
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from bot.compute import accelerators
@@ -18,9 +18,11 @@ from bot.evidence.fetcher import Fetcher
 from bot.evidence.gather import ENVIRONMENT, Evidence, gather
 from bot.evidence.neighbours import NAMES, as_neighbour
 from bot.evidence.snapshot import Snapshots
+from bot.github.pull_request.first_seen import Memory, read_memory, shown
+from bot.github.pull_request.recorded import recorded
 from bot.model.board import Board
-from bot.model.case import Context, Neighbour, PullRequest, Standing
-from bot.model.report import Change, Place
+from bot.model.case import Context, Neighbour, Standing
+from bot.model.report import Change, Place, Shown
 from bot.model.run import Run
 from bot.model.submission import Folder, Submission
 from bot.model.track import Track
@@ -33,13 +35,17 @@ from bot.render.place import place
 from bot.repository import Repository, submission_folders
 from bot.verify import LinkedCode, verify, verify_parsed
 
+_NO_SAY = frozenset({"review", "pr"})
+"""Roles that alone give nobody a say in an entry."""
+
 
 @dc.dataclass(frozen=True, slots=True)
 class Judged:
     """A verdict and the runs that were read for it, for the snapshots."""
 
     verdict: Verdict
-    runs: tuple[Run, ...]
+    runs: tuple[Run, ...] = ()
+    shown: Shown | None = None
 
 
 class Gatherer:
@@ -105,48 +111,78 @@ class Engine:
         track = track_id or parsed.submission.track
         return (as_neighbour(parsed.submission, track, parsed.results, folder, keys),)
 
+    def people(self, folder: Folder, track_id: str | None) -> tuple[str, ...]:
+        """Logins of the contributors that a submission names; none if it cannot be read."""
+        try:
+            parsed = parse_submission(folder, self.tracks, track_id)
+        except ReadError:
+            return ()
+        return tuple(person.github for person in parsed.submission.contributors)
+
     def contributors(self, folder: str) -> frozenset[str] | None:
-        """Logins, in lower case, of a submission that is in the checkout; None where none is."""
+        """Logins, in lower case, of those who may change a submission of the checkout: not who
+        only reviewed it or opened its pull request. None if it is not there."""
         for known, parsed in self._parsed:
             if known.path == folder:
-                return frozenset(p.github.lower() for p in parsed.submission.contributors)
+                people = parsed.submission.contributors
+                return frozenset(
+                    p.github.lower() for p in people if set(p.roles) - _NO_SAY or not p.roles
+                )
         return None
 
     def judge(
         self,
         folder: Folder,
         track_id: str | None,
-        pull: PullRequest,
-        today: dt.date,
-        merged: bool,
+        context: Context,
         linked_code: LinkedCode | None = None,
-        beside: Sequence[Neighbour] = (),
-        paths: tuple[str, ...] = (),
     ) -> Judged:
-        """The verdict on a folder of a pull request. `linked_code` is asked once the runs are
-        read; `beside` are submissions of the same pull request, `paths` all its folders."""
+        """The verdict on a folder of a pull request. `context` holds what the pull request tells,
+        its neighbours the submissions beside this one; `linked_code` is asked once the runs are
+        read. The rules are those of the day on which the evidence was first shown."""
         gatherer = Gatherer(self._snapshots(), self.online)
-        track = self.tracks.get(track_id or "")
-        known = standing(self.board(track.id), folder.path) if track else Standing()
-        context = Context(
-            neighbours=(*self.neighbours, *beside),
-            standing=known,
-            pull_request=pull,
-            today=today,
-            merged=merged,
-            submission_paths=paths,
-        )
+        keys = self._keys(folder, track_id)
         try:
             verdict = verify(
                 folder,
                 self.tracks,
-                context,
+                self._completed(context, folder.path, track_id, keys),
                 gather=gatherer,
                 linked_code=linked_code,
             )
         except ReadError as error:
-            return Judged(refused(folder.path, track_id or "", "schema", str(error)), ())
-        return Judged(verdict, tuple(gatherer.runs))
+            return Judged(refused(folder.path, track_id or "", "schema", str(error)))
+        return Judged(verdict, tuple(gatherer.runs), shown(folder.path, keys, gatherer.runs))
+
+    def _keys(self, folder: Folder, track_id: str | None) -> frozenset[str]:
+        beside = self.beside(folder, track_id)
+        return beside[0].run_keys if beside else frozenset()
+
+    def _completed(
+        self, context: Context, path: str, track_id: str | None, keys: frozenset[str]
+    ) -> Context:
+        """The context with what this checkout knows: the board, who showed what first, and what
+        was recorded of an entry that is on the board."""
+        pull = context.pull_request
+        number = pull.number if pull else 0
+        first = self.memory.since(number, path, keys)
+        if first is None and self.memory.known and not context.merged:
+            first = dt.datetime.now(dt.UTC)
+        track = self.tracks.get(track_id or "")
+        return dc.replace(
+            context,
+            neighbours=(*self.neighbours, *context.neighbours),
+            standing=standing(self.board(track.id), path) if track else Standing(),
+            pull_request=dc.replace(pull, opened_at=first) if pull and first else pull,
+            first_seen=first,
+            seen=self.memory.others(number),
+            recorded=recorded(self.evidence, path, number),
+        )
+
+    @ft.cached_property
+    def memory(self) -> Memory:
+        """Who showed which runs first, from the branch `evidence`."""
+        return read_memory(self.evidence)
 
     def _snapshots(self) -> Snapshots | None:
         return Snapshots(self.evidence) if self.evidence and self.evidence.is_dir() else None

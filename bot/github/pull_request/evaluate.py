@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses as dc
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from github.PullRequest import PullRequest as ApiPull
@@ -18,7 +18,7 @@ from github.PullRequest import PullRequest as ApiPull
 from bot.github.api.client import GitHubTrouble, Repo, told
 from bot.github.pull_request import claims, intake
 from bot.github.pull_request.classify import Plan, classify, names_are_safe
-from bot.github.pull_request.engine import Engine, refused
+from bot.github.pull_request.engine import Engine, Judged, refused
 from bot.github.pull_request.linked_code import Elsewhere
 from bot.github.pull_request.publish import ours
 from bot.github.pull_request.pull import (
@@ -33,9 +33,9 @@ from bot.github.pull_request.pull import (
     read_folder,
 )
 from bot.github.pull_request.rules_change import rules_report
-from bot.github.pull_request.waivers import Waiver, apply_waivers, read_waivers
-from bot.model.case import Neighbour, PullRequest
-from bot.model.report import MAX_VERDICTS, Kind, Place, Report, Settings
+from bot.github.pull_request.waivers import DECLINE, Waiver, apply_waivers, read_acted, read_waivers
+from bot.model.case import Context, Neighbour, PullRequest
+from bot.model.report import MAX_VERDICTS, Kind, Place, Report, Settings, Shown
 from bot.model.run import Run
 from bot.model.submission import MAX_FILES, Folder
 from bot.model.verdict import Finding, Verdict, finding, with_findings
@@ -64,6 +64,7 @@ class _Reading:
     commit: str
     trees: Trees
     waivers: Mapping[str, Waiver]
+    acted: Mapping[str, str]
     merged: bool
     today: dt.date
 
@@ -106,7 +107,16 @@ def _commit(pull: Pull, merged: bool) -> str:
 def _blank(repo: Repo, pull: Pull, merged: bool) -> Report:
     author = intake.submitter(pull, repo.name, repo.login)
     commit = _commit(pull, merged)
-    return Report(repo.name, pull.number, commit, pull.base_sha, Kind.OTHER, author)
+    identity = pull.author_id if author == pull.author else None
+    return Report(
+        repo.name,
+        pull.number,
+        commit,
+        pull.base_sha,
+        Kind.OTHER,
+        author,
+        author_id=identity,
+    )
 
 
 def _reading(
@@ -123,6 +133,7 @@ def _reading(
         commit,
         Trees(repo, commit),
         read_waivers(bodies, pull.head_sha),
+        read_acted(bodies),
         merged,
         today or dt.datetime.now(dt.UTC).date(),
     )
@@ -199,16 +210,21 @@ def _submissions(
             refused(folder, "", "out-of-scope-change", message, "put it back and type /withdraw")
         )
     beside: list[Neighbour] = []
+    seen: list[Shown] = []
+    named: list[str] = []
     for path in list(plan.folders)[:MAX_VERDICTS]:
         entry = _read(reading, plan, path)
-        verdict, seen = _one(reading, plan, entry, files, tuple(beside))
+        judged = _one(reading, plan, entry, files, tuple(beside))
+        if isinstance(entry, Folder):
+            named += reading.engine.people(entry, plan.tracks.get(path))
         if isinstance(entry, Folder) and len(plan.folders) > 1:
             beside += reading.engine.beside(entry, plan.tracks.get(path))
-        verdicts.append(verdict)
-        runs += seen
-        place = reading.engine.place(verdict, reading.author)
+        verdicts.append(judged.verdict)
+        runs += judged.runs
+        seen += [judged.shown] if judged.shown else []
+        place = reading.engine.place(judged.verdict, reading.author)
         if place:
-            places[verdict.submission] = place
+            places[judged.verdict.submission] = place
     problems: tuple[str, ...] = ()
     if len(plan.folders) > MAX_VERDICTS:
         problems = (f"only the first {MAX_VERDICTS} of {len(plan.folders)} submissions are judged",)
@@ -217,7 +233,8 @@ def _submissions(
         verdicts=tuple(verdicts[:MAX_VERDICTS]),
         places=places,
         problems=problems,
-        advice=advice_on(reading.pull, reading.repo.name),
+        advice=(*advice_on(reading.pull, reading.repo.name), *_unheard(reading, named)),
+        shown=tuple(seen),
     )
     return report, tuple(runs)
 
@@ -240,34 +257,62 @@ def _one(
     folder: Folder | Verdict,
     files: tuple[ChangedFile, ...],
     beside: tuple[Neighbour, ...],
-) -> tuple[Verdict, tuple[Run, ...]]:
+) -> Judged:
     if isinstance(folder, Verdict):
-        return folder, ()
+        return Judged(folder)
     path = folder.path
-    track = plan.tracks.get(path)
-    paths = [p for f in files for p in f.paths if p.startswith(f"{path}/")]
+    paths = {p for f in files for p in f.paths if p.startswith(f"{path}/")}
+    context = _context(
+        reading, claims.approach_of(reading.pull.body), (*sorted(paths), *plan.outside)
+    )
+    context = dc.replace(context, neighbours=beside, submission_paths=tuple(plan.folders))
+    code = Elsewhere(reading.repo)
+    judged = reading.engine.judge(folder, plan.tracks.get(path), context, code)
+    people = reading.engine.people(folder, plan.tracks.get(path))
+    findings = (*judged.verdict.findings, *code.notes, *_declined(reading, path, people))
+    verdict = _with_scope(reading, dc.replace(judged.verdict, findings=findings), plan, path, files)
+    own = {person.lower() for person in people} | {reading.author.lower()}
+    return dc.replace(judged, verdict=apply_waivers(verdict, reading.waivers, own))
+
+
+def _context(reading: _Reading, body: str, paths: tuple[str, ...] = ()) -> Context:
+    """What the pull request tells of a submission in it."""
     request = PullRequest(
         number=reading.pull.number,
         author=reading.author,
-        body=claims.approach_of(reading.pull.body),
-        changed_paths=(*sorted(set(paths)), *plan.outside),
+        body=body,
+        changed_paths=paths,
         opened_at=reading.pull.opened_at,
         head_sha=reading.commit,
     )
-    code = Elsewhere(reading.repo)
-    judged = reading.engine.judge(
-        folder,
-        track,
-        request,
-        reading.today,
-        reading.merged,
-        code,
-        beside,
-        tuple(plan.folders),
+    acted = frozenset(login for login, what in reading.acted.items() if what != DECLINE)
+    return Context(pull_request=request, today=reading.today, merged=reading.merged, acted=acted)
+
+
+def _declined(reading: _Reading, path: str, people: tuple[str, ...]) -> Iterator[Finding]:
+    """People who are named in the submission and said that they are not part of it."""
+    for person in people:
+        if reading.acted.get(person.lower()) == DECLINE:
+            yield finding(
+                "author-not-contributor",
+                f"{person} declined to be named as a contributor",
+                file=f"{path}/{LISTED}",
+                pointer="/contributors",
+                claimed=person,
+                fix=f"remove {person} from the contributors",
+            )
+
+
+def _unheard(reading: _Reading, people: Iterable[str]) -> tuple[str, ...]:
+    """Who is named without having said anything here, and what they can do."""
+    known = {reading.author.lower(), *reading.acted}
+    quiet = sorted({p for p in people if p.lower() not in known})[:10]
+    if not quiet or reading.merged:
+        return ()
+    return (
+        f"Named here without having acted: {', '.join(quiet)}. They can comment /confirm, or "
+        "/decline to be taken out.",
     )
-    verdict = dc.replace(judged.verdict, findings=(*judged.verdict.findings, *code.notes))
-    verdict = _with_scope(reading, verdict, plan, path, files)
-    return apply_waivers(verdict, reading.waivers), judged.runs
 
 
 def _with_scope(
@@ -354,18 +399,12 @@ def _claim(reading: _Reading, blank: Report) -> tuple[Report, tuple[Run, ...]]:
         return blank, ()
     if claim.missing:
         return dc.replace(blank, problems=claim.missing), ()
-    request = PullRequest(
-        number=reading.pull.number,
-        author=reading.author,
-        body=reading.pull.body,
-        opened_at=reading.pull.opened_at,
-        head_sha=reading.commit,
-    )
     judged = reading.engine.judge(
-        claims.folder_of(claim), claim.track, request, reading.today, reading.merged
+        claims.folder_of(claim), claim.track, _context(reading, reading.pull.body)
     )
-    verdict = apply_waivers(judged.verdict, reading.waivers)
-    return dc.replace(blank, verdicts=(verdict,)), judged.runs
+    verdict = apply_waivers(judged.verdict, reading.waivers, {reading.author.lower()})
+    seen = (judged.shown,) if judged.shown else ()
+    return dc.replace(blank, verdicts=(verdict,), shown=seen), judged.runs
 
 
 def summary(report: Report) -> dict[str, Any]:

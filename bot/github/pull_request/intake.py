@@ -17,6 +17,8 @@ from bot.github.pull_request.pull import Pull
 from bot.model.track import Track
 from bot.patterns import LOGIN
 
+_MARKDOWN_LINK = re.compile(r"\[[^\[\]\n]{0,300}\]\((\S{1,600}?)(?:[ \t]+\"[^\"\n]{0,200}\")?\)")
+_AROUND = "()[]{}*.:!?"
 _ROLES = ("idea", "code", "runs", "writing", "review", "pr")
 
 
@@ -55,25 +57,40 @@ def from_claim(
 
 
 def track_in(text: str, tracks: Mapping[str, Track], missing: list[str]) -> str:
-    takes = [t.id for t in tracks.values() if "wandb" in t.accepts]
-    chosen = text.strip()
+    """The track that is meant, by its id or by its title; said in `missing` if there is none."""
+    takes = [track for track in tracks.values() if "wandb" in track.accepts]
+    chosen = " ".join(text.split())
     if not chosen and len(takes) == 1:
-        return takes[0]
-    if chosen not in takes:
-        said = "no track is named"
-        if chosen:
-            said = f'"{chosen[:64]}" is no track that takes W&B links'
-        missing.append(f"{said}: choose one of {', '.join(takes) or '(none yet)'}")
-        return ""
-    return chosen
+        return takes[0].id
+    for track in takes:
+        if chosen in (track.id, track.title):
+            return track.id
+    said = f'"{chosen[:64]}" is no track that takes W&B links' if chosen else "no track is named"
+    missing.append(f"{said}: choose one of {', '.join(t.id for t in takes) or '(none yet)'}")
+    return ""
+
+
+def link_words(text: str) -> list[str]:
+    """The parts of a text that may be links, in the shapes people paste: Markdown links, angle
+    brackets, code spans, lists, with punctuation behind them."""
+    text = _MARKDOWN_LINK.sub(r" \1 ", text)
+    words = (word.strip(_AROUND) for word in re.split(r"[\s,;|<>\"'`]+", text))
+    return [word for word in words if word]
+
+
+def runs_in(text: str) -> tuple[RunRef, ...]:
+    """The runs whose pages a text links."""
+    found = (parse_link(word) for word in link_words(text) if "wandb" in word and "://" in word)
+    return tuple(dict.fromkeys(link for link in found if isinstance(link, RunRef)))
 
 
 def links_in(text: str, missing: list[str]) -> tuple[RunRef, ...]:
+    """The runs of a field of links; what is a link and leads to no run is said in `missing`."""
     found = []
-    for word in text.split():
+    for word in link_words(text):
         if "/" not in word:
             continue
-        link = parse_link(word.strip("<>(),;"))
+        link = parse_link(word)
         if isinstance(link, LinkProblem):
             missing.append(f"{link.message}; {link.fix}")
         else:

@@ -9,6 +9,7 @@ Nothing is written for a commit that is not the pull request's head any more.
 from __future__ import annotations
 
 import dataclasses as dc
+import logging
 from typing import Any
 
 from github import GithubException
@@ -16,7 +17,7 @@ from github.CheckRun import CheckRun
 from github.IssueComment import IssueComment
 from github.PullRequest import PullRequest as ApiPull
 
-from bot.github.api.client import GitHubTrouble, Repo, login_of, settle, told
+from bot.github.api.client import GitHubTrouble, Repo, login_of, settle, told, transient
 from bot.github.pull_request.pull import facts
 from bot.model.report import Report, Settings
 from bot.registry import Status
@@ -26,6 +27,7 @@ from bot.render.comment import STICKY, read_state, render, render_comment
 from bot.render.untrusted import plain
 
 LABEL = "speedrun: "
+_LOG = logging.getLogger("speedrun.publish")
 _TOLD = "<!-- speedrun:told "
 _CHECK_ROOM = 60_000
 
@@ -135,6 +137,13 @@ def _tell_change(
 # ---- check run ----------------------------------------------------------------------------------
 
 
+def our_checks(repo: Repo, settings: Settings, sha: str) -> list[CheckRun]:
+    """The check runs of a commit that we wrote; GitHub names no App for one that is gone."""
+    app = repo.login.removesuffix("[bot]")
+    runs = repo.api.get_commit(sha).get_check_runs(check_name=settings.check)
+    return [run for run in runs if run.app and run.app.slug == app]
+
+
 def check_run(repo: Repo, report: Report, settings: Settings) -> None:
     """One check run that says this report; resumes where an earlier attempt stopped.
 
@@ -145,13 +154,8 @@ def check_run(repo: Repo, report: Report, settings: Settings) -> None:
     outcome = conclusion(report)
     title, summary = _summary(report, settings)
     identity = digest(outcome, title, summary, found)
-    commit = repo.api.get_commit(report.head_sha)
-    app = repo.login.removesuffix("[bot]")
-    runs = [
-        run
-        for run in commit.get_check_runs(check_name=settings.check)
-        if run.app.slug == app and run.external_id == identity
-    ]
+    found_runs = our_checks(repo, settings, report.head_sha)
+    runs = [run for run in found_runs if run.external_id == identity]
     output = {"title": title, "summary": summary}
     parts = list(slices(found))
     run = runs[0] if runs else None
@@ -238,4 +242,10 @@ def _ask_reviewer(
     able = [login for login in settings.reviewers if login != author]
     if report.status is not Status.NEEDS_REVIEW or not able or set(asked) & set(able):
         return
-    pull.create_review_request(reviewers=[able[report.pr % len(able)]])
+    try:
+        pull.create_review_request(reviewers=[able[report.pr % len(able)]])
+    except GithubException as error:
+        # 422: an organisation, or somebody without access; the verdict stands without a request
+        if transient(error) or error.status not in (403, 404, 422):
+            raise
+        _LOG.warning("no review was requested: GitHub answered %s", error.status)

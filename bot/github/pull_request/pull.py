@@ -65,6 +65,7 @@ class Pull:
     reviewers: tuple[str, ...] = ()
     default_branch: str = ""
     updated_at: dt.datetime | None = None
+    author_id: int | None = None
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -114,6 +115,7 @@ def facts(pull: ApiPull) -> Pull:
             reviewers=tuple(user.login for user in pull.requested_reviewers or ()),
             default_branch=pull.base.repo.default_branch,
             updated_at=pull.updated_at,
+            author_id=pull.user.id if pull.user else None,
         )
 
 

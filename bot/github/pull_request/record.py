@@ -30,12 +30,12 @@ from bot.github.api.branches import EVIDENCE_BRANCH
 from bot.github.api.client import Repo, settle, told
 from bot.github.pull_request.publish import ours
 from bot.github.pull_request.pull import Trees
+from bot.github.pull_request.recorded import verdict_path
 from bot.model.report import Report, Settings
 from bot.model.run import Run
 from bot.registry import Status
 from bot.render.comment import PASSING, Safe, render
 
-VERDICTS = ".speedrun/verdicts"
 CLOSING = "<!-- speedrun:closing -->"
 MAX_SNAPSHOTS = 500
 MAX_SNAPSHOT_BYTES = 2_000_000
@@ -43,11 +43,6 @@ MAX_SNAPSHOT_BYTES = 2_000_000
 
 class NotRecorded(ValueError):
     """The report or a snapshot cannot be kept; the message says why and what to do."""
-
-
-def verdict_path(number: int) -> str:
-    """Where the verdict of a pull request lies on the evidence branch."""
-    return f"{VERDICTS}/{number:06d}.json"
 
 
 def read_snapshots(folder: Path | None) -> list[Run]:

@@ -1,20 +1,23 @@
-"""What a maintainer accepted, read back from our own comments and applied to a verdict.
+"""What people settled by commands, read back from our own answers.
 
-The record of an acceptance is our answer to `/accept`: a comment that only this bot can write, with
-rule, commit and reason in its second line. It holds for that commit alone.
+The record of an acceptance, a confirmation or a refusal is our answer to the command: a comment
+that only this bot can write, with the facts in its second line. An acceptance holds for one commit.
 """
 
 from __future__ import annotations
 
 import dataclasses as dc
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
 
 from bot.github.api.threads import REPLY
 from bot.model.verdict import Verdict, with_findings
 from bot.registry import Level, catalogue
 
 ACCEPT = "<!-- speedrun:accept "
+ACTED = "<!-- speedrun:acted "
+DECLINE = "decline"
 NEVER_ACCEPTED = ("out-of-scope-change", "author-not-contributor", "duplicate-run", "copied-result")
 """Besides the whole family of text and schema: a waiver here would let somebody harm others."""
 
@@ -29,11 +32,42 @@ class Waiver:
     reason: str
 
     def marker(self) -> str:
-        """The hidden line that records it; no text in it can end the HTML comment."""
-        text = json.dumps(dc.asdict(self), sort_keys=True)
-        for char in "<>-":
-            text = text.replace(char, f"\\u{ord(char):04x}")
-        return f"{ACCEPT}{text} -->"
+        """The hidden line that records it."""
+        return _line(ACCEPT, dc.asdict(self))
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Acted:
+    """Somebody said that runs are theirs, or that they are not: `runs`, `confirm`, `decline`."""
+
+    by: str
+    what: str
+
+    def marker(self) -> str:
+        """The hidden line that records it."""
+        return _line(ACTED, dc.asdict(self))
+
+
+def _line(start: str, data: Mapping[str, str]) -> str:
+    """A hidden line; no text in it can end the HTML comment."""
+    text = json.dumps(data, sort_keys=True)
+    for char in "<>-":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return f"{start}{text} -->"
+
+
+def _read(bodies: Iterable[str], start: str, kind: type[Any]) -> Iterator[Any]:
+    """The records of one kind; what somebody with the right to broke by editing is none."""
+    for body in bodies:
+        lines = body.split("\n", 2)
+        if len(lines) < 2 or not lines[0].startswith(REPLY) or not lines[1].startswith(start):
+            continue
+        try:
+            found = kind(**json.loads(lines[1].removeprefix(start).removesuffix(" -->")))
+        except (ValueError, TypeError, RecursionError):
+            continue
+        if all(isinstance(text, str) for text in dc.astuple(found)):
+            yield found
 
 
 def acceptable(rule: str) -> bool:
@@ -43,29 +77,26 @@ def acceptable(rule: str) -> bool:
 
 def read_waivers(bodies: Iterable[str], sha: str) -> dict[str, Waiver]:
     """Rule -> acceptance for one commit, from the bodies of our own comments."""
-    found: dict[str, Waiver] = {}
-    for body in bodies:
-        lines = body.split("\n", 2)
-        if len(lines) < 2 or not lines[0].startswith(REPLY) or not lines[1].startswith(ACCEPT):
-            continue
-        waiver = _read(lines[1])
-        known = waiver is not None and waiver.sha == sha and waiver.rule in catalogue()
-        if waiver is not None and known and acceptable(waiver.rule):
-            found[waiver.rule] = waiver
-    return found
+    return {
+        waiver.rule: waiver
+        for waiver in _read(bodies, ACCEPT, Waiver)
+        if waiver.rule in catalogue() and waiver.sha == sha and acceptable(waiver.rule)
+    }
 
 
-def _read(line: str) -> Waiver | None:
-    """One recorded acceptance; None for one that somebody with the right to broke by editing."""
-    try:
-        waiver = Waiver(**json.loads(line.removeprefix(ACCEPT).removesuffix(" -->")))
-    except (ValueError, TypeError, RecursionError):
-        return None
-    return waiver if all(isinstance(text, str) for text in dc.astuple(waiver)) else None
+def read_acted(bodies: Iterable[str]) -> dict[str, str]:
+    """Login in lower case -> what that person said last of the runs."""
+    return {acted.by.lower(): acted.what for acted in _read(bodies, ACTED, Acted)}
 
 
-def apply_waivers(verdict: Verdict, waivers: Mapping[str, Waiver]) -> Verdict:
-    """The verdict with accepted findings as notes, and who accepted them."""
+def apply_waivers(
+    verdict: Verdict, waivers: Mapping[str, Waiver], people: Collection[str] = ()
+) -> Verdict:
+    """The verdict with accepted findings as notes, and who accepted them.
+
+    `people` are the submission's own, in lower case: nobody accepts what is theirs.
+    """
+    waivers = {rule: w for rule, w in waivers.items() if w.by.lower() not in people}
     rules = {f.rule for f in verdict.findings if f.level is not Level.NOTE} & set(waivers)
     if not rules:
         return verdict

@@ -16,7 +16,7 @@ from bot.registry import Grade, Status
 
 if TYPE_CHECKING:
     from bot.github.api.client import Repo
-    from bot.github.conversation.actions import Dispatch
+    from bot.github.api.workflows import Dispatch
     from bot.github.pull_request.engine import Engine
 
 EVIDENCE_FOLDER = "evidence"
@@ -146,16 +146,6 @@ def record_file(
         yield f"told: {tell(repo, report, settings)}"
 
 
-def rebuild_site(repo: Repo) -> str:
-    """Start `pages.yml` on the default branch."""
-    from bot.github.api.client import told
-
-    with told("starting pages.yml"):
-        branch = repo.api.default_branch
-        repo.api.get_workflow("pages.yml").create_dispatch(branch, throw=True)
-    return "the site is being rebuilt"
-
-
 def answer_event(
     repo: Repo,
     settings: Settings,
@@ -167,7 +157,9 @@ def answer_event(
 ) -> str:
     """Answer what was said; a word for the log."""
     from bot.github.api.threads import DiscussionThread, IssueThread
-    from bot.github.conversation.actions import Talk, answer, dispatch_workflow, submit_form
+    from bot.github.api.workflows import dispatch_workflow
+    from bot.github.conversation.actions import Talk, answer, submit_form
+    from bot.github.conversation.commands import Links, parse
     from bot.github.conversation.forms import LABEL, read_form
     from bot.parse.track_toml import load_tracks
 
@@ -184,6 +176,6 @@ def answer_event(
         return answer(talk)
     assert isinstance(thread, IssueThread)
     if said.bot or LABEL not in thread.labels():
-        return "no form"
+        return answer(talk) if isinstance(parse(said.body), Links) else "no form"
     thread.react(said, "eyes")
     return submit_form(talk, read_form(said.body, said.author, tracks))

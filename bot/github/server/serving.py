@@ -20,8 +20,9 @@ from typing import Any
 import waitress  # type: ignore[import-untyped]
 
 from bot.github.api.client import GitHubTrouble, Repo, checked_name
-from bot.github.conversation.actions import Dispatch
+from bot.github.api.workflows import Dispatch
 from bot.github.pull_request.evaluate import NotOpen, evaluate
+from bot.github.pull_request.first_seen import remember
 from bot.github.pull_request.publish import publish
 from bot.github.server import running
 from bot.github.server.queue import Queue
@@ -129,7 +130,9 @@ def tasks(name: str, root: Path, queue: Queue) -> Tasks:
             report, _ = evaluate(repo, settings, engine, number)
         except NotOpen as error:
             return str(error)
-        return publish(repo, report, settings).why_not or "published"
+        said = publish(repo, report, settings).why_not or "published"
+        remember(repo, report, running.now())
+        return said
 
     def record(named: str, number: int) -> str:
         from bot.github.pull_request.record import append, tell

@@ -18,6 +18,8 @@ from typing import Any
 from bot.github.api.client import Repo, connect, open_repo
 from bot.github.host.settings import load_settings
 from bot.github.pull_request.engine import Engine
+from bot.github.pull_request.first_seen import remember
+from bot.github.pull_request.report_file import read_report
 from bot.github.server.running import answer_event, publish_file, record_file, verify_to_files
 from bot.model.report import Report
 from tests.doubles.github import GitHubDouble
@@ -35,8 +37,11 @@ JOBS = {
     "publish": {"contents": "read", "checks": "write", "pull_requests": "write"},
     "append": {"contents": "write"},
     "tell": {"contents": "read", "pull_requests": "write"},
+    "remember": {"contents": "write", "actions": "read"},
+    "queue": {"contents": "read", "checks": "write", "pull_requests": "read"},
     "answer": {
         "contents": "read",
+        "checks": "read",
         "actions": "write",
         "issues": "write",
         "pull_requests": "write",
@@ -316,14 +321,20 @@ class Competition:
         return publish_file(self.as_job("publish"), settings, self.report, number, None, True)
 
     def answer(self, number: int, **kinds: Any) -> Report:
-        """Both jobs of `verify.yml`."""
+        """The jobs of `speedrun-verify.yml`."""
         with self.counted("answer"):
             report = self.verify(number, **kinds)
             self.publish(number)
+        self.remember(number)
         return report
 
+    def remember(self, number: int, at: dt.datetime = NOW) -> str | None:
+        with self.counted("remember"):
+            found = read_report(self.report, repository=REPO, pr=number)
+            return remember(self.as_job("remember"), found, at)
+
     def record(self, number: int) -> list[str]:
-        """The jobs of `record.yml`."""
+        """The jobs of `speedrun-record.yml`."""
         said = []
         with self.counted("record"):
             self.verify(number, merged=True)

@@ -11,7 +11,7 @@ from tests.bot.github.competition import Competition
 from tests.doubles.github import GitHubDouble
 from tests.doubles.wandb import WandbDouble
 
-MOST = {"answer": 15, "record": 15, "command": 16}
+MOST = {"answer": 15, "record": 15, "command": 15, "remember": 10}
 """Requests of a step, beyond one a blob read or written and one a hundred changed files."""
 
 
@@ -20,6 +20,7 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads the key of the person who runs it."""
     monkeypatch.delenv("WANDB_API_KEY", raising=False)
     monkeypatch.setenv("NETRC", "/nonexistent")
+    monkeypatch.setenv("SPEEDRUN_RELEASES", "http://127.0.0.1:9")
 
 
 @pytest.fixture

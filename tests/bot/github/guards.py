@@ -32,7 +32,7 @@ RUN = '"$SPEEDRUN" verify --repo "$GITHUB_REPOSITORY" --pr "$PR"'
 GUARDS = (
     Guard(
         1,
-        ".github/workflows/verify.yml",
+        ".github/workflows/speedrun-verify.yml",
         RUN,
         RUN.replace('"$PR"', "${{ github.event.pull_request.title }}"),
         STATIC + "test_no_expression_in_a_script",

@@ -25,6 +25,8 @@ from tests.doubles.wandb import WandbDouble
 
 LINK = "https://wandb.ai/example-team/speedrun/runs/r9"
 
+VERIFY = "speedrun-verify.yml"
+
 
 @pytest.mark.parametrize(
     "body",
@@ -35,11 +37,9 @@ LINK = "https://wandb.ai/example-team/speedrun/runs/r9"
         "```\n/verify\n```",
         " /verify",
         "please /verify",
-        "/verified",
-        "/unknown",
+        "/etc/passwd",
         "//verify",
         "text\n/verify",
-        "/Verify",
         "\\/verify",
         "`/verify`",
     ],
@@ -53,6 +53,7 @@ def test_no_command(body: str) -> None:
     [
         ("/verify", "verify"),
         ("/verify  ", "verify"),
+        ("/Verify", "verify"),
         ("/help\r\nthanks", "help"),
         ("/explain mfu-impossible", "explain"),
         (f"/runs add {LINK}", "runs"),
@@ -125,7 +126,8 @@ def test_verify_is_dispatched_for_author_and_maintainer_only(competition: Compet
     assert competition.command(pull.number, comment) == "not permitted"
     assert (
         competition.repo.dispatches
-        == [{"workflow": "verify.yml", "ref": "main", "inputs": {"pr": str(pull.number)}}] * 3
+        == [{"workflow": "speedrun-verify.yml", "ref": "main", "inputs": {"pr": str(pull.number)}}]
+        * 3
     )
     assert ("comment", comment, "github-actions[bot]", "-1") in competition.repo.reactions
 

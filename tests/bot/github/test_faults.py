@@ -221,7 +221,7 @@ def recorded(competition: Competition) -> list[str]:
     if "evidence" not in competition.branches():
         return []
     directory = competition.repo.directory
-    return git.text(directory, "ls-tree", "-r", "--name-only", "evidence").splitlines()
+    return git.text(directory, "ls-tree", "-r", "--name-only", "evidence", ".speedrun").splitlines()
 
 
 def test_two_merges_at_once_are_both_recorded(competition: Competition, wandb: WandbDouble) -> None:

@@ -9,27 +9,29 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from click.testing import CliRunner
 
 from bot.cli import main
-from bot.github.host.doctor import AUDIT_LABEL, examine, keep_issue, unanswered
+from bot.github.host.doctor import examine
 from bot.github.host.doctor_tracks import look_at_tracks
 from bot.github.host.settings import SettingsError, load_settings
+from bot.github.host.watch import AUDIT_LABEL, keep_issue, unanswered
 from bot.model.report import Settings
 from bot.parse.track_schema import problems_in
 from bot.parse.track_toml import load_tracks
 from tests.bot.github.competition import BOT, REPO, Competition, submission
+from tests.bot.github.wheels import a_wheel
 from tests.doubles.wandb import WandbDouble
-
-REFERENCE = "0123456789" * 4
 
 
 def init(folder: Path, *more: str) -> str:
+    wheel = ["--wheel", str(a_wheel(folder.parent))]
     result = CliRunner().invoke(
-        main, ["init", str(folder), "--repo", "example-org/race", "--bot-ref", REFERENCE, *more]
+        main, ["init", str(folder), "--repo", "example-org/race", *wheel, *more]
     )
     assert result.exit_code == 0, result.output
     return result.output
@@ -37,7 +39,9 @@ def init(folder: Path, *more: str) -> str:
 
 def files(folder: Path) -> dict[str, str]:
     return {
-        p.relative_to(folder).as_posix(): p.read_text() for p in folder.rglob("*") if p.is_file()
+        p.relative_to(folder).as_posix(): p.read_text()
+        for p in folder.rglob("*")
+        if p.is_file() and p.suffix != ".whl"
     }
 
 
@@ -45,7 +49,8 @@ def test_new_repository(tmp_path: Path) -> None:
     output = init(tmp_path)
     made = files(tmp_path)
     assert {
-        f".github/workflows/{n}.yml" for n in ("verify", "record", "command", "pages", "audit")
+        f".github/workflows/speedrun-{n}.yml"
+        for n in ("verify", "record", "command", "pages", "audit")
     } <= set(made)
     assert list(load_tracks(tmp_path)) == ["my-track"]
     assert load_settings(tmp_path).reviewers == ("example-org",)
@@ -54,12 +59,8 @@ def test_new_repository(tmp_path: Path) -> None:
             data = yaml.safe_load(text)
             assert "speedrun-bot/speedrun'" not in text
             assert "'example-org/race'" in text
-            assert "uses: $/" not in text
+            assert "uses: $/.github/speedrun\n" in text
             assert data["jobs"]
-    assert (
-        f"speedrun-bot/speedrun/.github/actions/setup@{REFERENCE}"
-        in made[".github/workflows/verify.yml"]
-    )
     assert "WANDB_API_KEY" in output and "five" not in output
 
 
@@ -156,7 +157,8 @@ def test_logs_adopted_one_by_one_are_told_of(tmp_path: Path) -> None:
         ["--repo", "example-org/race", "--adopt", "/etc/*"],
         ["--repo", "example-org/race", "--adopt", "../*"],
         ["--repo", "example-org/race", "--track", "A B"],
-        ["--repo", "example-org/race", "--bot-ref", "main"],
+        ["--repo", "example-org/race", "--bot", "example-org/bot@main"],
+        ["--repo", "example-org/race", "--reviewer", "a b"],
     ],
 )
 def test_init_refuses(tmp_path: Path, arguments: list[str]) -> None:
@@ -208,6 +210,12 @@ def test_settings_that_are_wrong(tmp_path: Path, text: str) -> None:
 # ---- doctor -------------------------------------------------------------------------------------
 
 
+def environments(*names: str, branches: bool = True) -> dict[str, Any]:
+    policy = {"protected_branches": True, "custom_branch_policies": False}
+    each = {"deployment_branch_policy": policy if branches else None}
+    return {"total_count": len(names), "environments": [{"name": n, **each} for n in names]}
+
+
 def well_set_up(competition: Competition) -> Path:
     root = competition.checkout()
     init(root)
@@ -226,6 +234,7 @@ def well_set_up(competition: Competition) -> Path:
         "source": REPO,
         "source_type": "Repository",
         "target": "branch",
+        "conditions": {"ref_name": {"include": ["~DEFAULT_BRANCH"], "exclude": []}},
     }
     secret = {
         "name": "WANDB_API_KEY",
@@ -248,6 +257,7 @@ def well_set_up(competition: Competition) -> Path:
             "url": "https://api.github.com/x",
         },
         "fork_approval": {"approval_policy": "first_time_contributors"},
+        "environments": environments("wandb-read", "publish"),
     }
     competition.github.add_token("token-of-admin", "example-org")
     return root
@@ -271,7 +281,6 @@ def test_each_thing_that_is_missing_is_named(competition: Competition, wandb: Wa
     for key, words in (
         ("environment_secrets", "WANDB_API_KEY"),
         ("pages", "Pages"),
-        ("workflow_permissions", "write by default"),
         ("rulesets", "required"),
     ):
         kept = settings.pop(key)
@@ -279,8 +288,10 @@ def test_each_thing_that_is_missing_is_named(competition: Competition, wandb: Wa
             words in line or "requires the check" in line for line in bad(competition, root)
         ), key
         settings[key] = kept
-    (root / ".github/workflows/record.yml").unlink()
-    (root / ".github/workflows/audit.yml").write_text("jobs:\n  a:\n    uses: a/b@main\n")
+    settings["workflow_permissions"]["default_workflow_permissions"] = "write"
+    assert any("write by default" in line for line in bad(competition, root))
+    (root / ".github/workflows/speedrun-record.yml").unlink()
+    (root / ".github/workflows/speedrun-audit.yml").write_text("jobs:\n  a:\n    uses: a/b@main\n")
     (root / ".github/CODEOWNERS").unlink()
     found = "\n".join(bad(competition, root))
     assert "record.yml is missing" in found and "a/b@main" in found and "nobody owns" in found
@@ -295,6 +306,17 @@ def test_a_check_that_can_be_forged(competition: Competition, wandb: WandbDouble
         checks["required_status_checks"] = [entry]
         assert any("forge" in line for line in bad(competition, root))
     competition.repo.settings["fork_approval"] = {"approval_policy": "all_external_contributors"}
+    assert any("nothing requires their review" in line for line in bad(competition, root))
+    review = {
+        "dismiss_stale_reviews_on_push": True,
+        "require_code_owner_review": True,
+        "require_last_push_approval": False,
+        "required_approving_review_count": 1,
+        "required_review_thread_resolution": False,
+    }
+    competition.repo.settings["rulesets"][0]["rules"].append(
+        {"type": "pull_request", "parameters": review}
+    )
     assert bad(competition, root) == []
 
 
@@ -326,7 +348,7 @@ def test_unanswered_pull_requests_are_found(competition: Competition, wandb: Wan
     merged = competition.open(submission("three", seconds=95.0, salt=3), branch="three")
     competition.answer(merged.number)
     competition.github.merge(REPO, merged.number)
-    look = unanswered(competition.as_job("watch"), Settings(), LATER)
+    look = unanswered(competition.as_job("watch"), Settings(), now=LATER)
     text = "\n".join(line.text for line in look)
     assert f"pull request {silent.number} has no answer" in text
     assert f"redo verify {silent.number} main" in text
@@ -336,7 +358,7 @@ def test_unanswered_pull_requests_are_found(competition: Competition, wandb: Wan
 
     competition.answer(silent.number)
     competition.record(merged.number)
-    look = unanswered(competition.as_job("watch"), Settings(), LATER)
+    look = unanswered(competition.as_job("watch"), Settings(), now=LATER)
     assert not any(line.bad for line in look)
 
 
@@ -346,7 +368,7 @@ def test_a_check_forged_by_a_workflow_is_no_answer(
     pull = competition.open(submission("one", seconds=90.0))
     competition.answer(pull.number)
     next(iter(competition.repo.checks.values()))["app"] = "another-app"
-    look = unanswered(competition.as_job("watch"), Settings(), LATER)
+    look = unanswered(competition.as_job("watch"), Settings(), now=LATER)
     assert any(f"pull request {pull.number} has no answer" in line.text for line in look)
 
 
@@ -358,15 +380,15 @@ def test_the_promised_review_time_is_watched(competition: Competition, wandb: Wa
     repo, settings = competition.as_job("watch"), Settings(review_days=3)
     answered = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)  # when the double completes its check runs
     competition.repo.pulls[pull.number].created_at = "2026-01-01T00:00:00Z"
-    early = unanswered(repo, settings, answered + dt.timedelta(days=2, hours=23))
+    early = unanswered(repo, settings, now=answered + dt.timedelta(days=2, hours=23))
     assert not any(line.bad for line in early)
-    late = unanswered(repo, settings, answered + dt.timedelta(days=3, hours=1))
+    late = unanswered(repo, settings, now=answered + dt.timedelta(days=3, hours=1))
     (line,) = [line for line in late if line.bad]
     assert "waits for a review for 3 days" in line.text and "redo" not in line.text
 
 
 def test_one_issue_for_all_nights(competition: Competition, tmp_path: Path) -> None:
-    competition.repo.settings["workflows"] = ["verify.yml", "record.yml"]
+    competition.repo.settings["workflows"] = ["speedrun-verify.yml", "speedrun-record.yml"]
     folder = tmp_path / "audit"
     folder.mkdir()
     repo = competition.as_job("issue")

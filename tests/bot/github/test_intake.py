@@ -71,7 +71,7 @@ def test_form_becomes_a_pull_request(competition: Competition, wandb: WandbDoubl
     pull = competition.repo.pulls[2]
     assert (pull.user, pull.head_branch) == (BOT, "speedrun/intake-1")
     assert competition.repo.dispatches == [
-        {"workflow": "verify.yml", "ref": "main", "inputs": {"pr": "2"}}
+        {"workflow": "speedrun-verify.yml", "ref": "main", "inputs": {"pr": "2"}}
     ]
     text = git.text(
         competition.repo.directory,

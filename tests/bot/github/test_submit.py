@@ -19,6 +19,7 @@ from tests.bot.github.competition import (
     submission,
     wandb_submission,
 )
+from tests.bot.github.wheels import a_wheel
 from tests.doubles.github import Fault, git
 from tests.doubles.wandb import WandbDouble
 
@@ -175,9 +176,10 @@ def test_commands_refuse_what_is_no_repository(competition: Competition) -> None
 
 def test_init_into_a_place_where_nothing_can_be_written(tmp_path: Path) -> None:
     (tmp_path / ".github").write_text("a file in the way")
-    given = ["init", str(tmp_path), "--repo", "a/b", "--bot-ref", "0" * 40]
+    given = ["init", str(tmp_path), "--repo", "a/b", "--wheel", str(a_wheel(tmp_path.parent))]
     result = CliRunner().invoke(main, given)
-    assert result.exit_code == 2 and "verify.yml: Not a directory" in result.output, result.output
+    assert result.exit_code == 2, result.output
+    assert "speedrun-verify.yml: Not a directory" in result.output
 
 
 def of_branch(competition: Competition) -> set[str]:

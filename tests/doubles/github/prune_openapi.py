@@ -36,6 +36,8 @@ OPERATIONS = {
     f"{REPO}/actions/permissions/fork-pr-contributor-approval": "get",
     f"{REPO}/actions/workflows/{{workflow_id}}/dispatches": "post",
     f"{REPO}/actions/runs": "get",
+    f"{REPO}/actions/runs/{{run_id}}": "get",
+    f"{REPO}/rules/branches/{{branch}}": "get",
     f"{REPO}/collaborators/{{username}}/permission": "get",
     f"{REPO}/commits/{{ref}}": "get",
     f"{REPO}/commits/{{commit_sha}}/pulls": "get",

@@ -60,7 +60,7 @@ def get_permission(request: Request, login: str) -> Answer:
 
 def dispatch(request: Request, workflow: str) -> Answer:
     request.need("actions", "write")
-    if workflow not in request.repo.settings.get("workflows", ["verify.yml"]):
+    if workflow not in request.repo.settings.get("workflows", ["speedrun-verify.yml"]):
         raise KeyError(workflow)
     request.repo.dispatches.append({"workflow": workflow, **request.body})
     return 204, None
@@ -82,6 +82,38 @@ def get_ruleset(request: Request, identity: str) -> Answer:
         if ruleset["id"] == int(identity):
             return 200, ruleset
     raise KeyError(identity)
+
+
+def get_run(request: Request, identity: str) -> Answer:
+    request.need("actions", "read")
+    return 200, {
+        "id": int(identity),
+        "created_at": request.repo.settings.get("runs", {}).get(int(identity), now()),
+    }
+
+
+def get_branch_rules(request: Request, branch: str) -> Answer:
+    """The rules of the active rulesets whose conditions take in the branch."""
+    request.need("metadata|contents", "read")
+    wanted = {f"refs/heads/{branch}", "~ALL"}
+    if branch == request.repo.default_branch:
+        wanted.add("~DEFAULT_BRANCH")
+    return 200, [
+        {**rule, "ruleset_id": ruleset["id"], "ruleset_source": ruleset["source"]}
+        for ruleset in request.repo.settings.get("rulesets", [])
+        if ruleset["enforcement"] == "active"
+        and wanted & set(ruleset.get("conditions", {}).get("ref_name", {}).get("include", ()))
+        for rule in ruleset["rules"]
+    ]
+
+
+def get_protection(request: Request, branch: str) -> Answer:
+    """Classic protection; only an administrator sees it."""
+    request.need("administration", "read")
+    found = request.repo.settings.get("protection", {})
+    if branch not in found:
+        raise KeyError(branch)
+    return 200, found[branch]
 
 
 def get_installation(request: Request) -> Answer:
@@ -147,4 +179,7 @@ ROUTES = (
     _route("GET", r"/actions/permissions/workflow", setting("workflow_permissions")),
     _route("GET", r"/actions/permissions/fork-pr-contributor-approval", setting("fork_approval")),
     _route("GET", r"/actions/runs", setting("runs")),
+    _route("GET", r"/actions/runs/(\d+)", get_run),
+    _route("GET", r"/rules/branches/(.+)", get_branch_rules),
+    _route("GET", r"/branches/([^/]+)/protection", get_protection),
 )

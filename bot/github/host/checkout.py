@@ -1,0 +1,42 @@
+"""What the clone on this machine tells of its repository: name, host, default branch."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+from bot.github.api.workflows import file_of
+
+_REMOTE = re.compile(
+    r"(?:https://|ssh://git@|git@)(?P<host>[A-Za-z0-9.-]+)(?::\d+)?[/:]"
+    r"(?P<name>[^/]+/[^/]+?)(?:\.git)?/?"
+)
+_BRANCH = re.compile(r"branches: \[\"?([^\]\"]+)\"?\]")
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """What git prints, empty if it fails or there is no such folder."""
+    if not folder.is_dir():
+        return ""
+    done = subprocess.run(
+        ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=False
+    )
+    return "" if done.returncode else done.stdout.strip()
+
+
+def origin(folder: Path) -> tuple[str, str] | None:
+    """Host and OWNER/REPO of the remote `origin`; None if it has none on a server."""
+    match = _REMOTE.fullmatch(git(folder, "remote", "get-url", "origin"))
+    return (match["host"], match["name"]) if match else None
+
+
+def default_branch(folder: Path) -> str:
+    """The branch of the workflows that are installed, else the one that `origin` names as its head,
+    else the one checked out, else `main`."""
+    file = folder / ".github/workflows" / file_of("verify")
+    installed = _BRANCH.search(file.read_text(encoding="utf-8")) if file.is_file() else None
+    if installed:
+        return installed[1]
+    head = git(folder, "symbolic-ref", "--short", "refs/remotes/origin/HEAD")
+    return head.removeprefix("origin/") or git(folder, "branch", "--show-current") or "main"

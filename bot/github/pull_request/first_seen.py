@@ -1,0 +1,174 @@
+"""Who showed which runs first: `seen/PR.json` on the branch `evidence`, append-only.
+
+The job `remember` writes it after each answer; an evaluation compares with the checkout of that
+branch and asks GitHub nothing. It survives a force-push, closing and withdrawal. Everything in it
+comes from a report, so it holds logins, commits, keys of runs and rounded numbers, and no text.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import datetime as dt
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bot.github.api import branches
+from bot.github.api.client import Repo, settle, told
+from bot.github.pull_request.pull import Trees, read_blob
+from bot.model.case import Seen
+from bot.model.report import Report, Shown
+from bot.model.run import Run
+from bot.model.trace import Trace
+
+FOLDER = "seen"
+STEPS = 10
+MAX_BYTES = 5_000_000
+
+
+def shown(path: str, keys: Iterable[str], runs: Iterable[Run]) -> Shown:
+    """What a submission shows: the keys of its runs, and ten points of each."""
+    points = tuple(tenths(run) for run in runs if run.validation)
+    return Shown(path, tuple(sorted(keys)), tuple(dict.fromkeys(points)))
+
+
+def tenths(run: Run) -> tuple[tuple[int, float, float | None], ...]:
+    """Step, loss and clock at each tenth of a run, as far as it was validated there."""
+    last = run.validation[-1].step
+    found: dict[int, tuple[int, float, float | None]] = {}
+    for tenth in range(1, STEPS + 1):
+        before = [v for v in run.validation if v.step * STEPS <= last * tenth]
+        if before:
+            step, loss, clock = before[-1]
+            found[step] = (step, round(loss, 3), None if clock is None else round(clock, 4))
+    return tuple(found.values())
+
+
+# ---- reading, from the checkout -----------------------------------------------------------------
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Memory:
+    """What every pull request showed, oldest first; `known` is False without the branch."""
+
+    entries: tuple[tuple[Seen, str], ...] = ()
+    known: bool = False
+
+    def others(self, number: int) -> tuple[Seen, ...]:
+        """What other pull requests showed."""
+        return tuple(seen for seen, _ in self.entries if seen.pull_request != number)
+
+    def since(self, number: int, path: str, keys: Iterable[str]) -> dt.datetime | None:
+        """When all runs of a submission had been shown by its own pull request; None if some have
+        not, or if it has none."""
+        own = [s for s, where in self.entries if s.pull_request == number and where == path]
+        firsts = [min((s.at for s in own if key in s.run_keys), default=None) for key in keys]
+        if not firsts:
+            return min((s.at for s in own), default=None)
+        dates = [first for first in firsts if first is not None]
+        return max(dates) if len(dates) == len(firsts) else None
+
+
+def read_memory(evidence: Path | None) -> Memory:
+    """The records of a checkout of the branch. A file that cannot be read is passed over."""
+    if evidence is None or not evidence.is_dir():
+        return Memory()
+    found: list[tuple[Seen, str]] = []
+    for path in sorted((evidence / FOLDER).glob("*.json")):
+        if path.is_symlink() or path.stat().st_size > MAX_BYTES:
+            continue
+        try:
+            found += _entries(json.loads(path.read_bytes()))
+        except (ValueError, TypeError, KeyError, AttributeError):
+            continue  # only our job writes here; what a person broke by hand blocks nobody
+    return Memory(tuple(sorted(found, key=lambda item: item[0].at)), True)
+
+
+def _entries(data: Mapping[str, Any]) -> list[tuple[Seen, str]]:
+    return [
+        (
+            Seen(
+                data["pull_request"],
+                data["author"],
+                dt.datetime.fromisoformat(item["at"]),
+                frozenset(item["runs"]),
+                tuple(Trace.of(tuple(point) for point in run) for run in item["points"]),
+            ),
+            item["submission"],
+        )
+        for item in data["seen"]
+    ]
+
+
+# ---- writing ------------------------------------------------------------------------------------
+
+
+def created_at(repo: Repo, run: int) -> dt.datetime:
+    """When a workflow run was created, by GitHub's own clock. Raises GitHubTrouble."""
+    with told("asking when this run was created"):
+        return repo.api.get_workflow_run(run).created_at
+
+
+def remember(repo: Repo, report: Report, at: dt.datetime) -> str | None:
+    """Append what a report shows for the first time; the new commit, None if all is known.
+
+    Raises GitHubTrouble, Conflict.
+    """
+    path = f"{FOLDER}/{report.pr}.json"
+
+    def edit(tip: str | None) -> Mapping[str, bytes | None]:
+        known = _read(repo, tip, path) if tip else None
+        new = _appended(known, report, at)
+        return {} if new is None else {path: (json.dumps(new, indent=1) + "\n").encode()}
+
+    message = f"First seen: pull request {report.pr} at {report.head_sha[:12]}"
+    with told("writing the evidence branch"):
+        return settle(
+            repo, lambda: branches.commit(repo.api, branches.EVIDENCE_BRANCH, edit, message)
+        )
+
+
+def _read(repo: Repo, tip: str, path: str) -> dict[str, Any] | None:
+    entry = Trees(repo, tip).find(path)
+    if entry is None:
+        return None
+    data = json.loads(read_blob(repo, entry))
+    return data if isinstance(data, dict) else None
+
+
+def _appended(
+    known: dict[str, Any] | None, report: Report, at: dt.datetime
+) -> dict[str, Any] | None:
+    """The record with what is new in a report; None if nothing is."""
+    data = known or {
+        "schema_version": 1,
+        "pull_request": report.pr,
+        "author": report.author,
+        "author_id": report.author_id,
+        "seen": [],
+    }
+    before = _keys(data["seen"])
+    new = [item for item in report.shown if _keys([_plain(item)]) - before]
+    if not new:
+        return None
+    moment = at.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    added = [{"at": moment, "head_sha": report.head_sha, **_plain(item)} for item in new]
+    return {**data, "seen": [*data["seen"], *added]}
+
+
+def _plain(item: Shown) -> dict[str, Any]:
+    return {
+        "submission": item.submission,
+        "runs": list(item.runs),
+        "points": [[list(point) for point in run] for run in item.points],
+    }
+
+
+def _keys(entries: Sequence[Mapping[str, Any]]) -> set[tuple[str, str]]:
+    """What an entry says that another may not: each run, by its keys and by its points."""
+    return {
+        (entry["submission"], text)
+        for entry in entries
+        for text in (*entry["runs"], *(json.dumps(run) for run in entry["points"]))
+    }
