@@ -68,7 +68,7 @@ def test_verify(runner: Runner, competition: Competition) -> None:
     pull = competition.open(submission("fast", seconds=90.0), title=HOSTILE)
     done = runner.run("pull_request_target", pull_event(competition, pull.number, "opened"), TOKEN)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert runner.commands() == ["verify key=yes", "publish key=no"]
+    assert runner.commands() == ["verify key=yes", "publish key=no", "remember key=no"]
     assert competition.labels(pull.number) == ["speedrun: verified"]
     assert competition.checks(pull.head_sha) == [("speedrun", "success")]
     assert not (runner.folder / "owned").exists()

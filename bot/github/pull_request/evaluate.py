@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses as dc
 import datetime as dt
-from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from github.PullRequest import PullRequest as ApiPull
@@ -33,40 +32,19 @@ from bot.github.pull_request.pull import (
     read_folder,
 )
 from bot.github.pull_request.rules_change import rules_report
-from bot.github.pull_request.waivers import DECLINE, Waiver, apply_waivers, read_acted, read_waivers
+from bot.github.pull_request.scope import Reading, advice_on, declined, unheard, with_scope
+from bot.github.pull_request.waivers import DECLINE, apply_waivers, read_acted, read_waivers
 from bot.model.case import Context, Neighbour, PullRequest
 from bot.model.report import MAX_VERDICTS, Kind, Place, Report, Settings, Shown
 from bot.model.run import Run
 from bot.model.submission import MAX_FILES, Folder
-from bot.model.verdict import Finding, Verdict, finding, with_findings
-from bot.registry import Level
-
-LISTED = "submission.json"
-EDITS = "speedrun/edit-"
-"""Branches on which we propose what somebody with the right to do so asked for."""
-
+from bot.model.verdict import Verdict
 
 _TRIES = 3
 
 
 class NotOpen(ValueError):
     """The pull request is closed, so there is nothing to answer."""
-
-
-@dc.dataclass(frozen=True)
-class _Reading:
-    """What all steps need to know of the pull request under evaluation."""
-
-    repo: Repo
-    engine: Engine
-    pull: Pull
-    author: str
-    commit: str
-    trees: Trees
-    waivers: Mapping[str, Waiver]
-    acted: Mapping[str, str]
-    merged: bool
-    today: dt.date
 
 
 def evaluate(
@@ -121,11 +99,11 @@ def _blank(repo: Repo, pull: Pull, merged: bool) -> Report:
 
 def _reading(
     repo: Repo, engine: Engine, pull: Pull, merged: bool, today: dt.date | None
-) -> _Reading:
+) -> Reading:
     with told("reading our comments"):
         bodies = [c.body or "" for c in ours(repo, repo.api.get_issue(pull.number))]
     commit = _commit(pull, merged)
-    return _Reading(
+    return Reading(
         repo,
         engine,
         pull,
@@ -183,7 +161,7 @@ def _elsewhere(repo: Repo, pull: Pull) -> Report:
 
 
 def _by_kind(
-    reading: _Reading, blank: Report, plan: Plan, files: tuple[ChangedFile, ...]
+    reading: Reading, blank: Report, plan: Plan, files: tuple[ChangedFile, ...]
 ) -> tuple[Report, tuple[Run, ...]]:
     blank = dc.replace(blank, outside=plan.outside[:100])
     if plan.kind is Kind.SUBMISSION:
@@ -199,7 +177,7 @@ def _by_kind(
 
 
 def _submissions(
-    reading: _Reading, blank: Report, plan: Plan, files: tuple[ChangedFile, ...]
+    reading: Reading, blank: Report, plan: Plan, files: tuple[ChangedFile, ...]
 ) -> tuple[Report, tuple[Run, ...]]:
     verdicts: list[Verdict] = []
     runs: list[Run] = []
@@ -233,13 +211,13 @@ def _submissions(
         verdicts=tuple(verdicts[:MAX_VERDICTS]),
         places=places,
         problems=problems,
-        advice=(*advice_on(reading.pull, reading.repo.name), *_unheard(reading, named)),
+        advice=(*advice_on(reading.pull, reading.repo.name), *unheard(reading, named)),
         shown=tuple(seen),
     )
     return report, tuple(runs)
 
 
-def _read(reading: _Reading, plan: Plan, path: str) -> Folder | Verdict:
+def _read(reading: Reading, plan: Plan, path: str) -> Folder | Verdict:
     """The files of one submission, or the verdict on one that is not read."""
     track = plan.tracks.get(path) or ""
     if path.startswith("submissions/") and not names_are_safe(path):
@@ -252,7 +230,7 @@ def _read(reading: _Reading, plan: Plan, path: str) -> Folder | Verdict:
 
 
 def _one(
-    reading: _Reading,
+    reading: Reading,
     plan: Plan,
     folder: Folder | Verdict,
     files: tuple[ChangedFile, ...],
@@ -269,13 +247,13 @@ def _one(
     code = Elsewhere(reading.repo)
     judged = reading.engine.judge(folder, plan.tracks.get(path), context, code)
     people = reading.engine.people(folder, plan.tracks.get(path))
-    findings = (*judged.verdict.findings, *code.notes, *_declined(reading, path, people))
-    verdict = _with_scope(reading, dc.replace(judged.verdict, findings=findings), plan, path, files)
+    findings = (*judged.verdict.findings, *code.notes, *declined(reading, path, people))
+    verdict = with_scope(reading, dc.replace(judged.verdict, findings=findings), plan, path, files)
     own = {person.lower() for person in people} | {reading.author.lower()}
     return dc.replace(judged, verdict=apply_waivers(verdict, reading.waivers, own))
 
 
-def _context(reading: _Reading, body: str, paths: tuple[str, ...] = ()) -> Context:
+def _context(reading: Reading, body: str, paths: tuple[str, ...] = ()) -> Context:
     """What the pull request tells of a submission in it."""
     request = PullRequest(
         number=reading.pull.number,
@@ -289,110 +267,10 @@ def _context(reading: _Reading, body: str, paths: tuple[str, ...] = ()) -> Conte
     return Context(pull_request=request, today=reading.today, merged=reading.merged, acted=acted)
 
 
-def _declined(reading: _Reading, path: str, people: tuple[str, ...]) -> Iterator[Finding]:
-    """People who are named in the submission and said that they are not part of it."""
-    for person in people:
-        if reading.acted.get(person.lower()) == DECLINE:
-            yield finding(
-                "author-not-contributor",
-                f"{person} declined to be named as a contributor",
-                file=f"{path}/{LISTED}",
-                pointer="/contributors",
-                claimed=person,
-                fix=f"remove {person} from the contributors",
-            )
-
-
-def _unheard(reading: _Reading, people: Iterable[str]) -> tuple[str, ...]:
-    """Who is named without having said anything here, and what they can do."""
-    known = {reading.author.lower(), *reading.acted}
-    quiet = sorted({p for p in people if p.lower() not in known})[:10]
-    if not quiet or reading.merged:
-        return ()
-    return (
-        f"Named here without having acted: {', '.join(quiet)}. They can comment /confirm, or "
-        "/decline to be taken out.",
-    )
-
-
-def _with_scope(
-    reading: _Reading, verdict: Verdict, plan: Plan, path: str, files: tuple[ChangedFile, ...]
-) -> Verdict:
-    """The verdict with what only the pull request as a whole can tell, each rule once."""
-    present = {f.rule for f in verdict.findings}
-    added = [f for f in _scope(reading, plan, path, files) if f.rule not in present]
-    findings = (*added, *verdict.findings)
-    unreadable = any(f.rule == "json-invalid" and f.file == f"{path}/{LISTED}" for f in findings)
-    if unreadable or _ours_to_propose(reading):
-        # whose it is cannot be told from a file that cannot be read; that file is the finding
-        findings = tuple(f for f in findings if f.rule != "author-not-contributor")
-    order = list(Level)
-    findings = tuple(sorted(findings, key=lambda f: order.index(f.level)))
-    return with_findings(verdict, findings)
-
-
-def _ours_to_propose(reading: _Reading) -> bool:
-    pull, repo = reading.pull, reading.repo
-    own = pull.author == repo.login and pull.head_repo == repo.name
-    return own and pull.head_ref.startswith(EDITS)
-
-
-def _scope(
-    reading: _Reading, plan: Plan, path: str, files: tuple[ChangedFile, ...]
-) -> list[Finding]:
-    found = []
-    outside = list(plan.outside) + [
-        f.previous
-        for f in files
-        if f.previous
-        and f.path.startswith(f"{path}/")
-        and not any(f.previous.startswith(f"{one}/") for one in plan.folders)
-        and f.previous not in plan.outside
-    ]
-    for other in outside[:20]:
-        found.append(
-            finding(
-                "out-of-scope-change",
-                "this file lies outside the submission's folder",
-                file=other,
-                claimed=other,
-                expected=f"{path}/",
-                fix="move it into the folder, or open another pull request for it",
-            )
-        )
-    known = reading.engine.contributors(path)
-    author = reading.author.lower()
-    if known is not None and author not in known and not reading.merged:
-        found.append(
-            finding(
-                "author-not-contributor",
-                f"{reading.author} changes an entry of other people",
-                file=f"{path}/submission.json",
-                claimed=reading.author,
-                expected=", ".join(sorted(known)),
-                fix="ask one of them to open the pull request",
-            )
-        )
-    return found
-
-
-def advice_on(pull: Pull, repository: str) -> tuple[str, ...]:
-    """What stands in the way of help with this branch, and exactly what to do."""
-    if pull.merged or pull.head_repo in (None, repository):
-        return ()
-    if not pull.maintainer_can_modify:
-        return (
-            'Nobody here can help with this branch: tick "Allow edits by maintainers" at the right '
-            "of the pull request. A fork that belongs to an organisation cannot have it; then open "
-            "the pull request from a fork of your own account.",
-        )
-    return ()
-
-
 # ---- baselines ----------------------------------------------------------------------------------
 
 
-def _claim(reading: _Reading, blank: Report) -> tuple[Report, tuple[Run, ...]]:
+def _claim(reading: Reading, blank: Report) -> tuple[Report, tuple[Run, ...]]:
     """A change of the baseline's source: a claim of speed needs runs, anything else none."""
     claim = claims.read_claim(reading.pull.body, reading.author, reading.engine.tracks)
     if claim is None:

@@ -81,7 +81,7 @@ GUARDS = (
     ),
     Guard(
         5,
-        "bot/github/pull_request/evaluate.py",
+        "bot/github/pull_request/scope.py",
         "if known is not None and author not in known",
         "if False and author not in known",
         IN + "test_change_or_removal_of_another_entry",
@@ -225,8 +225,8 @@ GUARDS = (
     Guard(
         16,
         "bot/github/pull_request/publish.py",
-        "if run.app.slug == app and",
-        "if",
+        "if run.app and run.app.slug == app]",
+        "if run.app]",
         OUT + "test_a_check_of_another_app_is_not_ours",
     ),
     Guard(
@@ -239,7 +239,7 @@ GUARDS = (
     Guard(
         18,
         "bot/github/pull_request/engine.py",
-        "neighbours=(*self.neighbours, *beside),",
+        "neighbours=(*self.neighbours, *context.neighbours),",
         "",
         TRUST + "test_log_of_another_entry",
     ),

@@ -86,10 +86,8 @@ def get_ruleset(request: Request, identity: str) -> Answer:
 
 def get_run(request: Request, identity: str) -> Answer:
     request.need("actions", "read")
-    return 200, {
-        "id": int(identity),
-        "created_at": request.repo.settings.get("runs", {}).get(int(identity), now()),
-    }
+    created = request.repo.settings.get("runs", {}).get(int(identity), now())
+    return 200, {"id": int(identity), "created_at": created}
 
 
 def get_branch_rules(request: Request, branch: str) -> Answer:

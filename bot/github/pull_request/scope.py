@@ -1,0 +1,135 @@
+"""What only the pull request tells: paths outside, whose entry it changes, who is named."""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import datetime as dt
+from collections.abc import Iterable, Iterator, Mapping
+
+from bot.github.api.client import Repo
+from bot.github.pull_request.classify import Plan
+from bot.github.pull_request.engine import Engine
+from bot.github.pull_request.pull import ChangedFile, Pull, Trees
+from bot.github.pull_request.waivers import DECLINE, Waiver
+from bot.model.verdict import Finding, Verdict, finding, with_findings
+from bot.registry import Level
+
+LISTED = "submission.json"
+EDITS = "speedrun/edit-"
+"""Branches on which we propose what somebody with the right to do so asked for."""
+
+
+@dc.dataclass(frozen=True)
+class Reading:
+    """What all steps need to know of the pull request under evaluation."""
+
+    repo: Repo
+    engine: Engine
+    pull: Pull
+    author: str
+    commit: str
+    trees: Trees
+    waivers: Mapping[str, Waiver]
+    acted: Mapping[str, str]
+    merged: bool
+    today: dt.date
+
+
+def declined(reading: Reading, path: str, people: tuple[str, ...]) -> Iterator[Finding]:
+    """People who are named in the submission and said that they are not part of it."""
+    for person in people:
+        if reading.acted.get(person.lower()) == DECLINE:
+            yield finding(
+                "author-not-contributor",
+                f"{person} declined to be named as a contributor",
+                file=f"{path}/{LISTED}",
+                pointer="/contributors",
+                claimed=person,
+                fix=f"remove {person} from the contributors",
+            )
+
+
+def unheard(reading: Reading, people: Iterable[str]) -> tuple[str, ...]:
+    """Who is named without having said anything here, and what they can do."""
+    known = {reading.author.lower(), *reading.acted}
+    quiet = sorted({p for p in people if p.lower() not in known})[:10]
+    if not quiet or reading.merged:
+        return ()
+    return (
+        f"Named here without having acted: {', '.join(quiet)}. They can comment /confirm, or "
+        "/decline to be taken out.",
+    )
+
+
+def with_scope(
+    reading: Reading, verdict: Verdict, plan: Plan, path: str, files: tuple[ChangedFile, ...]
+) -> Verdict:
+    """The verdict with what only the pull request as a whole can tell, each rule once."""
+    present = {f.rule for f in verdict.findings}
+    added = [f for f in _scope(reading, plan, path, files) if f.rule not in present]
+    findings = (*added, *verdict.findings)
+    unreadable = any(f.rule == "json-invalid" and f.file == f"{path}/{LISTED}" for f in findings)
+    if unreadable or _ours_to_propose(reading):
+        # whose it is cannot be told from a file that cannot be read; that file is the finding
+        findings = tuple(f for f in findings if f.rule != "author-not-contributor")
+    order = list(Level)
+    findings = tuple(sorted(findings, key=lambda f: order.index(f.level)))
+    return with_findings(verdict, findings)
+
+
+def _ours_to_propose(reading: Reading) -> bool:
+    pull, repo = reading.pull, reading.repo
+    own = pull.author == repo.login and pull.head_repo == repo.name
+    return own and pull.head_ref.startswith(EDITS)
+
+
+def _scope(
+    reading: Reading, plan: Plan, path: str, files: tuple[ChangedFile, ...]
+) -> list[Finding]:
+    found = []
+    outside = list(plan.outside) + [
+        f.previous
+        for f in files
+        if f.previous
+        and f.path.startswith(f"{path}/")
+        and not any(f.previous.startswith(f"{one}/") for one in plan.folders)
+        and f.previous not in plan.outside
+    ]
+    for other in outside[:20]:
+        found.append(
+            finding(
+                "out-of-scope-change",
+                "this file lies outside the submission's folder",
+                file=other,
+                claimed=other,
+                expected=f"{path}/",
+                fix="move it into the folder, or open another pull request for it",
+            )
+        )
+    known = reading.engine.contributors(path)
+    author = reading.author.lower()
+    if known is not None and author not in known and not reading.merged:
+        found.append(
+            finding(
+                "author-not-contributor",
+                f"{reading.author} changes an entry of other people",
+                file=f"{path}/submission.json",
+                claimed=reading.author,
+                expected=", ".join(sorted(known)),
+                fix="ask one of them to open the pull request",
+            )
+        )
+    return found
+
+
+def advice_on(pull: Pull, repository: str) -> tuple[str, ...]:
+    """What stands in the way of help with this branch, and exactly what to do."""
+    if pull.merged or pull.head_repo in (None, repository):
+        return ()
+    if not pull.maintainer_can_modify:
+        return (
+            'Nobody here can help with this branch: tick "Allow edits by maintainers" at the right '
+            "of the pull request. A fork that belongs to an organisation cannot have it; then open "
+            "the pull request from a fork of your own account.",
+        )
+    return ()
