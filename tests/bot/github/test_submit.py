@@ -245,13 +245,12 @@ def test_linked_runs_are_asked_for(competition: Competition, linked: Path) -> No
 def test_what_check_rejects_after_asking_is_not_submitted(
     competition: Competition, linked: Path, wandb: WandbDouble
 ) -> None:
-    for run in wandb.world.runs.values():
-        run.state = "running"
+    wandb.world.runs.clear()
     result = submit(linked)
     assert result.exit_code == 1 and "Fix this first" in result.output, result.output
     checked = CliRunner().invoke(main, ["check", str(linked)])
     assert checked.exit_code == 1
-    assert "run-unfinished" in checked.output and "run-unfinished" in result.output
+    assert "run-not-found-or-private" in checked.output + result.output
     assert competition.github.calls == []
 
 
