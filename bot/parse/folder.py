@@ -247,15 +247,17 @@ def _track(
     if named is None:
         raise ReadError(f"{plain(folder.path, 200)}: which track? Add --track with one of: {known}")
     if not isinstance(named, str) or named not in tracks:
-        near = near_key(named, set(tracks)) if isinstance(named, str) else None
+        titled = {track.title: track.id for track in tracks.values()}
+        near = titled.get(named) or near_key(named, set(tracks)) if isinstance(named, str) else None
         return None, [
             finding(
                 "schema",
-                f"there is no track {shown(named)}; known tracks are {known}",
+                f"there is no track {shown(named)}; the tracks are {known}",
                 file=file,
                 pointer="/track",
                 claimed=shown(named),
-                fix=f'write "{near}"' if near else "write the id of a track",
+                write=near,
+                fix=f'write "{near}"' if near else f"write one of {known}",
             )
         ]
     if placed is not None and placed != named:
@@ -296,10 +298,12 @@ def _specs(folder: Folder, submission: Submission, listed: Document | None) -> I
     named = {spec.point for spec in submission.runs}
     for spec in submission.runs:
         if not spec.is_link and not holds(folder, spec.target):
-            near = near_key(spec.target, set(folder.files))
+            near = near_key(
+                spec.target, set(folder.files) - {run.target for run in submission.runs}
+            )
             yield finding(
                 "schema",
-                f"the folder holds no file {shown(spec.target)}",
+                f"the folder has no file {shown(spec.target)}",
                 claimed=plain(spec.target),
                 run=plain(spec.target, 200),
                 fix=f'write "{near}"' if near else _meant(spec.target, folder, submission),
@@ -336,9 +340,9 @@ def _meant(target: str, folder: Folder, submission: Submission) -> str:
         for n in folder.files
         if ends and n.lower().endswith(ends) and n not in listed and n != SUBMISSION
     ]
-    likely = [n for n in folder.files if PurePosixPath(n).name == name] or logs
+    likely = [n for n in folder.files if PurePosixPath(n).name == name and n not in listed] or logs
     first = f'write "{plain(likely[0], 120)}", or ' if len(likely) == 1 else ""
-    return f"{first}add the file and write its path inside this folder"
+    return f"{first}add the file, or remove the run"
 
 
 def _not_accepted(
@@ -351,7 +355,7 @@ def _not_accepted(
         if track is not None and not kinds & set(track.accepts):
             yield finding(
                 "schema",
-                f"the track takes runs from {' or '.join(track.accepts)}, "
+                f"the track accepts runs from {' or '.join(track.accepts)}, but "
                 f"{shown(spec.target)} is of kind {spec.source}",
                 claimed=spec.source,
                 expected=", ".join(track.accepts),
@@ -359,7 +363,7 @@ def _not_accepted(
                 if spec.source == "log"
                 and "results" in track.accepts
                 and spec.target.lower().endswith(".json")
-                else "bring evidence that the track takes",
+                else f"submit the run as {' or '.join(track.accepts)}",
                 **_listed_at(spec, listed),
             )
 

@@ -139,7 +139,10 @@ def _refuse_bytes(data: bytes, file: str) -> Finding | None:
     for mark, what in _BOMS.items():
         if data.startswith(mark):
             return _invalid(
-                file, f"the file begins with {what}", 'save it as "UTF-8" without BOM', line=1
+                file,
+                f"the file begins with {what}",
+                "save it as UTF-8 without a byte order mark (BOM)",
+                line=1,
             )
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1

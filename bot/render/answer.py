@@ -31,6 +31,8 @@ SOURCES: Mapping[str, str] = {
     str(Grade.SELF_REPORTED): "self-reported numbers",
     "reproduced": "a reproduction",
 }
+_NOT_COUNTED = frozenset({"run-unfinished", "run-crashed"})
+"""Warnings that explain an error of the statistics."""
 MOST_GROUPS = 3
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 CUT = " \N{HORIZONTAL ELLIPSIS}"
@@ -207,8 +209,8 @@ def _weighing(groups: tuple[Group, ...], verdict: Verdict) -> list[Group]:
     them, and first."""
     errors = [g for g in groups if g.level is Level.ERROR]
     warnings = [g for g in groups if g.level is Level.WARNING]
-    if verdict.status is Status.NEEDS_RUNS:
-        why = [g for g in warnings if catalogue()[g.rule]["family"] == "evidence"]
+    if any(catalogue()[g.rule]["family"] == "statistics" for g in errors):
+        why = [g for g in warnings if g.rule in _NOT_COUNTED]
         return [*why, *errors]
     return errors or warnings
 
@@ -223,7 +225,7 @@ def _result(verdict: Verdict, place: Place, groups: list[Group]) -> str:
         return "for a reason on our side"
     if verdict.status is Status.NEEDS_RUNS:
         need = needed(verdict)
-        return f"about {need}" if need <= MANY_RUNS else "or a better mean"
+        return f"about {need}" if need <= MANY_RUNS else "or slightly longer training"
     if not place.ranks:
         return f"{place.result}, not ranked" if place.result else "not ranked"
     return ", ".join(part for part in (place.result, place.text) if part)
@@ -331,6 +333,7 @@ def sentence(text: str, capital: bool = True) -> str:
         return ""
     # A path, a key or an address stays as it is written, or nobody finds it.
     named = re.match(r"[\w-]*[\w-][/._:#][\w/-]|[a-z]+_", text)
+    named = named or re.match(r"[a-z]\b", text)
     text = text if named or not capital else text[:1].upper() + text[1:]
     return text if text.endswith((".", "!", "?", ":")) else f"{text}."
 

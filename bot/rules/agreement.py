@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses as dc
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,7 +20,7 @@ from bot.registry import LOSS_TOLERANCE, Level
 from bot.render.numbers import exact, figure
 from bot.render.untrusted import plain, shown
 from bot.rules.about import about, per_message, ratio, read_problems, runs_of, text_of
-from bot.rules.reported import sample_of, tolerance
+from bot.rules.reported import agrees, sample_of, tolerance
 
 # ---- does it show what is claimed ---------------------------------------------------------------
 
@@ -138,9 +139,7 @@ def _wrong_scalars(case: Case, point: str | None) -> Iterator[Finding]:
         if sample is None:
             yield _not_compared(case, claim, point)
         moments = None if sample is None or not claim.scalar else sample.moments
-        if moments is None or abs(claim.value - moments.mean) <= tolerance(
-            claim.metric, moments.mean
-        ):
+        if moments is None or agrees(claim, moments.mean):
             continue
         right = float(f"{moments.mean:.6g}")
         whose = "the run shows" if moments.n == 1 else f"the mean of the {moments.n} runs is"
@@ -333,8 +332,7 @@ def _hardware(
     else:
         message = f"the run used {found}, {who} {wanted}"
     mine = who == "the submission says"
-    fix = "write the hardware that the runs used" if mine else "run on the track's hardware"
-    return about(
+    made = about(
         case,
         item,
         run,
@@ -342,8 +340,14 @@ def _hardware(
         message,
         claimed=wanted if mine else found,
         expected=found if mine else wanted,
-        fix=fix,
+        fix="run on the track's hardware",
     )
+    if not mine:
+        return made
+    key = "count" if isinstance(wanted, int) else "accelerator"
+    shown = str(found) if isinstance(found, int) else f'"{found}"'
+    fix = f"write {shown}, which the runs used"
+    return dc.replace(made, pointer=f"/hardware/{key}", write=found, fix=fix)
 
 
 def _other_machine(case: Case) -> Iterator[Finding]:

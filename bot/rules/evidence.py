@@ -111,7 +111,7 @@ def _run_unfinished(case: Case) -> Iterator[Finding]:
                 expected=last,
                 fix="wait until it has finished"
                 if run.state in _UNDONE
-                else "leave it out, or run it to its end",
+                else "run it to its end, or leave it out",
             )
 
 

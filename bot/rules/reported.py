@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses as dc
 import math
+import re
 from collections.abc import Iterator
 
 from bot.compute import significance as sig
@@ -63,6 +64,17 @@ def tolerance(metric: str, value: float) -> float:
     return RELATIVE_TOLERANCE * abs(value)
 
 
+def agrees(claim: Claim, value: float) -> bool:
+    """Whether a claim is a value, or the value rounded to the three or more digits that the claim
+    has."""
+    if abs(claim.value - value) <= tolerance(claim.metric, value):
+        return True
+    written = repr(claim.value)
+    digits = re.sub(r"e.*|[^0-9]", "", written).strip("0")
+    places = len(written.partition(".")[2])
+    return "e" not in written and len(digits) >= 3 and round(value, places) == claim.value
+
+
 def sample_of(case: Case, metric: str, summary: Summary, key: str | None) -> Sample | None:
     """The values of a metric over the runs that count; None where they do not have it.
 
@@ -92,8 +104,7 @@ def _compare(claim: Claim, sample: Sample, s: Summary, key: str | None) -> Itera
         yield Wrong(message, claim.n, n, f"{claim.pointer}/n")
     if m is None:
         return
-    allowed = tolerance(claim.metric, m.mean)
-    if not abs(claim.value - m.mean) <= allowed:
+    if not agrees(claim, m.mean):
         said = f"the mean of {claim.metric} is reported as {figure(claim.value, 8)}"
         cause = _mean_cause(claim, sample)
         yield Wrong(
@@ -124,10 +135,7 @@ def _fix(wrong: Wrong, claim: Claim, s: Summary, n: int) -> str:
     if missing <= out:
         return f"{write}, or replace the runs that do not count by finished ones"
     if part == "n":
-        return (
-            f"add the log of {others} to the folder and to `runs`, or claim only what the {n} "
-            "here show"
-        )
+        return f"{write}, or add the log of {others} to the folder and to `runs`"
     return f"{write}, or add {others} that `n` counts"
 
 

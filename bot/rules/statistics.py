@@ -87,7 +87,7 @@ def more_runs(s: Summary) -> str:
     """How many more runs, and how likely they are to pass; or that a longer run is the way."""
     if not _reached(s):
         return "More runs would not help: the mean misses the target. Train longer."
-    if not s.chances:
+    if not s.chances or s.chances[0].runs > MANY_RUNS:
         return "More runs would hardly help at this mean. Train slightly longer, to a better mean."
     first, *rest = s.chances
     odds = f"about {_percent(first.chance)} with {first.runs} more"
@@ -166,6 +166,7 @@ def reported_statistics_wrong(case: Case) -> Iterator[Finding]:
                 claimed=wrong.claimed,
                 expected=wrong.expected,
                 ratio=ratio_of(wrong.claimed, wrong.expected),
+                write=None if wrong.expected is None else float(f"{wrong.expected:.8g}"),
                 fix=wrong.fix,
                 level=wrong.level,
             )

@@ -150,7 +150,7 @@ def test_nothing_heavy_is_imported_for_a_results_file() -> None:
         "try: main()\n"
         "except SystemExit as end: assert end.code == 0, end.code\n"
         "heavy = {'wandb', 'pandas', 'torch', 'jax', 'numpy', 'scipy', 'scipy.stats', 'github',"
-        " 'rich', 'jinja2', 'requests', 'bot.github.api.client'}\n"
+        " 'jinja2', 'requests', 'bot.github.api.client'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run(

@@ -17,31 +17,31 @@ _WIDE = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 
-_PACKED = "unpack it, and give the log itself"
+_PACKED = "unpack it and submit the log itself"
 _KINDS: tuple[tuple[bytes, str, str], ...] = (
     (b"version https://git-lfs", "is a Git LFS pointer: the log itself is not in it",
      "run `git lfs pull`, or add the log without LFS"),
-    (b"\x1f\x8b", "is compressed with gzip", "run `gunzip` on it, and give the log itself"),
-    (b"\x28\xb5\x2f\xfd", "is compressed with zstd", "run `unzstd` on it, and give the log itself"),
-    (b"\xfd7zXZ", "is compressed with xz", "run `unxz` on it, and give the log itself"),
-    (b"BZh", "is compressed with bzip2", "run `bunzip2` on it, and give the log itself"),
+    (b"\x1f\x8b", "is compressed with gzip", "run `gunzip` on it and submit the log itself"),
+    (b"\x28\xb5\x2f\xfd", "is compressed with zstd", "run `unzstd` on it; submit the log itself"),
+    (b"\xfd7zXZ", "is compressed with xz", "run `unxz` on it and submit the log itself"),
+    (b"BZh", "is compressed with bzip2", "run `bunzip2` on it and submit the log itself"),
     (b"PK\x03\x04", "is a ZIP archive", _PACKED),
     (b"7z\xbc\xaf", "is a 7-Zip archive", _PACKED),
     (b":W&B", "is a W&B offline file", "give it with its ending .wandb"),
-    (b"%PDF", "is a PDF", "give the text that the training printed"),
-    (b"\x89PNG", "is a picture", "give the text that the training printed"),
-    (b"SQLite format 3", "is an SQLite database", "give the text that the training printed"),
+    (b"%PDF", "is a PDF", "submit the text that the training printed"),
+    (b"\x89PNG", "is a picture", "submit the text that the training printed"),
+    (b"SQLite format 3", "is an SQLite database", "submit the text that the training printed"),
     (b"PAR1", "is a Parquet file", "export it as CSV with the columns step and val_loss"),
-    (b"\x80\x02", "is a Python pickle, which is never opened", "give the text that was printed"),
-    (b"\x80\x04", "is a Python pickle, which is never opened", "give the text that was printed"),
-    (b"\x80\x05", "is a Python pickle, which is never opened", "give the text that was printed"),
+    (b"\x80\x02", "is a Python pickle, which is never opened", "submit the text that was printed"),
+    (b"\x80\x04", "is a Python pickle, which is never opened", "submit the text that was printed"),
+    (b"\x80\x05", "is a Python pickle, which is never opened", "submit the text that was printed"),
 )  # fmt: skip
 
 
 def what_else(data: bytes) -> tuple[str, str] | None:
     """What a file is that holds no log, and what to do; None for text, read or not."""
     if not data.strip():
-        return "is empty", "give the log that the training printed"
+        return "is empty", "submit the log that the training printed"
     for magic, what, fix in _KINDS:
         if data.startswith(magic):
             return what, fix
@@ -57,7 +57,7 @@ def what_else(data: bytes) -> tuple[str, str] | None:
         if b"step" in data or b"s\0t\0e\0p" in data:
             fix = "save it as UTF-8 from beginning to end"
             return "changes its encoding between UTF-16 and UTF-8", fix
-        return "is no text", "give the text that the training printed"
+        return "is not a text file", "submit the text that the training printed"
     return None
 
 

@@ -279,7 +279,7 @@ NAMED = {
     "notebook": ('{"cells": [], "nbformat": 4}', "is a notebook"),
     "TensorBoard": (b"\x18\0\0\0\0\0\0\0\xa3\x7f\x4b\x22brain.Event:2", "TensorBoard"),
     "web page": ("<!DOCTYPE html><html>step</html>", "web page"),
-    "binary": (b"\x00\x01\x02\x03" * 40, "is no text"),
+    "binary": (b"\x00\x01\x02\x03" * 40, "is not a text file"),
     "two encodings": (LINE.encode() + b"\n" + LINE.encode("utf-16-le"), "changes its encoding"),
     "tensor": ("step:9/9 val_loss:tensor(3.2771, device='cuda:0') train_time:9ms", "a tensor"),
     "tensor in words": ("step 9: val loss tensor(3.2771)", "a tensor"),

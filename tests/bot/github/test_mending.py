@@ -81,4 +81,4 @@ def test_twelve_findings_are_mended_by_the_comment_alone(competition: Competitio
     assert report.status is Status.VERIFIED, report.verdicts[0].findings
     assert len(competition.comments(pull.number)) == 2
     assert competition.labels(pull.number) == ["speedrun: verified"]
-    assert "passes now" in competition.comments(pull.number)[-1]
+    assert "now passes" in competition.comments(pull.number)[-1]

@@ -189,7 +189,7 @@ def test_as_many_runs_are_asked_for_as_are_needed() -> None:
 
 def test_two_hundred_runs_are_not_asked_for() -> None:
     item = answer(short_of(1, 2, 204))
-    assert item.line == "Needs more runs: or a better mean"
+    assert item.line == "Needs more runs: or slightly longer training"
     assert item.next.startswith("train slightly longer")
     assert answer(short_of(1, 2, 20)).line == "Needs more runs: about 20"
 

@@ -278,7 +278,7 @@ def test_a_kind_of_evidence_that_the_track_does_not_take() -> None:
     made = changed("v4", put(val_loss=3.27))
     folder = Folder("submissions/nanogpt-small/x", {"speedrun_results.json": made})
     found = [f for f in verify(folder, TRACKS).findings if f.rule == "schema"]
-    assert any("the track takes runs from log or wandb" in f.message for f in found)
+    assert any("the track accepts runs from log or wandb" in f.message for f in found)
 
 
 def test_one_log_twice_in_a_submission() -> None:
