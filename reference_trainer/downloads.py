@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from reference_trainer import levanter
 from reference_trainer.corpus import SplitWriter, write_manifest
 from reference_trainer.errors import DataError
 from reference_trainer.shards import MANIFEST, Corpus, Split, file_sha256, open_shard, open_split
@@ -183,8 +184,9 @@ def llama3(folder: pathlib.Path) -> JsonTokenizer:
     return JsonTokenizer(path, "<|end_of_text|>")
 
 
-def paloma(corpus: Corpus) -> Corpus:
-    """`corpus` with C4-EN's validation text of Paloma in place of its own. Raises DataError."""
+def paloma(corpus: Corpus) -> tuple[Corpus, levanter.Text]:
+    """`corpus` with C4-EN's validation text of Paloma in place of its own, and the same text in
+    Levanter's form. Raises DataError."""
     folder = corpus.folder / "paloma-c4_en"
     if not (folder / MANIFEST).is_file():
         path = _hub(PALOMA, "c4_en/val/val.jsonl.gz", folder, PALOMA_REVISION)
@@ -195,10 +197,12 @@ def paloma(corpus: Corpus) -> Corpus:
         for text in paloma_texts(path):
             data = text.encode("utf-8")
             writer.add(coder.encode([text])[0], len(data), hashlib.sha256(data).digest())
+        levanter.write(folder, coder, paloma_texts(path))
         write_manifest(folder, "paloma-c4_en", "", coder, {"validation": writer.finish()})
     splits = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["splits"]
     split: Split = open_split(folder, corpus.tokenizer_sha256, "validation", splits, False)
-    return dc.replace(corpus, name="paloma-c4_en", folder=folder, validation=split)
+    own = dc.replace(corpus, name="paloma-c4_en", folder=folder, validation=split)
+    return own, levanter.read(folder, corpus.end_of_text)
 
 
 def paloma_texts(path: pathlib.Path) -> Iterator[str]:

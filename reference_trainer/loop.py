@@ -22,7 +22,8 @@ from reference_trainer.formulas import accounting
 from reference_trainer.outputs import LOG, RESULTS, Job, Outputs
 from reference_trainer.results import Outcome
 from reference_trainer.schedule import multiplier
-from reference_trainer.shards import Corpus, TrainingBatches, validation_batches
+from reference_trainer.scores import Scores
+from reference_trainer.shards import Corpus, TrainingBatches
 from reference_trainer.signals import StopSignal
 from reference_trainer.storage import Folder, LocalFolder, Lock, open_folder
 from reference_trainer.tracking import Progress, step_line
@@ -68,6 +69,7 @@ class Run:
             job.seed,
         )
         _check_corpus(job.config, job.corpus)
+        self.scores = Scores(job.config, job.corpus, backend)
         self.store: Folder = open_folder(job.store) if job.store else LocalFolder(job.out)
         self.clock, self.step = Clock(), 0
         self.history: list[tuple[int, float, float]] = []
@@ -191,34 +193,13 @@ class Run:
         began = time.perf_counter()
         self.progress.say("compiling (not timed)")
         rows = self.batches(0, *self.rows)
-        _, weights = next(self._validation(self.job.corpus))
+        _, weights = next(self.scores.batches(self.job.corpus))
         self.backend.warm_up(rows, weights)
         self.untimed["compilation_s"] += time.perf_counter() - began
 
-    def _validation(self, corpus: Corpus) -> Any:
-        """This process's share of the validation batches."""
-        config, share = self.config, self.config.train.micro_batch * self.backend.device.world
-        limit = config.data.val_tokens if corpus is self.job.corpus else 0
-        count = share // self.backend.processes
-        start = self.backend.rank * count
-        for rows, weights in validation_batches(
-            corpus.validation, config.model.seq_len, share, limit, corpus.end_of_text
-        ):
-            yield rows[start : start + count], weights[start : start + count]
-
-    def _score(self, corpus: Corpus) -> tuple[float, float | None]:
-        """Loss in nats per target and bits per byte of a corpus's validation split."""
-        pending, targets = [], 0.0
-        for rows, weights in self._validation(corpus):
-            pending.append(self.backend.evaluate(rows, weights))
-            targets += float(weights.sum())
-        nats, targets = self.backend.total([math.fsum(read() for read in pending), targets])
-        limit = self.config.data.val_tokens if corpus is self.job.corpus else 0
-        return bpb.evaluate(nats, int(targets), bpb.scored_bytes(corpus, limit))
-
     def _validate(self) -> None:
         began, elapsed = time.perf_counter(), self.clock.elapsed_s
-        loss, bits = self._score(self.job.corpus)
+        loss, bits = self.scores.of(self.job.corpus)
         self.last_bpb = bits
         values: dict[str, float | None] = {
             names.LOSS: loss,
@@ -226,10 +207,9 @@ class Run:
             names.TIME_S: elapsed,
             names.TOKENS: self.step * self.config.tokens_per_step,
         }
-        for key, corpus in self.job.also_validate.items():
-            _, extra = self._score(corpus)
-            if extra is not None:
-                values[key] = self.extra[key] = extra
+        if self.job.paloma is not None:
+            self.extra.update(self.scores.of_paloma(*self.job.paloma))
+            values.update(self.extra)
         if not math.isfinite(loss):
             raise NotFiniteLoss(self._not_finite(self.step, loss))
         self.history.append((self.step, loss, elapsed))

@@ -5,7 +5,7 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from reference_trainer import names, provenance, results
+from reference_trainer import levanter, names, provenance, results
 from reference_trainer.backend import Backend
 from reference_trainer.clock import RULE
 from reference_trainer.config import Config, as_dict
@@ -39,7 +39,7 @@ class Job:
     tags: tuple[str, ...] = ()
     github_login: str | None = None  # whose run it is: the tag and setting speedrun:LOGIN of W&B
     quiet: bool = False
-    also_validate: Mapping[str, Corpus] = dc.field(default_factory=dict)  # W&B key -> corpus
+    paloma: tuple[Corpus, levanter.Text] | None = None  # C4-EN, in our form and in Levanter's
 
 
 class Outputs:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from reference_trainer import corpus as corpora
-from reference_trainer import distributed, names, provenance, storage
+from reference_trainer import distributed, provenance, storage
 from reference_trainer.config import Config, as_dict
 from reference_trainer.distributed import Group
 from reference_trainer.errors import TrainerError
@@ -165,11 +165,11 @@ def _job(
 ) -> Job:
     prefix = storage.prefix()
     remote = prefix is not None and "://" in prefix
-    also = {}
+    paloma = None
     if arm.config.data.paloma:
         from reference_trainer import downloads
 
-        also[names.PALOMA_BPB] = downloads.paloma(corpus)
+        paloma = downloads.paloma(corpus)
     return Job(
         config=arm.config,
         corpus=corpus,
@@ -189,7 +189,7 @@ def _job(
         tags=tuple(options["tags"]),
         github_login=options["github_login"],
         quiet=options["quiet"],
-        also_validate=also,
+        paloma=paloma,
     )
 
 

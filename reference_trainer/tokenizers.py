@@ -18,6 +18,7 @@ from reference_trainer.errors import DataError
 
 # The file `vocab.bpe` of OpenAI's GPT-2; its ranks define the vocabulary.
 GPT2_MERGES_SHA256 = "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5"
+BEGIN_OF_TEXT = "<|begin_of_text|>"
 GPT2_PATTERN = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
 
@@ -27,6 +28,8 @@ class Tokenizer(Protocol):
     name: str
     size: int
     end_of_text: int
+    begin_of_text: int | None  # what Levanter puts before a text
+    begins_itself: bool  # whether the tokenizer's own template does
     sha256: str
 
     def encode(self, texts: Iterable[str]) -> list[np.ndarray]:
@@ -35,11 +38,16 @@ class Tokenizer(Protocol):
     def byte_lengths(self) -> np.ndarray:
         """UTF-8 bytes of every id, shape (size,), 0 for special ids."""
 
+    def pieces(self) -> list[bytes]:
+        """The bytes that every id stands for, none for special ids."""
+
 
 class ByteTokenizer:
     """An id is a byte of the UTF-8 text; 256 ends a text."""
 
     name, size, end_of_text = "byte", 257, 256
+    begin_of_text: int | None = None
+    begins_itself = False
     sha256 = hashlib.sha256(b"utf-8 bytes as ids 0-255, end of text 256").hexdigest()
 
     def encode(self, texts: Iterable[str]) -> list[np.ndarray]:
@@ -48,11 +56,16 @@ class ByteTokenizer:
     def byte_lengths(self) -> np.ndarray:
         return np.array([1] * 256 + [0], np.int64)
 
+    def pieces(self) -> list[bytes]:
+        return [*(bytes([i]) for i in range(256)), b""]
+
 
 class Gpt2Tokenizer:
     """GPT-2's byte-pair encoding, run by tiktoken on all cores."""
 
     name, size, end_of_text = "gpt2", 50257, 50256
+    begin_of_text: int | None = 50256
+    begins_itself = False
     sha256 = GPT2_MERGES_SHA256
 
     def __init__(self) -> None:
@@ -81,6 +94,12 @@ class Gpt2Tokenizer:
             lengths[rank] = len(piece)
         return lengths
 
+    def pieces(self) -> list[bytes]:
+        found = [b""] * self.size
+        for piece, rank in self.ranks.items():
+            found[rank] = piece
+        return found
+
 
 class JsonTokenizer:
     """A byte-level BPE from a Hugging Face `tokenizer.json`; counts bytes without decoding."""
@@ -96,6 +115,8 @@ class JsonTokenizer:
         if end_of_text not in special:
             raise DataError(f'{path.name} has no special token "{end_of_text}"')
         self.end_of_text = special[end_of_text]
+        self.begin_of_text: int | None = special.get(BEGIN_OF_TEXT)
+        self.begins_itself = BEGIN_OF_TEXT in json.dumps(self._json.get("post_processor"))
         self.size = 1 + max([*vocab.values(), *special.values()])
 
     def encode(self, texts: Iterable[str]) -> list[np.ndarray]:
@@ -115,6 +136,14 @@ class JsonTokenizer:
             lengths[token["id"]] = 0
         return lengths
 
+    def pieces(self) -> list[bytes]:
+        found, byte_of = [b""] * self.size, printable_bytes()
+        for piece, index in self._json["model"]["vocab"].items():
+            found[index] = bytes(byte_of[c] for c in piece if c in byte_of)
+        for token in self._json["added_tokens"]:
+            found[token["id"]] = b""
+        return found
+
 
 def tokenizer(name: str) -> Tokenizer:
     """`byte`, `gpt2`, or the path of a `tokenizer.json`. Raises DataError."""
@@ -131,16 +160,21 @@ def tokenizer(name: str) -> Tokenizer:
 def gpt2_ranks(merges: str) -> dict[bytes, int]:
     """Byte pieces and their ids from the text of `vocab.bpe`: 256 bytes in GPT-2's printable
     order, then one id a merge."""
-    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = [b for b in range(256) if b not in printable]
-    byte_of = {chr(b): b for b in printable}
-    byte_of.update({chr(256 + i): b for i, b in enumerate(others)})
-    ranks = {bytes([b]): i for i, b in enumerate([*printable, *others])}
+    byte_of = printable_bytes()
+    ranks = {bytes([b]): i for i, b in enumerate(byte_of.values())}
     for line in merges.splitlines()[1:]:
         if line.strip():
             piece = bytes(byte_of[c] for c in line.replace(" ", ""))
             ranks[piece] = len(ranks)
     return ranks
+
+
+def printable_bytes() -> dict[str, int]:
+    """The character that stands for each byte in a byte-level vocabulary, in GPT-2's order."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [b for b in range(256) if b not in printable]
+    shown = {chr(b): b for b in printable}
+    return {**shown, **{chr(256 + i): b for i, b in enumerate(others)}}
 
 
 def _gpt2_merges() -> str:

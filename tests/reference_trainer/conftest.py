@@ -21,10 +21,12 @@ os.environ["XLA_FLAGS"] += " --xla_cpu_multi_thread_eigen=false"
 np = pytest.importorskip("numpy", reason="the trainer needs numpy")
 
 from reference_trainer import corpus as corpora  # noqa: E402
+from reference_trainer import levanter  # noqa: E402
 from reference_trainer.config import Config, load_config  # noqa: E402
 from reference_trainer.corpus import Recipe  # noqa: E402
 from reference_trainer.outputs import Job  # noqa: E402
 from reference_trainer.shards import Corpus, open_corpus  # noqa: E402
+from reference_trainer.tokenizers import ByteTokenizer  # noqa: E402
 
 ROOT = pathlib.Path(__file__).parents[2]
 WORDS = (
@@ -100,4 +102,5 @@ def with_paloma(folder: pathlib.Path) -> pathlib.Path:
     inside = folder / "paloma-c4_en"
     texts = Recipe("paloma-c4_en", "byte", "", lambda: invented(40), validation_one_in=4)
     corpora.build(texts, inside)
+    levanter.write(inside, ByteTokenizer(), invented(12))
     return folder
