@@ -14,7 +14,7 @@ from bot.registry import Grade
 
 _SOURCES: Mapping[str, tuple[WitnessKind, str]] = {
     "wandb": (WitnessKind.PROGRAM, "the W&B history"),
-    "snapshot": (WitnessKind.PROGRAM, "the W&B history, as it was recorded"),
+    "snapshot": (WitnessKind.PROGRAM, "the W&B history"),
     "wandb-offline": (WitnessKind.PROGRAM, "the history in the .wandb file"),
     "log": (WitnessKind.PROGRAM, "the log"),
     "results": (WitnessKind.AUTHOR, "the results file"),

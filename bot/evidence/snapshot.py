@@ -42,7 +42,7 @@ _METRICS = ("bpb", "time_s", "tokens", "train_loss")
 _SOFTWARE = ("cuda", "jax", "jaxlib", "numpy", "python", "pytorch", "torch", "triton", "wandb")
 _TEXTS: tuple[str, ...] = ("file", "run_id", "entity", "project", "state", "nonce")
 _TEXTS += ("data_fingerprint", "created_at", "finished_at")
-_CONFIG_WORDS = ("validation_fingerprint", "precision", "backend")
+_CONFIG_WORDS = ("validation_fingerprint", "precision", "backend", "speedrun", "github_login")
 _WORD = re.compile(r"[A-Za-z0-9_.+:/ -]{1,200}", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,80}", re.ASCII)
 # A fingerprint begins with the name of its hash and a colon.

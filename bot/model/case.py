@@ -79,6 +79,8 @@ class Standing:
     """Source hashes of the record's runs, where they are known."""
     baseline_code: frozenset[str] = frozenset()
     """Source hashes of the baseline's runs, where they are known."""
+    known: bool = False
+    """Whether a board was at hand: without one nothing is said of records."""
 
 
 @dc.dataclass(frozen=True, slots=True)

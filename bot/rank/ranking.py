@@ -265,13 +265,14 @@ def standing(board: Board, without: str | None = None) -> Standing:
         rest = [e for e in board.entries if e.submission != without]
         pairs = [(e.shown_cost, e.quality) for e in rest]
         best = frontier(pairs, board.track.cost.goal, board.track.quality.goal)
-        return Standing(frontier=tuple(pairs[i] for i in best))
+        return Standing(frontier=tuple(pairs[i] for i in best), known=True)
     others = [e for e in board.entries if e.submission != without]
     holder = board.record
     if holder is None or holder.submission == without:
         holder = others[0] if others else None
     base = next((e for e in others if board.track.is_baseline(e.submission)), None)
     return Standing(
+        known=True,
         record=holder.submission if holder else None,
         record_cost=holder.shown_cost if holder else None,
         record_costs=_run_costs(holder) if holder else (),

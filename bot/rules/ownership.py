@@ -19,7 +19,7 @@ from bot.render.untrusted import plain
 from bot.rules.about import about, per_message
 
 _BINDING = "speedrun:"
-_CONFIG = ("speedrun", "speedrun_login", "speedrun.login", "github_login")
+_CONFIG = ("speedrun", "github_login")
 _OPEN = "open project"
 """The mark of a run in a project that everybody may write to: its tags bind nobody."""
 _ON_WANDB = ("wandb", "wandb-offline", "snapshot")

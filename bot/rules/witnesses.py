@@ -250,7 +250,8 @@ def uncorroborated(case: Case) -> Iterator[Finding]:
     hold the record or stand on the frontier, a maintainer looks first. Link the W&B run, or add the
     log, of each run.
     """
-    if case.folder.bare or case.brought_over or case.context.merged:
+    told = case.context.standing.known
+    if not told or case.folder.bare or case.brought_over or case.context.merged:
         return
     for point in points_of(case):
         runs = (*case.runs("candidate", point), *case.runs("baseline", point))

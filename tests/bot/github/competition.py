@@ -208,7 +208,7 @@ def wandb_submission(
             run_id,
             history=history(LOSSES[n % 8], seconds + 0.2 * (n % 3), salt * 100 + n),
             config={"train_steps": STEPS, "seed": n, "speedrun": {"nonce": f"{salt:04x}{n:028x}"}},
-            tags=[author],
+            tags=[f"speedrun:{author}"],
         )
         link = f"https://wandb.ai/example-team/{project}/runs/{run_id}"
         links.append({"source": "wandb", "link": link})

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.judge import grade_of, judge
-from bot.model.case import Case, Standing
+from bot.model.case import Case, Context, Standing
 from bot.model.run import FROM_LOG, Validation, Witness, WitnessKind
 from bot.registry import Grade, Level, Status
 from tests.bot.rules.run_cases import TRACKS, a_case, a_run, found, results_file
@@ -57,7 +57,7 @@ def stated(bpb: float, frontier: tuple[tuple[float, float], ...], **context: Any
     """A results file alone, on a track of two axes."""
     run = a_run(0, source="results", validation=(Validation(1000, 3.2, 60.0),),
                 metrics={"bpb": bpb, "hardware_flops": 1e18})  # fmt: skip
-    return a_case([run], track=PARETO, standing=Standing(frontier=frontier), **context)
+    return a_case([run], track=PARETO, standing=Standing(frontier=frontier, known=True), **context)
 
 
 TRIGGERS: list[tuple[str, Level, Callable[[], Case]]] = [
@@ -110,6 +110,7 @@ NEAR_MISSES: list[tuple[str, Callable[[], Case]]] = [
     ("uncorroborated", lambda: stated(1.2, ((1e17, 1.0),))),
     ("uncorroborated", lambda: stated(0.65, (), merged=True)),
     ("uncorroborated", lambda: a_case(track=PARETO)),
+    ("uncorroborated", lambda: dc.replace(stated(0.65, ()), context=Context())),
 ]
 
 

@@ -41,6 +41,7 @@ def main(mode: str, folder: Path, seed: int) -> None:
         id=f"seed{seed}",
         dir=str(folder),
         config=config,
+        tags=["speedrun:example-user"],
         settings=wandb.Settings(silent=True, console="off", disable_git=True),
     )
     a, b = draw.gauss(0, 1), draw.gauss(0, 1)

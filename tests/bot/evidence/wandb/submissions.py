@@ -28,7 +28,8 @@ def fill(server: WandbDouble, refs: Sequence[RunRef] = REFS, **fields: Any) -> N
     """Put a good run behind each ref; `fields` change all of them."""
     for n, ref in enumerate(refs):
         config = CONFIG | {"seed": n, "nonce": f"{n:032x}"}
-        values = {"config": config, "files": {"wandb-metadata.json": METADATA}} | fields
+        files = {"wandb-metadata.json": METADATA}
+        values = {"config": config, "files": files, "tags": ["speedrun:example-user"]} | fields
         server.add_run(*ref, history=history(n, final=LOSSES[n % len(LOSSES)]), **values)
 
 
