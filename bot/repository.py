@@ -7,15 +7,17 @@
 from __future__ import annotations
 
 import concurrent.futures as cf
+import contextlib
 import dataclasses as dc
 import functools as ft
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.evidence.neighbours import as_neighbour
+from bot.evidence.progress import Progress, counted
 from bot.model.case import Context, Neighbour
 from bot.model.submission import Folder
 from bot.model.track import Track
@@ -104,9 +106,10 @@ class Repository:
     def stored(self) -> tuple[Stored, ...]:
         """Every submission in order of path, read once."""
         kept = None if self.snapshots is None else ft.partial(_kept, self.snapshots)
+        folders = list(submission_folders(self.root, self.tracks))
         return tuple(
             self._stored(path, track_id, kept)
-            for path, track_id in submission_folders(self.root, self.tracks)
+            for path, track_id in counted("Reading submissions", folders)
         )
 
     def _stored(
@@ -144,10 +147,17 @@ class Repository:
         places = [(item.path, item.track, self._near.get(item.name, ())) for item in items]
         chunks = [places[i : i + CHUNK] for i in range(0, len(places), CHUNK)]
         workers = jobs if jobs is not None else os.cpu_count() or 1
-        if workers <= 1 or len(chunks) <= 1:
-            return tuple(v for chunk in chunks for v in work(chunk))
-        with cf.ProcessPoolExecutor(min(workers, len(chunks))) as pool:
-            return tuple(v for verdicts in pool.map(work, chunks) for v in verdicts)
+        found: list[Verdict] = []
+        with contextlib.ExitStack() as stack:
+            judged: Iterable[list[Verdict]] = map(work, chunks)
+            if workers > 1 and len(chunks) > 1:
+                pool = stack.enter_context(cf.ProcessPoolExecutor(min(workers, len(chunks))))
+                judged = pool.map(work, chunks)  # forks, so the line's thread starts after it
+            progress = stack.enter_context(Progress("Verifying submissions", len(places)))
+            for verdicts in judged:
+                found += verdicts
+                progress.advance(len(verdicts))
+        return tuple(found)
 
     def board(self, track_id: str, jobs: int | None = None) -> Board:
         """The board of one track."""

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from bot.evidence.files import FileRuns, most_bytes, read_file
+from bot.evidence.progress import counted
 from bot.model.run import Run
 from bot.model.submission import Folder, RunSpec, Submission
 from bot.model.track import Axis, Track
@@ -59,7 +60,7 @@ def read_sources(sources: Iterable[str], track: Track | None = None) -> Found:
     runs: list[Run] = []
     skipped: list[Skipped] = []
     links: list[str] = []
-    for source in sources:
+    for source in counted("Reading", tuple(sources)):
         path = Path(source)
         if not path.exists() and _looks_like_link(source):
             links.append(source)
@@ -77,7 +78,7 @@ def _looks_like_link(source: str) -> bool:
 
 def _folder(path: Path, track: Track, runs: list[Run], skipped: list[Skipped]) -> None:
     files = tuple(_walk(path))
-    for file in files:
+    for file in counted(f"Reading {path.name}", files):
         if file.suffix in (*_LOG_SUFFIXES, ".wandb", ".json"):
             _file(file, track, runs, skipped)
         else:
