@@ -19,8 +19,7 @@ from bot.github.api.client import Repo, settle, told
 from bot.github.pull_request.pull import Trees, read_blob
 from bot.model.case import Seen
 from bot.model.report import Report, Shown
-from bot.model.run import Run
-from bot.model.trace import Trace
+from bot.model.run import Run, Validation
 
 FOLDER = "seen"
 STEPS = 10
@@ -93,7 +92,7 @@ def _entries(data: Mapping[str, Any]) -> list[tuple[Seen, str]]:
                 data["author"],
                 dt.datetime.fromisoformat(item["at"]),
                 frozenset(item["runs"]),
-                tuple(Trace.of(tuple(point) for point in run) for run in item["points"]),
+                tuple(tuple(Validation(*point) for point in run) for run in item["points"]),
             ),
             item["submission"],
         )
