@@ -35,6 +35,8 @@ INLINE_STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)
 ALIGNED = re.compile(r'style="text-align: (left|right|center);"')
 BARE_TABLE = re.compile(r"<table>(.*?)</table>", re.DOTALL)
 POLICY_TOKEN = "SPEEDRUN-POLICY"
+UNUSED = ("sitemap.xml", "assets/javascripts/")
+"""What mkdocs writes and no page uses: the theme's script is left out (theme/main.html)."""
 
 
 def build(generated: Path, out: Path, url: str, nav: Sequence[Any]) -> int:
@@ -80,7 +82,7 @@ def _assemble(pages: Path, generated: Path, out: Path, url: str) -> int:
     frame = frame_of((pages / SHELL_PAGE).read_text(encoding="utf-8"))
     for path in sorted(p for p in pages.rglob("*") if p.is_file()):
         name = path.relative_to(pages).as_posix()
-        if name == SHELL_PAGE or name.startswith("sitemap.xml") or name.endswith(".map"):
+        if name == SHELL_PAGE or name.startswith(UNUSED) or name.endswith(".map"):
             continue
         if name.endswith(".html"):
             writer.put(name, with_policy(path.read_text(encoding="utf-8")))

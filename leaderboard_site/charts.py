@@ -221,15 +221,18 @@ def _frontier(
         # So many points are too close for a finger; the table below has them.
         parts.append(dotted_path([(d.x, d.y) for d in best], x, y, "best"))
     else:
-        parts += [_link(dot, x, y, radius) for dot in best]
+        parts += [_link(dot, x, y, radius, frame) for dot in best]
     named = [(d.x, d.y, d.short) for d in best]
     parts.append(labels.names(named, frame, x, y, lower=lower, step=step_line, others=others))
     return "".join(parts)
 
 
-def _link(dot: Dot, x: Scale, y: Scale, radius: float) -> str:
+def _link(dot: Dot, x: Scale, y: Scale, radius: float, frame: Frame) -> str:
+    """A point that leads somewhere. Its words stand in the wide drawing alone: the script takes
+    them from there for the narrow one, and a page is half as heavy."""
+    words = f"<title>{esc(clean(dot.label, 240))}</title>" if frame.name == "wide" else ""
     return (
-        f'<a href="{esc(dot.href)}"><title>{esc(clean(dot.label, 240))}</title>'
+        f'<a href="{esc(dot.href)}">{words}'
         f'<circle class="{dot.kind}" cx="{x(dot.x)}" cy="{y(dot.y)}" r="{radius}"/></a>'
     )
 
@@ -276,7 +279,7 @@ def record_steps(
                 axes(frame, x, y, x_axis, y_axis),
                 dotted_path(others, x, y, "entry"),
                 _stairs(steps, frame, x, y),
-                "".join(_link(d, x, y, radius) for d in dots),
+                "".join(_link(d, x, y, radius, frame) for d in dots),
                 labels.names(named, frame, x, y, lower=lower_is_better, step=True),
                 f"<g {data_attributes(x, y)}></g>",
             )
@@ -341,29 +344,34 @@ def frontiers(
         x = frame.x_scale([p[0] for p in ends], x_axis.log, 0.08)
         y = frame.y_scale([p[1] for p in ends], y_axis.log)
         parts = [axes(frame, x, y, x_axis, y_axis)]
-        taken: list[float] = []
-        for index, item in enumerate(past):
-            parts.append(_past(item, index, len(past), frame, x, y, taken))
-        parts += [_link(d, x, y, 4) for d in now]
+        parts += [_past(item, len(past) - 1 - n, frame, x, y) for n, item in enumerate(past)]
+        parts.append(_end_names(past, frame, y))
+        parts += [_link(d, x, y, 4, frame) for d in now]
         parts.append(f"<g {data_attributes(x, y)}></g>")
         return "".join(parts)
 
     return figure(draw, label)
 
 
-def _past(
-    item: Past, index: int, of: int, frame: Frame, x: Scale, y: Scale, taken: list[float]
-) -> str:
+def _past(item: Past, age: int, frame: Frame, x: Scale, y: Scale) -> str:
+    """One frontier as a line of steps; older ones are fainter."""
     path = f"M{x(item.points[0][0])} {y(item.points[0][1])}"
     for cost, quality in item.points[1:]:
         path += f"H{x(cost)}V{y(quality)}"
     end = frame.width - frame.right
-    age = of - 1 - index
-    at = y(item.points[-1][1]) - 5
-    while any(abs(at - other) < 13 for other in taken):
-        at -= 13
-    taken.append(at)
-    return (
-        f'<path class="frontier age{min(age, 4)}" d="{path}H{end}"/>'
-        f'<text class="name end" x="{end}" y="{at:.1f}">{esc(item.label)}</text>'
-    )
+    return f'<path class="frontier age{min(age, 4)}" d="{path}H{end}"/>'
+
+
+def _end_names(past: Sequence[Past], frame: Frame, y: Scale) -> str:
+    """The day of each frontier above the right end of its line, in the order of the lines."""
+    ends = sorted((y(item.points[-1][1]) - 5, n) for n, item in enumerate(past))
+    parts = []
+    at = frame.height - frame.bottom - 2 + 13.0
+    for want, n in reversed(ends):
+        at = min(want, at - 13)
+        strong = " strong" if n == len(past) - 1 else ""
+        parts.append(
+            f'<text class="name end{strong}" x="{frame.width - frame.right}" y="{at:.1f}">'
+            f"{esc(past[n].label)}</text>"
+        )
+    return "".join(parts)

@@ -58,7 +58,7 @@ class Writer:
         for path in self._old:
             os.unlink(path)
         for folder in sorted({os.path.dirname(p) for p in self._old}, reverse=True):
-            while folder != self.root and not os.listdir(folder):
+            while folder != self.root and os.path.isdir(folder) and not os.listdir(folder):
                 os.rmdir(folder)
                 folder = os.path.dirname(folder)
 

@@ -97,8 +97,8 @@ def columns_of(board: TrackBoard, present: Sequence[str]) -> list[Column]:
 
 PLACES = {
     "pareto": "1 and how many entries are at least as good on both axes; ◆ is on the frontier",
-    "target": "Place by cost, on comparable clocks; = shares it: the difference is not significant",
-    "baseline": "Place by the ratio to the baseline; = shares it",
+    "target": "Place by cost on comparable clocks, = for the same; small: the ranks it may have",
+    "baseline": "Place by the ratio to the baseline, = for the same",
 }
 
 
@@ -284,6 +284,9 @@ def _some(board: TrackBoard, exact: bool) -> dict[str, Any]:
         data["own"] = [
             kept(p.entry.cost, exact) if p.entry.clock != "own" else None for _, p in places
         ]
+    ranks = [p.entry.ranks for _, p in places]
+    if track.objective != "pareto" and any(r and r[0] != r[1] for r in ranks):
+        data["ranks"] = [list(r) if r and r[0] != r[1] else None for r in ranks]
     if track.significance.test != "none":
         data["p"] = [kept(probability_of(p), exact) for _, p in places]
     if any((p.entry.point.statistics or {}).get("n") for _, p in places):

@@ -188,7 +188,9 @@ def standing(board: TrackBoard, item: Item) -> str:
             )
         )
     else:
-        shared = ", shared: the difference is not significant" if entry.tied else ""
+        shared = ", shared: the same score" if entry.tied else ""
+        if entry.ranks and entry.ranks[0] != entry.ranks[1]:
+            shared += f" (it may truly rank {entry.ranks[0]} to {entry.ranks[1]})"
         where = f"Place {entry.place} of {total} on file{shared}"
         if board.record and board.record[0].path == item.path:
             where = f"The record of {total} on file{shared}"

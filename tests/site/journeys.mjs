@@ -26,7 +26,7 @@ const must = (truth, words) => {
 const board = `${url}tracks/${track}/`;
 const ready = (page) => page.waitForSelector(".sr.track[data-ready]");
 const names = (page) =>
-  page.$$eval("table.board tbody td.name a", (all) => all.map((a) => a.textContent));
+  page.$$eval("table.board tbody .name a", (all) => all.map((a) => a.textContent));
 const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
 const page = await context.newPage();
 const cdp = await context.newCDPSession(page);
@@ -79,12 +79,12 @@ await step("every choice survives a reload and a shared address", async () => {
   await page.click("th.date button");
   await page.click(".cols summary");
   await page.click(".cols input[value=evidence]");
-  const axes = await page.$$(".axes a[data-x]");
+  const axes = await page.$$("#chart .axes a[data-x]");
   if (axes[1]) await axes[1].click();
   await page.waitForTimeout(400);
   const before = await names(page),
     address = page.url();
-  const chart = await page.$eval(".canvas svg", (s) => s.getAttribute("aria-label"));
+  const chart = await page.$eval("#chart .canvas svg", (s) => s.getAttribute("aria-label"));
   const other = await context.newPage();
   await other.goto(address);
   await ready(other);
@@ -95,7 +95,7 @@ await step("every choice survives a reload and a shared address", async () => {
   );
   must((await other.inputValue("input[name=q]")) === word, "the search field is empty");
   must(
-    (await other.$eval(".canvas svg", (s) => s.getAttribute("aria-label"))) === chart,
+    (await other.$eval("#chart .canvas svg", (s) => s.getAttribute("aria-label"))) === chart,
     "the axis differs",
   );
   must(!(await other.isVisible("th.evidence")), "the column is back");
@@ -130,8 +130,8 @@ await step("the keyboard alone reaches search, filters, sort, points and rows", 
       if (e.matches("input[name=q]")) return "search";
       if (e.matches("select[name=status]")) return "filter";
       if (e.matches("th button")) return "sort";
-      if (e.matches("td.name a")) return "row";
-      if (e.matches(".axes a")) return "axis";
+      if (e.matches("tbody .name a")) return "row";
+      if (e.matches("#chart .axes a")) return "axis";
       if (e.matches(".sr-search input")) return "site search";
       return "";
     });
@@ -208,7 +208,7 @@ await step("without JavaScript: chart, best rows, entry pages", async () => {
   const rows = await names(quiet);
   must(rows.length >= 2, "no rows");
   must(await quiet.isVisible(".canvas svg.wide circle"), "no chart");
-  await quiet.click("table.board tbody td.name a >> nth=0");
+  await quiet.click("table.board tbody .name a >> nth=0");
   must(await quiet.isVisible(".sr.entry h1"), "no entry page");
   must(
     (await quiet.isVisible(".sr.entry .curves svg")) || !(await quiet.$(".sr.entry .curves")),

@@ -5,9 +5,10 @@
 Builds the board of ROOT (default: this repository) and two synthetic sites, serves them on this
 machine, and runs in Chromium: policy, requests, console and axe on every kind of page in light,
 dark and at 390 px (check.mjs); a reader's journeys and the byte limits at 1,000 and 10,000 entries
-(journeys.mjs); ten questions of a reader (questions.mjs); hostile entries (check.mjs); Lighthouse
-(lighthouse.mjs); valid HTML (check_html.mjs). Needs what `tests/site/setup.sh` installs; ends with
-one line a check.
+(journeys.mjs); every cell served against every cell redrawn (cells.mjs); every point of a chart
+under pointer, finger and keys (points.mjs); questions of a reader (questions.mjs); hostile entries
+(check.mjs); Lighthouse (lighthouse.mjs); valid HTML (check_html.mjs). Needs what
+`tests/site/setup.sh` installs; ends with one line a check.
 """
 
 from __future__ import annotations
@@ -46,6 +47,9 @@ KINDS = (
     "experiments/",
     "models/",
     "entries/",
+    "people/",
+    "techniques/",
+    "cite/",
     "walkthrough/",
     "walkthrough-jax/",
     "commands/",
@@ -99,6 +103,8 @@ def real_checks(root: Path, folder: Path) -> Iterator[tuple[str, bool, str]]:
         boards = [b for b in site.tracks.values() if len(b.board.entries) > 4]
         for board in boards:
             yield f"journeys {board.track.id}", *node("journeys.mjs", url, board.track.id)
+        yield "cells", *node("cells.mjs", url, *(b.track.id for b in boards))
+        yield "points", *node("points.mjs", url, "", *(f"tracks/{b.track.id}/" for b in boards))
         if {"fineweb-edu", "nanogpt-small"} <= set(site.tracks):
             yield "ten questions", *node("questions.mjs", url)
         measured = [

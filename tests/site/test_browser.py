@@ -30,6 +30,19 @@ def test_a_reader_finds_and_shares(tmp_path: Path) -> None:
     assert good, faults(output) or output
 
 
+def test_every_cell_and_every_point_is_what_was_served(tmp_path: Path) -> None:
+    place = tmp_path / "site"
+    with Server(place) as url:
+        site = synthetic.site(120, url=url)
+        build_site(site, place)
+        good, output = site_check.node("cells.mjs", url, *site.tracks)
+        assert good, faults(output) or output
+        good, output = site_check.node(
+            "points.mjs", url, "", *(f"tracks/{t}/" for t in site.tracks)
+        )
+    assert good, faults(output) or output
+
+
 def test_hostile_entries_do_nothing_in_a_browser(tmp_path: Path) -> None:
     place = tmp_path / "site"
     with Server(place) as url:

@@ -175,6 +175,7 @@
       `${name(i)} ${folder(i)} ${value("who", i)} ${day(data.day[i] === null ? null : data.day0 + data.day[i])}`.toLowerCase());
 
   // ---- Rows -----------------------------------------------------------------------------------
+  const small = (words) => make("small", { class: "ci" }, words);
   function placeCell(i) {
     const pareto = root.dataset.objective === "pareto";
     const front = data.flag[i] === "f" && pareto;
@@ -185,10 +186,13 @@
       : pareto
         ? `${group(worse)} ${worse === 1 ? "entry is" : "entries are"} at least as good on both axes`
         : tied
-          ? "Shares this place: the difference is not significant"
+          ? "Shares this place: the same score"
           : "";
     const mark = front ? "◆" : data.place[i] + (tied ? "=" : "");
-    return [make("span", { class: front ? "place front" : "place", title: words }, mark)];
+    const out = [make("span", { class: front ? "place front" : "place", title: words }, mark)];
+    const ranks = data.ranks && data.ranks[i];
+    if (ranks) out.push(small(ranks.join(DASH)));
+    return out;
   }
   function nameCell(i) {
     const id = `${track}/${data.slug[i]}`;
@@ -205,7 +209,6 @@
       out.push(make("small", { class: "folder" }, ...breakable(folder(i))));
     return out;
   }
-  const small = (words) => make("small", { class: "ci" }, words);
   function best(key) {
     if (!bests.has(key)) {
       const all = data.q.map((_, i) => value(key, i)).filter((v) => typeof v === "number" && v > 0);

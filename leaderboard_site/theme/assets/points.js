@@ -15,16 +15,20 @@
         : (v) => start + ((v - low) / (high - low)) * (end - start);
     return { x: map(pack.x), y: map(pack.y) };
   }
-  // The points that are drawn as links.
-  const drawn = (svg) =>
-    [...svg.querySelectorAll("a")].map((link) => {
+  // The points that are drawn as links. The words of a narrow drawing stand in the wide one.
+  function drawn(svg) {
+    const links = [...svg.querySelectorAll("a")];
+    const wide = [...svg.parentNode.querySelectorAll("svg.chart.wide a")];
+    return links.map((link, n) => {
       const dot = link.querySelector("circle");
       const title = link.querySelector("title");
-      if (title && !link.dataset.words) {
+      if (!link.dataset.words) {
+        const twin = wide[n];
+        link.dataset.words =
+          title?.textContent || twin?.dataset.words || twin?.querySelector("title")?.textContent || "";
+        link.setAttribute("aria-label", link.dataset.words);
         // The browser's own tooltip would come a second time, and late.
-        link.dataset.words = title.textContent;
-        link.setAttribute("aria-label", title.textContent);
-        title.remove();
+        title?.remove();
       }
       return {
         x: Number(dot.getAttribute("cx")),
@@ -34,6 +38,7 @@
         link,
       };
     });
+  }
   function on(canvas, listed = () => null) {
     const tip = make("div", "tip");
     tip.hidden = true;

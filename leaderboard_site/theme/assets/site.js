@@ -1,6 +1,7 @@
 // Loads what a page needs and nothing else: the board, the curves, the compare page, the search.
 "use strict";
 (function () {
+  document.documentElement.classList.replace("no-js", "js");
   const here = document.currentScript.src.replace(/[^/]*$/, "");
   const home = new URL("../../", here).href;
   const load = (name) =>
@@ -12,6 +13,33 @@
       document.head.append(script);
     });
   window.speedrun = { home, here, load };
+
+  // Light and dark: the theme's form without the theme's script. What was chosen is kept where the
+  // theme's inline script looks for it before the page is painted.
+  const palettes = [...document.querySelectorAll("[data-md-component=palette] input")];
+  function paint(index, keep) {
+    const data = palettes[index].dataset;
+    const color = {
+      media: data.mdColorMedia,
+      scheme: data.mdColorScheme,
+      primary: data.mdColorPrimary,
+      accent: data.mdColorAccent,
+    };
+    for (const [key, value] of Object.entries(color))
+      document.body.setAttribute("data-md-color-" + key, value);
+    palettes.forEach((input, n) => (input.nextElementSibling.hidden = n !== index));
+    palettes[index].checked = true;
+    if (keep) window.__md_set("__palette", { index, color });
+  }
+  if (palettes.length) {
+    const kept = window.__md_get("__palette");
+    const fits = palettes.findIndex((i) => matchMedia(i.dataset.mdColorMedia).matches);
+    paint(palettes[kept?.index] ? kept.index : Math.max(0, fits), false);
+    palettes.forEach((input, n) => input.addEventListener("change", () => paint(n, true)));
+  }
+  // Code that is wider than its box scrolls by the keyboard too.
+  for (const code of document.querySelectorAll("pre > code"))
+    if (code.scrollWidth > code.clientWidth) code.tabIndex = 0;
 
   const canvases = [...document.querySelectorAll(".sr .canvas:has(svg.chart)")];
   const answering = canvases.length ? load("points.js") : Promise.resolve();
