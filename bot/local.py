@@ -8,6 +8,7 @@ standing of its track.
 
 from __future__ import annotations
 
+import dataclasses as dc
 import datetime as dt
 import functools as ft
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ from bot.model.submission import Folder
 from bot.model.track import Track
 from bot.parse.folder import Parsed
 from bot.paths import cache_folder
+from bot.registry import Status
 
 if TYPE_CHECKING:
     from bot.render.answer import Answer
@@ -73,7 +75,10 @@ class Local:
         stands = place_of(board, verdict)
         why = why_not(board, verdict) if stands is None else None
         words = place(verdict, board.track, stands, record_cost=known.record_cost, why_not=why)
-        return answer(verdict, words, Where.BOARD if merged else where)
+        said = answer(verdict, words, Where.BOARD if merged else where)
+        if self.offline and verdict.status is Status.UNVERIFIABLE:
+            return dc.replace(said, next="run the check again without `--offline`.")
+        return said
 
     def _holds(self, folder: Folder, parsed: Parsed) -> bool:
         """Whether a folder is an imported entry of the board already: only there `imported`

@@ -29,7 +29,7 @@ FORMATS = ("text", "json", "markdown", "github")
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--track", "track_id", help="The track to judge by, where the path does not tell.")
+@click.option("--track", "track_id", help="The track to judge by, if the path does not tell.")
 @click.option(
     "--format",
     "form",

@@ -164,7 +164,7 @@ def _from_snapshot(
         return RunEvidence(spec)
     if run is None:
         message = f"run {ref.path}: not at hand, W&B was not asked and there is no snapshot"
-        return _problem(spec, "evidence-unavailable", message, "run without --offline")
+        return _problem(spec, "evidence-unavailable", message)
     return _read(spec, (run,), track)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from bot.model.report import Place
 from bot.model.verdict import Finding, Verdict
-from bot.registry import MANY_RUNS, STATUS_NAMES, Grade, Level, Status, catalogue
+from bot.registry import MANY_RUNS, OURS, STATUS_NAMES, Grade, Level, Status, catalogue
 from bot.render import numbers
 from bot.render.place import Row
 
@@ -153,7 +153,7 @@ def answer(
 ) -> Answer:
     """The words of a verdict for one reader."""
     place = place or Place()
-    every = grouped(verdict.findings)
+    every = grouped(_for(where, f) for f in verdict.findings)
     weighing = _weighing(every, verdict)
     shown = tuple(weighing[:MOST_GROUPS])
     return Answer(
@@ -161,7 +161,7 @@ def answer(
         place=place,
         name=STATUS_NAMES[verdict.status],
         icon=ICONS[str(verdict.status)],
-        result=_result(verdict, place, weighing),
+        result=_result(verdict, place, weighing, where),
         next=_next(verdict, place, weighing, where, review_days),
         groups=shown,
         folded=tuple(g for g in every if g not in shown),
@@ -204,6 +204,11 @@ def _skeleton(item: Finding) -> str:
     return re.sub(r"[-+]?\d[\d.,]*(?:e[-+]?\d+)?", "#", text)
 
 
+def _for(where: Where, item: Finding) -> Finding:
+    """A finding for one reader: on a pull request nobody can fix what is at fault on our side."""
+    return dc.replace(item, fix=None) if where is Where.PULL and item.rule in OURS else item
+
+
 def _weighing(groups: tuple[Group, ...], verdict: Verdict) -> list[Group]:
     """The groups that decided the status. Where runs are missing, why some do not count is among
     them, and first."""
@@ -218,11 +223,11 @@ def _weighing(groups: tuple[Group, ...], verdict: Verdict) -> list[Group]:
 # ---- the first line -----------------------------------------------------------------------------
 
 
-def _result(verdict: Verdict, place: Place, groups: list[Group]) -> str:
+def _result(verdict: Verdict, place: Place, groups: list[Group], where: Where) -> str:
     if verdict.status is Status.REJECTED:
         return f"{things(len(groups))} to fix"
     if verdict.status is Status.UNVERIFIABLE:
-        return "for a reason on our side"
+        return "for a reason on our side" if where is Where.PULL else "the runs could not be read"
     if verdict.status is Status.NEEDS_RUNS:
         need = needed(verdict)
         return f"about {need}" if need <= MANY_RUNS else "or slightly longer training"
@@ -265,7 +270,7 @@ def _next(
     if verdict.status is Status.UNVERIFIABLE:
         if where is Where.PULL:
             return "nothing for you to do. The bot tries again; `/verify` tries at once."
-        return "see below for what could not be read, and run the check again."
+        return "fix the point below and run the check again. The bot reads the runs by itself."
     if verdict.status is Status.NEEDS_RUNS:
         return _more_runs(verdict, place, where)
     if where is Where.BOARD:

@@ -95,7 +95,8 @@ def _tests(s: Mapping[str, Any]) -> str:
 def run_rows(verdict: Verdict) -> Iterator[tuple[str, str, str, str, str]]:
     """(run, step, loss, time, finished) of each run."""
     for run in verdict.runs:
-        finished = {True: "yes", False: "no"}.get(run.get("finished"), "unknown")
+        ended = run.get("finished")
+        finished = "yes" if ended is True else "no" if ended is False else "unknown"
         step, loss = run.get("step"), run.get("loss")
         yield (
             plain(str(run.get("file")), 120),

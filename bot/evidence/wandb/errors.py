@@ -56,7 +56,8 @@ def unavailable(reason: str, retry: bool = False) -> Failure:
 def no_key() -> Failure:
     """There is no key to read W&B with."""
     message = "W&B runs were not fetched: there is no W&B key"
-    return Failure(OURS, message, "set WANDB_API_KEY to a key of an account that is in no team")
+    fix = "run `wandb login`, or open the pull request: the bot has a key of its own"
+    return Failure(OURS, message, fix)
 
 
 def bad_key() -> Failure:

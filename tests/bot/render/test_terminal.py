@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from bot.github.host.settings import Settings
+from bot.model.report import Settings
 from bot.model.submission import Folder
 from bot.model.verdict import Finding, Verdict
 from bot.parse.track_toml import load_tracks
