@@ -148,6 +148,8 @@ def _loose(case: Case) -> Iterator[Finding]:
             what = "nothing in the run says whose it is"
             login = plain(min(accepted), 60) if len(accepted) == 1 else "LOGIN"
             fix = f"Add the tag `speedrun:{login}` to the run on W&B, then comment `/verify`."
+            if run.source == "wandb-offline":
+                fix = f"Sync the run and tag it `speedrun:{login}`, or train with `--github-login`."
         else:
             continue
         yield about(case, item, run, "run-not-bound", what, fix=fix)
