@@ -19,7 +19,9 @@ ENDINGS = (".log", ".txt", ".wandb")
 LINE = "step:80/80 val_loss:1.94 train_time:17823ms"
 
 
-def given_logs(names: Iterable[str], track: Track) -> list[tuple[Path, bool]]:
+def given_logs(
+    names: Iterable[str], track: Track, mapped: frozenset[str] = frozenset()
+) -> list[tuple[Path, bool]]:
     """Every file with a run, and whether its name or its folder says that it is of the baseline.
 
     A file that is named has to hold a run. In a folder, files without one are left out, and so
@@ -30,33 +32,34 @@ def given_logs(names: Iterable[str], track: Track) -> list[tuple[Path, bool]]:
     for name in names:
         path = Path(name)
         if path.is_dir():
-            kept = _with_runs(path, track)
-            found += [(p, any(map(_is_baseline, p.relative_to(path).parts))) for p in kept]
+            kept = _with_runs(path, track, mapped)
+            found += [(p, any(map(is_baseline, p.relative_to(path).parts))) for p in kept]
         else:
-            _runs(path, track)
-            found.append((path, any(map(_is_baseline, path.absolute().parts[-2:]))))
+            _runs(path, track, mapped)
+            found.append((path, any(map(is_baseline, path.absolute().parts[-2:]))))
     return found
 
 
-def _is_baseline(name: str) -> bool:
+def is_baseline(name: str) -> bool:
+    """Whether the name of a file or folder says that it is of the baseline."""
     return name.lower().startswith("baseline")
 
 
-def _runs(path: Path, track: Track) -> tuple[Run, ...]:
-    read = read_sources([str(path)], track)
+def _runs(path: Path, track: Track, mapped: frozenset[str]) -> tuple[Run, ...]:
+    read = read_sources([str(path)], track, mapped)
     if read.runs:
         return read.runs
     raise Unusable(str(read.skipped[0]) if read.skipped else f"{path}: it holds no run")
 
 
-def _with_runs(folder: Path, track: Track) -> list[Path]:
+def _with_runs(folder: Path, track: Track, mapped: frozenset[str]) -> list[Path]:
     """The files of a folder that hold runs, W&B files first where two hold the same run."""
     files = [p for p in folder.rglob("*") if p.suffix in ENDINGS and p.is_file()]
     if not files:
         raise Unusable(f"{folder}: the folder holds no .log, .txt or .wandb file")
     kept: dict[object, Path] = {}
     for path in sorted(files, key=lambda p: (p.suffix != ".wandb", len(p.parts), str(p))):
-        runs = read_sources([str(path)], track).runs
+        runs = read_sources([str(path)], track, mapped).runs
         if runs:
             kept.setdefault(_identity(runs, path), path)
     if not kept:

@@ -11,33 +11,35 @@ shows, copies results files and logs beside it, and judges it as the bot will.
 from __future__ import annotations
 
 import dataclasses as dc
-import json
 import os
-import re
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bot import files as disk
-from bot.commands.given import given_logs
+from bot.commands.draft import (
+    Files,
+    draft,
+    file_name,
+    given,
+    parsed_draft,
+    read_whole,
+    text,
+)
 from bot.commands.root import ROOT, Unusable, root_of, track_of, tracks_of
 from bot.compute import accelerators
 from bot.local import Local
-from bot.model.submission import MAX_JSON_BYTES, MAX_LOG_BYTES, PLACEHOLDER, Folder
+from bot.model.submission import MAX_JSON_BYTES, PLACEHOLDER
 from bot.model.track import Track
 from bot.model.verdict import Verdict
-from bot.parse.folder import ReadError, parse_submission
 from bot.patterns import LOGIN, SLUG
 from bot.render import numbers
 
 if TYPE_CHECKING:
     from bot.render.answer import Answer
-
-SCHEMA = "https://speedrun-bot.github.io/schemas/submission.schema.json"
-MOST_OFFERED = 20
 
 
 @click.command()
@@ -51,6 +53,13 @@ MOST_OFFERED = 20
     metavar="FILE",
     help="A training log, a .wandb file or a folder of them; several times.",
 )
+@click.option(
+    "--baseline",
+    multiple=True,
+    metavar="SOURCE",
+    help="Runs of the baseline arm: links, files or folders; several times.",
+)
+@click.option("--loss-key", metavar="NAME", help="What your logs or W&B call the validation loss.")
 @click.option("--code", metavar="FILE", help="The source file that ran; it is copied.")
 @click.option(
     "--starter",
@@ -65,6 +74,8 @@ def new(
     links: Sequence[str],
     results: Sequence[str],
     logs: Sequence[str],
+    baseline: Sequence[str],
+    loss_key: str | None,
     code: str | None,
     starter: str | None,
     title: str | None,
@@ -84,7 +95,7 @@ def new(
         )
     if not (links or results or logs or starter):
         raise Unusable("nothing to submit: give --wandb, --results, --log or --starter")
-    files, runs = _evidence(links, results, logs, track)
+    files, runs = given(links, results, logs, baseline, track, loss_key)
     login = author or _login()
     if author is not None and not LOGIN.fullmatch(author):
         raise Unusable(f'"{author}" is no GitHub login')
@@ -92,7 +103,7 @@ def new(
         _starter(starter, path, track, login, title or "")
         files["main.py"] = (path / "main.py").read_bytes()
     if code is not None:
-        files[_file_name(Path(code).name)] = _read(Path(code), MAX_JSON_BYTES)
+        files[file_name(Path(code).name)] = read_whole(Path(code), MAX_JSON_BYTES)
     if not runs:
         click.echo(
             f"{path / 'main.py'} is there. Train with it, then run speedrun new again with "
@@ -100,11 +111,16 @@ def new(
         )
         return
     shown = path.relative_to(root).as_posix()
-    draft = _draft(track, path.name, title, login, runs, code or ("main.py" if starter else None))
+    made = draft(
+        track, path.name, login, runs, title or "", code or ("main.py" if starter else None)
+    )
     local = Local(root, tracks_of(root))
-    draft = _filled(draft, _judged(draft, shown, files, local).verdict)
-    _write(path, draft, files)
-    _say(path, _judged(draft, shown, files, local), login, sum("arm" in run for run in runs))
+    if loss_key is not None:
+        made = _with_loss(made, loss_key, shown, files, local)
+    made = _filled(made, _judged(made, shown, files, local).verdict, loss_key)
+    _write(path, made, files)
+    by_name = 0 if baseline else sum("arm" in run for run in runs)
+    _say(path, _judged(made, shown, files, local), login, by_name)
 
 
 # ---- what is given ------------------------------------------------------------------------------
@@ -120,85 +136,6 @@ def _place(place: str, root: Path) -> tuple[Track, Path]:
             f"{track_id}/my-idea"
         )
     return track, root / "submissions" / track_id / Path(*name)
-
-
-def _evidence(
-    links: Iterable[str], results: Iterable[str], logs: Iterable[str], track: Track
-) -> tuple[dict[str, bytes], list[dict[str, Any]]]:
-    """The files to copy, by name in the folder, and the entries of `runs`. Raises Unusable."""
-    from bot.evidence.links import LinkProblem, parse_link
-
-    files: dict[str, bytes] = {}
-    runs: list[dict[str, Any]] = []
-    for link in links:
-        found = parse_link(link)
-        if isinstance(found, LinkProblem):
-            _offer(link)
-            raise Unusable(f'--wandb "{link[:200]}": {found.message}; {found.fix}')
-        runs.append({"source": "wandb", "link": found.url})
-    for n, name in enumerate(results):
-        inside = "speedrun_results.json" if n == 0 else f"speedrun_results_{n + 1}.json"
-        files[inside] = _read(Path(name), MAX_JSON_BYTES)
-        runs.append({"source": "results", "path": inside})
-    found_logs = given_logs(logs, track)
-    mixed = len({base for _, base in found_logs}) > 1 or bool(runs)
-    for path, base in found_logs:
-        inside = _free(f"logs/{_file_name(path.name)}", files)
-        files[inside] = _read(path, MAX_LOG_BYTES)
-        arm = {"arm": "baseline"} if base and mixed else {}
-        runs.append({"source": "log", "path": inside, **arm})
-    return files, runs
-
-
-def _offer(link: str) -> None:
-    """For the link of a project or a sweep: its finished runs. Raises Unusable that lists them."""
-    from bot.evidence.links import project_of
-
-    place = project_of(link)
-    if place is None:
-        return
-    from bot.evidence.wandb.online import WandbFetcher
-
-    runs, failure = WandbFetcher.from_environment().finished(place)
-    what = "sweep" if place.sweep else "project"
-    if failure is not None:
-        raise Unusable(f"the link is a {what}, not one run, and {failure.message}; {failure.fix}")
-    if not runs:
-        raise Unusable(f"the {what} has no finished run that can be read; make it public on W&B")
-    lines = "".join(f"\n  --wandb {run.url}" for run in runs[:MOST_OFFERED])
-    more = len(runs) - MOST_OFFERED
-    lines += f"\n  and {more} more" if more > 0 else ""
-    raise Unusable(f"the link is a {what}; name those of its finished runs that count:{lines}")
-
-
-def _read(path: Path, limit: int) -> bytes:
-    """The bytes of a file. Raises Unusable."""
-    try:
-        if not path.is_file():
-            what = "is not a regular file" if path.exists() else "there is no such file"
-            raise Unusable(f"{path}: {what}")
-        size = path.stat().st_size
-        if size > limit:
-            raise Unusable(f"{path}: has {size:,} bytes, at most {limit:,} are taken")
-        return path.read_bytes()
-    except OSError as error:
-        raise Unusable(f"{path}: {error.strerror or 'cannot be read'}") from error
-
-
-def _file_name(name: str) -> str:
-    """A plain name for a copied file."""
-    plain = re.sub(r"[^A-Za-z0-9._-]+", "_", name).lstrip("._-")[:100]
-    return plain or "run.log"
-
-
-def _free(name: str, files: Mapping[str, bytes]) -> str:
-    """`name`, with a number where it is taken."""
-    stem, dot, ending = name.rpartition(".")
-    n, free = 1, name
-    while free in files:
-        n += 1
-        free = f"{stem or name}_{n}{dot}{ending if stem else ''}"
-    return free
 
 
 def _login() -> str:
@@ -234,41 +171,33 @@ def _starter(kind: str, path: Path, track: Track, login: str, description: str) 
 # ---- what is written ----------------------------------------------------------------------------
 
 
-def _draft(
-    track: Track,
-    name: str,
-    title: str | None,
-    login: str,
-    runs: list[dict[str, Any]],
-    code: str | None,
-) -> dict[str, Any]:
-    """A submission.json without the parts that the evidence decides."""
-    draft: dict[str, Any] = {
-        "$schema": SCHEMA,
-        "schema_version": 1,
-        "track": track.id,
-        "title": (title or name.replace("-", " ").replace("_", " ").capitalize())[:120],
-        "summary": "",
-        "contributors": [{"github": login, "roles": ["idea", "code", "runs", "writing", "pr"]}],
-    }
-    if code is not None:
-        draft["code"] = {"path": _file_name(Path(code).name)}
-    return draft | {"runs": runs}
-
-
-def _judged(
-    draft: Mapping[str, Any], shown: str, files: Mapping[str, bytes], local: Local
-) -> Answer:
+def _judged(made: Mapping[str, Any], shown: str, files: Files, local: Local) -> Answer:
     """What `speedrun check` will say of the draft. Raises Unusable."""
-    folder = Folder(shown, {"submission.json": _text(draft), **files})
-    try:
-        parsed = parse_submission(folder, local.tracks)
-    except ReadError as error:
-        raise Unusable(str(error)) from error
-    return local.answers([(folder, parsed)])[0]
+    return local.answers([parsed_draft(made, files, shown, local.tracks[made["track"]])])[0]
 
 
-def _filled(draft: dict[str, Any], verdict: Verdict) -> dict[str, Any]:
+def _with_loss(
+    made: dict[str, Any], key: str, shown: str, files: Files, local: Local
+) -> dict[str, Any]:
+    """The draft that takes the loss from `key`: what the runs call it, where they have none under
+    the track's names; else a loss of its own (averaged weights), which the claims then name.
+    Raises Unusable where no run has it."""
+    for changed in (made | {"keys": {"loss": key}}, made | {"claims": {key: 0.0}}):
+        points = _judged(changed, shown, files, local).verdict.points
+        statistics = (points[0].statistics if points else None) or {}
+        if "keys" in changed and points and points[0].quality is not None:
+            plain = _judged(made, shown, files, local).verdict.points
+            if plain and plain[0].quality is None:
+                return changed
+        elif "claims" in changed and statistics.get("metric") == key:
+            return changed
+    raise Unusable(
+        f'--loss-key "{key[:100]}": no run has this metric in its history; `speedrun runs` shows '
+        "the names that they have"
+    )
+
+
+def _filled(made: dict[str, Any], verdict: Verdict, loss_key: str | None) -> dict[str, Any]:
     """The draft with the hardware and the claims that its runs show."""
     seen = {(run.get("hardware"), run.get("gpu_count")) for run in verdict.runs}
     device, count = seen.pop() if len(seen) == 1 else (None, None)
@@ -276,15 +205,16 @@ def _filled(draft: dict[str, Any], verdict: Verdict) -> dict[str, Any]:
     more: dict[str, Any] = {}
     if found is not None and count:
         more["hardware"] = {"accelerator": found.accelerator.id, "count": count}
-    claims = _claims(verdict)
+    claims = _claims(verdict, loss_key if "claims" in made else None)
     if claims:
         more["claims"] = claims
-    runs = draft.pop("runs")
-    return draft | more | {"runs": runs}
+    runs = made.pop("runs")
+    return made | more | {"runs": runs}
 
 
-def _claims(verdict: Verdict) -> dict[str, Any]:
-    """The quality with its statistics where there are any, and the cost."""
+def _claims(verdict: Verdict, loss_key: str | None) -> dict[str, Any]:
+    """The quality with its statistics where there are any, and the cost; a loss that stands in
+    for the usual one under its own name."""
     point = verdict.points[0] if verdict.points else None
     if point is None or point.quality is None:
         return {}
@@ -297,18 +227,21 @@ def _claims(verdict: Verdict) -> dict[str, Any]:
     statistics = point.statistics or {}
     for name, value in names.items():
         if value == statistics.get("mean") and value == point.quality:
-            parts = {key: statistics.get(key) for key in ("mean", "sd", "n", "p")}
-            stated[name] = {key: part for key, part in parts.items() if part is not None}
+            stated[name] = _stated(statistics)
+    if loss_key is not None:
+        stated.pop("loss", None)
+        stated = {loss_key: _stated(statistics)} | stated
     return stated
 
 
-def _text(document: Mapping[str, Any]) -> bytes:
-    return (json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+def _stated(statistics: Mapping[str, Any]) -> dict[str, Any]:
+    parts = {key: statistics.get(key) for key in ("mean", "sd", "n", "p")}
+    return {key: part for key, part in parts.items() if part is not None}
 
 
-def _write(path: Path, draft: Mapping[str, Any], files: Mapping[str, bytes]) -> None:
+def _write(path: Path, made: Mapping[str, Any], files: Mapping[str, bytes]) -> None:
     """Write everything, the list last, so that a folder with a list is whole."""
-    for name, data in {**files, "submission.json": _text(draft)}.items():
+    for name, data in {**files, "submission.json": text(made)}.items():
         disk.write(path / name, data)
 
 

@@ -6,15 +6,17 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bot.commands.root import ROOT, root_of, track_of
 from bot.evidence.sources import Found, read_sources
 from bot.model.run import Run
-from bot.model.submission import MAX_JSON_BYTES
-from bot.parse.json_file import read_json
+
+if TYPE_CHECKING:
+    from bot.commands.arms import Arms
+    from bot.compute.summary import Summary
 
 FORMAT = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
@@ -74,11 +76,13 @@ def stats(
 ) -> None:
     """Say whether a set of runs reaches the target, and how many more would.
 
-    SOURCES are logs, .wandb files, results files, folders of them, or W&B links. In the folder of
-    a submission the runs of its baseline arm are compared with, as those of --baseline. Exit 0
+    SOURCES are logs, .wandb files, results files, folders of them, or W&B links. The runs are
+    compared with those of --baseline; without it with the baseline arm of a submission's folder, or
+    with logs named baseline beside others. What `speedrun check` rejects does not pass here. Exit 0
     when the track's test is passed, 1 when not, 2 when there is nothing to test, 3 when a service
     did not answer.
     """
+    from bot.commands.arms import arms_of
     from bot.compute.summary import summarise
     from bot.render.words import sentences
 
@@ -86,34 +90,38 @@ def stats(
     if groups:
         from bot.commands import spread
 
-        arms = frozenset(_baseline_files(sources))
-        data = spread.report(list(spread.groups_of(sources, track, arms)), track, form)
+        data = spread.report(list(spread.groups_of(sources, track)), track, form)
         if data is not None:
             _print_json(data)
         return
-    found = read_sources(sources, track)
-    other = read_sources(baseline, track)
-    arm = _baseline_files(sources)
-    ours = tuple(run for run in found.runs if run.file not in arm)
-    theirs = (*other.runs, *(run for run in found.runs if run.file in arm))
-    summary = summarise(ours, track, baseline=theirs, step=step, loss_key=loss_key)
-    skipped = (*found.skipped, *other.skipped)
+    arms = arms_of(sources, baseline, track, loss_key)
+    # What no run has beside the usual loss was read as what these logs call it.
+    beside = loss_key if any(loss_key in run.history for run in arms.ours) else None
+    summary = summarise(arms.ours, track, baseline=arms.theirs, step=step, loss_key=beside)
+    refused = [{"rule": f.rule, "message": f.message} for f in arms.refused]
     if form == "json":
-        unread = [{"file": s.file, "why": s.why} for s in skipped]
-        _print_json(summary.to_json() | {"skipped": unread, "words": list(sentences(summary))})
+        unread = [{"file": s.file, "why": s.why} for s in arms.skipped]
+        more = {"skipped": unread, "refused": refused, "words": list(sentences(summary))}
+        _print_json(summary.to_json() | more)
     else:
         for sentence in sentences(summary):
             click.echo(sentence)
-        _name_skipped(Found((), skipped))
+        for item in refused:
+            click.echo(f"`speedrun check` rejects these runs: {item['rule']}: {item['message']}")
+        _name_skipped(arms.unread)
         _name_spilt(sources, baseline)
-    if not found.runs or not summary.n:
-        raise SystemExit(3 if found.ours else 2)
-    if baseline and not other.runs and not other.ours:
+    raise SystemExit(_stats_code(arms, summary, baseline))
+
+
+def _stats_code(arms: Arms, summary: Summary, baseline: tuple[str, ...]) -> int:
+    if not arms.ours or not summary.n:
+        return 3 if arms.failed else 2
+    if baseline and not arms.theirs and not arms.failed:
         click.echo("Error: --baseline names no run, so nothing was compared with it", err=True)
-        raise SystemExit(2)
-    if found.ours or other.ours:
-        raise SystemExit(3)
-    raise SystemExit(0 if summary.passes else 1)
+        return 2
+    if arms.refused:
+        return 1
+    return 3 if arms.failed else int(not summary.passes)
 
 
 def _name_spilt(sources: tuple[str, ...], baseline: tuple[str, ...]) -> None:
@@ -130,24 +138,6 @@ def _name_spilt(sources: tuple[str, ...], baseline: tuple[str, ...]) -> None:
             "own --baseline, or a folder of them",
             err=True,
         )
-
-
-def _baseline_files(sources: tuple[str, ...]) -> frozenset[str]:
-    """Files that the submission.json of a folder among the sources lists as the baseline arm."""
-    files: set[str] = set()
-    for source in sources:
-        path = Path(source, "submission.json")
-        if not path.is_file() or path.stat().st_size > MAX_JSON_BYTES:
-            continue
-        value = read_json(path.read_bytes(), str(path)).value
-        runs = value.get("runs") if isinstance(value, dict) else None
-        entries = [run for run in runs if isinstance(run, dict)] if isinstance(runs, list) else []
-        files |= {
-            str(Path(source, run["path"]))
-            for run in entries
-            if run.get("arm") == "baseline" and isinstance(run.get("path"), str)
-        }
-    return frozenset(files)
 
 
 def _record(run: Run) -> dict[str, Any]:

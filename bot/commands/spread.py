@@ -7,23 +7,18 @@ from typing import Any
 
 import click
 
+from bot.commands.arms import arms_of
 from bot.compute.moderated import Prior, estimate_prior
 from bot.compute.significance import Moments
 from bot.compute.summary import summarise
-from bot.evidence.sources import read_sources
 from bot.model.track import Track
 
 
-def groups_of(
-    sources: tuple[str, ...], track: Track, baseline: frozenset[str]
-) -> Iterator[tuple[str, Moments]]:
+def groups_of(sources: tuple[str, ...], track: Track) -> Iterator[tuple[str, Moments]]:
     """(name, moments) of each group: a source's runs, those of a baseline arm apart."""
     for source in sources:
-        runs = read_sources([source], track).runs
-        for name, arm in (
-            (source, [run for run in runs if run.file not in baseline]),
-            (f"{source} (baseline arm)", [run for run in runs if run.file in baseline]),
-        ):
+        arms = arms_of([source], (), track)
+        for name, arm in ((source, arms.ours), (f"{source} (baseline arm)", arms.theirs)):
             moments = summarise(arm, track).moments
             if moments is not None and moments.sd:
                 yield name, moments

@@ -54,33 +54,39 @@ class Found:
     ours: bool = False
 
 
-def read_sources(sources: Iterable[str], track: Track | None = None) -> Found:
-    """Read every source. Never raises on what a source holds."""
+def read_sources(
+    sources: Iterable[str], track: Track | None = None, mapped: frozenset[str] = frozenset()
+) -> Found:
+    """Read every source. Never raises on what a source holds. `mapped` are quantities whose names
+    in `track.keys` somebody gave for these sources alone."""
     track = track or ANY_TRACK
     runs: list[Run] = []
     skipped: list[Skipped] = []
     links: list[str] = []
     for source in counted("Reading", tuple(sources)):
         path = Path(source)
-        if not path.exists() and _looks_like_link(source):
+        if not path.exists() and is_link(source):
             links.append(source)
         elif path.is_dir():
-            _folder(path, track, runs, skipped)
+            _folder(path, track, mapped, runs, skipped)
         else:
-            _file(path, track, runs, skipped)
+            _file(path, track, mapped, runs, skipped)
     ours = _links(links, track, runs, skipped) if links else False
     return Found(tuple(runs), tuple(skipped), ours)
 
 
-def _looks_like_link(source: str) -> bool:
+def is_link(source: str) -> bool:
+    """Whether a source is meant as an address and not as a path."""
     return "://" in source or source.lower().startswith(("wandb.ai/", "www.wandb.ai/"))
 
 
-def _folder(path: Path, track: Track, runs: list[Run], skipped: list[Skipped]) -> None:
+def _folder(
+    path: Path, track: Track, mapped: frozenset[str], runs: list[Run], skipped: list[Skipped]
+) -> None:
     files = tuple(_walk(path))
     for file in counted(f"Reading {path.name}", files):
         if file.suffix in (*_LOG_SUFFIXES, ".wandb", ".json"):
-            _file(file, track, runs, skipped)
+            _file(file, track, mapped, runs, skipped)
         else:
             skipped.append(Skipped(str(file), "not a log, a .wandb file or a results file"))
     if not files:
@@ -96,9 +102,11 @@ def _walk(path: Path) -> Iterator[Path]:
                 yield file
 
 
-def _file(path: Path, track: Track, runs: list[Run], skipped: list[Skipped]) -> None:
+def _file(
+    path: Path, track: Track, mapped: frozenset[str], runs: list[Run], skipped: list[Skipped]
+) -> None:
     try:
-        read = _read_file(path, track)
+        read = _read_file(path, track, mapped)
     except OSError as error:
         why = "there is no such file" if isinstance(error, FileNotFoundError) else error.strerror
         skipped.append(Skipped(str(path), why or "it cannot be read"))
@@ -109,7 +117,7 @@ def _file(path: Path, track: Track, runs: list[Run], skipped: list[Skipped]) -> 
         skipped.append(Skipped(str(path), why, read.fix))
 
 
-def _read_file(path: Path, track: Track) -> FileRuns:
+def _read_file(path: Path, track: Track, mapped: frozenset[str]) -> FileRuns:
     """The runs of one file, or why there are none. Raises OSError."""
     if not path.is_file():
         path.stat()
@@ -117,7 +125,7 @@ def _read_file(path: Path, track: Track) -> FileRuns:
     size, limit = path.stat().st_size, most_bytes(path.name)
     if size > limit:
         return FileRuns((), f"it has {size:,} bytes, more than the {limit:,} that are read")
-    return read_file(path.read_bytes(), str(path), track)
+    return read_file(path.read_bytes(), str(path), track, mapped=mapped)
 
 
 def _links(links: list[str], track: Track, runs: list[Run], skipped: list[Skipped]) -> bool:

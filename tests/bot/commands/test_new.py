@@ -229,7 +229,7 @@ def test_code_is_copied_and_named(root: Path, logs: list[str], tmp_path: Path) -
         (["nanogpt-small/x"], "nothing to submit"),
         (["nanogpt-small/x", "--log", "none.log"], "there is no such file"),
         (["nanogpt-small/x", "--results", "/dev/null"], "not a regular file"),
-        (["nanogpt-small/x", "--wandb", "https://wandb.ai/e/p"], "not of one run"),
+        (["nanogpt-small/x", "--wandb", "https://wandb.ai/e/p"], "a project, not one run"),
         (["nanogpt-small/x", "--wandb", "https://example.org/e/p/runs/r"], "example.org"),
         (["nanogpt-small/x", "--wandb", "e/p/r", "--author", "no login"], "no GitHub login"),
     ],
@@ -250,3 +250,67 @@ def test_a_submission_that_is_there_is_left_alone(root: Path, logs: list[str]) -
     made, path = new(root, "nanogpt-small/x", "--log", logs[1])
     assert made.exit_code == 2
     assert (path / "submission.json").read_bytes() == before
+
+
+# ---- the loss under another name, and the baseline arm ------------------------------------------
+
+
+def renamed(folder: Path, key: str, count: int = len(LOSSES)) -> Path:
+    """The same runs, whose logs call the validation loss otherwise."""
+    folder.mkdir()
+    for n, loss in enumerate(LOSSES[:count]):
+        lines = [f"Running on device_name=NVIDIA H100 80GB HBM3 with world_size=8\nseed: {n}\n"]
+        lines += [
+            f"step:{step}/1000 {key.format(n)}:{loss + (1000 - step) / 1000:.4f} "
+            f"train_time:{60 * step}ms step_avg:60.00ms\n"
+            for step in range(0, 1001, 250)
+        ]
+        (folder / f"run{n}.log").write_text("".join(lines))
+    return folder
+
+
+def test_a_loss_of_another_name_is_mapped_and_read(root: Path) -> None:
+    folder = renamed(root / "out", "heldout_nats")
+    made, path = new(
+        root, "nanogpt-small/my-idea", "--log", str(folder), "--loss-key", "heldout_nats"
+    )
+    assert made.exit_code == 0, made.output
+    value = document(path)
+    assert value["keys"] == {"loss": "heldout_nats"}
+    assert value["claims"]["loss"]["mean"] == pytest.approx(sum(LOSSES) / len(LOSSES))
+    checked = run(root, "check", str(path), "--format", "json")
+    verdict = json.loads(checked.output)["verdicts"][0]
+    assert verdict["status"] == "needs-review" and checked.exit_code == 0
+    assert "key-mapped" in {f["rule"] for f in verdict["findings"]}
+
+
+def test_a_loss_of_its_own_is_claimed_under_its_name(root: Path) -> None:
+    """Averaged weights: the usual loss is there too, so nothing is mapped."""
+    folder = renamed(root / "out", "val_loss:3.4{} val_ema_loss")
+    made, path = new(
+        root, "nanogpt-small/my-idea", "--log", str(folder), "--loss-key", "val_ema_loss"
+    )
+    assert made.exit_code == 0, made.output
+    value = document(path)
+    assert "keys" not in value
+    assert value["claims"]["val_ema_loss"]["mean"] == pytest.approx(sum(LOSSES) / len(LOSSES))
+
+
+def test_a_loss_key_that_no_run_has_writes_nothing(root: Path, logs: list[str]) -> None:
+    made, path = new(root, "nanogpt-small/x", "--log", logs[0], "--loss-key", "no_such")
+    assert made.exit_code == 2 and "no run has this metric" in made.output
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("kind", ["folder", "files"])
+def test_runs_of_the_baseline_are_named(root: Path, logs: list[str], kind: str) -> None:
+    base = Path(logs[3]).parent.parent / "main"
+    base.mkdir()
+    theirs = [Path(name).rename(base / Path(name).name) for name in logs[3:]]
+    given = [base] if kind == "folder" else theirs
+    options = [part for name in given for part in ("--baseline", str(name))]
+    made, path = new(root, "nanogpt-small/x", "--log", str(Path(logs[0]).parent), *options)
+    assert made.exit_code == 0, made.output
+    arms = [entry.get("arm", "candidate") for entry in document(path)["runs"]]
+    assert arms == ["candidate"] * 3 + ["baseline"] * 3
+    assert "became the baseline arm" not in made.output

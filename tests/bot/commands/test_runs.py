@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from bot.cli import main
 from bot.commands.runs import runs, stats
 from tests.conftest import ROOT
 
@@ -231,3 +232,81 @@ def test_reading_logs_loads_no_heavy_library() -> None:
     args = [sys.executable, "-c", probe, str(LOGS / "plain.log")]
     got = subprocess.run(args, capture_output=True, text=True, check=True, cwd=ROOT)
     assert got.stderr.strip() == "[]"
+
+
+# ---- stats, new and check agree ------------------------------------------------------------------
+
+
+def with_baseline(tmp_path: Path) -> Path:
+    """Five runs, and three of the baseline beside them, as the trainer leaves them."""
+    runs = tmp_path / "both"
+    for seed in range(5):
+        log(runs / f"candidate/{seed}.log", f"3.27{60 + seed}", seed=seed)
+    for seed in range(3):
+        log(runs / f"baseline/{seed}.log", f"3.27{80 + seed}", seed=seed + 20)
+    return runs
+
+
+def test_logs_named_baseline_are_an_arm_of_their_own(tmp_path: Path) -> None:
+    got = answer(stats, "--track", "nanogpt-small", with_baseline(tmp_path))
+    assert (got["n"], got["baseline"]["n"]) == (5, 3)
+    assert got["mean"] == pytest.approx(3.2762)
+
+
+def test_logs_of_the_baseline_alone_are_runs_like_others(tmp_path: Path) -> None:
+    got = answer(stats, "--track", "nanogpt-small", with_baseline(tmp_path) / "baseline")
+    assert got["n"] == 3 and got["baseline"] is None
+
+
+def test_stats_new_and_check_find_the_same_p(tmp_path: Path) -> None:
+    both = with_baseline(tmp_path)
+    (tmp_path / "tracks").symlink_to(ROOT / "tracks")
+    root = ["--root", str(tmp_path)]
+    made = CliRunner().invoke(main, ["new", "nanogpt-small/x", "--log", str(both), *root])
+    assert made.exit_code == 0, made.output
+    folder = tmp_path / "submissions/nanogpt-small/x"
+    checked = CliRunner().invoke(main, ["check", str(folder), "--format", "json", *root])
+    verdict = json.loads(checked.output)["verdicts"][0]
+    claimed = json.loads((folder / "submission.json").read_text())["claims"]["loss"]
+    loose, inside = (answer(stats, "--track", "nanogpt-small", at) for at in (both, folder))
+    for key in ("n", "mean", "p"):
+        found = {claimed[key], loose[key], inside[key], verdict["statistics"][key]}
+        assert len(found) == 1, (key, found)
+    assert loose["baseline"]["n"] == inside["baseline"]["n"] == 3
+
+
+def test_runs_that_the_submission_does_not_list_do_not_count(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    for seed in range(4):
+        log(folder / f"logs/{seed}.log", f"3.27{60 + seed}", seed=seed)
+    listed = [{"source": "log", "path": f"logs/{seed}.log"} for seed in range(3)]
+    listed[2]["arm"] = "baseline"
+    text = {"schema_version": 1, "track": "nanogpt-small", "title": "x", "runs": listed}
+    (folder / "submission.json").write_text(json.dumps(text))
+    got = answer(stats, "--track", "nanogpt-small", folder)
+    assert got["n"] == 2 and got["values"] == [3.276, 3.2761]
+
+
+def falling(path: Path) -> None:
+    """The clock of the last line goes back."""
+    path.write_text(path.read_text().replace("train_time:90000ms", "train_time:100ms"))
+
+
+def test_what_check_rejects_does_not_pass(folder: Path) -> None:
+    for path in folder.iterdir():
+        falling(path)
+    got = call(stats, "--track", "nanogpt-small", folder)
+    assert got.exit_code == 1
+    assert "`speedrun check` rejects these runs: clock-not-monotonic: " in got.stdout
+    assert answer(stats, "--track", "nanogpt-small", folder)["refused"]
+
+
+def test_a_loss_key_reads_both_arms(tmp_path: Path) -> None:
+    for arm, loss in (("candidate", 3.2761), ("baseline", 3.2791)):
+        for seed in range(3):
+            path = log(tmp_path / f"runs/{arm}/{seed}.log", f"{loss + seed / 1e4:.4f}", seed=seed)
+            path.write_text(path.read_text().replace("val_loss:", "heldout_nats:"))
+    arms = [tmp_path / "runs/candidate", "--baseline", tmp_path / "runs/baseline"]
+    got = answer(stats, "--track", "nanogpt-small", "--loss-key", "heldout_nats", *arms)
+    assert got["n"] == 3 and got["mean"] == pytest.approx(3.2762)
+    assert got["baseline"]["n"] == 3

@@ -1,0 +1,179 @@
+"""A submission that is not written yet: what is given on a command line, as files and `runs`.
+
+    files, runs = given(links, results, logs, baseline, track)
+    parsed = parsed_draft(draft(track, "my-idea", login, runs), files, shown, track)
+
+`new` writes it; `stats` has it judged to say what `check` would reject.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from bot.commands.given import given_logs
+from bot.commands.root import Unusable
+from bot.evidence.sources import is_link
+from bot.model.submission import MAX_JSON_BYTES, MAX_LOG_BYTES, Folder
+from bot.model.track import Track
+from bot.parse.folder import Parsed, ReadError, parse_submission
+
+SCHEMA = "https://speedrun-bot.github.io/schemas/submission.schema.json"
+MOST_OFFERED = 20
+Files = dict[str, bytes]
+Runs = list[dict[str, Any]]
+
+
+def given(
+    links: Iterable[str],
+    results: Iterable[str],
+    logs: Iterable[str],
+    baseline: Iterable[str],
+    track: Track,
+    loss_key: str | None = None,
+) -> tuple[Files, Runs]:
+    """The files to copy, by name in the folder, and the entries of `runs`. Raises Unusable.
+
+    `baseline` are links, results files, logs or folders of the baseline arm; without them the
+    logs that are named so, or lie in a folder that is, make that arm.
+    """
+    files: Files = {}
+    runs: Runs = [{"source": "wandb", "link": _address(link)} for link in links]
+    runs += [_results(name, files) for name in results]
+    named = tuple(baseline)
+    keyed = mapped(track, loss_key)
+    found = given_logs(logs, *keyed)
+    mixed = not named and (len({base for _, base in found}) > 1 or bool(runs))
+    for path, base in found:
+        runs.append(_log(path, files) | ({"arm": "baseline"} if base and mixed else {}))
+    for source in named:
+        runs += [entry | {"arm": "baseline"} for entry in _any(source, files, *keyed)]
+    return files, runs
+
+
+def mapped(track: Track, loss_key: str | None) -> tuple[Track, frozenset[str]]:
+    """The track with this name of the loss, and the quantities that are so named."""
+    if loss_key is None:
+        return track, frozenset()
+    keys = track.keys.named({"loss": loss_key})
+    return dc.replace(track, keys=keys), frozenset({"loss"})
+
+
+def _any(source: str, files: Files, track: Track, mapped: frozenset[str]) -> Runs:
+    """The entries of one source, whatever it is."""
+    if is_link(source):
+        return [{"source": "wandb", "link": _address(source)}]
+    if source.lower().endswith(".json"):
+        return [_results(source, files)]
+    return [_log(path, files) for path, _ in given_logs([source], track, mapped)]
+
+
+def _address(link: str) -> str:
+    from bot.evidence.links import LinkProblem, parse_link
+
+    found = parse_link(link)
+    if isinstance(found, LinkProblem):
+        _offer(link)
+        raise Unusable(f'"{link[:200]}": {found.message}; {found.fix}')
+    return found.url
+
+
+def _results(name: str, files: Files) -> dict[str, Any]:
+    count = sum(file.startswith("speedrun_results") for file in files)
+    inside = "speedrun_results.json" if not count else f"speedrun_results_{count + 1}.json"
+    files[inside] = read_whole(Path(name), MAX_JSON_BYTES)
+    return {"source": "results", "path": inside}
+
+
+def _log(path: Path, files: Files) -> dict[str, Any]:
+    inside = _free(f"logs/{file_name(path.name)}", files)
+    files[inside] = read_whole(path, MAX_LOG_BYTES)
+    return {"source": "log", "path": inside}
+
+
+def _offer(link: str) -> None:
+    """For the link of a project or a sweep: its finished runs. Raises Unusable that lists them."""
+    from bot.evidence.links import project_of
+
+    place = project_of(link)
+    if place is None:
+        return
+    from bot.evidence.wandb.online import WandbFetcher
+
+    runs, failure = WandbFetcher.from_environment().finished(place)
+    what = "sweep" if place.sweep else "project"
+    if failure is not None:
+        raise Unusable(f"the link is a {what}, not one run, and {failure.message}; {failure.fix}")
+    if not runs:
+        raise Unusable(f"the {what} has no finished run that can be read; make it public on W&B")
+    lines = "".join(f"\n  --wandb {run.url}" for run in runs[:MOST_OFFERED])
+    more = len(runs) - MOST_OFFERED
+    lines += f"\n  and {more} more" if more > 0 else ""
+    raise Unusable(f"the link is a {what}; name those of its finished runs that count:{lines}")
+
+
+def read_whole(path: Path, limit: int) -> bytes:
+    """The bytes of a file. Raises Unusable."""
+    try:
+        if not path.is_file():
+            what = "is not a regular file" if path.exists() else "there is no such file"
+            raise Unusable(f"{path}: {what}")
+        size = path.stat().st_size
+        if size > limit:
+            raise Unusable(f"{path}: has {size:,} bytes, at most {limit:,} are taken")
+        return path.read_bytes()
+    except OSError as error:
+        raise Unusable(f"{path}: {error.strerror or 'cannot be read'}") from error
+
+
+def file_name(name: str) -> str:
+    """A plain name for a copied file."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "_", name).lstrip("._-")[:100]
+    return plain or "run.log"
+
+
+def _free(name: str, files: Mapping[str, bytes]) -> str:
+    """`name`, with a number where it is taken."""
+    stem, dot, ending = name.rpartition(".")
+    n, free = 1, name
+    while free in files:
+        n += 1
+        free = f"{stem or name}_{n}{dot}{ending if stem else ''}"
+    return free
+
+
+def draft(
+    track: Track, name: str, login: str, runs: Runs, title: str = "", code: str | None = None
+) -> dict[str, Any]:
+    """A submission.json without the parts that the evidence decides."""
+    made: dict[str, Any] = {
+        "$schema": SCHEMA,
+        "schema_version": 1,
+        "track": track.id,
+        "title": (title or name.replace("-", " ").replace("_", " ").capitalize())[:120],
+        "summary": "",
+        "contributors": [{"github": login, "roles": ["idea", "code", "runs", "writing", "pr"]}],
+    }
+    if code is not None:
+        made["code"] = {"path": file_name(Path(code).name)}
+    return made | {"runs": runs}
+
+
+def text(document: Mapping[str, Any]) -> bytes:
+    """The bytes of a submission.json."""
+    return (json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def parsed_draft(
+    made: Mapping[str, Any], files: Mapping[str, bytes], shown: str, track: Track
+) -> tuple[Folder, Parsed]:
+    """The folder as it will be, and what it says. Raises Unusable."""
+    folder = Folder(shown, {"submission.json": text(made), **files})
+    try:
+        return folder, parse_submission(folder, {track.id: track})
+    except ReadError as error:
+        raise Unusable(str(error)) from error
