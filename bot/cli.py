@@ -74,7 +74,7 @@ class LazyGroup(click.Group):
             if package not in EXTRAS:
                 raise
             raise click.UsageError(
-                f"the package {package} is not installed, which this command needs; "
+                f"this command needs the package {package}; "
                 f"pip install 'speedrun-bot[{EXTRAS[package]}]'"
             ) from error
 

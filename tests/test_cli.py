@@ -43,7 +43,7 @@ def test_a_missing_package_is_named_with_its_extra(
 ) -> None:
     done = bare(*arguments)
     assert done.returncode == 2
-    assert f"{package} is not installed" in done.stderr
+    assert f"needs the package {package}; " in done.stderr
     assert f"pip install 'speedrun-bot[{extra}]'" in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -44,12 +44,14 @@ LINE = 1000
 @click.option(
     "--against",
     metavar="REV|FILE",
-    help="Show what differs from a git revision, or from a former --format json.",
+    help="Show what differs from a git revision or from an earlier --format json.",
 )
-@click.option("--evidence", is_flag=True, help="Pull linked runs again and find what drifted.")
-@click.option("--links", is_flag=True, help="Ask whether the linked pages are still there.")
-@click.option("--track", "track_id", help="One track alone.")
-@click.option("--jobs", type=click.IntRange(1, 256), help="Processes [default: the processors].")
+@click.option("--evidence", is_flag=True, help="Fetch linked runs again and report what changed.")
+@click.option("--links", is_flag=True, help="Check that linked pages still exist.")
+@click.option("--track", "track_id", help="Only this track.")
+@click.option(
+    "--jobs", type=click.IntRange(1, 256), help="Number of processes [default: one per processor]."
+)
 @click.option("--format", "form", type=FORMATS, default="text", show_default=True)
 @SNAPSHOTS
 @ROOT
@@ -63,12 +65,12 @@ def audit(
     snapshots: str | None,
     root: Path | None,
 ) -> None:
-    """Verify every submission again, by the rules, tracks and accelerators of now.
+    """Verify every submission again by the current rules, tracks and accelerators.
 
-    With --against the difference in places, numbers and findings is shown: of a git revision the
-    tracks and submissions are read, as data, and judged by the rules of now; a file carries the
-    verdicts of the rules that made it. Exit status: as of `check` over all submissions; with
-    --against 0; with --evidence 1 where evidence drifted; with --links 1 where a page is gone.
+    With --against, show the difference in places, numbers and findings. From a git revision, tracks
+    and submissions are read as data and judged by the current rules; a file carries the verdicts of
+    the rules that made it. Exit status: as of `check` over all submissions; with --against 0; with
+    --evidence 1 if evidence changed; with --links 1 if a page is gone.
     """
     place = root_of(root)
     if track_id is not None:
@@ -76,11 +78,11 @@ def audit(
     with snapshots_of(place, snapshots) as kept:
         now = boards(place, kept, only=track_id, jobs=jobs)
         if not now.verdicts and (evidence or links) and against is None:
-            click.echo(f"{place} holds no submission yet, so there is nothing to watch")
+            click.echo(f"{place} has no submission yet, so there is nothing to watch")
             return
         if not now.verdicts:
             of = f" of {track_id}" if track_id else ""
-            raise click.UsageError(f"{place} holds no submission{of} to audit")
+            raise click.UsageError(f"{place} has no submission{of} to audit")
         changes = None
         if against is not None:
             old = _former(place, against, kept, track_id, jobs)
@@ -104,7 +106,7 @@ def _former(
         try:
             return from_json(json.loads(Path(against).read_bytes()), tracks)
         except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-            raise click.UsageError(f"--against {against}: {NO_AUDIT}, it is no JSON") from error
+            raise click.UsageError(f"--against {against}: {NO_AUDIT}, it is not JSON") from error
         except ValueError as error:
             raise click.UsageError(f"--against {against}: {error}") from error
     with tempfile.TemporaryDirectory(prefix="speedrun-") as folder:
@@ -112,7 +114,7 @@ def _former(
         try:
             export_competition(root, against, old)
         except (GitError, TrackError) as error:
-            raise click.UsageError(f"--against: there is no file {against}, and {error}") from error
+            raise click.UsageError(f"--against: no file {against}; {error}") from error
         return boards(old, kept, only=track_id, jobs=jobs)
 
 
@@ -277,15 +279,15 @@ def _status_lines(verdicts: list[Verdict], status: Status) -> Iterator[tuple[int
     type=click.IntRange(1, 10_000),
     default=10,
     show_default=True,
-    help="At most so many.",
+    help="Show at most this many.",
 )
-@click.option("--track", "track_id", help="One track alone.")
+@click.option("--track", "track_id", help="Only this track.")
 @SNAPSHOTS
 @ROOT
 def recent(
     days: int | None, limit: int, track_id: str | None, snapshots: str | None, root: Path | None
 ) -> None:
-    """Show the newest results, records first seen and joined frontiers, newest first."""
+    """Show what happened lately: results, records and frontier entries, newest first."""
     place = root_of(root)
     if track_id is not None:
         track_of(place, track_id)
@@ -299,7 +301,7 @@ def recent(
     if not shown:
         of = f" of {track_id}" if track_id else ""
         raise click.UsageError(
-            f"{place} holds no dated submission{of}"
+            f"{place} has no dated submission{of}"
             + (f" since {since}: try more --days" if since else "")
         )
     for date, submission, words in shown:

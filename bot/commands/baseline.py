@@ -21,10 +21,10 @@ from bot.rank.baseline import BaselineError, best, credit, due, fastest, freeze,
 from bot.render.untrusted import plain
 from bot.repository import submission_folders
 
-DATE = click.option("--date", "on", metavar="YYYY-MM-DD", help="Date to write [default: today].")
+DATE = click.option("--date", "on", metavar="YYYY-MM-DD", help="Date to record [default: today].")
 LINE = 1000
 """Characters of one printed line; text of strangers is cut there."""
-DRY_RUN = click.option("--dry-run", is_flag=True, help="Show it and write nothing.")
+DRY_RUN = click.option("--dry-run", is_flag=True, help="Show it without writing anything.")
 
 
 @click.group()
@@ -94,7 +94,7 @@ def promote(
     place = root_of(root)
     track = track_of(place, track_id)
     if track.promote_at is None:
-        raise click.UsageError(f"{track.id} states no promote_at under [baseline]: use freeze")
+        raise click.UsageError(f"{track.id} has no promote_at under [baseline]; use `freeze`")
     board, verdicts = _board(place, track, snapshots)
     entry = due(board)
     if submission is not None:
@@ -175,7 +175,7 @@ def _not_due(board: Board, entry: Entry | None) -> str:
     entry = entry or best(board)
     at = board.track.promote_at
     if entry is None or entry.progress is None:
-        return f"no entry of {board.track.id} has a baseline arm to measure its progress by"
+        return f"no entry of {board.track.id} has a baseline arm to measure its progress"
     return (
         f"{entry.submission} is at {entry.progress.ratio:.4g} times the baseline, a new one is due "
         f"at {at:g}: use freeze to take it all the same"

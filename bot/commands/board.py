@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 EVIDENCE_FOLDER = "evidence"
 EVIDENCE_REFS = ("evidence", "origin/evidence")
-"""Where snapshots lie when nothing else is said: a checkout of the branch that the bot appends to,
+"""Where snapshots are by default: a checkout of the branch that the bot appends to,
 below the root, or that branch itself."""
 
 SNAPSHOTS = click.option(

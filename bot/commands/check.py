@@ -58,7 +58,7 @@ def check(
     root = root_of(root, Path(paths[0]).parent, shipped=True)
     tracks = tracks_of(root)
     if not tracks:
-        raise Unusable(f"{root / 'tracks'} holds no track file; `speedrun init` writes one")
+        raise Unusable(f"{root / 'tracks'} has no track file; `speedrun init` writes one")
     read, problems = _read([Path(p) for p in paths], tracks, root, track_id)
     judged = Local(root, tracks, offline).answers(read)
     if judged:
@@ -102,9 +102,9 @@ def _inside(path: Path) -> list[Path]:
     below = list(folders_below(path))
     if not below and not any(name.lower().endswith(LOG_ENDINGS) for name in names):
         raise ReadError(
-            f"{plain(str(path), 200)}: nothing to check there; a submission holds submission.json, "
-            "a results file or logs, and no folder between; speedrun new TRACK/NAME --log FOLDER "
-            "writes one"
+            f"{plain(str(path), 200)}: nothing to check; a submission folder has submission.json, "
+            "a results file or logs directly in it (`speedrun new TRACK/NAME --log FOLDER` writes "
+            "one)"
         )
     return below or [path]
 
@@ -138,7 +138,7 @@ def _print(answers: Sequence[Answer], form: str, verbose: bool, root: Path) -> N
 @click.command()
 @click.argument("rule", required=False)
 def explain(rule: str | None) -> None:
-    """Say what a rule checks, why, and how to satisfy it; without RULE, list them all."""
+    """Explain what a rule checks, why, and how to satisfy it; without RULE, list all rules."""
     from bot.registry import catalogue
     from bot.rules import RULES
 
@@ -155,9 +155,9 @@ def explain(rule: str | None) -> None:
             f' Did you mean "{near}"?'
             if near
             else (
-                f" Rules with this word: {', '.join(alike)}."
+                f" Rules that contain it: {', '.join(alike)}."
                 if alike
-                else " `speedrun explain` lists them."
+                else " `speedrun explain` lists all rules."
             )
         )
         raise Unusable(f'there is no rule "{rule[:60]}".{hint}')

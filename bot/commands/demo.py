@@ -72,9 +72,9 @@ class _Demo:
     help="Training runs of the change, and as many of the baseline.",
 )
 def demo(root: Path | None, out: Path | None, seeds: int) -> None:
-    """Train, submit, check, see the bot's comment, build the board. CPU only, no account.
+    """Train, submit, check, read the bot's comment, build the board: on CPU, without an account.
 
-    Everything happens in a scratch copy of the competition; nothing of it is sent anywhere.
+    Everything happens in a scratch copy of the competition; nothing is sent anywhere.
     """
     found = root_of(root)
     backend = next((b for b in ("jax", "torch") if importlib.util.find_spec(b)), None)
@@ -94,7 +94,9 @@ def demo(root: Path | None, out: Path | None, seeds: int) -> None:
     click.echo(f"The submission: {out / 'submissions' / TRACK / NAME}")
     activate = Path(sys.prefix, "bin", "activate")
     first = f". {activate} && " if activate.exists() and not shutil.which("speedrun") else ""
-    click.echo(f"A change of your own: {first}speedrun new {TRACK}/my-idea --starter {backend}")
+    click.echo(
+        f"To try a change of your own: {first}speedrun new {TRACK}/my-idea --starter {backend}"
+    )
 
 
 def _copy(root: Path, out: Path) -> None:
@@ -102,14 +104,14 @@ def _copy(root: Path, out: Path) -> None:
     marker = out / ".speedrun-demo"
     if out.exists():
         if any(out.iterdir()) and not marker.exists():
-            raise click.UsageError(f"{out} holds other files; give an empty folder with --out")
+            raise click.UsageError(f"{out} is not empty; name an empty folder with --out")
         shutil.rmtree(out)
     try:
         out.mkdir(parents=True)
         marker.touch()
     except OSError as error:
         raise click.UsageError(
-            f"{out} cannot be written ({error.strerror}); give another folder with --out"
+            f"{out} cannot be written ({error.strerror}); name another folder with --out"
         ) from error
     for folder in ("tracks", "submissions"):
         shutil.copytree(root / folder, out / folder)

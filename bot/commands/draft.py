@@ -113,7 +113,7 @@ def _offer(link: str) -> None:
     lines = "".join(f"\n  --wandb {run.url}" for run in runs[:MOST_OFFERED])
     more = len(runs) - MOST_OFFERED
     lines += f"\n  and {more} more" if more > 0 else ""
-    raise Unusable(f"the link is a {what}; name those of its finished runs that count:{lines}")
+    raise Unusable(f"the link is a {what}; name its finished runs that count:{lines}")
 
 
 def read_whole(path: Path, limit: int) -> bytes:
@@ -124,7 +124,7 @@ def read_whole(path: Path, limit: int) -> bytes:
             raise Unusable(f"{path}: {what}")
         size = path.stat().st_size
         if size > limit:
-            raise Unusable(f"{path}: has {size:,} bytes, at most {limit:,} are taken")
+            raise Unusable(f"{path}: has {size:,} bytes; at most {limit:,} are accepted")
         return path.read_bytes()
     except OSError as error:
         raise Unusable(f"{path}: {error.strerror or 'cannot be read'}") from error

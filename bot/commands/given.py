@@ -49,14 +49,14 @@ def _runs(path: Path, track: Track, mapped: frozenset[str]) -> tuple[Run, ...]:
     read = read_sources([str(path)], track, mapped)
     if read.runs:
         return read.runs
-    raise Unusable(str(read.skipped[0]) if read.skipped else f"{path}: it holds no run")
+    raise Unusable(str(read.skipped[0]) if read.skipped else f"{path}: it contains no run")
 
 
 def _with_runs(folder: Path, track: Track, mapped: frozenset[str]) -> list[Path]:
     """The files of a folder that hold runs, W&B files first where two hold the same run."""
     files = [p for p in folder.rglob("*") if p.suffix in ENDINGS and p.is_file()]
     if not files:
-        raise Unusable(f"{folder}: the folder holds no .log, .txt or .wandb file")
+        raise Unusable(f"{folder}: the folder has no .log, .txt or .wandb file")
     kept: dict[object, Path] = {}
     for path in sorted(files, key=lambda p: (p.suffix != ".wandb", len(p.parts), str(p))):
         runs = read_sources([str(path)], track, mapped).runs
@@ -64,7 +64,7 @@ def _with_runs(folder: Path, track: Track, mapped: frozenset[str]) -> list[Path]
             kept.setdefault(_identity(runs, path), path)
     if not kept:
         raise Unusable(
-            f"{folder}: no file of the folder holds a run; expected W&B files, or logs "
+            f"{folder}: no file in the folder contains a run; expected W&B files, or logs "
             f"with lines such as {LINE}"
         )
     if left := len(files) - len(kept):

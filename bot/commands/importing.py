@@ -17,14 +17,14 @@ SRC = click.Path(path_type=Path)
 
 @click.group("import")
 def import_() -> None:
-    """Bring an existing competition over: facts and source links in, prose and code left out."""
+    """Import an existing competition: facts and source links, without prose and code."""
 
 
 @import_.command("marin")
 @click.argument("src", type=SRC)
 @click.option("--out", type=SRC, required=True, help="Repository to write submissions/ into.")
-@click.option("--url", help="Web address of the source repository, where SRC does not say.")
-@click.option("--commit", help="Commit of the source, where SRC is no git checkout.")
+@click.option("--url", help="Web address of the source repository, if SRC does not tell.")
+@click.option("--commit", help="Commit of the source, if SRC is not a git checkout.")
 def marin(src: Path, out: Path, url: str | None, commit: str | None) -> None:
     """Import a tree of Marin Speedrun results files into the track fineweb-edu.
 
@@ -39,9 +39,11 @@ def marin(src: Path, out: Path, url: str | None, commit: str | None) -> None:
 @import_.command("modded-nanogpt")
 @click.argument("src", type=SRC)
 @click.option("--out", type=SRC, required=True, help="Repository to write submissions/ into.")
-@click.option("--groups", type=SRC, help="JSON file: which logs of a record are which arm.")
-@click.option("--url", help="Web address of the source repository, where SRC does not say.")
-@click.option("--commit", help="Commit of the source, where SRC is no git checkout.")
+@click.option(
+    "--groups", type=SRC, help="JSON file that says which logs of a record belong to which arm."
+)
+@click.option("--url", help="Web address of the source repository, if SRC does not tell.")
+@click.option("--commit", help="Commit of the source, if SRC is not a git checkout.")
 def modded_nanogpt(
     src: Path, out: Path, groups: Path | None, url: str | None, commit: str | None
 ) -> None:
@@ -67,7 +69,7 @@ def _origin(url: str | None, commit: str | None, upstream: str) -> Origin | None
 def _finish(out: Path, src: Path, read: Callable[[], Import]) -> None:
     """Read, write, and say what was written, left out and unsure."""
     if re.match(r"(?:https?|ssh|git):/|git@", str(src)):
-        raise Unusable(f"{src} is an address; `git clone` it and give the folder")
+        raise Unusable(f"{src} is a web address; `git clone` it and name the folder")
     try:
         result = read()
         changed, same = write(out, result)
@@ -79,7 +81,7 @@ def _finish(out: Path, src: Path, read: Callable[[], Import]) -> None:
         click.echo(f"unsure    {path}: {why}")
     click.echo(
         f"{len(result.submissions)} submissions under {out / 'submissions'}: {changed} written, "
-        f"{same} unchanged; {len(result.skipped)} files left out, {len(result.doubts)} unsure"
+        f"{same} unchanged; {len(result.skipped)} files left out, {len(result.doubts)} doubtful"
     )
     for track in sorted({item.path.split("/")[0] for item in result.submissions}):
         if not (out / "tracks" / f"{track}.toml").is_file():

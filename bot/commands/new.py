@@ -44,14 +44,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("place", metavar="TRACK/NAME")
-@click.option("--wandb", "links", multiple=True, metavar="URL", help="A W&B run; several times.")
-@click.option("--results", multiple=True, metavar="FILE", help="A results file; several times.")
+@click.option("--wandb", "links", multiple=True, metavar="URL", help="A W&B run; may be repeated.")
+@click.option("--results", multiple=True, metavar="FILE", help="A results file; may be repeated.")
 @click.option(
     "--log",
     "logs",
     multiple=True,
     metavar="FILE",
-    help="A training log, a .wandb file or a folder of them; several times.",
+    help="A training log, a .wandb file or a folder of them; may be repeated.",
 )
 @click.option(
     "--baseline",
@@ -60,13 +60,15 @@ if TYPE_CHECKING:
     help="Runs of the baseline arm: links, files or folders; several times.",
 )
 @click.option("--loss-key", metavar="NAME", help="What your logs or W&B call the validation loss.")
-@click.option("--code", metavar="FILE", help="The source file that ran; it is copied.")
+@click.option(
+    "--code", metavar="FILE", help="The source file that ran; it is copied into the folder."
+)
 @click.option(
     "--starter",
     type=click.Choice(["torch", "jax"]),
-    help="Also put one readable training file to hack on into the folder.",
+    help="Also write one readable training file to hack on.",
 )
-@click.option("--title", help="Title for the board.")
+@click.option("--title", help="Title on the board.")
 @click.option("--author", metavar="LOGIN", help="Your GitHub login.")
 @ROOT
 def new(
@@ -82,9 +84,9 @@ def new(
     author: str | None,
     root: Path | None,
 ) -> None:
-    """Write a submission folder with everything that can be filled in, and check it.
+    """Write a submission folder, fill in what can be known, and check it.
 
-    Exit status: 0 written, and what the bot will say is printed; 2 nothing was written.
+    Prints what the bot will say. Exit status: 0 written, 2 nothing was written.
     """
     root = root_of(root)
     track, path = _place(place, root)
@@ -94,11 +96,11 @@ def new(
             "again, or choose another name"
         )
     if not (links or results or logs or starter):
-        raise Unusable("nothing to submit: give --wandb, --results, --log or --starter")
+        raise Unusable("nothing to submit; add --wandb, --results, --log or --starter")
     files, runs = given(links, results, logs, baseline, track, loss_key)
     login = author or _login()
     if author is not None and not LOGIN.fullmatch(author):
-        raise Unusable(f'"{author}" is no GitHub login')
+        raise Unusable(f'"{author}" is not a GitHub login')
     if starter is not None:
         _starter(starter, path, track, login, title or "")
         files["main.py"] = (path / "main.py").read_bytes()
@@ -106,8 +108,8 @@ def new(
         files[file_name(Path(code).name)] = read_whole(Path(code), MAX_JSON_BYTES)
     if not runs:
         click.echo(
-            f"{path / 'main.py'} is there. Train with it, then run speedrun new again with "
-            "the runs."
+            f"{path / 'main.py'} is ready. Train with it, then run `speedrun new` again "
+            "with the runs."
         )
         return
     shown = path.relative_to(root).as_posix()
@@ -132,8 +134,8 @@ def _place(place: str, root: Path) -> tuple[Track, Path]:
     track = track_of(root, track_id)
     if not 1 <= len(name) <= 4 or not all(SLUG.fullmatch(part) for part in name):
         raise Unusable(
-            f'"{"/".join(name)}" is no name: use lower-case letters, digits, _ and -, such as '
-            f"{track_id}/my-idea"
+            f'"{"/".join(name)}" is not a valid name; use lower-case letters, digits, _ and -, '
+            f"such as {track_id}/my-idea"
         )
     return track, root / "submissions" / track_id / Path(*name)
 

@@ -37,9 +37,7 @@ def root_of(root: Path | None, *near: Path, shipped: bool = False) -> Path:
                 "with --root"
             )
     if not (root / "tracks").is_dir():
-        raise Unusable(
-            f"{root} holds no folder tracks/; name the root of a competition with --root"
-        )
+        raise Unusable(f"{root} has no folder tracks/; name the root of a competition with --root")
     return root
 
 

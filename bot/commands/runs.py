@@ -25,14 +25,14 @@ FORMAT = click.option(
 
 @click.command()
 @click.argument("sources", nargs=-1, required=True, metavar="PATH...")
-@click.option("--track", "track_id", help="Track whose history keys say what means what.")
+@click.option("--track", "track_id", help="Track whose history keys to use.")
 @FORMAT
 @ROOT
 def runs(sources: tuple[str, ...], track_id: str | None, form: str, root: Path | None) -> None:
     """Show what is read from logs, .wandb files, results files, folders or W&B links.
 
-    One record a run. What could not be read is named. Exit 0 when there is a run, 2 when there is
-    none, 3 when a service did not answer.
+    Prints one record per run and names what could not be read. Exit status: 0 if there is a run, 2
+    if there is none, 3 if a service did not answer.
     """
     track = track_of(root_of(root, shipped=True), track_id) if track_id else None
     found = read_sources(sources, track)
@@ -53,12 +53,12 @@ def runs(sources: tuple[str, ...], track_id: str | None, form: str, root: Path |
 
 @click.command()
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@click.option("--track", "track_id", required=True, help="Track whose target and test apply.")
+@click.option("--track", "track_id", required=True, help="Track whose target and test to use.")
 @click.option(
     "--baseline", multiple=True, metavar="SOURCE", help="Runs of the baseline arm; may be repeated."
 )
-@click.option("--step", type=click.IntRange(min=0), help="Take every run at this step.")
-@click.option("--loss-key", help="Metric of the history to take in place of the loss.")
+@click.option("--step", type=click.IntRange(min=0), help="Compare all runs at this step.")
+@click.option("--loss-key", help="Metric of the history to use instead of the loss.")
 @click.option(
     "--groups", is_flag=True, help="Each SOURCE is a group; print the track's usual spread."
 )
@@ -74,7 +74,7 @@ def stats(
     form: str,
     root: Path | None,
 ) -> None:
-    """Say whether a set of runs reaches the target, and how many more would.
+    """Tell whether a set of runs reaches the target, or how many more it needs.
 
     SOURCES are logs, .wandb files, results files, folders of them, or W&B links. The runs are
     compared with those of --baseline; without it with the baseline arm of a submission's folder, or
@@ -117,7 +117,7 @@ def _stats_code(arms: Arms, summary: Summary, baseline: tuple[str, ...]) -> int:
     if not arms.ours or not summary.n:
         return 3 if arms.failed else 2
     if baseline and not arms.theirs and not arms.failed:
-        click.echo("Error: --baseline names no run, so nothing was compared with it", err=True)
+        click.echo("Error: --baseline names no run, so nothing was compared", err=True)
         return 2
     if arms.refused:
         return 1
@@ -134,8 +134,8 @@ def _name_spilt(sources: tuple[str, ...], baseline: tuple[str, ...]) -> None:
     ]
     if spilt:
         click.echo(
-            f"{spilt[0]} and others named baseline count as runs of your own: give each its "
-            "own --baseline, or a folder of them",
+            f"{spilt[0]} and other files named baseline were counted as your own runs; repeat "
+            "--baseline for each, or name a folder of them",
             err=True,
         )
 

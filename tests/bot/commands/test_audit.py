@@ -120,7 +120,7 @@ def test_an_old_revision_with_a_broken_track_is_named(root):
 def test_a_folder_without_tracks_is_refused(tmp_path):
     answer = run(audit, tmp_path)
     assert answer.exit_code == 2
-    assert "holds no folder tracks/" in answer.output
+    assert "has no folder tracks/" in answer.output
 
 
 def test_rejected_submissions_are_listed_and_fail(root):

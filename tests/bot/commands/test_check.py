@@ -135,6 +135,6 @@ def test_explain_lists_rules_and_guesses() -> None:
 def test_explain_of_a_part_of_a_name_lists_the_rules_with_it() -> None:
     result = CliRunner().invoke(main, ["explain", "MFU"])
     assert result.exit_code == 2
-    assert "Rules with this word: mfu-impossible, mfu-unusual." in result.output
+    assert "Rules that contain it: mfu-impossible, mfu-unusual." in result.output
     nothing = CliRunner().invoke(main, ["explain", ""])
     assert nothing.exit_code == 2 and "`speedrun explain` lists them." in nothing.output

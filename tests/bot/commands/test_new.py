@@ -223,15 +223,15 @@ def test_code_is_copied_and_named(root: Path, logs: list[str], tmp_path: Path) -
     ("arguments", "says"),
     [
         (["no-such-track/x", "--log", "a"], "there is no track"),
-        (["nanogpt-small/../x", "--log", "a"], "is no name"),
-        (["nanogpt-small/My Idea", "--log", "a"], "is no name"),
-        (["nanogpt-small", "--log", "a"], "is no name"),
+        (["nanogpt-small/../x", "--log", "a"], "is not a valid name"),
+        (["nanogpt-small/My Idea", "--log", "a"], "is not a valid name"),
+        (["nanogpt-small", "--log", "a"], "is not a valid name"),
         (["nanogpt-small/x"], "nothing to submit"),
         (["nanogpt-small/x", "--log", "none.log"], "there is no such file"),
         (["nanogpt-small/x", "--results", "/dev/null"], "not a regular file"),
         (["nanogpt-small/x", "--wandb", "https://wandb.ai/e/p"], "a project, not one run"),
         (["nanogpt-small/x", "--wandb", "https://example.org/e/p/runs/r"], "example.org"),
-        (["nanogpt-small/x", "--wandb", "e/p/r", "--author", "no login"], "no GitHub login"),
+        (["nanogpt-small/x", "--wandb", "e/p/r", "--author", "no login"], "not a GitHub login"),
     ],
 )
 def test_what_cannot_be_made_is_said_in_a_sentence(

@@ -181,7 +181,7 @@ def test_another_metric_can_be_taken() -> None:
 def test_a_baseline_that_is_not_there_is_no_pass(folder: Path) -> None:
     result = call(stats, "--track", "nanogpt-small", folder, "--baseline", folder / "none.log")
     assert result.exit_code == 2
-    assert "--baseline names no run, so nothing was compared with it" in result.output
+    assert "--baseline names no run, so nothing was compared" in result.output
 
 
 def test_a_baseline_is_compared(folder: Path, tmp_path: Path) -> None:
