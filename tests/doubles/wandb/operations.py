@@ -81,7 +81,8 @@ def run_node(run: StoredRun) -> dict[str, Any]:
         "name": run.id,
         "displayName": run.display_name or run.id,
         "sweepName": None,
-        "state": run.state,
+        # W&B shows a run that was killed as crashed.
+        "state": "crashed" if run.state == "killed" else run.state,
         "config": json.dumps(wire(config)),
         "group": None,
         "jobType": None,
@@ -99,7 +100,7 @@ def run_node(run: StoredRun) -> dict[str, Any]:
     }
 
 
-@operation("Viewer", "GetDefaultEntity", "GetViewer")
+@operation("Viewer", "GetDefaultEntity", "GetViewer", "?")
 def viewer(world: World, asked: Asked, variables: Variables) -> Any:
     """The account of the key."""
     return {
@@ -299,5 +300,17 @@ def create_run_files(world: World, asked: Asked, variables: Variables) -> Any:
 
 @operation("RunResumeStatus")
 def run_resume_status(world: World, asked: Asked, variables: Variables) -> Any:
-    """No run is resumed here."""
-    return {"model": None}
+    """Where a run that is there already goes on; nothing for a run that is not there."""
+    entity, project, name = subject(variables)
+    found = world.runs.get((entity or ACCOUNT, project or "uncategorized", name or ""))
+    bucket = None
+    if found is not None:
+        node = run_node(found)
+        kept = ("id", "name", "displayName", "summaryMetrics", "config", "tags", "notes")
+        bucket = {key: node[key] for key in kept}
+        bucket |= {"historyLineCount": node["historyLineCount"]}
+        bucket |= {"logLineCount": len(found.console), "eventsLineCount": 0, "eventsTail": "[]"}
+        bucket["historyTail"] = json.dumps([found.texts(0, 1 << 60)[-1]] if found.rows else [])
+        bucket["wandbConfig"] = json.dumps({"t": found.config.get("_wandb", {}).get("t", {})})
+    owner = {"id": "RW50aXR5OjE=", "name": entity}
+    return {"model": {"id": "UHJvamVjdDox", "name": project, "entity": owner, "bucket": bucket}}

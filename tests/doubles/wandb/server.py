@@ -80,6 +80,15 @@ class WandbDouble:
         self.world.runs[(entity, project, run_id)] = run
         return run
 
+    def fork(self, parent: StoredRun, run_id: str, step: int, **fields: Any) -> StoredRun:
+        """A run that goes on from `step` of another one, whose rows up to there it inherits."""
+        rows = [row for row in parent.rows if row["_step"] <= step]
+        fields = {"config": dict(parent.config), "files": dict(parent.files)} | fields
+        run = self.add_run(parent.entity, parent.project, run_id, history=rows, **fields)
+        run.config["_wandb"] = {"branch_point": {"run_id": parent.id, "step": step}}
+        run.mark(71)
+        return run
+
     def set_access(self, entity: str, project: str, access: str) -> None:
         """`public`, `restricted` (only the key's account) or `private` (nobody here)."""
         self.world.access[(entity, project)] = access

@@ -36,6 +36,17 @@ def wire(value: Any) -> Any:
     return value
 
 
+def flattened(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A row as W&B stores it: nested objects by dotted keys, media left whole."""
+    flat: dict[str, Any] = {}
+    for key, value in row.items():
+        if isinstance(value, Mapping) and "_type" not in value:
+            flat |= flattened(value, f"{prefix}{key}.")
+        else:
+            flat[prefix + key] = value
+    return flat
+
+
 @dc.dataclass
 class StoredRun:
     """One run on the server. `exports` are parquet files of its history; rows from step
@@ -70,7 +81,7 @@ class StoredRun:
     def log(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Append history rows; each has `_step`, or takes the next number."""
         for given in rows:
-            row = dict(given)
+            row = flattened(given)
             row.setdefault("_step", len(self.rows))
             self.rows.append(row)
             self._steps.append(int(row["_step"]))
@@ -83,6 +94,16 @@ class StoredRun:
         for part in (self.rows, self._steps, self._texts, self._counts):
             part.clear()
         self.log(rows)
+
+    def mark(self, feature: int) -> None:
+        """Note a feature of the client's telemetry: 5 resumed, 71 forked, 72 rewound."""
+        own = self.config.setdefault("_wandb", {})
+        own.setdefault("t", {}).setdefault("3", []).append(feature)
+
+    def rewind(self, step: int) -> None:
+        """Forget what was logged after `step`, as a rewind does."""
+        self.mark(72)
+        self.replace_history([row for row in self.rows if row["_step"] <= step])
 
     def texts(self, low: int, high: int) -> list[str]:
         """The rows of steps [low, high) as JSON texts, in the order logged."""

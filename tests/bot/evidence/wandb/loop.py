@@ -1,6 +1,8 @@
 """A real, tiny training loop logged by the real `wandb` SDK and to a text log.
 
-    python -m tests.bot.evidence.wandb.loop online|offline FOLDER SEED
+    python -m tests.bot.evidence.wandb.loop online|offline FOLDER SEED [FIRST LAST]
+
+With FIRST and LAST a part of the steps is logged, to a run that is resumed where it is there.
 
 Fits a line with gradient descent. What is logged does not depend on the mode: the clock is counted
 in steps, so that two runs of one seed are the same training.
@@ -29,7 +31,7 @@ def loss_of(a: float, b: float, points: list[tuple[float, float]]) -> float:
     return 3.2740 + sum((a * x + b - y) ** 2 for x, y in points) / len(points)
 
 
-def main(mode: str, folder: Path, seed: int) -> None:
+def main(mode: str, folder: Path, seed: int, first: int = 0, last: int = STEPS) -> None:
     """Train, and log everything twice."""
     draw = random.Random(seed)
     held_out = batch(random.Random(12345))
@@ -42,6 +44,7 @@ def main(mode: str, folder: Path, seed: int) -> None:
         dir=str(folder),
         config=config,
         tags=["speedrun:example-user"],
+        resume=None if (first, last) == (0, STEPS) else "allow",
         settings=wandb.Settings(silent=True, console="off", disable_git=True),
     )
     a, b = draw.gauss(0, 1), draw.gauss(0, 1)
@@ -57,7 +60,8 @@ def main(mode: str, folder: Path, seed: int) -> None:
                 )
             points = batch(draw)
             values["train_loss"] = loss_of(a, b, points)
-            run.log(values, step=step)
+            if first <= step <= last:
+                run.log(values, step=step)
             for x, y in points:
                 error = a * x + b - y
                 a -= 0.2 * error * x / len(points)
@@ -66,4 +70,4 @@ def main(mode: str, folder: Path, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))
+    main(sys.argv[1], Path(sys.argv[2]), *map(int, sys.argv[3:]))

@@ -172,6 +172,39 @@ def test_a_history_that_begins_mid_way(server: WandbDouble, fetcher: WandbFetche
     assert verdict.status is not Status.VERIFIED
 
 
+def test_a_fork_inherits_the_rows_of_its_parent(server: WandbDouble, fetcher: WandbFetcher) -> None:
+    fill(server)
+    parent = server.add_run("example-team", "nanogpt", "parent", history=history(77), config=CONFIG)
+    for ref in REFS:
+        run = server.world.runs[tuple(ref)]
+        fork = server.fork(parent, ref.id, 500, config=dict(run.config), files=run.files)
+        fork.log(row for row in run.rows if row["_step"] > 500)
+    verdict = judged(fetcher)
+    assert "forked from parent at step 500" in told(verdict, "history-gap")
+    assert verdict.status is not Status.VERIFIED
+
+
+def test_a_run_that_was_rewound_says_so(server: WandbDouble, fetcher: WandbFetcher) -> None:
+    fill(server)
+    run = server.world.runs[tuple(REF)]
+    rows = [row for row in run.rows if row["_step"] > 600]
+    run.rewind(600)
+    run.log(rows)
+    assert "was rewound" in told(judged(fetcher), "history-gap")
+
+
+def test_nested_rows_are_read_by_their_dotted_names(
+    server: WandbDouble, fetcher: WandbFetcher
+) -> None:
+    def nested(row: Row) -> Row:
+        loss = row.pop("val_loss", None)
+        return row if loss is None else row | {"val": {"loss": loss}}
+
+    change(server, nested)
+    verdict = judged(fetcher, document(keys={"loss": "val.loss"}))
+    assert rules(verdict) == {"key-mapped": "warning"}
+
+
 @pytest.mark.parametrize(
     ("marks", "said"),
     [

@@ -28,7 +28,9 @@ SEEDS = (1, 2, 3)
 REF = [REFS[0]._replace(project="loops", id=f"seed{seed}") for seed in SEEDS]
 
 
-def train(mode: str, folder: Path, seed: int, server: WandbDouble | None = None) -> None:
+def train(
+    mode: str, folder: Path, seed: int, server: WandbDouble | None = None, *part: int
+) -> None:
     """Run the loop in a process of its own, as a participant would."""
     environment = dict(os.environ)
     if server is not None:
@@ -37,7 +39,8 @@ def train(mode: str, folder: Path, seed: int, server: WandbDouble | None = None)
     environment.pop("WANDB_SERVICE", None)
     environment.pop("WANDB_DIR", None)
     folder.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "tests.bot.evidence.wandb.loop", mode, str(folder), str(seed)]
+    given = [mode, str(folder), str(seed), *map(str, part)]
+    command = [sys.executable, "-m", "tests.bot.evidence.wandb.loop", *given]
     subprocess.run(command, check=True, cwd=ROOT, env=environment, timeout=120)
 
 
@@ -163,3 +166,15 @@ def test_bytes_cut_anywhere_never_raise_anything_else(trained: Trained) -> None:
             read_offline(data[:length], "run.wandb", KEYS)
         except OfflineFileError:
             assert length < 4000
+
+
+def test_a_run_that_was_resumed_is_one_run_with_its_mark(
+    server: WandbDouble, tmp_path: Path
+) -> None:
+    train("online", tmp_path, 1, server, 0, 100)
+    train("online", tmp_path, 1, server, 101, 200)
+    fetcher = WandbFetcher(server.key, server=server.url, patience=QUICK)
+    run = fetcher.fetch([REF[0]], KEYS)[REF[0]].run
+    assert run is not None and run.client_marks == ("resumed",)
+    assert [v.step for v in run.validation] == list(range(0, 201, 20))
+    assert run.problems == () and run.finished and run.nodes == 1
