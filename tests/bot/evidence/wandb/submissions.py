@@ -15,7 +15,7 @@ from bot.model.submission import Folder
 from bot.model.verdict import Verdict
 from bot.parse.track_toml import load_tracks
 from bot.verify import verify
-from tests.bot.evidence.wandb.training import CONFIG, METADATA, history
+from tests.bot.evidence.wandb.training import CONFIG, METADATA, OWNER, history
 from tests.conftest import ROOT
 from tests.doubles.wandb import WandbDouble
 
@@ -28,8 +28,8 @@ def fill(server: WandbDouble, refs: Sequence[RunRef] = REFS, **fields: Any) -> N
     """Put a good run behind each ref; `fields` change all of them."""
     for n, ref in enumerate(refs):
         config = CONFIG | {"seed": n, "nonce": f"{n:032x}"}
-        files = {"wandb-metadata.json": METADATA}
-        values = {"config": config, "files": files, "tags": ["speedrun:example-user"]} | fields
+        values = {"config": config, "files": {"wandb-metadata.json": METADATA}, "tags": [OWNER]}
+        values |= fields
         server.add_run(*ref, history=history(n, final=LOSSES[n % len(LOSSES)]), **values)
 
 

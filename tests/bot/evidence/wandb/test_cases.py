@@ -16,7 +16,7 @@ from bot.model.run import Run
 from bot.model.verdict import Verdict
 from bot.registry import Grade, Status
 from tests.bot.evidence.wandb.submissions import REFS, document, fill, judged, rules
-from tests.bot.evidence.wandb.training import CONFIG, KEYS, METADATA, history
+from tests.bot.evidence.wandb.training import CONFIG, KEYS, METADATA, OWNER, history
 from tests.doubles.wandb import WandbDouble
 
 Row = dict[str, Any]
@@ -78,7 +78,7 @@ def test_seconds_under_the_key_of_milliseconds(server: WandbDouble, fetcher: Wan
     change(server, seconds)
     verdict = judged(fetcher)
     assert verdict.status is Status.REJECTED
-    assert "microseconds a step" in told(verdict, "metric-implausible")
+    assert "microseconds a step" in told(verdict, "clock-implausible")
     assert "of W&B's `_runtime`" in told(verdict, "witnesses-disagree")
 
 
@@ -312,7 +312,7 @@ def test_numbers_from_an_attached_log_are_graded_as_a_log(
         bare = [{"_step": r["_step"], "train_loss": r["train_loss"]} for r in rows]
         files = {"wandb-metadata.json": METADATA, "train.log": log.encode()}
         config = CONFIG | {"seed": n, "nonce": f"{n:032x}"}
-        server.add_run(*ref, history=bare, config=config, files=files)
+        server.add_run(*ref, history=bare, config=config, files=files, tags=[OWNER])
     verdict = judged(fetcher)
     assert (verdict.status, verdict.evidence) == (Status.VERIFIED, Grade.LOG), verdict.findings
 

@@ -10,6 +10,8 @@ from bot.model.track import Keys
 
 KEYS = Keys(loss=("val_loss",), time_ms=("train_time",), total_steps=("num_iterations",))
 CONFIG = {"num_iterations": 1000, "lr": 0.02, "seed": 1, "nonce": "5f" * 16}
+OWNER = "speedrun:example-user"
+"""The tag that binds a run to its author."""
 METADATA = json.dumps(
     {
         "gpu": "NVIDIA H100 80GB HBM3",
