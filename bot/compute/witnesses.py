@@ -56,7 +56,8 @@ def _witnesses(run: Run) -> Iterator[Witness]:
         place = "the log's header" if run.source == "log" else "the client's record of the machine"
         if run.hardware.device is not None:
             yield Witness("device", run.hardware.device, machine, place)
-        if run.hardware.count is not None:
+        told = any(witness.quantity == "chips" for witness in run.witnesses)
+        if run.hardware.count is not None and not told:
             yield Witness("chips", run.hardware.count, machine, place)
     if run.runtime_s is not None:
         yield Witness("runtime_s", run.runtime_s, WitnessKind.MACHINE, "the client's `_runtime`")

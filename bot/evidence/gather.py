@@ -130,14 +130,14 @@ def _online(
 ) -> RunEvidence:
     """A fetched run, or why there is none; what was verified before counts where it changed."""
     from bot.evidence.drift import difference
-    from bot.evidence.snapshot import SnapshotError, as_online
+    from bot.evidence.snapshot import SnapshotError
 
     try:
         kept = None if snapshots is None else snapshots.latest(ref)
     except (SnapshotError, OSError):
         kept = None  # a damaged snapshot verifies nothing; the run is judged as it is now
     if kept is not None:
-        kept = as_online(kept)
+        kept = dc.replace(kept, source="wandb")
         changed = difference(kept, fetched)
         item = _read(spec, (kept if changed or fetched.run is None else fetched.run,), track)
         message = f"run {ref.path}: {changed}"

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.evidence.links import LinkProblem, RunRef, parse_link
-from bot.model.run import FROM_LOG, BranchPoint, Hardware, Run, Validation, Witness, WitnessKind
+from bot.model.run import BranchPoint, Hardware, Run, Validation, Witness, WitnessKind
 from bot.patterns import LOGIN_TEXT
 from bot.registry import Status
 
@@ -174,11 +174,6 @@ def _recorded(run: Run) -> dict[str, Any]:
         "witnesses": [list(witness) for witness in run.witnesses],
     }
     return {name: value for name, value in found.items() if value not in (None, [])}
-
-
-def as_online(run: Run) -> Run:
-    """The run of a snapshot as it was read from W&B, with the grade that it had."""
-    return dc.replace(run, source="log" if FROM_LOG in run.client_marks else "wandb")
 
 
 def decode(data: bytes) -> Run:

@@ -40,7 +40,7 @@ def build_run(raw: Raw, columns: Columns, keys: Keys) -> Run:
     runtimes = dict(columns.runtime)
     hardware = _hardware(raw)
     run = Run(
-        source="log" if raw.from_log else raw.source,
+        source=raw.source,
         file=raw.file,
         run_id=raw.run_id,
         name=raw.name,
@@ -248,13 +248,13 @@ def _seen(raw: Raw) -> int | None:
 def _devices(raw: Raw, hardware: Hardware) -> list[Witness]:
     """Who says how many devices there are."""
     seen = _seen(raw)
-    found = []
-    if seen:
-        found.append(Witness("chips", seen, WitnessKind.MACHINE, "W&B's record of the machines"))
-    if seen and hardware.count and hardware.count != seen:
-        source = "the run's configuration"
-        found.append(Witness("chips", hardware.count, WitnessKind.PROGRAM, source))
-    return found
+    if not seen or not hardware.count or hardware.count == seen:
+        return []
+    said = "the run's configuration"
+    return [
+        Witness("chips", seen, WitnessKind.MACHINE, "W&B's record of the machines"),
+        Witness("chips", hardware.count, WitnessKind.PROGRAM, said),
+    ]
 
 
 def _summary(summary: Mapping[str, Any], keys: Keys) -> dict[str, float]:

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from bot import files as disk
 from bot.evidence.links import ProjectRef, RunRef
 from bot.evidence.progress import Progress
-from bot.evidence.snapshot import SnapshotError, as_online, decode, encode, restrict
+from bot.evidence.snapshot import SnapshotError, decode, encode, restrict
 from bot.evidence.wandb.attached import Attached, read_attached
 from bot.evidence.wandb.build import build_run, step_names, unread
 from bot.evidence.wandb.client import Client, Patience
@@ -212,7 +212,7 @@ class WandbFetcher:
         if cached is not None and cached.is_file():
             try:
                 run = decode(cached.read_bytes())
-                return Fetched(as_online(run))
+                return Fetched(dc.replace(run, source="wandb"))
             except (OSError, SnapshotError):
                 pass  # a damaged cache is no evidence; the run is fetched again and written anew
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses as dc
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,8 @@ def keep(fetcher: WandbFetcher, path: Path) -> Path:
 
 
 def numbers(verdict: Verdict) -> object:
-    return (verdict.status, verdict.points, rules(verdict))
+    points = [dc.replace(point, rests_on={}) for point in verdict.points]
+    return (verdict.status, points, rules(verdict))
 
 
 def test_offline_a_snapshot_gives_the_same_verdict(
