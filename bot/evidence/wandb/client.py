@@ -111,8 +111,8 @@ class Client:
         """
 
         def ask() -> list[Any]:
-            filters = {"sweep": sweep} if sweep is not None else None
-            filters = filters if ids is None else {"name": {"$in": list(ids)}}
+            filters: dict[str, Any] = {} if sweep is None else {"sweep": sweep}
+            filters |= {} if ids is None else {"name": {"$in": list(ids)}}
             found = self._api.runs(
                 f"{entity}/{project}",
                 filters=filters,

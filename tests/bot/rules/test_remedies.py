@@ -197,7 +197,8 @@ def test_a_file_that_is_no_log_is_one_error_with_a_remedy() -> None:
         for f in broken(lambda d: None, **{"logs/seed2.log": b"%PDF-1.4"})
         if f.level is Level.ERROR
     )
-    assert error.rule == "metric-missing" and "lines such as step:10/100" in (error.fix or "")
+    assert error.rule == "metric-missing" and "is a PDF" in error.message
+    assert "the text that the training printed" in (error.fix or "")
 
 
 def test_a_wrong_claim_is_an_error_again_once_the_run_is_there() -> None:
