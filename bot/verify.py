@@ -71,7 +71,7 @@ def verify_parsed(
     """`verify` for a folder that was parsed already."""
     if parsed.track is None:
         return _without_track(parsed, folder)
-    judged_on = _judged_on(parsed.submission, context)
+    judged_on = _judged_on(parsed.submission, parsed.track, context)
     track = parsed.track.on(judged_on)
     evidence, unlisted = _evidence(parsed, folder, track, gather)
     unlisted += left_out(parsed.submission, folder, track, evidence)
@@ -93,14 +93,15 @@ def verify_parsed(
     )
 
 
-def _judged_on(submission: Submission, context: Context) -> dt.date | None:
+def _judged_on(submission: Submission, track: Track, context: Context) -> dt.date | None:
     """The day whose rules count: when the evidence was first seen, else when the pull request was
     opened; of an imported entry of the board, the day of its result."""
     if context.first_seen is not None:
         return context.first_seen.date()
     if context.pull_request is not None and context.pull_request.opened_at is not None:
         return context.pull_request.opened_at.date()
-    return _imported_on(submission) if context.pull_request is None and context.merged else None
+    listed = context.merged and track.is_imported(submission.path)
+    return _imported_on(submission) if context.pull_request is None and listed else None
 
 
 def _imported_on(submission: Submission) -> dt.date | None:

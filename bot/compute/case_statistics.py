@@ -12,6 +12,7 @@ from bot.compute.selection import STEP_METRICS, RunKey
 from bot.compute.summary import Summary, summarise
 from bot.model.case import Case
 from bot.model.submission import Claim
+from bot.model.values import parse_timestamp
 from bot.registry import OURS
 
 _OTHER_LOSS = re.compile(r"[A-Za-z0-9_./-]{0,60}loss")
@@ -115,10 +116,19 @@ def loss_key_of(case: Case) -> str | None:
 
 
 def _pairs(case: Case) -> dict[RunKey, str]:
-    """The pair names of runs, where a run stands alone in its entry."""
-    return {
-        (run.file, run.index): item.spec.pair
-        for item in case.evidence
-        if item.spec.pair is not None and len(item.runs) == 1
-        for run in item.runs
-    }
+    """Pairs of runs that took turns: neighbours in time, one of each arm; {} where the times of
+    the runs do not say so. Which run is compared with which is nothing that an author chooses."""
+    timed = []
+    for item in case.evidence:
+        for run in item.runs:
+            moment = parse_timestamp(run.created_at or run.finished_at)
+            if item.spec.pair is None or moment is None:
+                return {}
+            timed.append((moment, item.spec.point or "", item.spec.arm, (run.file, run.index)))
+    timed.sort(key=lambda row: (row[1], row[0]))
+    found: dict[RunKey, str] = {}
+    for n, (first, second) in enumerate(zip(timed[::2], timed[1::2], strict=False)):
+        if first[1] != second[1] or first[2] == second[2] or first[0] == second[0]:
+            return {}
+        found |= {first[3]: str(n), second[3]: str(n)}
+    return found if len(found) == len(timed) else {}

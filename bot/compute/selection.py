@@ -232,7 +232,8 @@ def _values(run: Run, track: Track, step: int | None, by_loss: bool) -> Kept | N
     if quality is None or not _sane(quality):
         return None
     time = point.time_s if point is not None else None
-    time = _metric(run, "training_time_s", track) if time is None else time
+    if time is None and (point is None or run.source == "results"):
+        time = _metric(run, "training_time_s", track)  # else no clock at the end is no time
     if not _sane(time) or time is None or time < 0 or (time == 0 and step != 0):
         time = None
     return Kept(run, quality, _cost(run, point, track, time), time)

@@ -169,8 +169,9 @@ class Case:
     @property
     def brought_over(self) -> bool:
         """Whether this is an entry of the board that the importer brought over, as a maintainer
-        does. Before it is merged `imported` is a participant's word, and softens nothing."""
-        return self.submission.imported is not None and self.context.merged
+        does, and that the track lists as such: `imported` alone is a participant's word."""
+        listed = self.track.is_imported(self.folder.path)
+        return self.submission.imported is not None and self.context.merged and listed
 
     def problems_of(self, rule: str) -> tuple[Finding, ...]:
         """What the readers found under `rule`: a reader names the rule, the rule reports it."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from bot.model.official import OfficialTable
 from bot.model.submission import entry_paths
+from bot.parse.globs import matches
 
 OBJECTIVES = ("pareto", "target", "baseline")
 TESTS = ("t", "z", "moderated", "anytime", "none")
@@ -162,6 +163,8 @@ class Track:
     code_required: bool = False
     keys: Keys = Keys()
     globs: tuple[str, ...] = ()
+    imported: tuple[str, ...] = ()
+    """Patterns of the entries that maintainers brought over: only these are imported."""
     common_stop_step: bool = False
     levels: Mapping[str, str] = dc.field(default_factory=dict)
     """Rule name -> level where this track departs from the default ("error" ... or "off")."""
@@ -181,6 +184,10 @@ class Track:
     path: str = ""
     official: OfficialTable = OfficialTable()
     """The official record table beside the file, empty where there is none."""
+
+    def is_imported(self, path: str) -> bool:
+        """Whether a submission lies where the maintainers keep what they brought over."""
+        return any(matches(path, g) or matches(path, f"{g}/**") for g in self.imported)
 
     def is_baseline(self, submission: str) -> bool:
         """Whether a submission is the frozen baseline itself."""

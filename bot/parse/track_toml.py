@@ -121,6 +121,7 @@ def _parse(data: Mapping[str, Any], path: str) -> Track:
         code_required=bool(evidence.get("code_required", False)),
         keys=Keys(**{k: _names(v) for k, v in evidence.get("keys", {}).items()}),
         globs=tuple(data.get("submissions", {}).get("globs", ())),
+        imported=tuple(data.get("submissions", {}).get("imported", ())),
         common_stop_step=bool(data.get("common_stop_step", False)),
         levels=data.get("levels", {}),
         rules=tuple(

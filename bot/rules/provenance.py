@@ -172,7 +172,6 @@ def author_not_contributor(case: Case) -> Iterator[Finding]:
             "author-not-contributor",
             "the submission says that it was imported, which only a maintainer's import can say, "
             "so it is judged like any other",
-            Level.WARNING,
             file=_list(case),
             pointer="/imported",
             fix="remove `imported` and name the contributors",

@@ -227,7 +227,8 @@ def clock_implausible(case: Case) -> Iterator[Finding]:
 def _too_short_steps(case: Case) -> Iterator[Finding]:
     for item, run in runs_of(case):
         steps, time = run.step or 0, run.time_s
-        if run.source == "results" or time is None or steps < 2 or time <= 0:
+        told = any(rule == "metric-implausible" for rule, _ in run.problems)
+        if told or run.source == "results" or time is None or steps < 2 or time <= 0:
             continue
         if time / steps < FLOOR_S:
             yield about(

@@ -27,6 +27,9 @@ accelerator = "any"
 
 [evidence]
 accepts = ["log", "wandb"]
+
+[submissions]
+imported = ["submissions/*/*"]
 """
 BASELINE = (
     TARGET.replace('id = "fast"', 'id = "one"').replace(
@@ -36,7 +39,11 @@ BASELINE = (
 )
 
 
-def log(loss, seconds, device="NVIDIA A100-SXM4-80GB", seed=1):
+A100 = "NVIDIA A100-SXM4-80GB"
+A10G = "NVIDIA A10G"
+
+
+def log(loss, seconds, device=A100, seed=1):
     """The text of one training log that ends with `loss` after `seconds`."""
     lines = [f"Running PyTorch 2.10.0 compiled for CUDA 12.6 on {device} with world_size 1"]
     for step in (0, 500, 1000):
@@ -55,7 +62,7 @@ def put(root, path, text):
     target.write_text(text)
 
 
-def submission(root, track, name, candidate, baseline=(), **fields):
+def submission(root, track, name, candidate, baseline=(), device=A100, **fields):
     """Add a submission; `candidate` and `baseline` are lists of (loss, seconds)."""
     folder = f"submissions/{track}/{name}"
     runs = []
@@ -63,7 +70,7 @@ def submission(root, track, name, candidate, baseline=(), **fields):
     for arm, results in (("candidate", candidate), ("baseline", baseline)):
         for index, (loss, seconds) in enumerate(results):
             seed += 1
-            put(root, f"{folder}/logs/{arm}{index}.log", log(loss, seconds, seed=seed))
+            put(root, f"{folder}/logs/{arm}{index}.log", log(loss, seconds, device, seed=seed))
             runs.append({"source": "log", "path": f"logs/{arm}{index}.log", "arm": arm})
     data = {
         "schema_version": 1,

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from bot.commands.baseline import baseline
 from bot.parse.track_toml import load_track
-from tests.bot.competition import BASELINE, put, submission
+from tests.bot.competition import A10G, BASELINE, put, submission
 
 OLD = [(3.270, 600.0), (3.271, 601.0), (3.272, 602.0)]
 
@@ -29,11 +29,11 @@ def freeze(root, name="b1"):
     return answer.output
 
 
-def candidate(root, name, seconds, device=None, **fields):
-    """A submission with its own run of the baseline on the same machine."""
+def candidate(root, name, seconds, **fields):
+    """A submission with its own run of the baseline on the same machine, a slower one."""
     mine = [(3.27, seconds), (3.275, seconds + 1), (3.273, seconds + 2)]
     theirs = [(3.27, 700.0), (3.271, 701.0), (3.272, 702.0)]
-    submission(root, "one", name, mine, theirs, based_on="b1", **fields)
+    submission(root, "one", name, mine, theirs, A10G, based_on="b1", **fields)
 
 
 def test_no_baseline_yet_says_how_to_make_one(root):
@@ -102,6 +102,7 @@ def test_after_a_promotion_older_entries_are_on_the_new_scale(root):
             name,
             [(3.27, seconds), (3.27, seconds + 1), (3.27, seconds - 1)],
             [(3.27, 700.0), (3.271, 701.0), (3.272, 699.0)],
+            device=A10G,
             based_on="b1",
             imported=imported | {"date": date},
         )
@@ -112,6 +113,7 @@ def test_after_a_promotion_older_entries_are_on_the_new_scale(root):
         "next",
         [(3.27, 539.0)],
         [(3.27, 550.0)],
+        device=A10G,
         based_on="win",
         imported=imported | {"date": "2026-02-10"},
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bot.compute.case_statistics import of_case
 from bot.model.case import Case
 from bot.model.run import Hardware, Run
 from bot.model.track import Baseline
@@ -81,8 +82,8 @@ def test_arms_that_are_alike(theirs: dict[str, Any], ours: dict[str, Any]) -> No
     ("seconds", "hardware", "slow"),
     [
         (129.0, H100, True),
-        (106.0, H100, True),
-        (101.5, H100, False),
+        (107.0, H100, True),
+        (105.0, H100, False),
         (90.0, H100, False),
         (129.0, A100, False),
         (129.0, Hardware("NVIDIA H100 80GB HBM3", 8), False),
@@ -120,3 +121,37 @@ def test_an_unsound_ratio_makes_no_baseline(rule: str, level: Level) -> None:
     (entry,) = rank([verdict], SINGLE).entries
     assert entry.progress is not None
     assert entry.progress.promotes is (level is Level.NOTE)
+
+
+def paired(times: list[str | None]) -> str | None:
+    """The test of two arms whose runs began at `times`, ours and theirs by turns, all paired."""
+    seconds = (60.0, 66.0, 61.0, 67.5, 62.0, 68.0)
+    runs = [run(n, s, created_at=t) for n, (s, t) in enumerate(zip(seconds, times, strict=True))]
+    case = a_case(runs, arms=("candidate", "baseline") * 3, track=SINGLE)
+    evidence = tuple(
+        dc.replace(item, spec=dc.replace(item.spec, pair=str(n // 2)))
+        for n, item in enumerate(case.evidence)
+    )
+    summary = of_case(dc.replace(case, evidence=evidence))
+    assert summary is not None and summary.baseline is not None
+    comparison = summary.baseline.comparison
+    return None if comparison is None else comparison.method
+
+
+def at(minute: int) -> str:
+    return f"2026-01-01T00:{minute:02d}:00Z"
+
+
+@pytest.mark.parametrize(
+    ("times", "method"),
+    [
+        ([at(n) for n in range(6)], "paired"),
+        ([at(n) for n in (0, 1, 3, 2, 4, 5)], "paired"),  # ABBA
+        # All of one arm first: the pairs were chosen afterwards.
+        ([at(n) for n in (0, 3, 1, 4, 2, 5)], "welch"),
+        ([*(at(n) for n in range(5)), None], "welch"),
+        ([at(0)] * 6, "welch"),
+    ],
+)
+def test_pairs_are_neighbours_in_time(times: list[str | None], method: str) -> None:
+    assert paired(times) == method

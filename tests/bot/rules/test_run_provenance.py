@@ -11,7 +11,7 @@ import pytest
 from bot.model.case import Case, PullRequest, Unlisted
 from bot.model.submission import Folder
 from bot.parse.json_file import read_json
-from tests.bot.rules.run_cases import LINK, PATH, a_case, a_run, found, results_file
+from tests.bot.rules.run_cases import LINK, PATH, SMALL, a_case, a_run, found, results_file
 
 OPENED = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
@@ -70,6 +70,7 @@ NEAR_MISSES: list[tuple[str, Callable[[], Case]]] = [
             submission={"contributors": (), "imported": {"url": "x"}},
             pull_request=request(),
             merged=True,
+            track=dc.replace(SMALL, imported=(PATH,)),
         ),
     ),
     ("out-of-scope-change", lambda: a_case(pull_request=request("x", f"{PATH}/logs/a.log"))),

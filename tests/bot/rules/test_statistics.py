@@ -53,6 +53,7 @@ def case(track: Track, *items: RunEvidence, claims: tuple[Claim, ...] = (), **fi
     standing = fields.pop("standing", Standing())
     unlisted = fields.pop("unlisted", ())
     path = f"submissions/{track.id}/x"
+    track = dc.replace(track, imported=(path,))
     submission = Submission(path, track.id, "x", claims=claims, **fields)
     return Case(
         submission, track, Folder(path, {}), {}, evidence=items,

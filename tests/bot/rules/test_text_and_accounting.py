@@ -215,7 +215,7 @@ def test_what_an_imported_entry_claimed_warns_and_never_rejects() -> None:
         (put(description="a\u202eb"), Status.REJECTED),
     ):
         folder = Folder(
-            "submissions/fineweb-edu/old",
+            "submissions/fineweb-edu/llama_30m",
             {
                 "submission.json": json.dumps(listed).encode(),
                 "speedrun_results.json": changed("v4", change),
