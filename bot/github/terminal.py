@@ -50,13 +50,13 @@ def the_root(root: str | None) -> Path:
 
 def open_named(repo: str, settings: Settings) -> Repo:
     """The connection with the token of the environment."""
-    from bot.github.api.client import checked_name, connect, open_repo
+    from bot.github.api.client import api_url, checked_name, connect, open_repo
 
     token = os.environ.get(TOKEN, "").strip()
     try:
         checked_name(repo)
         if not token:
             raise click.UsageError(f"{TOKEN} is not set; put a token with access to {repo} into it")
-        return open_repo(connect(token), repo, settings.login)
+        return open_repo(connect(token, url=api_url(settings)), repo, settings.login)
     except ValueError as error:
         raise click.UsageError(str(error)) from error

@@ -212,9 +212,33 @@ def evidence_changed(case: Case) -> Iterator[Finding]:
     """The evidence is what it was when it was verified.
 
     The bot keeps a snapshot of each linked run when it accepts a submission. If the run's numbers
-    change, or it is deleted or made private, that is reported, and the snapshot counts.
+    change, or it is deleted or made private, that is reported, and the snapshot counts. The files
+    of a merged entry stay as they were recorded; another result is another entry.
     """
     yield from case.problems_of("evidence-changed")
+    yield from _replaced(case)
+
+
+def _replaced(case: Case) -> Iterator[Finding]:
+    """Runs of a merged entry whose file now shows other numbers than were recorded."""
+    recorded = case.context.recorded
+    if recorded is None or case.submission.withdrawn:
+        return
+    before = {(run.get("file"), run.get("index")): run for run in recorded.runs}
+    for run in (run for item in case.evidence for run in item.runs):
+        known, now = before.get((run.file, run.index)), run.summary()
+        if known is None or run.source not in ("log", "wandb-offline", "results"):
+            continue
+        changed = [name for name in ("step", "loss", "time_s") if known.get(name) != now[name]]
+        if changed:
+            yield finding(
+                "evidence-changed",
+                f"{changed[0]} of this run is not what was recorded when the entry was merged",
+                file=run.file,
+                claimed=now[changed[0]],
+                expected=known.get(changed[0]),
+                fix="restore the file; enter another result as a submission of its own",
+            )
 
 
 # ---- helpers -------------------------------------------------------------------------------------

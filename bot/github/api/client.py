@@ -18,6 +18,7 @@ import requests
 from github import Auth, Github, GithubException, GithubIntegration, GithubRetry
 from github.Repository import Repository
 
+from bot.model.report import Settings
 from bot.patterns import REPOSITORY
 
 T = TypeVar("T")
@@ -47,6 +48,11 @@ class Repo:
     login: str
     sleep: Callable[[float], None] = time.sleep
 
+    @property
+    def page(self) -> str:
+        """The address of the repository's page."""
+        return f"{server_url()}/{self.name}"
+
 
 def checked_name(name: str) -> str:
     """`owner/repo`, or ValueError: dots and slashes would steer the token to other endpoints."""
@@ -55,9 +61,18 @@ def checked_name(name: str) -> str:
     return name
 
 
-def api_url() -> str:
-    """The API's address: GITHUB_API_URL as Actions sets it, or the public one."""
-    return os.environ.get("GITHUB_API_URL") or "https://api.github.com"
+def api_url(settings: Settings | None = None) -> str:
+    """The API's address: GITHUB_API_URL as Actions sets it, that of the settings, or the public
+    one."""
+    given = os.environ.get("GITHUB_API_URL") or (settings.api_url if settings else "")
+    return given or "https://api.github.com"
+
+
+def server_url() -> str:
+    """The address of the pages that belong to the API: Actions sets GITHUB_SERVER_URL; a GitHub
+    Enterprise Server has both on one host."""
+    given = os.environ.get("GITHUB_SERVER_URL")
+    return given or api_url().removesuffix("/api/v3").replace("https://api.", "https://", 1)
 
 
 def connect(token: str, *, url: str | None = None, backoff: float = 1.0) -> Github:

@@ -58,7 +58,7 @@ def open_submission(repo: Repo, form: Intake, thread: Thread, said: Said) -> Ope
         except GithubException as error:
             if error.status != 403:
                 raise
-            page = f"https://github.com/{repo.name}/compare/{base}...{branch}?expand=1"
+            page = f"{repo.page}/compare/{base}...{branch}?expand=1"
             return Opened(0, page, base, folder)
         return Opened(pull.number, pull.html_url, base, folder)
 

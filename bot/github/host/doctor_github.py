@@ -58,7 +58,7 @@ class Look:
 def on_github(look: Look) -> Iterator[Line]:
     """A line for each thing that is looked at."""
     for name, question in _QUESTIONS:
-        yield _asked(name, lambda question=question: question(look))
+        yield _asked(name, question, look)
     try:
         with told("rules"):
             rules = rules_of(look)
@@ -69,10 +69,10 @@ def on_github(look: Look) -> Iterator[Line]:
     yield _forgery(look, rules)
 
 
-def _asked(name: str, question: Callable[[], Line]) -> Line:
+def _asked(name: str, question: Callable[[Look], Line], look: Look) -> Line:
     try:
         with told(name):
-            return question()
+            return question(look)
     except Exception as error:
         # whatever the answer was, the line says that this could not be seen, and the rest goes on
         return _unseen(name, error)

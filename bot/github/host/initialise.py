@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bot import files as disk
-from bot.github.api.client import checked_name
+from bot.github.api.client import checked_name, server_url
 from bot.github.api.workflows import WORKFLOWS, file_of
 from bot.github.host.checkout import default_branch, origin
 from bot.github.host.files import Target, github_files, titles_of
@@ -204,7 +204,7 @@ def _people(repo: str, reviewers: tuple[str, ...], pages: bool) -> dict[str, byt
 
 def steps(repo: str, pages: bool, ready: bool) -> Iterator[str]:
     """What only a person can do, in order; `speedrun doctor` checks each."""
-    page = f"https://github.com/{repo}/settings"
+    page = f"{server_url()}/{repo}/settings"
     yield ""
     yield "Left to do, about ten minutes; `speedrun doctor --repo " + f"{repo}` checks each:"
     yield "1. Commit and push. Edit the track: metric, target, significance (tracks/)."

@@ -26,11 +26,11 @@ from bot.model.report import Change, Place, Shown
 from bot.model.run import Run
 from bot.model.submission import Folder, Submission
 from bot.model.track import Track
-from bot.model.verdict import Verdict, finding
+from bot.model.verdict import Verdict, finding, status_of
 from bot.parse.folder import Parsed, ReadError, parse_submission, read_path
 from bot.parse.track_toml import load_tracks
 from bot.rank.ranking import place_of, rank, standing, why_not
-from bot.registry import Grade, Status
+from bot.registry import Grade
 from bot.render.place import place
 from bot.repository import Repository, submission_folders
 from bot.verify import LinkedCode, verify, verify_parsed
@@ -270,11 +270,6 @@ def refused(
     path: str, track: str, rule: str, message: str, fix: str | None = None, file: str | None = None
 ) -> Verdict:
     """A verdict on something that could not even be read."""
-    return Verdict(
-        submission=path,
-        track=track,
-        status=Status.REJECTED,
-        evidence=Grade.SELF_REPORTED,
-        findings=(finding(rule, message, fix=fix, file=file),),
-        points=(),
-    )
+    found = (finding(rule, message, fix=fix, file=file),)
+    status = status_of(found, Grade.SELF_REPORTED)
+    return Verdict(path, track, status, Grade.SELF_REPORTED, found, ())

@@ -23,6 +23,7 @@ from bot.github.pull_request.publish import ours
 from bot.github.pull_request.pull import (
     FILES_LIMIT,
     ChangedFile,
+    Disagreement,
     Incomplete,
     Pull,
     Trees,
@@ -71,11 +72,19 @@ def evaluate(
         reading = _reading(repo, engine, pull, merged, today)
         plan = classify(pull, files, reading.trees, engine.tracks)
     except Incomplete as error:
-        fix = f"a submission has at most {MAX_FILES} files; open a pull request with those alone"
-        verdict = refused(f"pull request {number}", "", "out-of-scope-change", str(error), fix)
+        verdict = _incomplete(f"pull request {number}", error)
         blank = _blank(repo, pull, merged)
         return dc.replace(blank, kind=Kind.SUBMISSION, verdicts=(verdict,)), ()
     return _by_kind(reading, dc.replace(_blank(repo, pull, merged), kind=plan.kind), plan, files)
+
+
+def _incomplete(what: str, error: Incomplete) -> Verdict:
+    """The verdict on a pull request of which GitHub shows a part only."""
+    if isinstance(error, Disagreement):
+        fix = "Nothing on your side: it is tried again every night, or type `/verify`."
+        return refused(what, "", "evidence-unavailable", str(error), fix)
+    fix = f"A submission has at most {MAX_FILES} files; open a pull request with those alone."
+    return refused(what, "", "out-of-scope-change", str(error), fix)
 
 
 def _commit(pull: Pull, merged: bool) -> str:

@@ -73,7 +73,7 @@ def _row(repo: Repo, pull: Any) -> dict[str, Any]:
         "blocks": [plain(rule, 64) for rule in state.blocks],
         "place": plain(state.place, 200) or None,
         "track": plain(state.track, 64) or None,
-        "url": f"https://github.com/{repo.name}/pull/{pull.number}",
+        "url": f"{repo.page}/pull/{pull.number}",
     }
 
 
@@ -90,7 +90,7 @@ def preregistrations(repo: Repo, done: frozenset[int]) -> list[dict[str, Any]]:
         {
             "title": plain(issue.title or "", _TITLE),
             "date": issue.created_at.strftime("%Y-%m-%d"),
-            "url": f"https://github.com/{repo.name}/issues/{issue.number}",
+            "url": f"{repo.page}/issues/{issue.number}",
             "state": "registered" if issue.state == "open" else "closed without a submission",
         }
         for issue in found

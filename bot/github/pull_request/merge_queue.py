@@ -7,6 +7,7 @@ check let them in, and after the merge the evidence is read once more.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from bot.github.api.client import Repo, settle, told
 from bot.github.pull_request.publish import our_checks
@@ -31,7 +32,7 @@ def repeat_check(repo: Repo, settings: Settings, ref: str, head_sha: str) -> str
         latest = max(found, key=lambda run: run.id, default=None)
         conclusion = latest.conclusion if latest else "failure"
         said = f"pull request {pull.number} at {pull.head_sha[:7]}: {conclusion}"
-        output = {"title": f"As said of #{pull.number}", "summary": said}
+        output: dict[str, Any] = {"title": f"As said of #{pull.number}", "summary": said}
         if latest is None:
             output["summary"] += "; it has no check yet, comment /verify there"
 

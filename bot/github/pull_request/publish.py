@@ -19,7 +19,7 @@ from github.PullRequest import PullRequest as ApiPull
 
 from bot.github.api.client import GitHubTrouble, Repo, login_of, settle, told, transient
 from bot.github.pull_request.pull import facts
-from bot.model.report import Report, Settings
+from bot.model.report import Kind, Report, Settings
 from bot.registry import Status
 from bot.render import comment as words
 from bot.render.annotations import annotate, conclusion, digest, slices
@@ -55,6 +55,8 @@ def publish(repo: Repo, report: Report, settings: Settings) -> Published:
             return Published(f"the head moved on to {seen.head_sha[:7]}, its own run answers")
         settle(repo, lambda: check_run(repo, report, settings))
         sticky = _sticky(comments)
+        if settings.quiet and sticky is None and report.kind in (Kind.OTHER, Kind.CODE):
+            return Published()  # the required check is answered, and nobody is told
         before = read_state(sticky.body) if sticky else None
         changed = _tell_change(repo, issue, comments, before, report, settings, sticky)
         body = render_comment(report, settings, before)

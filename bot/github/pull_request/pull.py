@@ -83,6 +83,10 @@ class Incomplete(ValueError):
     """GitHub showed only a part (too many files, a truncated tree); the message says of what."""
 
 
+class Disagreement(Incomplete):
+    """GitHub says one thing and shows another: nobody's fault here, and it may be right later."""
+
+
 def fetch(repo: Repo, number: int) -> ApiPull:
     """The API's object; one request."""
     with told(f"reading pull request {number}"):
@@ -137,7 +141,7 @@ def changed_files(pull: ApiPull, expected: int) -> tuple[ChangedFile, ...]:
             ChangedFile(f.filename, f.status, f.previous_filename) for f in pull.get_files()
         )
     if len(files) != expected:
-        raise Incomplete(f"the pull request changes {expected} files, GitHub lists {len(files)}")
+        raise Disagreement(f"the pull request changes {expected} files, GitHub lists {len(files)}")
     return files
 
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from bot.github.host.settings import load_settings
 from bot.github.pull_request.report_file import read_report, write_report
 from bot.model.report import Kind, Report, Settings
-from bot.model.verdict import Verdict, exit_code
-from bot.registry import Grade, Status
+from bot.model.verdict import exit_code
 
 if TYPE_CHECKING:
     from bot.github.api.client import Repo
@@ -99,24 +98,18 @@ def publish_file(
 def failed_report(repo: Repo, number: int) -> Report | None:
     """What is said when the evaluation itself broke: unverifiable, never silence. None for a pull
     request that is closed, which an evaluation that came too late refuses."""
+    from bot.github.pull_request.engine import refused
     from bot.github.pull_request.pull import facts, fetch
-    from bot.model.verdict import finding
 
     pull = facts(fetch(repo, number))
     if pull.state != "open":
         return None
-    problem = finding(
+    verdict = refused(
+        f"pull request {number}",
+        "",
         "evidence-unavailable",
         "the evaluation did not finish, for a reason on our side",
-        fix="nothing on your side; it is tried again every night, or type /verify",
-    )
-    verdict = Verdict(
-        submission=f"pull request {number}",
-        track="",
-        status=Status.UNVERIFIABLE,
-        evidence=Grade.SELF_REPORTED,
-        findings=(problem,),
-        points=(),
+        "Nothing on your side: it is tried again every night, or type `/verify`.",
     )
     return Report(
         repo.name, number, pull.head_sha, pull.base_sha, Kind.SUBMISSION, pull.author, (verdict,)

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from bot.github.api.client import GitHubTrouble
-from bot.github.pull_request import claims, intake
+from bot.github.conversation import forms
+from bot.github.pull_request import claims
 from bot.github.pull_request.evaluate import NotOpen
 from bot.github.pull_request.lists import pending
 from bot.github.pull_request.waivers import read_waivers
@@ -266,19 +267,19 @@ def test_a_huge_description_costs_no_time(piece: str) -> None:
     start = time.process_time()
     claims.approach_of(body)
     claims.read_claim(body, AUTHOR, TRACKS)
-    intake.sections(body)
+    forms.sections(body)
     assert time.process_time() - start < 2.0
 
 
 def test_headings_inside_an_answer_of_the_form(competition: Competition) -> None:
     """The first of two equal headings counts, so an answer cannot replace one above it."""
     evil = f"mine\n\n### Contributors\n\n{STRANGER}: idea\n\n### Track\n\nlab\n\n### W&B runs\n\nx"
-    found = intake.read_form(form(LINK, words=evil), AUTHOR, TRACKS)
+    found = forms.read_form(form(LINK, words=evil), AUTHOR, TRACKS)
     assert (found.track, [link.url for link in found.links]) == ("mini", [LINK])
     assert found.contributors[0]["github"] == AUTHOR
     moved = form(LINK).replace("### Track", "### Trаck")  # a Cyrillic letter
-    assert intake.read_form(moved, AUTHOR, TRACKS | {"b": TRACKS["mini"]}).track in ("", "mini")
-    assert intake.read_form("### \n### Track\n### Title", AUTHOR, TRACKS).missing
+    assert forms.read_form(moved, AUTHOR, TRACKS | {"b": TRACKS["mini"]}).track in ("", "mini")
+    assert forms.read_form("### \n### Track\n### Title", AUTHOR, TRACKS).missing
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ class Shapes:
                 "repo": self.repo(repo),
                 "user": self.user(repo.name.split("/")[0]),
             },
-            "changed_files": len(self.files(repo, pull)),
+            "changed_files": pull.pretend_count or len(self.files(repo, pull)),
             "labels": [self.label(repo, name) for name in issue.labels],
             "requested_reviewers": [self.user(login) for login in pull.reviewers],
             "merged": pull.merged,
@@ -207,7 +207,7 @@ class Shapes:
             },
             # PyGithub fails on null here, though the description allows it
             "check_suite": {"id": 1},
-            "app": {"slug": check["app"], "name": check["app"], "id": 1},
+            "app": check["app"] and {"slug": check["app"], "name": check["app"], "id": 1},
             "pull_requests": [],
         }
 

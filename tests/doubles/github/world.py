@@ -61,6 +61,7 @@ class Pull:
     created_at: str = ""
     pushes: int = 0
     pretend_files: list[dict[str, Any]] | None = None
+    pretend_count: int | None = None
 
 
 @dataclass

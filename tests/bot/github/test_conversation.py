@@ -1,0 +1,222 @@
+"""What people write without knowing the commands, and answers that nothing may lose."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.github.api.client import GitHubTrouble
+from bot.github.conversation.commands import Links, Mistake, Unknown, parse
+from bot.github.conversation.forms import read_form
+from bot.github.pull_request.intake import runs_in
+from bot.github.pull_request.merge_queue import repeat_check
+from bot.github.pull_request.publish import our_checks
+from bot.model.report import Kind, Settings
+from bot.registry import Status
+from tests.bot.github.competition import AUTHOR, BOT, REPO, STRANGER, Competition, submission
+from tests.bot.github.test_intake import LINK, TRACKS, form
+from tests.doubles.github import Fault
+
+RUN = "https://wandb.ai/example-team/speedrun/runs/"
+
+
+@pytest.mark.parametrize(
+    ("body", "near"),
+    [
+        ("/sumbit " + RUN + "r1", "submit"),
+        ("/verfy", "verify"),
+        ("/run add " + RUN + "r1", "runs"),
+        ("/acept mfu-unusual because seen", "accept"),
+        ("/lgtm", ""),
+    ],
+)
+def test_unknown_command_is_answered(competition: Competition, body: str, near: str) -> None:
+    pull = competition.open(submission("fast", seconds=90.0))
+    found = parse(body)
+    assert isinstance(found, Unknown) and found.near == near
+    comment = competition.say(pull.number, STRANGER, body)
+    assert competition.command(pull.number, comment) == "unknown command"
+    (answer,) = competition.comments(pull.number, BOT)
+    assert ("Did you mean" in answer) == bool(near) and f"`/{near}" in answer
+    assert competition.repo.dispatches == []
+
+
+@pytest.mark.parametrize("body", ["/etc/passwd is odd", "a /sumbit inside", "> /sumbit", "thanks"])
+def test_what_only_looks_like_a_command_is_none(body: str) -> None:
+    assert parse(body) is None
+
+
+def test_in_a_quiet_repository_other_bots_are_left_alone(competition: Competition) -> None:
+    text = "[bot]\nquiet = true\n"
+    competition.github.commit(REPO, "main", {".github/speedrun.toml": text})
+    pull = competition.open({"notes.md": "x\n"})
+    comment = competition.say(pull.number, STRANGER, "/lgtm")
+    competition.command(pull.number, comment)
+    report = competition.answer(pull.number)
+    assert report.kind is Kind.OTHER
+    assert competition.comments(pull.number, BOT) == []
+    assert competition.checks(pull.head_sha) == [("speedrun", "neutral")]
+    entry = competition.open(submission("fast", seconds=90.0), branch="entry-2")
+    competition.answer(entry.number)
+    assert competition.sticky(entry.number)
+
+
+SHAPES = {
+    "plain": f"{RUN}r1",
+    "in a sentence": f"Have a look at {RUN}r1.",
+    "in brackets": f"(see {RUN}r1)",
+    "in angle brackets": f"<{RUN}r1>",
+    "a Markdown link": f"[my run]({RUN}r1)",
+    "a Markdown link with a title": f'[my run]({RUN}r1 "first")',
+    "a Markdown link to itself": f"[{RUN}r1]({RUN}r1)",
+    "a code span": f"`{RUN}r1`",
+    "bold in a list": f"- **{RUN}r1**,",
+    "with a query": f"{RUN}r1?nw=nwuserexample!",
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_links_in_any_shape(shape: str) -> None:
+    assert [run.id for run in runs_in(SHAPES[shape])] == ["r1"]
+    read = read_form(form(SHAPES[shape]), AUTHOR, TRACKS)
+    assert [run.id for run in read.links] == ["r1"], read.missing
+
+
+def test_a_link_without_a_command_is_answered_with_what_can_be_done(
+    competition: Competition,
+) -> None:
+    pull = competition.open(submission("fast", seconds=90.0))
+    assert isinstance(parse(SHAPES["in a sentence"]), Links)
+    comment = competition.say(pull.number, STRANGER, SHAPES["in a sentence"])
+    assert competition.command(pull.number, comment) == "links"
+    (answer,) = competition.comments(pull.number, BOT)
+    assert f"`/runs add {RUN}r1`" in answer
+    issue = competition.github.open_issue(REPO, STRANGER, "A run", f"Look: {RUN}r1 and {RUN}r2")
+    assert competition.command(issue.number, "", event="issues") == "links"
+    (answer,) = competition.comments(issue.number, BOT)
+    assert f"`/submit {RUN}r1 {RUN}r2`" in answer and "Those are 2 W&B runs" in answer
+
+
+def test_links_to_other_pages_are_no_runs(competition: Competition) -> None:
+    assert parse("https://wandb.ai/example-team/speedrun is our project") is None
+    issue = competition.github.open_issue(REPO, STRANGER, "Hello", "https://example.org/a/b/c")
+    assert competition.command(issue.number, "", event="issues") == "no form"
+
+
+def test_the_form_takes_a_track_by_its_title() -> None:
+    assert read_form(form(LINK, track=TRACKS["mini"].title), AUTHOR, TRACKS).track == "mini"
+    assert read_form(form(LINK, track="Mini?"), AUTHOR, TRACKS | {"b": TRACKS["mini"]}).missing
+
+
+def test_a_misspelled_rule_is_told() -> None:
+    found = parse("/explain target-mised")
+    assert isinstance(found, Mistake) and "did you mean `target-missed`?" in found.problem
+
+
+def test_why_tells_the_finding_of_this_commit(competition: Competition) -> None:
+    pull = competition.open(submission("slow", seconds=90.0, shift=0.5))
+    assert competition.answer(pull.number).status is Status.REJECTED
+    comment = competition.say(pull.number, STRANGER, "/why target-missed")
+    assert competition.command(pull.number, comment) == "told why"
+    answer = competition.comments(pull.number, BOT)[-1]
+    assert "`target-missed`: " in answer and "3.7" in answer
+    comment = competition.say(pull.number, STRANGER, "/why mfu-impossible")
+    competition.command(pull.number, comment)
+    assert "says nothing about this commit" in competition.comments(pull.number, BOT)[-1]
+
+
+# ---- nothing is lost ----------------------------------------------------------------------------
+
+
+def test_a_refused_reaction_does_not_cost_the_answer(competition: Competition) -> None:
+    competition.github.faulty = True
+    competition.github.faults.append(Fault("POST", "/reactions", status=403))
+    pull = competition.open(submission("fast", seconds=90.0))
+    comment = competition.say(pull.number, STRANGER, "/help")
+    assert competition.command(pull.number, comment) == "help"
+    assert len(competition.comments(pull.number, BOT)) == 1
+
+
+def test_a_refused_start_is_told(competition: Competition) -> None:
+    competition.repo.settings["workflows"] = []
+    pull = competition.open(submission("fast", seconds=90.0))
+    comment = competition.say(pull.number, AUTHOR, "/verify")
+    assert competition.command(pull.number, comment) == "not started"
+    (answer,) = competition.comments(pull.number, BOT)
+    assert "could not be started" in answer and "/verify" in answer
+
+
+def test_a_reviewer_who_cannot_be_asked_does_not_cost_the_verdict(
+    competition: Competition,
+) -> None:
+    competition.github.faulty = True
+    competition.github.faults.append(Fault("POST", "/requested_reviewers", status=422))
+    pull = competition.open(submission("plain", seconds=90.0, summary=""), body="")
+    assert competition.answer(pull.number).status is Status.NEEDS_REVIEW
+    assert competition.labels(pull.number) == ["speedrun: needs-review"]
+
+
+def test_a_check_of_an_app_that_is_gone_is_not_ours(competition: Competition) -> None:
+    """GitHub documents `app: null`."""
+    pull = competition.open(submission("fast", seconds=90.0))
+    competition.answer(pull.number)
+    next(iter(competition.repo.checks.values()))["app"] = None
+    repo = competition.as_job("publish")
+    assert our_checks(repo, Settings(), pull.head_sha) == []
+    competition.publish(pull.number)
+    assert len(our_checks(repo, Settings(), pull.head_sha)) == 1
+
+
+def test_a_list_that_disagrees_with_the_count_is_not_checked_yet(
+    competition: Competition,
+) -> None:
+    pull = competition.open(submission("fast", seconds=90.0))
+    pull.pretend_count = 10
+    report = competition.answer(pull.number)
+    assert report.status is Status.UNVERIFIABLE
+    assert competition.checks(pull.head_sha) == [("speedrun", "neutral")]
+
+
+def test_replaced_log_of_a_merged_entry(competition: Competition) -> None:
+    files = submission("fast", seconds=90.0)
+    pull = competition.open(files)
+    competition.answer(pull.number)
+    competition.github.merge(REPO, pull.number)
+    competition.record(pull.number)
+    faster = submission("fast", seconds=70.0)
+    log = "submissions/mini/fast/logs/0.log"
+    again = competition.open({log: faster[log]}, branch="again")
+    report = competition.verify(again.number)
+    (verdict,) = report.verdicts
+    changed = [f for f in verdict.findings if f.rule == "evidence-changed"]
+    assert [f.file for f in changed] == [log]
+    assert changed[0].expected == pytest.approx(90.0) and changed[0].claimed == pytest.approx(70.0)
+    words = files["submissions/mini/fast/submission.json"].replace("Entry fast", "A better title")
+    harmless = competition.open({"submissions/mini/fast/submission.json": words}, branch="words")
+    (verdict,) = competition.verify(harmless.number).verdicts
+    assert [f for f in verdict.findings if f.rule == "evidence-changed"] == []
+
+
+# ---- merge queue --------------------------------------------------------------------------------
+
+
+def test_the_merge_queue_hears_what_the_pull_request_heard(competition: Competition) -> None:
+    pull = competition.open(submission("fast", seconds=90.0))
+    competition.answer(pull.number)
+    queued = competition.github.commit(REPO, "queued", {"x": "y"})
+    ref = f"refs/heads/gh-readonly-queue/main/pr-{pull.number}-{'0' * 40}"
+    repo = competition.as_job("queue")
+    for _ in range(2):
+        repeat_check(repo, Settings(), ref, queued)
+    assert competition.checks(queued) == [("speedrun", "success")]
+    with pytest.raises(ValueError, match="not a branch of the merge queue"):
+        repeat_check(repo, Settings(), "refs/heads/main", queued)
+
+
+def test_the_merge_queue_lets_nothing_in_that_was_not_checked(competition: Competition) -> None:
+    pull = competition.open(submission("fast", seconds=90.0))
+    queued = competition.github.commit(REPO, "queued", {"x": "y"})
+    ref = f"gh-readonly-queue/main/pr-{pull.number}-{'0' * 40}"
+    repeat_check(competition.as_job("queue"), Settings(), ref, queued)
+    assert competition.checks(queued) == [("speedrun", "failure")]
+    with pytest.raises(GitHubTrouble):
+        repeat_check(competition.as_job("queue"), Settings(), ref.replace("pr-1", "pr-9"), queued)
