@@ -137,4 +137,4 @@ def test_explain_of_a_part_of_a_name_lists_the_rules_with_it() -> None:
     assert result.exit_code == 2
     assert "Rules that contain it: mfu-impossible, mfu-unusual." in result.output
     nothing = CliRunner().invoke(main, ["explain", ""])
-    assert nothing.exit_code == 2 and "`speedrun explain` lists them." in nothing.output
+    assert nothing.exit_code == 2 and "`speedrun explain` lists all rules." in nothing.output

@@ -138,7 +138,7 @@ def test_a_log_without_a_run_writes_nothing(root: Path, tmp_path: Path) -> None:
     (tmp_path / "only" / "words.log").write_text("hello\n")
     made, path = new(root, "single-gpu/my-idea", "--log", str(tmp_path / "only"))
     assert made.exit_code == 2 and not path.exists()
-    assert "no file of the folder holds a run" in made.output
+    assert "no file in the folder contains a run" in made.output
 
 
 def test_logs_that_name_the_loss_otherwise_are_told_how(root: Path, logs: list[str]) -> None:

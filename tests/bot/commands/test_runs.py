@@ -198,7 +198,7 @@ def test_a_pattern_that_spills_from_the_baseline_is_told(folder: Path, tmp_path:
     """A shell makes several words of `base*.log`, and an option takes one."""
     files = [log(tmp_path / f"baseline{n}.log", "3.2781", seed=n + 20) for n in range(2)]
     got = call(stats, "--track", "nanogpt-small", folder, "--baseline", files[0], files[1])
-    assert f"{files[1]} and others named baseline count as runs of your own" in got.stderr
+    assert f"{files[1]} and other files named baseline were counted as your own runs" in got.stderr
     twice = call(
         stats, "--track", "nanogpt-small", folder, "--baseline", files[0], "--baseline", files[1]
     )
