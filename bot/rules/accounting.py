@@ -36,8 +36,10 @@ def hardware_flops_mismatch(case: Case) -> Iterator[Finding]:
         devices = metrics.devices_of(run)
         ratio = claimed / expected
         seconds = run.number("training_time_s") or 0
-        minutes = f" ({seconds / 60:.6g} minutes)" if run.shape in ("V0", "V1") else ""
-        formula = f"{seconds:.6g} s{minutes} x {devices.chips} chips x {figure(devices.peak, 4)}"
+        minutes = f" ({figure(seconds / 60)} minutes)" if run.shape in ("V0", "V1") else ""
+        formula = (
+            f"{figure(seconds)} s{minutes} x {devices.chips} chips x {figure(devices.peak, 4)}"
+        )
         reported = reported_mfu(case, run)
         time = time_cause(run, ratio, reported and reported[0], (LOW, HIGH))
         cause, fix = time or flops_causes(run, devices, ratio, tolerance)

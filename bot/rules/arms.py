@@ -17,6 +17,7 @@ from bot.model.run import Run
 from bot.model.track import Baseline
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
+from bot.render.numbers import figure
 from bot.render.untrusted import plain
 
 _SOFTWARE = ("torch", "pytorch", "jax", "cuda")
@@ -79,8 +80,8 @@ def _trained_on(case: Case, summary: Summary) -> str | None:
     if lead <= _TRAINED_ON * abs(mine.mean):
         return None
     return (
-        f"the baseline arm trained on to {summary.metric} {theirs.mean:.5g}, the candidate stopped "
-        f"at {mine.mean:.5g}"
+        f"the baseline arm trained on to {summary.metric} {figure(theirs.mean, 5)}, the "
+        f"candidate stopped at {figure(mine.mean, 5)}"
     )
 
 
@@ -116,10 +117,10 @@ def _slower(case: Case, arm: Arm, runs: Sequence[Run]) -> str | None:
         return None
     unit = f" {case.track.cost.unit}" if case.track.cost.unit else ""
     values = arm.cost.values
-    span = f" ({min(values):.4g} to {max(values):.4g})" if len(values) > 1 else ""
+    span = f" ({figure(min(values), 4)} to {figure(max(values), 4)})" if len(values) > 1 else ""
     return (
-        f"the baseline arm takes {mean:.5g}{unit}{span}, {mean / usual:.3g} times the "
-        f"{usual:.5g}{unit} of the frozen baseline on the same hardware"
+        f"the baseline arm takes {figure(mean, 5)}{unit}{span}, {figure(mean / usual, 3)} times "
+        f"the {figure(usual, 5)}{unit} of the frozen baseline on the same hardware"
     )
 
 

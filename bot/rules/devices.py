@@ -109,12 +109,13 @@ def _odd_devices(run: ResultsRun, devices: metrics.Devices) -> Iterator[Finding]
     more = chip is not None and count > chips * shows
     yield finding(
         "chip-count-mismatch",
-        f"{key_of(run, 'devices')} is {count:g}, but hardware FLOPs are counted for {chips} chips",
+        f"{key_of(run, 'devices')} is {figure(count)}, but hardware FLOPs are counted for "
+        f"{chips} chips",
         Level.ERROR if more else Level.WARNING,
         claimed=count,
         expected=chips,
         ratio=count / chips,
-        fix=f"write the number of chips that were used, {chips} or {count:g}, in both places",
+        fix=f"write the number of chips that were used, {chips} or {figure(count)}, in both places",
         **place(run, "devices"),
     )
 
@@ -150,7 +151,9 @@ def device_unknown(case: Case) -> Iterator[Finding]:
                 yield finding(
                     "device-unknown",
                     f"the precision {shown(devices.precision)} is self-declared, "
-                    f"and its peak is {usual / devices.table:.3g} times lower than that of bf16",
+                    ""
+                    f"and its peak is {figure(usual / devices.table, 3)} times lower than that "
+                    "of bf16",
                     file=run.file,
                     line=run.document.line(pointer),
                     pointer=pointer,
@@ -164,7 +167,7 @@ def device_unknown(case: Case) -> Iterator[Finding]:
             else (f"the accelerator {shown(devices.name)} is not known")
         )
         peak = (
-            f"its peak of {devices.peak:.4g} FLOP/s is self-declared and cannot be checked"
+            f"its peak of {figure(devices.peak, 4)} FLOP/s is self-declared and cannot be checked"
             if (devices.peak)
             else "no peak is stated"
         )

@@ -14,6 +14,7 @@ from bot.model.run import TRAINER, Run
 from bot.model.submission import same_entry
 from bot.model.verdict import Finding
 from bot.registry import Level
+from bot.render.numbers import figure, probability
 from bot.rules.statistics import found_in, ratio_of, summaries
 
 
@@ -35,8 +36,9 @@ def not_better_than_record(case: Case) -> Iterator[Finding]:
             case,
             "not-better-than-record",
             point,
-            f"the {s.cost_metric} is {m.mean:.7g}{unit}, the record {case.context.standing.record} "
-            f"has {record:.7g}{unit}",
+            f"the {s.cost_metric} is {figure(m.mean, 7)}{unit}, the record "
+            f"{case.context.standing.record} "
+            f"has {figure(record, 7)}{unit}",
             claimed=m.mean,
             expected=record,
             ratio=ratio_of(m.mean, record),
@@ -61,7 +63,7 @@ def improvement_not_significant(case: Case) -> Iterator[Finding]:
         if against is None or passes:
             continue
         level = None if p is not None else Level.NOTE
-        shown = f"p = {p:.3g}" if p is not None else "each arm needs at least 3 runs"
+        shown = f"p = {probability(p)}" if p is not None else "each arm needs at least 3 runs"
         yield found_in(
             case,
             "improvement-not-significant",
@@ -69,7 +71,7 @@ def improvement_not_significant(case: Case) -> Iterator[Finding]:
             f"{how} does not show the {s.cost_metric} to be better than that of {against}: {shown}",
             level=level,
             claimed=p,
-            expected=f"p < {s.alpha:g}",
+            expected=f"p < {figure(s.alpha)}",
             fix="Add runs to both arms, taking turns on one machine.",
         )
 
@@ -87,8 +89,8 @@ def _not_timed_together(case: Case, s: Summary, point: str | None) -> Iterator[F
         case,
         "improvement-not-significant",
         point,
-        f"a possible record: {ours.mean:.7g} s against {record:.7g} s of {standing.record}, "
-        "but the two were not timed on one machine",
+        f"a possible record: {figure(ours.mean, 7)} s against {figure(record, 7)} s of "
+        f"{standing.record}, but the two were not timed on one machine",
         level=Level.WARNING,
         claimed=ours.mean,
         expected=record,

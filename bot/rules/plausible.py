@@ -44,7 +44,7 @@ def _beyond_target(case: Case) -> Iterator[Finding]:
             yield finding(
                 "metric-implausible",
                 f"a run ends at {case.track.quality.metric} "
-                f"{min(values):.6g}, far below the target {target:g}",
+                f"{figure(min(values))}, far below the target {figure(target)}",
                 Level.WARNING,
                 file=plain(case.folder.path, 200),
                 point=point,
@@ -111,13 +111,13 @@ def _other_loss(case: Case, arm: Arm, known: list[Baseline]) -> str | None:
             for b in known
         ):
             return None
-        usual = " or ".join(f"{statistics.fmean(b.losses):.5g}" for b in known[-3:])
-        return f"ends at {axis.metric} {mean:.5g}, the baseline at {usual}"
+        usual = " or ".join(f"{figure(statistics.fmean(b.losses), 5)}" for b in known[-3:])
+        return f"ends at {axis.metric} {figure(mean, 5)}, the baseline at {usual}"
     target = axis.target
     if target is None or axis.goal != "min" or target <= 0:
         return None
     if mean > _MISSED * target:
-        return f"ends at {axis.metric} {mean:.5g} and misses the target {target:g}"
+        return f"ends at {axis.metric} {figure(mean, 5)} and misses the target {figure(target)}"
     if mean < _OVERTRAINED * target:
-        return f"ends at {axis.metric} {mean:.5g}, far beyond the target {target:g}"
+        return f"ends at {axis.metric} {figure(mean, 5)}, far beyond the target {figure(target)}"
     return None

@@ -21,6 +21,7 @@ from bot.model.case import Case, Neighbour
 from bot.model.verdict import Finding, finding
 from bot.patterns import LOGIN_TEXT
 from bot.registry import Level
+from bot.render.numbers import figure, probability
 from bot.render.untrusted import plain
 from bot.rules.copies import across_points, name_inside, place, uncounted_copies, within
 
@@ -334,8 +335,8 @@ def _with_them(case: Case) -> str:
     if summary is None or moments is None:
         return ""
     p = summary.decision.p
-    chance = "" if p is None else f", p = {p:.3g}"
-    return f"; with them n = {moments.n}, mean {moments.mean:.5g}{chance}"
+    chance = "" if p is None else f", p = {probability(p)}"
+    return f"; with them n = {moments.n}, mean {figure(moments.mean, 5)}{chance}"
 
 
 def _list(case: Case) -> str | None:

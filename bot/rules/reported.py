@@ -26,7 +26,7 @@ from bot.registry import (
     TIME_TOLERANCE_S,
     Level,
 )
-from bot.render.numbers import figure, probability
+from bot.render.numbers import count, exact, figure, probability
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -100,7 +100,8 @@ def _compare(claim: Claim, sample: Sample, s: Summary, key: str | None) -> Itera
     n = len(sample.values)
     if claim.n is not None and claim.n != n:
         out = f" ({len(s.excluded)} more do not count)" if s.excluded else ""
-        message = f"n of {claim.metric} is reported as {claim.n}, but {n} runs count{out}"
+        message = f"n of {claim.metric} is reported as {claim.n}, but {count(n, 'run')} "
+        message += f"{'counts' if n == 1 else 'count'}{out}"
         yield Wrong(message, claim.n, n, f"{claim.pointer}/n")
     if m is None:
         return
@@ -119,12 +120,19 @@ def _compare(claim: Claim, sample: Sample, s: Summary, key: str | None) -> Itera
         yield from _wrong_p(claim, s)
 
 
+def right(wrong: Wrong, part: str = "") -> float:
+    """The number to write: as many digits as its tolerance needs; a tiny p as 0.000001."""
+    part = part or wrong.pointer.rpartition("/")[2]
+    value = wrong.expected or 0.0
+    if part == "p":
+        return max(float(f"{value:.3g}"), 1e-6)
+    return float(f"{value:.{4 if part == 'sd' else 8}g}")
+
+
 def _fix(wrong: Wrong, claim: Claim, s: Summary, n: int) -> str:
     """What to write; or, where the claim is about more runs than there are, to bring the others."""
     part = wrong.pointer.rpartition("/")[2]
-    value = "" if wrong.expected is None else f"{wrong.expected:.8g}"
-    if part == "p" or part == "sd":
-        value = value and f"{wrong.expected:.6g}"
+    value = "" if wrong.expected is None else exact(right(wrong, part))
     write = f"write {value}" if value else f"leave `{part}` out"
     missing, out = (claim.n or n) - n, len(s.excluded)
     others = "the other run" if missing == 1 else f"the other {missing} runs"
@@ -240,6 +248,6 @@ def _table(case: Case, s: Summary) -> Iterator[Wrong]:
         return
     if abs(shown - m.mean) > resolution + TABLE_TOLERANCE_S:
         # The maintainers timed it themselves, on another machine: a fact about this result.
-        message = f"the official table shows {shown:g} s; these runs took {m.mean:.6g} s"
+        message = f"the official table shows {figure(shown)} s; these runs took {figure(m.mean)} s"
         fix = "Nothing to do: both times are shown, and the official one decides."
         yield Wrong(message, float(shown), m.mean, "/imported/time_s", fix, Level.NOTE)

@@ -18,7 +18,7 @@ from bot.model.case import Case
 from bot.model.verdict import Finding, finding
 from bot.registry import MANY_RUNS, Level, default_level
 from bot.render.numbers import apart, figure, probability
-from bot.rules.reported import wrong_claims
+from bot.rules.reported import right, wrong_claims
 
 
 def target_missed(case: Case) -> Iterator[Finding]:
@@ -166,7 +166,7 @@ def reported_statistics_wrong(case: Case) -> Iterator[Finding]:
                 claimed=wrong.claimed,
                 expected=wrong.expected,
                 ratio=ratio_of(wrong.claimed, wrong.expected),
-                write=None if wrong.expected is None else float(f"{wrong.expected:.8g}"),
+                write=None if wrong.expected is None else right(wrong),
                 fix=wrong.fix,
                 level=wrong.level,
             )

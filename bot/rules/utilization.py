@@ -83,7 +83,8 @@ def mfu_impossible(case: Case) -> Iterator[Finding]:
             follows = bool(ours and ours <= 1 and off)
             yield finding(
                 "mfu-impossible",
-                f"{reported[1]} are {reported[0]:.3g} times {key_of(run, 'hardware_flops')}, but a "
+                f"{reported[1]} are {figure(reported[0], 3)} times "
+                f"{key_of(run, 'hardware_flops')}, but a "
                 "chip cannot exceed its peak"
                 + (
                     f"; with correct hardware FLOPs it is {figure(ours, 3)} times"
@@ -99,8 +100,8 @@ def mfu_impossible(case: Case) -> Iterator[Finding]:
         elif ours is not None and ours > 1:
             yield finding(
                 "mfu-impossible",
-                f"model FLOPs are {ours:.3g} times the hardware FLOPs recomputed from time, chips "
-                "and peak, but a chip cannot exceed its peak",
+                f"model FLOPs are {figure(ours, 3)} times the hardware FLOPs recomputed from "
+                "time, chips and peak, but a chip cannot exceed its peak",
                 claimed=ours,
                 ratio=ours,
                 fix="correct training time, chips, peak or tokens",
@@ -127,10 +128,11 @@ def mfu_unusual(case: Case) -> Iterator[Finding]:
         reported = reported_mfu(case, run)
         if reported is None or not (HIGH < reported[0] <= 1 or reported[0] < LOW):
             continue
-        side = f"above {HIGH:g}" if reported[0] > HIGH else f"below {LOW:g}"
+        side = f"above {figure(HIGH)}" if reported[0] > HIGH else f"below {figure(LOW)}"
         yield finding(
             "mfu-unusual",
-            f"{reported[1]} over hardware FLOPs, both as stated, are {reported[0]:.3g}, {side}",
+            f"{reported[1]} over hardware FLOPs, both as stated, are {figure(reported[0], 3)}, "
+            f"{side}",
             claimed=reported[0],
             ratio=None,
             fix=_unusual_fix(case, run),

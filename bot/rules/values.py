@@ -15,7 +15,7 @@ from bot.parse.results_json import NEW_KEYS
 from bot.parse.schema_advice import advise_file, misspelt
 from bot.parse.schema_version import version_problem
 from bot.registry import Level
-from bot.render.numbers import exact
+from bot.render.numbers import exact, figure
 from bot.render.untrusted import plain, shown
 from bot.rules.plausible import odd_runs
 
@@ -93,7 +93,7 @@ def unread_flops(run: ResultsRun, expected: float) -> Finding:
     return finding(
         "hardware-flops-mismatch",
         f"{key_of(run, 'hardware_flops')} is {shown(raw)}, which is no number, expected "
-        f"{expected:.6g} from seconds x chips x peak",
+        f"{figure(expected)} from seconds x chips x peak",
         claimed=plain(str(raw)),
         expected=expected,
         fix=f"write {exact(expected)}",
@@ -216,7 +216,7 @@ def metric_implausible(case: Case) -> Iterator[Finding]:
             if low < value <= high:
                 yield finding(
                     "metric-implausible",
-                    f"{key_of(run, name)}, the {what}, is {value:g}; no "
+                    f"{key_of(run, name)}, the {what}, is {figure(value)}; no "
                     "model is known to reach 0.6 on English text",
                     Level.WARNING,
                     claimed=value,
@@ -224,10 +224,10 @@ def metric_implausible(case: Case) -> Iterator[Finding]:
                     **place(run, name),
                 )
                 continue
-            bound = f"above {low:g}" if value <= low else f"at most {high:g}"
+            bound = f"above {figure(low)}" if value <= low else f"at most {figure(high)}"
             yield finding(
                 "metric-implausible",
-                f"{key_of(run, name)}, the {what}, is {value:g}, expected {bound}",
+                f"{key_of(run, name)}, the {what}, is {figure(value)}, expected {bound}",
                 claimed=value,
                 fix="write the value that was measured",
                 **place(run, name),

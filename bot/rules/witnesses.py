@@ -18,6 +18,7 @@ from bot.model.run import Run, Witness
 from bot.model.values import parse_timestamp
 from bot.model.verdict import Finding, finding
 from bot.registry import Grade, Level
+from bot.render.numbers import figure
 from bot.render.untrusted import plain
 from bot.rules.about import about, per_message, ratio, read_problems, runs_of
 
@@ -71,7 +72,7 @@ def _too_much_time(case: Case, item: RunEvidence, run: Run) -> Iterator[Finding]
                 item,
                 run,
                 "witnesses-disagree",
-                f"the training clock says {time:.6g} s, {source} {limit:.6g} s",
+                f"the training clock says {figure(time)} s, {source} {figure(limit)} s",
                 claimed=time,
                 expected=limit,
                 ratio=ratio(time, limit),
@@ -95,8 +96,8 @@ def _too_fast_between(case: Case, item: RunEvidence, run: Run) -> Iterator[Findi
                 item,
                 run,
                 "witnesses-disagree",
-                f"from step {begin} to {end} the training clock counts {later - clock:.6g} s, "
-                f"W&B's `_runtime` {then - runtime:.6g} s",
+                f"from step {begin} to {end} the training clock counts {figure(later - clock)} s, "
+                f"W&B's `_runtime` {figure(then - runtime)} s",
                 claimed=later - clock,
                 expected=then - runtime,
                 fix="log the training time that passed, while it passes",
@@ -129,8 +130,8 @@ def _slow_clock(case: Case, item: RunEvidence, run: Run) -> Iterator[Finding]:
             item,
             run,
             "witnesses-disagree",
-            f"between validations the training clock counts {pace:.2g} s of each second of W&B's "
-            "`_runtime`",
+            f"between validations the training clock counts {figure(pace, 2)} s of each second "
+            "of W&B's `_runtime`",
             level=Level.WARNING,
             claimed=pace,
             expected=1.0,
@@ -157,7 +158,7 @@ def _contradiction(
     devices = first.quantity == "chips"
     if devices and float(other.value) < float(first.value):
         return
-    shown = (str(w.value)[:12] if isinstance(w.value, str) else f"{w.value:g}" for w in said)
+    shown = (str(w.value)[:12] if isinstance(w.value, str) else f"{figure(w.value)}" for w in said)
     a, b = list(dict.fromkeys(shown))[:2]
     yield about(
         case,
@@ -214,7 +215,8 @@ def clock_implausible(case: Case) -> Iterator[Finding]:
         if cost is not None and cost.mean < _TENTH * record and not case.brought_over:
             yield finding(
                 "clock-implausible",
-                f"the time is {cost.mean:.6g} s, under a tenth of the record's {record:.6g} s",
+                f"the time is {figure(cost.mean)} s, under a tenth of the record's "
+                f"{figure(record)} s",
                 Level.WARNING,
                 file=plain(case.folder.path, 200),
                 point=point,
@@ -236,7 +238,8 @@ def _too_short_steps(case: Case) -> Iterator[Finding]:
                 item,
                 run,
                 "clock-implausible",
-                f"{steps} steps in {time:.6g} s are {time / steps * 1e6:.3g} microseconds a step",
+                f"{steps} steps in {figure(time)} s are {figure(time / steps * 1e6, 3)} "
+                "microseconds a step",
                 level=Level.ERROR,
                 claimed=time,
                 fix="Log the time in the unit that the key or the suffix names: `ms` means "

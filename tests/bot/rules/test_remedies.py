@@ -34,7 +34,7 @@ def test_a_claim_about_more_runs_than_there_are_has_one_cause() -> None:
     count, mean, sd = fixes(n=81, value=3.2801, sd=0.0019)
     assert count.startswith("write 5, or add the log of the other 76 runs to the folder")
     assert mean == "write 3.27706, or add the other 76 runs that `n` counts"
-    assert sd.startswith("write 0.000270185, or add the other 76 runs")
+    assert sd.startswith("write 0.0002702, or add the other 76 runs")
 
 
 def test_the_value_to_write_is_said_and_right() -> None:
