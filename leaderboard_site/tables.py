@@ -19,6 +19,7 @@ from bot.model.verdict import finding_to_json
 from leaderboard_site import text
 from leaderboard_site.model import Item, Place, Site, TrackBoard, device_of
 from leaderboard_site.pages.environment import number
+from leaderboard_site.states import state_of
 
 SCHEMA_VERSION = 1
 METRICS = (
@@ -76,6 +77,7 @@ def _row(site: Site, board: TrackBoard, item: Item, place: Place | None) -> dict
     low, high = stats.get("interval") or (None, None)
     row: dict[str, Any] = {
         "track": track.id,
+        "number": item.number,
         "submission": verdict.submission,
         "point": place.point if place else None,
         "place": entry.place if entry else None,
@@ -85,6 +87,8 @@ def _row(site: Site, board: TrackBoard, item: Item, place: Place | None) -> dict
         "quality": number(entry.quality) if entry else None,
         "cost_metric": track.cost.metric,
         "cost": number(entry.shown_cost) if entry else None,
+        "clock": entry.clock if entry else None,
+        "cost_of_its_own_runs": number(entry.cost) if entry else None,
         "ratio": entry.progress.ratio if entry and entry.progress else None,
         "band": entry.band if entry else None,
         "band_place": entry.band_place if entry else None,
@@ -192,6 +196,11 @@ def _records(site: Site) -> list[dict[str, Any]]:
             "cost": number(r.cost),
             "quality": number(r.quality),
             "previous": number(r.previous),
+            "gain": number(r.gain) if b.track.objective == "target" else None,
+            "beat": r.beat,
+            "clock": r.clock,
+            "cost_of_its_own_runs": number(r.own),
+            "number": r.number,
             "superseded_by": r.superseded_by,
             "superseded_on": r.superseded_on,
             "url": site.url + b.items[r.submission].url,
@@ -240,7 +249,7 @@ def _index(site: Site) -> dict[str, Any]:
         ],
         "files": [f"{site.url}api/v1/{f}" for f in files],
         "entry": f"{site.url}api/v1/entries/TRACK/SLUG.json",
-        "feeds": [f"{site.url}feeds/new.xml", f"{site.url}feeds/records.xml"],
+        "feeds": [f"{site.url}feeds/{n}.xml" for n in ("new", "records", *names)],
     }
 
 
@@ -267,7 +276,11 @@ def entry_json(site: Site, board: TrackBoard, item: Item, packed: str, digest: s
     head = dumps(
         {
             "schema_version": SCHEMA_VERSION,
-            "name": text.clean(item.label),
+            "name": text.clean(named(item)),
+            "state": state_of(item.verdict).name,
+            "target": board.track.quality.target,
+            "beat": beaten_name(board, item),
+            "builds_on": builds_on(site, item),
             "url": site.url + item.url,
             "sha256": digest,
             "places": [
@@ -278,6 +291,7 @@ def entry_json(site: Site, board: TrackBoard, item: Item, packed: str, digest: s
                     "on_frontier": p.entry.on_frontier,
                     "quality": number(p.entry.quality),
                     "cost": number(p.entry.shown_cost),
+                    "clock": p.entry.clock,
                     "values": {k: number(v) for k, v in p.values.items()},
                 }
                 for p in item.places
@@ -289,6 +303,25 @@ def entry_json(site: Site, board: TrackBoard, item: Item, packed: str, digest: s
         }
     )
     return f'{head.rstrip()[:-1]},"verdict":{packed}}}\n'
+
+
+def named(item: Item) -> str:
+    """The number and the title of an entry."""
+    return f"#{item.number} {item.title}" if item.number is not None else item.title
+
+
+def beaten_name(board: TrackBoard, item: Item) -> str | None:
+    """Whose record it took, None where it took none."""
+    step = board.steps.get(item.path)
+    beaten = step.beat if step else None
+    other = board.items.get(beaten or "")
+    return text.clean(named(other)) if other else beaten
+
+
+def builds_on(site: Site, item: Item) -> dict[str, str] | None:
+    """The entry that it builds on, where that is on file."""
+    parent = site.item(item.about.based_on, item.verdict.track) if item.about else None
+    return {"name": text.clean(named(parent)), "url": parent.url} if parent else None
 
 
 def _finite(value: Any) -> Any:
@@ -331,7 +364,17 @@ def board_schema(site: Site, row: Mapping[str, Any]) -> dict[str, Any]:
 def _type(key: str) -> list[str]:
     if key in ("tied", "on_frontier"):
         return ["boolean", "null"]
-    if key in ("place", "band_place", "n"):
+    if key in ("place", "band_place", "n", "number"):
         return ["integer", "null"]
-    numbers = ("quality", "cost", "ratio", "band", "interval_low", "interval_high", "p", *METRICS)
+    numbers = (
+        "quality",
+        "cost",
+        "cost_of_its_own_runs",
+        "ratio",
+        "band",
+        "interval_low",
+        "interval_high",
+        "p",
+        *METRICS,
+    )
     return ["number", "null"] if key in numbers else ["string", "null"]

@@ -18,6 +18,7 @@ from leaderboard_site.pages.entry_parts import (
     run_rows,
     statistics_sections,
 )
+from leaderboard_site.pages.entry_sources import bibtex, code, command, imported, links, sources
 from leaderboard_site.pages.environment import (
     GRADE_WORDS,
     interval_of,
@@ -60,18 +61,18 @@ def entry_page(
         statistics=statistics_sections(board, item),
         curves=curves(board, item, rival),
         runs=run_rows(item),
-        imported=_imported(item),
+        imported=imported(item),
         parent=parent
         or ({"name": about.based_on, "url": None} if about and about.based_on else None),
         children=lineage.children(item),
         lineage=lineage.words(board, item),
         summary=about.summary if about else None,
         readme=readme_html(item.readme) if item.readme else None,
-        links=_links(item),
+        links=links(item),
         sources=sources(board, item),
         persons=person_links(item),
         techniques=techniques_of(item),
-        code=_code(item),
+        code=code(item),
         digest=digest,
         command=command(site, item),
         diff=code_diff(item, parent),
@@ -338,85 +339,3 @@ def rival_of(board: TrackBoard, item: Item) -> Item | None:
     at = max(0, at - 1)
     rival = board.items[board.board.frontier[at].submission]
     return rival if rival.path != item.path else None
-
-
-# ---- Evidence, command, citation -----------------------------------------------------------------
-
-
-def _imported(item: Item) -> dict[str, Any] | None:
-    imported = item.about.imported if item.about else None
-    if not imported:
-        return None
-    url = str(imported.get("url", ""))
-    short = text.clean(url.removeprefix("https://").removeprefix("github.com/"), 60)
-    people = item.people if item.people not in ("imported", "not stated") else ""
-    return {"url": url, "short": short, "commit": imported.get("commit"), "people": people}
-
-
-def sources(board: TrackBoard, item: Item) -> list[dict[str, str]]:
-    """Where an imported result was discussed and logged, as facts on file: pull requests, log."""
-    table, row = board.track.official, item.official
-    repository = table.repository or board.track.source
-    pulls = row.pull_requests if row else item.imported.get("pull_requests") or ()
-    found = [
-        {"kind": f"Pull request #{n}", "url": f"{repository}/pull/{n}"}
-        for n in pulls
-        if isinstance(n, int)
-    ]
-    if row and row.log:
-        found.append(
-            {"kind": "Log at its source", "url": f"{repository}/blob/{table.commit}/{row.log}"}
-        )
-    if row:
-        found.append({"kind": f"Record #{row.number} in the official table", "url": table.source})
-    return found
-
-
-def _links(item: Item) -> list[dict[str, str]]:
-    links = item.about.links if item.about else ()
-    return [{"kind": str(x.get("kind", "link")), "url": str(x.get("url", ""))} for x in links[:20]]
-
-
-def _code(item: Item) -> dict[str, Any] | None:
-    about = item.about
-    if not about or not about.code_repository:
-        return None
-    return {"url": about.code_repository, "commit": about.code_commit}
-
-
-def command(site: Site, item: Item) -> str:
-    """What a reader runs to check this entry; and to run it again where the code is named."""
-    lines = []
-    if site.repository:
-        lines += [f"git clone {site.repository} speedrun && cd speedrun"]
-    lines.append("pip install '.[bot]'")
-    lines.append(f"speedrun check {text.clean(item.path, 200)}")
-    about = item.about
-    if about and about.code_repository and text.safe_url(about.code_repository):
-        commit = text.clean(about.code_commit or "", 40)
-        if commit.isalnum():
-            lines.append(f"git clone {text.clean(about.code_repository, 300)} code")
-            lines.append(f"git -C code checkout {commit}")
-    return "\n".join(lines)
-
-
-def bibtex(site: Site, item: Item) -> str:
-    """A BibTeX record; braces and backslashes of a stranger's text are left out."""
-
-    def field(value: str, limit: int = 200) -> str:
-        return text.clean(value, limit).translate(str.maketrans("", "", "{}\\"))
-
-    people = " and ".join(field(p.name, 80) for p in item.persons[:20])
-    year = (item.verdict.date or "")[:4]
-    key = f"speedrun-{item.verdict.track}-{item.slug}"[:120]
-    lines = [f"@misc{{{key},", f"  title = {{{field(item.title)}}},"]
-    if people:
-        lines.append(f"  author = {{{people}}},")
-    if year.isdigit():
-        lines.append(f"  year = {{{year}}},")
-    lines += [
-        f"  howpublished = {{Speedrun leaderboard, track {item.verdict.track}}},",
-        f"  url = {{{site.url}{item.url}}}",
-        "}",
-    ]
-    return "\n".join(lines)

@@ -287,22 +287,23 @@ def _pasts(board: TrackBoard, rows: Sequence[tuple[int, Item, Place]]) -> list[P
 
 
 def _frontier_finding(board: TrackBoard, past: Sequence[Past]) -> str:
-    """What the same cost bought at first and buys now, at the middle of the first frontier."""
+    """What one cost bought at first and buys now: a cost of the first frontier, the nearest to its
+    middle where anything changed."""
     track = board.track
+    metric, quality = track.quality.metric, text.label(track.quality.metric)
     first = past[0].points
-    cost = first[len(first) // 2][0]
-    then = [q for c, q in first if c <= cost]
-    now = [q for c, q in past[-1].points if c <= cost]
     pick = min if track.quality.goal == "min" else max
-    quality = text.label(track.quality.metric)
-    if not now or pick(now) == pick(then):
-        return f"{quality} for the compute spent, {past[0].label} to {past[-1].label}"
-    metric = track.quality.metric
-    return (
-        f"{quality} for {text.quantity(track.cost.metric, cost)} FLOPs: from "
-        f"{text.spoken(metric, pick(then))} to {text.spoken(metric, pick(now))} since "
-        f"{past[0].label}"
-    ).replace(" FLOPs FLOPs", " FLOPs")
+    for cost, _ in sorted(first, key=lambda p: abs(first.index(p) - len(first) // 2)):
+        then = pick(q for c, q in first if c <= cost)
+        now = pick(q for c, q in past[-1].points if c <= cost)
+        if now != then:
+            spent = f"{text.power(cost)} FLOPs" if track.cost.metric.endswith("flops") else ""
+            spent = spent or text.spoken(track.cost.metric, cost)
+            return (
+                f"{quality} for {spent}: from {text.spoken(metric, then)} to "
+                f"{text.spoken(metric, now)} since {past[0].label}"
+            )
+    return f"{quality} for the cost, {past[0].label} to {past[-1].label}"
 
 
 def _front_words(board: TrackBoard, item: Item, place: Place) -> str:

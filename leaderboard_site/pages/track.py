@@ -174,7 +174,7 @@ def not_open(board: TrackBoard) -> list[str]:
     return [
         f"speedrun new {track.id}/baseline --starter torch",
         f"speedrun submit submissions/{track.id}/baseline",
-        f"speedrun baseline freeze {track.id}",
+        f"speedrun baseline freeze {track.id} baseline",
     ]
 
 

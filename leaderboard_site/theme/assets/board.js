@@ -2,7 +2,7 @@
 // It places nothing: places, ties and the frontier come with the data.
 "use strict";
 (function () {
-  const { probability, cell: number, day, make, breakable, DASH, home, group } = window.speedrun;
+  const { day, make, home, group } = window.speedrun;
   const root = document.querySelector(".sr.track");
   const form = root.querySelector(".tools");
   const table = root.querySelector("table.board");
@@ -175,96 +175,7 @@
       `${name(i)} ${folder(i)} ${value("who", i)} ${day(data.day[i] === null ? null : data.day0 + data.day[i])}`.toLowerCase());
 
   // ---- Rows -----------------------------------------------------------------------------------
-  const small = (words) => make("small", { class: "ci" }, words);
-  function placeCell(i) {
-    const pareto = root.dataset.objective === "pareto";
-    const front = data.flag[i] === "f" && pareto;
-    const tied = !pareto && (data.flag[i] === "t" || tiedPlaces.has(data.place[i]));
-    const worse = data.place[i] - 1;
-    const words = front
-      ? "On the frontier: nothing is better on one axis and no worse on the other"
-      : pareto
-        ? `${group(worse)} ${worse === 1 ? "entry is" : "entries are"} at least as good on both axes`
-        : tied
-          ? "Shares this place: the same score"
-          : "";
-    const mark = front ? "◆" : data.place[i] + (tied ? "=" : "");
-    const out = [make("span", { class: front ? "place front" : "place", title: words }, mark)];
-    const ranks = data.ranks && data.ranks[i];
-    if (ranks) out.push(small(ranks.join(DASH)));
-    return out;
-  }
-  function nameCell(i) {
-    const id = `${track}/${data.slug[i]}`;
-    const box = make("input", {
-      type: "checkbox",
-      class: "pick",
-      value: id,
-      checked: state.pick.includes(id),
-    });
-    box.setAttribute("aria-label", "Compare " + name(i));
-    const out = [box, make("a", { href: `${home}entries/${id}/` }, ...breakable(name(i)))];
-    const title = data.title && data.title[i];
-    if (title && title[1] !== folder(i))
-      out.push(make("small", { class: "folder" }, ...breakable(folder(i))));
-    return out;
-  }
-  function best(key) {
-    if (!bests.has(key)) {
-      const all = data.q.map((_, i) => value(key, i)).filter((v) => typeof v === "number" && v > 0);
-      const most = key === data.quality ? data.goals[0] : key === data.cost ? data.goals[1] : "min";
-      bests.set(key, all.reduce((a, b) => ((most === "max" ? b > a : b < a) ? b : a), all[0]));
-    }
-    return bests.get(key);
-  }
-  const bests = new Map();
-  function shownNumber(key, i) {
-    const format = data.formats[key];
-    const v = value(key, i);
-    if (state.rel && v !== null && v !== undefined) {
-      const least = best(key);
-      return least ? number([1, 3, 0], v / least) + " ×" : DASH;
-    }
-    return number(format, v);
-  }
-  function cell(key, i) {
-    switch (key) {
-      case "place":
-        return placeCell(i);
-      case "name":
-        return nameCell(i);
-      case "who":
-        return [value("who", i)];
-      case "date":
-        return [day(data.day[i] === null ? null : data.day0 + data.day[i])];
-      case "evidence": {
-        const w = value("evidence", i);
-        return [make("span", { class: "grade " + w }, w)];
-      }
-      case "status": {
-        const w = value("status", i);
-        const out = [make("span", { class: "status " + w }, data.names[w])];
-        const why = data.why ? data.words.why[data.why[i]] : "";
-        if (why) out.push(" ", make("small", { class: "why" }, why));
-        return out;
-      }
-      case "p":
-        return [probability(data.p[i])];
-      case "device":
-        return [value("device", i) || DASH];
-    }
-    const out = [shownNumber(key, i)];
-    if (key === "ratio" && data.span[i] && !state.rel)
-      out.push(small(data.span[i].map((v) => number(data.formats.ratio, v)).join(DASH)));
-    if (key === data.quality && data.n && data.n[i]) {
-      const half = data.h[i] === null ? "" : `± ${number(data.formats[key], data.h[i])} · `;
-      out.push(small(`${half}n = ${data.n[i]}`));
-    }
-    if (key === data.cost && data.own && data.own[i] !== null)
-      out.push(small(`own runs ${number(data.formats[key], data.own[i])}`));
-    return out;
-  }
-  const tiedPlaces = new Set();
+  let cell = null;
   function rowOf(i) {
     return make(
       "tr",
@@ -318,11 +229,12 @@
   }
 
   // ---- The chart ------------------------------------------------------------------------------
-  const chart = window.speedrun.chart({
+  const shared = {
     root,
     track,
     value,
     name,
+    folder,
     unit: (key) =>
       heads.find((h) => h.dataset.key === key)?.querySelector("small")?.textContent || "",
     withExtra,
@@ -335,7 +247,8 @@
     get state() {
       return state;
     },
-  });
+  };
+  const chart = window.speedrun.chart(shared);
   const { draw, overlay } = chart;
 
   // ---- Events ---------------------------------------------------------------------------------
@@ -448,9 +361,7 @@
   file("board.json")
     .then(async (loaded) => {
       data = loaded;
-      data.slug.forEach((_, i) => {
-        if (data.flag[i] === "t") tiedPlaces.add(data.place[i]);
-      });
+      cell = window.speedrun.cells(shared);
       for (const [key, words] of [
         ["status", data.words.status],
         ["evidence", data.words.evidence],

@@ -1,7 +1,7 @@
 // The compare page: entries from the address, numbers side by side, Welch's test, curves.
 "use strict";
 (function () {
-  const { entry, drawCurves, quantity, probability, make, home, DASH } = window.speedrun;
+  const { entry, drawCurves, quantity, probability, fixed, make, home, DASH } = window.speedrun;
   const root = document.querySelector(".sr.compare");
   const form = root.querySelector("form");
   const COLUMNS = [
@@ -15,6 +15,11 @@
     "chip_hours",
     "cost_usd",
   ];
+  const CLOCKS = {
+    own: "its own runs",
+    paired: "ratio on one machine",
+    official: "official timing",
+  };
   const LABELS = {
     hardware_flops: "Hardware FLOPs",
     model_flops: "Model FLOPs",
@@ -27,13 +32,6 @@
     cost_usd: "Cost at stated rates",
     bpb: "Bits per byte",
     loss: "Validation loss",
-  };
-  const STATUS = {
-    rejected: "not met",
-    unverifiable: "unverifiable",
-    "needs-runs": "needs runs",
-    "needs-review": "to review",
-    verified: "verified",
   };
   const read = () => {
     const p = new URLSearchParams(location.search);
@@ -143,7 +141,7 @@
     };
     add(
       "State",
-      entries.map((d) => STATUS[d.verdict.status] || d.verdict.status),
+      entries.map((d) => d.state),
       "",
     );
     add(
@@ -162,19 +160,50 @@
       "",
     );
     add(
+      "Builds on",
+      entries.map((d) =>
+        d.builds_on ? make("a", { href: home + d.builds_on.url }, d.builds_on.name) : DASH,
+      ),
+      "",
+    );
+    add(
+      "Beat the record",
+      entries.map((d) => d.beat || DASH),
+      "",
+    );
+    add(
       "Place",
       entries.map((d) => (best(d) ? best(d).place + (best(d).tied ? "=" : "") : DASH)),
     );
-    const quality = entries[0].quality_metric;
-    add(
-      LABELS[quality] || quality,
-      entries.map((d) => (best(d) ? quantity(d.quality_metric, best(d).quality) : DASH)),
-    );
-    for (const key of COLUMNS)
+    const quality = entries[0].quality_metric,
+      cost = entries[0].cost_metric;
+    // Each number, and in the columns after the first how far it is from the first.
+    const compared = (label, metric, pick) => {
+      const values = entries.map((d) => (best(d) ? (pick(d) ?? null) : null));
       add(
-        LABELS[key],
-        entries.map((d) => (best(d) ? quantity(key, best(d).values[key] ?? null) : DASH)),
+        label,
+        values.map((v, i) => {
+          const shown = quantity(metric, v);
+          if (!i || v === null || !values[0]) return shown;
+          const share = (100 * (v - values[0])) / Math.abs(values[0]);
+          const sign = share < 0 ? "\u2212" : "+";
+          return share ? `${shown} (${sign}${fixed(Math.abs(share), 2)} %)` : `${shown} (equal)`;
+        }),
       );
+    };
+    compared(LABELS[quality] || quality, quality, (d) => best(d).quality);
+    const clocks = entries.map((d) => best(d)?.clock).filter(Boolean);
+    const timed = clocks.some((c) => c !== "own");
+    compared(`${LABELS[cost] || cost}${timed ? ", by the clock that decides" : ""}`, cost, (d) => best(d).cost);
+    if (timed)
+      add(
+        "Decided by",
+        entries.map((d) => (best(d) ? CLOCKS[best(d).clock] : DASH)),
+        "",
+      );
+    for (const key of COLUMNS)
+      if (key !== cost || timed)
+        compared(key === cost ? "Its own runs" : LABELS[key], key, (d) => best(d).values[key]);
     add(
       "n",
       entries.map((d) => (stats(d) ? String(stats(d).n) : DASH)),
@@ -200,7 +229,12 @@
       );
     if (entries.length > 1) {
       test("Quality against the first, Welch, two-sided", (d) => stats(d));
-      test("Cost against the first, Welch, two-sided", (d) => stats(d) && stats(d).cost);
+      test(
+        timed
+          ? "Times of their own machines against the first, Welch, two-sided"
+          : "Cost against the first, Welch, two-sided",
+        (d) => stats(d) && stats(d).cost,
+      );
     }
     const table = make(
       "table",

@@ -44,6 +44,7 @@
       lines: [0, 1, 2, 3, 4, 5, 6].map((i) => get(`--c${i}`)),
       ink: get("--sr-soft"),
       grid: get("--sr-grid"),
+      red: get("--sr-red"),
     };
   }
   async function draw(place, entries, axis, log) {
@@ -80,6 +81,12 @@
       const m = new Map(s.p);
       return xs.map((x) => (m.has(x) ? m.get(x) : null));
     });
+    // The target as a line of its own, where all share one.
+    const targets = new Set(entries.map((d) => d.target));
+    const target = targets.size === 1 ? [...targets][0] : null;
+    const goal = target
+      ? [{ label: `target ${target}`, class: "goal", dash: [4, 4], points: { show: false } }]
+      : [];
     const c = colours();
     const axisStyle = {
       stroke: c.ink,
@@ -114,9 +121,10 @@
             points: { show: false },
             value: (u, v) => (v === null ? "–" : v.toFixed(4)),
           })),
+          ...goal.map((g) => ({ ...g, stroke: c.red, width: 1, value: () => String(target) })),
         ],
       },
-      [xs, ...columns],
+      [xs, ...columns, ...goal.map(() => xs.map(() => target))],
       place,
     );
     const redraw = () => {

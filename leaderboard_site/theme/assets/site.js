@@ -50,7 +50,7 @@
   if (document.querySelector(".reuse, [data-copy]")) load("reuse.js");
   if (document.querySelector(".sr.track .tools"))
     Promise.all([answering, load("format.js")])
-      .then(() => load("chart.js"))
+      .then(() => Promise.all([load("chart.js"), load("cells.js")]))
       .then(() => load("board.js"));
   if (document.querySelector(".sr.compare"))
     load("format.js")
