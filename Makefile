@@ -7,9 +7,6 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 EXTRAS_DEMO := bot,site,jax
 EXTRAS_TEST := bot,site,jax,dev
-# One more than the cores of a small runner, because tests wait for servers; a file stays with one
-# worker, so that what its tests share is made once.
-WORKERS := -n 3 --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-full test-rest lint bench mutants fuzz dist site site-check lock clean
@@ -42,13 +39,13 @@ demo: $(VENV)/demo.stamp  ## train, submit, check, comment and board on this mac
 	$(BIN)/speedrun demo
 
 test: $(VENV)/test.stamp  ## the tests that need Python alone; the others say why they are skipped
-	$(BIN)/python -m pytest $(WORKERS) -rs
+	$(BIN)/python -m pytest -n 2 -rs
 
 test-full: $(VENV)/full.stamp  ## every test; a skip is a failure
-	SPEEDRUN_FULL=1 $(BIN)/python -m pytest $(WORKERS)
+	SPEEDRUN_FULL=1 $(BIN)/python -m pytest -n 2
 
 test-rest: $(VENV)/full.stamp  ## what the last `make test` skipped; both together are `make test-full`
-	SPEEDRUN_FULL=1 $(BIN)/python -m pytest $(WORKERS) --rest
+	SPEEDRUN_FULL=1 $(BIN)/python -m pytest -n 2 --rest
 
 lint: $(VENV)/test.stamp  ## ruff, and mypy --strict of bot, trainer and site
 	$(BIN)/ruff format --check .

@@ -15,6 +15,7 @@ from bot.compute.witnesses import weakest, witnesses_of
 from bot.evidence import linked
 from bot.model.case import Case
 from bot.model.run import Run, Witness
+from bot.model.track import NAMES
 from bot.model.verdict import Finding, Point, Verdict, finding, status_of
 from bot.registry import OURS, Grade, Level, catalogue
 from bot.render.untrusted import plain
@@ -101,7 +102,7 @@ def _claimed(case: Case, run: Run) -> dict[str, float | int] | None:
         link = linked.ref(item.text("link"))
         mine = (item.file, item.index) == (run.file, run.index)
         if (run.source == "results" and mine) or (link is not None and link.url == run.file):
-            numbers = {name: item.number(name) for name in metrics.NAMES}
+            numbers = {name: item.number(name) for name in NAMES}
             return {name: value for name, value in numbers.items() if value is not None}
     return None
 

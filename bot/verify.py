@@ -124,7 +124,7 @@ def _evidence(
     for index, spec in enumerate(specs):
         if not spec.is_link and not holds(folder, spec.target):
             own[index] = RunEvidence(spec)  # its absence is among the problems of the reader
-        elif spec.source == "results":
+        elif spec.source == "results" and _is_read(parsed, folder, spec):
             own[index] = _results_evidence(parsed, folder, track, spec)
         else:
             others.append((index, spec))
@@ -140,6 +140,11 @@ def _evidence(
         read = [(results, item) for (results, _), item in zip(aside, beside, strict=True)]
         own = {index: linked.joined(item, read, track) for index, item in own.items()}
     return tuple(own[index] for index in sorted(own)), unlisted
+
+
+def _is_read(parsed: Parsed, folder: Folder, spec: RunSpec) -> bool:
+    """Whether the results file was read with the folder; one of another format is not."""
+    return spec.target in parsed.documents or parsed.track is None or folder.bare
 
 
 def _without_network(submission: Submission, folder: Folder, track: Track) -> Gathered:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import functools as ft
 import re
 
-from bot.compute.selection import STEP_METRICS, RunKey
+from bot.compute.selection import RunKey
 from bot.compute.summary import Summary, summarise
 from bot.model.case import Case
 from bot.model.submission import Claim
+from bot.model.track import STEP_METRICS
 from bot.model.values import parse_timestamp
 from bot.registry import OURS
 

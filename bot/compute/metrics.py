@@ -17,24 +17,10 @@ from bot.compute.accelerators import Accelerator
 from bot.compute.accounting import Transformer
 from bot.model.results import ResultsRun, device_name
 from bot.model.run import Hardware, Run, Validation
-from bot.model.track import Track
+from bot.model.track import NAMES, Track
 from bot.model.values import parse_timestamp, positive, whole
 from bot.registry import RELATIVE_TOLERANCE
 from bot.render.untrusted import plain
-
-NAMES = (
-    "bpb",
-    "loss",
-    "training_time_s",
-    "steps",
-    "hardware_flops",
-    "chips",
-    "peak_flops",
-    "tokens",
-    "model_flops",
-    "mfu",
-    "parameters",
-)
 
 _MOST_TOKENS = 10**50
 """Beyond it products would leave the range of a double; real runs have at most 1e14."""
@@ -302,6 +288,9 @@ def _parameters(run: ResultsRun, vocab: int | None) -> int | None:
 def of_run(run: Run, track: Track) -> dict[str, float | int | None]:
     """All metrics of a run of any source; those that its source already holds are kept."""
     found: dict[str, float | int | None] = {name: run.metrics.get(name) for name in NAMES}
+    for name in track.metrics:
+        series = run.history.get(name)
+        found[name] = _first(run.metrics.get(name), series[-1][1] if series else None)
     if run.source == "results":
         return found
     point = run.validation[-1] if run.validation else None

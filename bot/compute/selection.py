@@ -12,12 +12,9 @@ from typing import Any
 
 from bot.compute.duplicates import MOST_RUNS, repeats
 from bot.model.run import Run, Validation
-from bot.model.track import Track
+from bot.model.track import LOSS_METRICS, STEP_METRICS, TIME_METRICS, Track
 from bot.render.untrusted import plain
 
-LOSS_METRICS = ("loss", "val_loss")
-TIME_METRICS = ("training_time_s", "time_s")
-STEP_METRICS = ("steps", "step")
 # Beyond these nothing is a measurement, and squares overflow.
 _LARGEST, _SMALLEST = 1e40, 1e-40
 _ENDED_BADLY = ("crashed", "failed", "killed", "running")
@@ -198,11 +195,21 @@ def _unusable(
         return None if run.at_step(step) else f"no validation at step {step}{_nearest(run, step)}"
     if original.state in _ENDED_BADLY and run.finished is not True:
         return f"its state is {original.state}"
-    if run.finished is False:
+    if run.finished is False and not _ended_otherwise(run, track):
         return _unfinished(run, original)
     if not by_loss and _metric(run, track.quality.metric, track, step) is None:
         return f"it has no {track.quality.metric}"
     return None
+
+
+def _ended_otherwise(run: Run, track: Track) -> bool:
+    """Whether the run ended as the track lets it end: by the clock, or by reaching the target."""
+    if track.finish == "time-limit":
+        return True
+    target, loss = track.quality.target, run.loss
+    if track.finish != "target" or target is None or loss is None:
+        return False
+    return loss <= target if track.quality.goal == "min" else loss >= target
 
 
 def _unfinished(run: Run, original: Run) -> str:
@@ -236,7 +243,8 @@ def _values(run: Run, track: Track, step: int | None, by_loss: bool) -> Kept | N
         time = _metric(run, "training_time_s", track)  # else no clock at the end is no time
     if not _sane(time) or time is None or time < 0 or (time == 0 and step != 0):
         time = None
-    return Kept(run, quality, _cost(run, point, track, time), time)
+    cost = quality if track.objective == "best" else _cost(run, point, track, time)
+    return Kept(run, quality, cost, time)
 
 
 def _sane(value: float | None) -> bool:

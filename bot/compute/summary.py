@@ -19,18 +19,10 @@ from bot.compute.arms import Baseline, compare_arms
 from bot.compute.chance import Bar, Chance, outlook
 from bot.compute.equal_loss import AtTarget, at_target
 from bot.compute.moderated import moderated_p, moderated_statistic
-from bot.compute.selection import (
-    LOSS_METRICS,
-    STEP_METRICS,
-    TIME_METRICS,
-    Excluded,
-    Kept,
-    RunKey,
-    select,
-)
+from bot.compute.selection import Excluded, Kept, RunKey, select
 from bot.compute.significance import Moments, Sample
 from bot.model.run import Run
-from bot.model.track import Axis, Significance, Track
+from bot.model.track import LOSS_METRICS, STEP_METRICS, TIME_METRICS, Axis, Significance, Track
 
 
 @dc.dataclass(frozen=True, slots=True)

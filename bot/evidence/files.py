@@ -8,6 +8,7 @@ Every entry point reads files through this function; each reader is imported whe
 
 from __future__ import annotations
 
+import dataclasses as dc
 from typing import NamedTuple
 
 from bot.model.run import Run
@@ -49,7 +50,7 @@ def read_file(
     if file.lower().endswith(".wandb"):
         return _offline(data, file, track)
     if results or results is None and file.lower().endswith(".json"):
-        return _results(data, file)
+        return _results(data, file, track)
     return _log(data, file, track, mapped)
 
 
@@ -62,7 +63,7 @@ def _offline(data: bytes, file: str, track: Track) -> FileRuns:
         return FileRuns((), str(error), "add the run's .wandb file as it is")
 
 
-def _results(data: bytes, file: str) -> FileRuns:
+def _results(data: bytes, file: str, track: Track) -> FileRuns:
     from bot.compute.metrics import as_run
     from bot.parse.json_file import read_json
     from bot.parse.results_json import is_results, read_results
@@ -72,12 +73,34 @@ def _results(data: bytes, file: str) -> FileRuns:
         problem = document.problems[0]
         return FileRuns((), problem.message, problem.fix, problem.rule)
     if not is_results(document.value):
+        from bot.evidence.own import foreign_run
+
+        run = foreign_run(document.value, file, track)
+        if run is not None:
+            return FileRuns((run,))
         return FileRuns((), f"{file} is not a results file", rule="schema")
     runs = tuple(as_run(run) for run in read_results(document))
     return FileRuns(runs, "" if runs else f"{file} holds no run", rule="schema")
 
 
 def _log(data: bytes, file: str, track: Track, mapped: frozenset[str]) -> FileRuns:
+    """The runs of a log, with the track's own metrics where the log holds one run."""
+    if not (track.log_patterns or any(m.patterns for m in track.metrics.values())):
+        return _usual_log(data, file, track, mapped)
+    from bot.evidence.own import step_lines, values_in
+
+    read = _usual_log(step_lines(data, track), file, track, mapped)
+    values = values_in(data, track)
+    if len(read.runs) > 1 or not values:
+        return read
+    run = read.runs[0] if read.runs else Run(source="log", file=file, finished=True)
+    run = dc.replace(run, metrics={**run.metrics, **values})
+    if track.quality.metric in values:
+        return FileRuns((run,))
+    return read._replace(runs=(run,)) if read.runs else read
+
+
+def _usual_log(data: bytes, file: str, track: Track, mapped: frozenset[str]) -> FileRuns:
     from bot.evidence.log.near import map_line
     from bot.evidence.log.training_log import read
 

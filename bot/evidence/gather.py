@@ -14,12 +14,11 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from bot.compute.selection import LOSS_METRICS, STEP_METRICS
 from bot.evidence.fetcher import Fetcher
 from bot.model.case import RunEvidence, Unlisted
 from bot.model.run import Run
 from bot.model.submission import LOG_ENDINGS, Folder, RunSpec, Submission
-from bot.model.track import Track
+from bot.model.track import LOSS_METRICS, STEP_METRICS, Track
 from bot.model.verdict import Finding, finding
 from bot.registry import catalogue
 

@@ -61,9 +61,15 @@ def canonical(value: Any) -> bytes:
     return text.encode()
 
 
+def _series(run: Run) -> list[str]:
+    """The series of a run that are kept: the usual ones, then a track's own metrics by name."""
+    own = sorted(name for name in run.history if name not in _METRICS and _NAME.fullmatch(name))
+    return [*(name for name in _METRICS if name in run.history), *own]
+
+
 def metrics_sha256(run: Run) -> str:
     """The digest of what the run measured. Whole numbers and floats of equal value are equal."""
-    series = {name: run.history[name] for name in _METRICS if name in run.history}
+    series = {name: run.history[name] for name in _series(run)}
     measured = {
         "validation": [_floats(point) for point in run.validation],
         "history": {name: [_floats(point) for point in points] for name, points in series.items()},
@@ -99,7 +105,7 @@ def restrict(run: Run) -> Run:
     return dc.replace(
         run,
         name=None,
-        history={name: run.history[name] for name in _METRICS if name in run.history},
+        history={name: run.history[name] for name in _series(run)},
         hardware=dc.replace(
             run.hardware, device=device if device and _DEVICE.fullmatch(device) else None
         ),

@@ -13,7 +13,25 @@ from bot.model.official import OfficialTable
 from bot.model.submission import entry_paths
 from bot.parse.globs import matches
 
-OBJECTIVES = ("pareto", "target", "baseline")
+OBJECTIVES = ("pareto", "target", "baseline", "best")
+LOSS_METRICS = ("loss", "val_loss")
+TIME_METRICS = ("training_time_s", "time_s")
+STEP_METRICS = ("steps", "step")
+NAMES = (
+    "bpb",
+    "loss",
+    "training_time_s",
+    "steps",
+    "hardware_flops",
+    "chips",
+    "peak_flops",
+    "tokens",
+    "model_flops",
+    "mfu",
+    "parameters",
+)
+"""Metrics that the program computes by itself."""
+FINISHES = ("steps", "time-limit", "target")
 TESTS = ("t", "z", "moderated", "anytime", "none")
 
 
@@ -49,6 +67,8 @@ class Significance:
     pooled_df: int | None = None
     prior_sd: float | None = None
     prior_df: float | None = None
+    margin: float | None = None
+    """A record is beaten by at least this much of the quality."""
     looks: tuple[int, ...] = ()
 
     @property
@@ -77,6 +97,8 @@ class Keys:
     step: tuple[str, ...] = ("_step",)
     total_steps: tuple[str, ...] = ()
     tokens: tuple[str, ...] = ()
+    own: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """(metric, history keys) of the track's own metrics."""
 
     def named(self, names: Mapping[str, str]) -> Keys:
         """These keys with the names of a submission before them, by quantity.
@@ -92,6 +114,22 @@ class Keys:
             others = (n for n in getattr(self, quantity) if n != name)
             changed[quantity] = (name, *(() if quantity in clocks else others))
         return dc.replace(self, **changed)
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric of a track's own. Its value comes from the first of `keys` (W&B history), `patterns`
+    (RE2, matched on each line of a log; the last match counts) and `pointers` (into a JSON file of
+    the track's) that gives one. `digits` is the number of decimals shown."""
+
+    name: str
+    label: str
+    unit: str = ""
+    goal: str = "min"
+    digits: int | None = None
+    keys: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    pointers: tuple[str, ...] = ()
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -182,6 +220,16 @@ class Track:
     raw: Mapping[str, object] = dc.field(default_factory=dict)
     """The parsed file, for what reads or writes it as such."""
     path: str = ""
+    metrics: Mapping[str, Metric] = dc.field(default_factory=dict)
+    """Metrics of the track's own, by name."""
+    limits: Mapping[str, float] = dc.field(default_factory=dict)
+    """Metric -> the most (the least, if more of it is better) that an entry may have."""
+    finish: str = "steps"
+    """What ends a run: the stated number of steps, a time limit, or the target."""
+    log_patterns: tuple[str, ...] = ()
+    """RE2 patterns of step lines in another format, with named groups such as `step` and `loss`."""
+    result_fields: Mapping[str, str] = dc.field(default_factory=dict)
+    """Metric -> JSON pointer into a results file of another format."""
     official: OfficialTable = OfficialTable()
     """The official record table beside the file, empty where there is none."""
 

@@ -184,11 +184,19 @@ def parse_submission(
     track, wrong = _track(folder, tracks, track_id, raw, results)
     problems.extend(dc.replace(f, line=listed.line("/track")) if listed else f for f in wrong)
     problems.extend(link_problems(results))
+    if track is not None and _is_foreign(raw, track):
+        documents, raw, listed = {n: d for n, d in documents.items() if n != SUBMISSION}, {}, None
     submission = read_submission(folder, raw, track, documents, results)
     problems.extend(_specs(folder, submission, listed))
     problems.extend(_not_accepted(submission, track, listed))
     problems.extend(_claimed_points(submission, listed))
     return Parsed(submission, track, documents, results, tuple(problems))
+
+
+def _is_foreign(raw: Mapping[str, Any], track: Track) -> bool:
+    """Whether a submission.json is that of another competition, which the track reads in place."""
+    reads = track.result_fields or any(m.pointers for m in track.metrics.values())
+    return bool(reads and raw) and not {"schema_version", "track", "runs", "$schema"} & set(raw)
 
 
 def _json_names(folder: Folder) -> list[str]:

@@ -118,6 +118,9 @@ def _implied_specs(folder: Folder, documents: Mapping[str, Document]) -> tuple[R
         for name in folder.files
         if name not in documents and name.lower().endswith(LOG_ENDINGS)
     ]
+    if not specs and not folder.bare:
+        # A JSON file of another format, which the track's field map reads.
+        specs += [RunSpec("results", name) for name in folder.files if name.endswith(".json")]
     return tuple(specs)
 
 

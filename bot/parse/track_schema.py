@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bot.model.values import near_key
+from bot.parse import track_sense
 from bot.paths import schema_path
 from bot.registry import catalogue
 
@@ -37,6 +38,7 @@ _RANGES: Mapping[Path, tuple[float, float, str]] = {
     ("significance", "sigma"): (0, math.inf, "a number above 0"),
     ("significance", "pooled_sd"): (0, math.inf, "a number above 0"),
     ("significance", "pooled_df"): (0, math.inf, "a whole number above 0"),
+    ("significance", "margin"): (0, math.inf, "a number above 0"),
     ("significance", "min_runs"): (0, math.inf, "a whole number above 0"),
     ("hardware", "count"): (0, math.inf, "a whole number above 0"),
     ("baseline", "promote_at"): (0, math.inf, "a ratio above 0, such as 0.9"),
@@ -78,6 +80,7 @@ def _problems(data: Mapping[str, Any]) -> Iterator[Problem]:
                 ("significance",),
                 ('test "z" needs a known deviation; write sigma = NUMBER under [significance]'),
             )
+    yield from track_sense.problems(data)
     quality = data.get("quality")
     if data.get("objective") == "target" and isinstance(quality, dict) and "target" not in quality:
         yield (

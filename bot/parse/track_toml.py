@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.model.track import (
+    FINISHES,
     OBJECTIVES,
     TESTS,
     Axis,
@@ -21,6 +22,7 @@ from bot.model.track import (
     Credit,
     DatedRule,
     Keys,
+    Metric,
     Retiming,
     Significance,
     Track,
@@ -29,6 +31,7 @@ from bot.model.track import (
 from bot.model.values import finite, positive
 from bot.parse.records_json import read_official
 from bot.parse.track_schema import problems_in
+from bot.parse.track_sense import SOURCES, kind_of, names
 
 
 def load_track(path: Path) -> Track:
@@ -104,12 +107,18 @@ def _parse(data: Mapping[str, Any], path: str) -> Track:
     evidence = data.get("evidence", {})
     fingerprints = data.get("data", {})
     baseline = data.get("baseline", {})
+    own = {name: _metric(name, item) for name, item in data.get("metrics", {}).items()}
+    keys = {k: _names(v) for k, v in evidence.get("keys", {}).items()}
+    finish = data.get("finish", {}).get("by", "steps")
+    if finish not in FINISHES:
+        raise ValueError(f"finish.by is {finish!r}, expected one of {FINISHES}")
     return Track(
         id=data["id"],
         title=data["title"],
         objective=data["objective"],
         quality=_axis(data["quality"]),
-        cost=_axis(data["cost"]),
+        # Ranked by quality alone: what others pay in cost is paid in quality here.
+        cost=_axis(data["quality" if data["objective"] == "best" else "cost"]),
         significance=significance,
         accelerators=() if "any" in names else tuple(names),
         accelerator_count=hardware.get("count"),
@@ -119,7 +128,7 @@ def _parse(data: Mapping[str, Any], path: str) -> Track:
         promote_at=baseline.get("promote_at"),
         accepts=tuple(evidence.get("accepts", ("wandb", "log", "results"))),
         code_required=bool(evidence.get("code_required", False)),
-        keys=Keys(**{k: _names(v) for k, v in evidence.get("keys", {}).items()}),
+        keys=Keys(**keys, own=tuple((m.name, m.keys) for m in own.values() if m.keys)),
         globs=tuple(data.get("submissions", {}).get("globs", ())),
         imported=tuple(data.get("submissions", {}).get("imported", ())),
         common_stop_step=bool(data.get("common_stop_step", False)),
@@ -133,8 +142,28 @@ def _parse(data: Mapping[str, Any], path: str) -> Track:
         vocab_size=positive(fingerprints.get("vocab_size")),
         baselines=_baselines(data, path),
         retimings=_retimings(data, path),
+        metrics=own,
+        limits=data.get("limits", {}),
+        finish=finish,
+        log_patterns=tuple(data.get("log", {}).get("patterns", ())),
+        result_fields=data.get("results", {}).get("fields", {}),
         raw=data,
         path=path,
+    )
+
+
+def _metric(name: str, data: Mapping[str, Any]) -> Metric:
+    sources = names(data["from"])
+    by_kind = {kind: tuple(s for s in sources if kind_of(s) == kind) for kind in SOURCES}
+    return Metric(
+        name,
+        str(data["label"]),
+        str(data.get("unit", "")),
+        data.get("goal", "min"),
+        data.get("digits"),
+        by_kind["wandb"],
+        by_kind["log"],
+        by_kind["results"],
     )
 
 

@@ -21,6 +21,7 @@ import bisect
 import dataclasses as dc
 from collections.abc import Iterable, Mapping, Sequence
 
+from bot.compute.significance import reaches
 from bot.model.board import Clock, RecordStep
 from bot.model.official import OfficialRecord
 
@@ -107,23 +108,30 @@ def progression(
     pareto: bool,
     official: Sequence[OfficialRecord] = (),
     sign: int = 1,
+    margin: float = 0.0,
 ) -> History:
     """The records in order of time: the best score so far, or every step of the frontier.
 
-    `sign` turns the cost of a row of the table into a score: 1 where less is better, else -1.
+    `sign` turns the cost of a row of the table into a score: 1 where less is better, else -1. A
+    record is beaten by at least `margin`.
     """
     ordered = sorted(results, key=lambda r: r.order)
     if pareto:
         shown = {r.key: Shown(r.cost, "own") for r in ordered}
         return History(_frontier_steps(ordered), shown)
-    return _Progress(sign).read(ordered, official)
+    return _Progress(sign, margin).read(ordered, official)
+
+
+def beats(score: float, record: float, margin: float = 0.0) -> bool:
+    """Whether a score is better (smaller) than the record's by at least `margin`."""
+    return score < record and reaches(record - score, margin)
 
 
 class _Progress:
     """Reads the results in order and keeps who holds the record."""
 
-    def __init__(self, sign: int) -> None:
-        self.sign = sign
+    def __init__(self, sign: int, margin: float) -> None:
+        self.sign, self.margin = sign, margin
         self.steps: list[RecordStep] = []
         self.shown: dict[Key, Shown] = {}
         self.costs: dict[str, float] = {}
@@ -152,7 +160,7 @@ class _Progress:
         if row is not None:
             if not row.record:
                 return
-        elif previous is not None and score >= previous[1]:
+        elif previous is not None and not beats(score, previous[1], self.margin):
             return
         step = RecordStep(
             date=result.date,

@@ -31,12 +31,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from bot.compute.places import MOST, rank_intervals, rank_intervals_known
-from bot.compute.selection import TIME_METRICS
 from bot.compute.significance import Moments
 from bot.model.board import Board, Entry, Placement, Progress, RecordStep, Unranked
 from bot.model.case import Standing
 from bot.model.run import TRAINER
-from bot.model.track import Track
+from bot.model.track import TIME_METRICS, Track
 from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
 from bot.rank.admission import Row, admit, reaches_target, retimings_of
@@ -214,7 +213,9 @@ def _history(
     official = track.official.records if track.objective == "target" else ()
     entries = {row.verdict.submission for row in rows}
     dated = [_dated(row, track, sign, entries, retimings) for row in rows]
-    return progression(dated, track.objective == "pareto", official, sign)
+    return progression(
+        dated, track.objective == "pareto", official, sign, track.significance.margin or 0.0
+    )
 
 
 def _dated(

@@ -14,6 +14,7 @@ from bot.model.case import Case, RunEvidence
 from bot.model.results import ResultsRun, device_name
 from bot.model.run import Run
 from bot.model.submission import Claim
+from bot.model.track import NAMES
 from bot.model.values import near_key
 from bot.model.verdict import Finding, finding
 from bot.registry import LOSS_TOLERANCE, Level
@@ -184,7 +185,7 @@ def _unit(claim: Claim, value: float) -> str:
 def _not_compared(case: Case, claim: Claim, point: str | None) -> Finding:
     """A claim of something that the runs do not show, which nobody has checked."""
     shown = {name for run in case.runs("candidate", point) for name in (*run.metrics, *run.history)}
-    known = {*metrics.NAMES, *shown}
+    known = {*NAMES, *shown}
     near = None if claim.metric in known else near_key(claim.metric, known)
     what, fix = "cannot be computed from the runs", "remove the claim"
     if claim.metric not in known:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from bot.compute.arms import pairwise_rule
 from bot.compute.case_statistics import points_of
-from bot.compute.selection import TIME_METRICS
-from bot.compute.significance import Sample
+from bot.compute.significance import Sample, reaches
 from bot.compute.summary import Summary
 from bot.model.case import Case
 from bot.model.run import TRAINER, Run
 from bot.model.submission import same_entry
+from bot.model.track import TIME_METRICS
 from bot.model.verdict import Finding
 from bot.registry import Level
 from bot.render.numbers import figure, probability
@@ -25,12 +25,15 @@ def not_better_than_record(case: Case) -> Iterator[Finding]:
     cannot be compared.
     """
     record = case.context.standing.record_cost
-    if record is None or case.track.objective != "target" or case.context.standing.record is None:
+    ranked = case.track.objective in ("target", "best")
+    if record is None or not ranked or case.context.standing.record is None:
         return
+    margin = case.track.significance.margin or 0.0
     for point, s in summaries(case):
         m = s.cost.moments
-        if m is None or _better(m.mean, record, case):
+        if m is None or _better(m.mean, record, case, margin):
             continue
+        close = f"; a record is better by at least {margin:g}" if margin else ""
         unit = f" {case.track.cost.unit}" if case.track.cost.unit else ""
         yield found_in(
             case,
@@ -38,7 +41,7 @@ def not_better_than_record(case: Case) -> Iterator[Finding]:
             point,
             f"the {s.cost_metric} is {figure(m.mean, 7)}{unit}, the record "
             f"{case.context.standing.record} "
-            f"has {figure(record, 7)}{unit}",
+            f"has {figure(record, 7)}{unit}{close}",
             claimed=m.mean,
             expected=record,
             ratio=ratio_of(m.mean, record),
@@ -202,5 +205,6 @@ def _improvement(case: Case, s: Summary) -> tuple[str | None, bool, float | None
     return name, pairwise.passes, pairwise.p, "the pairwise rule"
 
 
-def _better(ours: float, theirs: float, case: Case) -> bool:
-    return ours < theirs if case.track.cost.goal == "min" else ours > theirs
+def _better(ours: float, theirs: float, case: Case, margin: float = 0.0) -> bool:
+    gain = theirs - ours if case.track.cost.goal == "min" else ours - theirs
+    return gain > 0 and reaches(gain, margin)

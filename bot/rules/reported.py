@@ -13,11 +13,11 @@ from collections.abc import Iterator
 
 from bot.compute import significance as sig
 from bot.compute.case_statistics import claims_of, loss_key_of
-from bot.compute.selection import LOSS_METRICS, STEP_METRICS, TIME_METRICS
 from bot.compute.significance import Sample
 from bot.compute.summary import Summary
 from bot.model.case import Case
 from bot.model.submission import Claim
+from bot.model.track import LOSS_METRICS, STEP_METRICS, TIME_METRICS
 from bot.registry import (
     LOSS_TOLERANCE,
     P_TOLERANCE,

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 from bot.compute import metrics
 from bot.compute.case_statistics import of_case, points_of
-from bot.compute.selection import TIME_METRICS
 from bot.compute.witnesses import grade_of, weakest
 from bot.model.case import Case, RunEvidence
 from bot.model.run import Run, Witness
+from bot.model.track import TIME_METRICS
 from bot.model.values import parse_timestamp
 from bot.model.verdict import Finding, finding
 from bot.registry import Grade, Level

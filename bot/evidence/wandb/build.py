@@ -174,6 +174,7 @@ def _history(columns: Columns) -> dict[str, tuple[tuple[int, float], ...]]:
         "train_loss": columns.train_loss,
         "time_s": columns.clock,
         "tokens": columns.tokens,
+        **columns.own,
     }
     kept = {
         name: {step: value for step, value in column if math.isfinite(value)}

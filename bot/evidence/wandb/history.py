@@ -77,7 +77,8 @@ def with_defaults(keys: Keys) -> Keys:
 
 def all_names(keys: Keys) -> tuple[str, ...]:
     """Every history key that may matter, each once."""
-    names = (name for f in dc.fields(keys) for name in getattr(keys, f.name))
+    names = [name for f in dc.fields(keys) if f.name != "own" for name in getattr(keys, f.name)]
+    names += [name for _, own in keys.own for name in own]
     return tuple(dict.fromkeys(names))
 
 
@@ -119,6 +120,8 @@ class Columns:
     runtime: list[tuple[int, float]] = dc.field(default_factory=list)
     steps: list[int] = dc.field(default_factory=list)
     """The steps of all rows, in the order logged."""
+    own: dict[str, list[tuple[int, float]]] = dc.field(default_factory=dict)
+    """The track's own metrics, by name."""
     summed: bool = False
     """Whether the clock is the sum of durations, so that it stands between two of them."""
 
@@ -140,6 +143,8 @@ def read_columns(rows: Iterable[Row], keys: Keys, present: frozenset[str] | None
         (columns.tokens, pick(keys.tokens), 1.0),
         (columns.runtime, pick((RUNTIME,)), 1.0),
     ]
+    for metric, names in keys.own:
+        wanted.append((columns.own.setdefault(metric, []), pick(names), 1.0))
     seconds = pick(keys.time_s)
     clock = seconds or pick(keys.time_ms)
     wanted.append((columns.clock, clock, 1.0 if seconds else 1000.0))

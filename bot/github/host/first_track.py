@@ -87,7 +87,39 @@ step_time_s = ["throughput/duration"]
 tokens = ["throughput/total_tokens"]
 step = ["_step"]
 """
-_TEXTS = dict(zip(OBJECTIVES, (_PARETO, _TARGET, _BASELINE), strict=True))
+_BEST = """title = "Best quality within a time limit"
+objective = "best"
+description = "Least bits per byte after ten minutes of training."
+
+# A metric of your own: from a line of the log, a history key of W&B, or a JSON pointer.
+[quality]
+metric = "final_bpb"
+unit = "bits/byte"
+goal = "min"
+
+[metrics.final_bpb]
+label = "Final bits per byte"
+unit = "bits/byte"
+digits = 4
+from = ['final val_bpb:(\\S+)', "final_bpb", "/val_bpb"]
+
+# The most that an entry may have.
+[limits]
+training_time_s = 600
+
+[finish]
+by = "time-limit"
+
+[significance]
+test = "none"
+
+[hardware]
+accelerator = "any"
+
+[evidence]
+accepts = ["wandb", "log", "results"]
+"""
+_TEXTS = dict(zip(OBJECTIVES, (_PARETO, _TARGET, _BASELINE, _BEST), strict=True))
 
 
 def objective_of(adopt: tuple[str, ...]) -> str:

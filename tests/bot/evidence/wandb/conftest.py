@@ -12,7 +12,7 @@ from bot.evidence.wandb.client import Patience
 from bot.evidence.wandb.online import WandbFetcher
 from tests.doubles.wandb import WandbDouble
 
-QUICK = Patience(request_s=2.0, tries=3, pause_s=0.02, total_s=20.0)
+QUICK = Patience(request_s=2.0, tries=3, pause_s=0.1, total_s=20.0)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,155 @@
+"""Whether a track can be satisfied at all: what no single key of its file says.
+
+`problems(data)` looks at the parsed TOML as a whole: that each metric which ranks or limits is
+supplied by something, that its sources are among the evidence that the track accepts, that patterns
+compile, and that tests have what they need. Each problem is (path of the key, sentence).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bot.model.track import LOSS_METRICS, NAMES, STEP_METRICS, TIME_METRICS
+from bot.model.values import near_key
+
+Path = tuple[str | int, ...]
+Problem = tuple[Path, str]
+
+KNOWN = frozenset((*NAMES, *LOSS_METRICS, *TIME_METRICS, *STEP_METRICS))
+"""Metrics that the program reads or computes by itself."""
+GROUPS = frozenset({"step", "total", "loss", "train_loss", "time_s", "time_ms"})
+"""What a pattern of step lines may name."""
+SOURCES = ("wandb", "log", "results")
+
+
+def problems(data: Mapping[str, Any]) -> Iterator[Problem]:
+    """Every problem of a file whose single keys are sound."""
+    own = _table(data.get("metrics"))
+    objective = data.get("objective")
+    if objective != "best" and "cost" not in data:
+        yield (), f'the file lacks a table [cost], which objective "{objective}" ranks by'
+    for table in ("quality", "cost"):
+        name = _table(data.get(table)).get("metric")
+        if isinstance(name, str) and name not in KNOWN and name not in own:
+            yield (table, "metric"), _unknown(f"{table}.metric", name, own)
+    for name in _table(data.get("limits")):
+        if name not in KNOWN and name not in own:
+            yield ("limits", name), _unknown(f"[limits] {name}", name, own)
+    for name, metric in own.items():
+        if name in KNOWN:
+            yield ("metrics", name), f"[metrics.{name}] has the name of a metric that is built in"
+        else:
+            yield from _sources(data, name, _table(metric).get("from"))
+    yield from _patterns(_table(data.get("log")).get("patterns"))
+    for name, pointer in _table(_table(data.get("results")).get("fields")).items():
+        if isinstance(pointer, str) and not pointer.startswith("/"):
+            yield (
+                ("results", "fields", name),
+                f'results.fields.{name} is "{pointer}", expected a JSON pointer such as "/{name}"',
+            )
+    yield from _test(data, objective)
+
+
+def kind_of(source: str) -> str:
+    """Which evidence a `from` reads: a JSON pointer begins with /, a log pattern has a group."""
+    if source.startswith("/"):
+        return "results"
+    return "log" if "(" in source else "wandb"
+
+
+def names(value: object) -> tuple[str, ...]:
+    """One name or a list of names."""
+    if isinstance(value, str):
+        return (value,)
+    return tuple(v for v in value if isinstance(v, str)) if isinstance(value, list) else ()
+
+
+def compiled(pattern: str) -> Any:
+    """The RE2 pattern, whose matching is linear in the text. Raises ValueError."""
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        raise ValueError(str(error).strip("b'")) from error
+
+
+def _unknown(where: str, name: str, own: Mapping[str, Any]) -> str:
+    near = near_key(name, {*KNOWN, *own}, 0.7)
+    hint = f'; did you mean "{near}"?' if near else ""
+    return (
+        f'{where} is "{name}", which nothing supplies{hint}; describe it in a table '
+        f"[metrics.{name}] with label and from"
+    )
+
+
+def _sources(data: Mapping[str, Any], name: str, value: object) -> Iterator[Problem]:
+    """The sources of an own metric: sound, and at least one of them among what is accepted."""
+    path: Path = ("metrics", name, "from")
+    given = names(value)
+    if not given:
+        yield path, f"metrics.{name}.from names no history key, log pattern or JSON pointer"
+        return
+    for source in given:
+        if kind_of(source) == "log":
+            yield from _pattern(path, f"metrics.{name}.from", source, None)
+    accepts = names(_table(data.get("evidence")).get("accepts")) or SOURCES
+    kinds = [kind_of(source) for source in given]
+    if not set(kinds) & set(accepts):
+        kind = {"wandb": "W&B runs", "log": "logs", "results": "results files"}[kinds[0]]
+        yield (
+            path,
+            f"metrics.{name} is read from {kind} alone, and evidence.accepts has "
+            f'only {", ".join(accepts)}: nothing can supply it; add "{kinds[0]}" or another source',
+        )
+
+
+def _patterns(value: object) -> Iterator[Problem]:
+    for index, pattern in enumerate(names(value)):
+        yield from _pattern(("log", "patterns", index), "log.patterns", pattern, GROUPS)
+
+
+def _pattern(
+    path: Path, where: str, pattern: str, groups: frozenset[str] | None
+) -> Iterator[Problem]:
+    """`groups`: the named groups that it may have; None asks for exactly one group."""
+    try:
+        found = compiled(pattern)
+    except ValueError as error:
+        yield path, f"{where}: the pattern does not compile as RE2: {error}"
+        return
+    named = set(found.groupindex)
+    if groups is None:
+        if found.groups != 1:
+            yield path, f"{where}: the pattern has {found.groups} groups, expected one, the value"
+    elif not {"step", "loss"} <= named or not named <= groups:
+        shown = ", ".join(sorted(named)) or "none"
+        yield (
+            path,
+            f"{where}: the named groups are {shown}; step and loss are needed, and "
+            f"{', '.join(sorted(groups - {'step', 'loss'}))} may be added",
+        )
+
+
+def _test(data: Mapping[str, Any], objective: object) -> Iterator[Problem]:
+    rule = _table(data.get("significance"))
+    test = rule.get("test", "none")
+    target = _table(data.get("quality")).get("target")
+    if test != "none" and target is None and objective != "target":
+        yield (
+            ("significance", "test"),
+            f'significance.test is "{test}", and there is no quality.target to prove; write '
+            'test = "none", or a target',
+        )
+    if rule.get("margin") is not None and objective not in ("best", "target"):
+        yield (
+            ("significance", "margin"),
+            f'significance.margin belongs to objective "best" or "target", not "{objective}"',
+        )
+
+
+def _table(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
