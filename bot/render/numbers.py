@@ -67,6 +67,12 @@ def probability(p: float | None, alpha: float | None = None) -> str:
     return figure(p, digits)
 
 
+def p_is(p: float, alpha: float | None = None) -> str:
+    """`p = 0.081`, `p < 0.000001`."""
+    shown = probability(p, alpha)
+    return f"p {shown}" if shown.startswith("<") else f"p = {shown}"
+
+
 def duration(seconds: float | None) -> str:
     """A time with its unit: seconds under ten minutes, then minutes, hours, days."""
     if seconds is None or not math.isfinite(seconds):

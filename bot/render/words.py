@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from bot.compute import significance as sig
 from bot.compute.arms import Baseline
 from bot.compute.summary import Summary
+from bot.render import numbers
 from bot.render.answer import sentence
 from bot.rules.statistics import more_runs
 
@@ -37,7 +38,7 @@ def _sentences(s: Summary) -> Iterator[str]:
 def _what(s: Summary) -> str:
     m = s.moments
     assert m is not None
-    runs = "1 run" if m.n == 1 else f"{m.n} runs"
+    runs = numbers.count(m.n, "run")
     at = f" at step {s.step}" if s.step is not None else ""
     bounds = sig.interval(m)
     decimals = _decimals((bounds[1] - bounds[0]) / 2) if bounds else 4
@@ -50,20 +51,24 @@ def _verdict(s: Summary) -> str:
     assert m is not None
     if s.target is None:
         return ". The track has no target."
-    side = "below" if s.goal == "min" else "above"
+    goal = f"{'below' if s.goal == 'min' else 'above'} {numbers.figure(s.target)}"
     met = m.mean < s.target if s.goal == "min" else m.mean > s.target
     word = "Passes." if d.passes else "Does not pass."
     if d.test == "none":
-        where = f": {side} {s.target:g}" if met else f": not {side} {s.target:g}"
-        return f"{where}; the track asks for no test. {word}"
+        where = (
+            f": {side} {numbers.figure(s.target)}"
+            if met
+            else f": not {side} {numbers.figure(s.target)}"
+        )
+        return f"{where}; the track has no test. {word}"
     if not met:
-        return f": not {side} {s.target:g}. {word}"
+        return f": not {goal}. {word}"
     if d.p is None:
         why = "one run proves nothing" if s.n == 1 else "runs that are all equal show no spread"
-        return f": {side} {s.target:g}, but {why}. {word}"
+        return f": {goal}, but {why}. {word}"
     kinds = {"z": " (known sigma)", "anytime": " (anytime-valid)", "moderated": " (moderated)"}
     judged = "" if d.judged in (None, s.n) else f"; judged at its first {d.judged} runs"
-    return f": {side} {s.target:g} with p = {_p(d.p)}{kinds.get(d.test, '')}{judged}. {word}"
+    return f": {goal} with {numbers.p_is(d.p)}{kinds.get(d.test, '')}{judged}. {word}"
 
 
 def _advice(s: Summary) -> Iterator[str]:
@@ -80,14 +85,14 @@ def _beside(s: Summary) -> Iterator[str]:
         ("known sigma", s.p_sigma if own != "z" else None),
         ("pooled sd", s.p_pooled),
         ("moderated t", s.p_moderated if own != "moderated" else None),
-        ("however often one looked", s.p_anytime if own != "anytime" else None),
+        ("any number of looks", s.p_anytime if own != "anytime" else None),
     ]
-    known = [f"{name} p = {_p(p)}" for name, p in others if p is not None]
+    known = [f"{name} {numbers.p_is(p)}" for name, p in others if p is not None]
     if known and own != "none":
-        yield f"Beside it: {', '.join(known)}."
+        yield f"Other tests: {', '.join(known)}."
     if s.without_best is not None and s.passes and not s.without_best.passes:
-        p = "" if s.without_best.p is None else f" (p = {_p(s.without_best.p)})"
-        yield f"Without the best run it would not pass{p}."
+        p = "" if s.without_best.p is None else f" ({numbers.p_is(s.without_best.p)})"
+        yield f"It would not pass without the best run{p}."
 
 
 def _baseline(s: Summary, b: Baseline) -> Iterator[str]:
@@ -101,13 +106,13 @@ def _baseline(s: Summary, b: Baseline) -> Iterator[str]:
         p = (
             ""
             if c.p is None
-            else f", {'less' if s.cost_goal == 'min' else 'more'} with p = {_p(c.p)}"
+            else f", {'less' if s.cost_goal == 'min' else 'more'} with {numbers.p_is(c.p)}"
         )
         way = "paired" if c.method == "paired" else f"against {n} of the baseline"
         yield f"{s.cost_metric} is {c.ratio:.4f}{span} of the baseline's, {way}{p}."
     if b.promotes is not None:
         word = "is due" if b.promotes else "is not due yet"
-        yield f"A new baseline is made at {b.promote_at:g} of the old: it {word}."
+        yield f"A new baseline is made at {b.promote_at:g} of the old one; it {word}."
     if b.pairwise is not None:
         w = b.pairwise
         word = "significant" if w.passes else "not significant"
@@ -121,13 +126,9 @@ def _baseline(s: Summary, b: Baseline) -> Iterator[str]:
 
 def _spread(values: tuple[float, ...]) -> str:
     m = sig.Moments.of(values)
-    if m.n == 1:
-        return f"{m.mean:.7g}"
-    return f"mean {m.mean:.7g}, sd {m.sd:.3g}, {m.n} runs"
-
-
-def _p(p: float) -> str:
-    return f"{p:.2g}" if p >= 1e-4 else f"{p:.1e}"
+    if m.sd is None:
+        return numbers.figure(m.mean, 7)
+    return f"mean {numbers.figure(m.mean, 7)}, sd {numbers.figure(m.sd, 3)}, {m.n} runs"
 
 
 def _decimals(half: float) -> int:

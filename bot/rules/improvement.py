@@ -14,7 +14,7 @@ from bot.model.submission import same_entry
 from bot.model.track import TIME_METRICS
 from bot.model.verdict import Finding
 from bot.registry import Level
-from bot.render.numbers import figure, probability
+from bot.render.numbers import figure, p_is
 from bot.rules.statistics import found_in, ratio_of, summaries
 
 
@@ -66,7 +66,7 @@ def improvement_not_significant(case: Case) -> Iterator[Finding]:
         if against is None or passes:
             continue
         level = None if p is not None else Level.NOTE
-        shown = f"p = {probability(p)}" if p is not None else "each arm needs at least 3 runs"
+        shown = f"{p_is(p)}" if p is not None else "each arm needs at least 3 runs"
         yield found_in(
             case,
             "improvement-not-significant",

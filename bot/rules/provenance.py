@@ -21,7 +21,7 @@ from bot.model.case import Case, Neighbour
 from bot.model.verdict import Finding, finding
 from bot.patterns import LOGIN_TEXT
 from bot.registry import Level
-from bot.render.numbers import figure, probability
+from bot.render.numbers import figure, p_is
 from bot.render.untrusted import plain
 from bot.rules.copies import across_points, name_inside, place, uncounted_copies, within
 
@@ -335,7 +335,7 @@ def _with_them(case: Case) -> str:
     if summary is None or moments is None:
         return ""
     p = summary.decision.p
-    chance = "" if p is None else f", p = {probability(p)}"
+    chance = "" if p is None else f", {p_is(p)}"
     return f"; with them n = {moments.n}, mean {figure(moments.mean, 5)}{chance}"
 
 

@@ -17,7 +17,7 @@ from bot.compute.summary import Summary
 from bot.model.case import Case
 from bot.model.verdict import Finding, finding
 from bot.registry import MANY_RUNS, Level, default_level
-from bot.render.numbers import apart, figure, probability
+from bot.render.numbers import apart, figure, p_is
 from bot.rules.reported import right, wrong_claims
 
 
@@ -181,7 +181,7 @@ def depends_on_best_run(case: Case) -> Iterator[Finding]:
     for point, s in summaries(case):
         rest = s.without_best
         if s.passes and s.n >= 6 and rest is not None and not rest.passes:
-            p = "" if rest.p is None else f" (p = {probability(rest.p)})"
+            p = "" if rest.p is None else f" ({p_is(rest.p)})"
             yield found_in(
                 case,
                 "depends-on-best-run",
@@ -241,7 +241,7 @@ def _evidence(case: Case, s: Summary) -> str:
     if d.p is None:
         return none
     alpha = case.track.significance.alpha_each
-    return f"p = {probability(d.p, alpha)}, needed below {figure(alpha)}"
+    return f"{p_is(d.p, alpha)}, needed below {figure(alpha)}"
 
 
 def _gpu_hours(s: Summary, runs: int | None = None) -> str:

@@ -138,7 +138,7 @@ def test_stats_in_words_and_exit_codes(folder: Path, tmp_path: Path) -> None:
     got = call(stats, "--track", "nanogpt-small", folder)
     assert got.exit_code == 0
     assert got.stdout.startswith(
-        "5 runs, mean 3.2771 ± 0.0003: below 3.28 with p = 8.5e-06. Passes."
+        "5 runs, mean 3.2771 ± 0.0003: below 3.28 with p = 0.000008. Passes."
     )
     one = call(stats, "--track", "nanogpt-small", folder / "seed0.log")
     assert one.exit_code == 1 and "one run proves nothing" in one.stdout

@@ -75,6 +75,11 @@ def test_probabilities(p: float | None, shown: str) -> None:
     assert numbers.probability(p) == shown
 
 
+def test_a_probability_in_a_sentence() -> None:
+    assert numbers.p_is(0.081) == "p = 0.081"
+    assert numbers.p_is(8.6425e-104) == "p < 0.000001"
+
+
 def test_a_probability_just_above_its_bound_does_not_look_equal() -> None:
     assert numbers.probability(0.0100003, 0.01) == "0.0100003"
     assert numbers.probability(0.0148, 0.01) == "0.015"
