@@ -55,12 +55,7 @@ def _verdict(s: Summary) -> str:
     met = m.mean < s.target if s.goal == "min" else m.mean > s.target
     word = "Passes." if d.passes else "Does not pass."
     if d.test == "none":
-        where = (
-            f": {side} {numbers.figure(s.target)}"
-            if met
-            else f": not {side} {numbers.figure(s.target)}"
-        )
-        return f"{where}; the track has no test. {word}"
+        return f": {'' if met else 'not '}{goal}; the track has no test. {word}"
     if not met:
         return f": not {goal}. {word}"
     if d.p is None:
