@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import functools as ft
 import io
+import textwrap
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from PIL import Image, ImageDraw, ImageFont
 
-from leaderboard_site import text
+from leaderboard_site import scales, text
 from leaderboard_site.model import Item, TrackBoard
 from leaderboard_site.pages.environment import SITE_NAME
 from leaderboard_site.pages.track import result_of
@@ -73,12 +75,39 @@ def draw_card(words: Words) -> bytes:
     return _packed(image)
 
 
+def track_card(title: str, words: str, points: Sequence[tuple[int, float]]) -> bytes:
+    """The card of a board as PNG: its title, the finding, and the record over time as a line."""
+    image, pen = _blank()
+    pen.text((70, 50), f"{SITE_NAME} · {text.clean(title, 60)}", GREY, _font(34))
+    y = 104
+    for line in _lines(text.clean(words, 90), 34)[:2]:
+        pen.text((70, y), line, INK, _font(54))
+        y += 64
+    left, top, right, bottom = 70, 290, 1130, 580
+    pen.line((left, bottom, right, bottom), fill=GREY, width=2)
+    if len(points) > 1:
+        x = scales.fit([p[0] for p in points], left, right, pad=1e-6)
+        spread = scales.fit([p[1] for p in points], bottom - 10, top, log=True, pad=1e-6)
+        path = [(x(points[0][0]), spread(points[0][1]))]
+        for day, value in points[1:]:
+            path += [(x(day), path[-1][1]), (x(day), spread(value))]
+        pen.line(path, fill=BLUE, width=5, joint="curve")
+        px, py = path[-1]
+        pen.ellipse((px - 9, py - 9, px + 9, py + 9), fill=BLUE)
+    return _packed(image)
+
+
+def _lines(words: str, width: int) -> list[str]:
+    """Lines of at most about `width` characters, broken at spaces."""
+    return textwrap.wrap(words, width) or [""]
+
+
 def site_card() -> bytes:
     """The card of every page that has none of its own, as PNG."""
     image, pen = _blank()
     pen.text((70, 180), SITE_NAME, INK, _font(110))
     pen.text((70, 340), "Training language models with less:", GREY, _font(44))
-    pen.text((70, 400), "every number recomputed from evidence", GREY, _font(44))
+    pen.text((70, 400), "numbers recomputed from evidence", GREY, _font(44))
     return _packed(image)
 
 

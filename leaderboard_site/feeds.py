@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 
-from bot.rank.history import RecordStep
+from bot.model.board import RecordStep
 from leaderboard_site import text
 from leaderboard_site.model import Item, Site, TrackBoard
 from leaderboard_site.pages.environment import SITE_NAME

@@ -39,7 +39,8 @@ from leaderboard_site.pages.people import people_index, people_parts
 from leaderboard_site.pages.reference import reference_files
 from leaderboard_site.pages.rules import rule_files
 from leaderboard_site.pages.search import search_data
-from leaderboard_site.pages.track import track_files
+from leaderboard_site.pages.story import score_over_time, story
+from leaderboard_site.pages.track import track_card_name, track_files
 from leaderboard_site.pages.walkthrough import walkthrough_files
 from leaderboard_site.text import clean
 
@@ -163,4 +164,13 @@ def _cards(site: Site, static: Writer, path: Path) -> None:
             drawn[name] = hashlib.sha256(pickled((code_digest(), words))).hexdigest()
             if known.get(name) != drawn[name] or not static.keep(name):
                 static.put(name, cards.draw_card(words))
+    for board in site.tracks.values():
+        told = story(board, "")
+        if told is None:
+            continue
+        name = track_card_name(board)
+        parts = board.track.title, told["title"], score_over_time(board)[1]
+        drawn[name] = hashlib.sha256(pickled((code_digest(), parts))).hexdigest()
+        if known.get(name) != drawn[name] or not static.keep(name):
+            static.put(name, cards.track_card(*parts))
     disk.write(path, json.dumps(drawn))

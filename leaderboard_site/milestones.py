@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses as dc
 from collections.abc import Sequence
 
+from bot.model.board import Clock, RecordStep
 from bot.model.official import OfficialRecord
-from bot.rank.history import Clock, RecordStep
 from leaderboard_site import text
 from leaderboard_site.model import Item, Place, TrackBoard
 

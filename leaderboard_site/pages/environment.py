@@ -85,7 +85,9 @@ def _template(name: str) -> jinja2.Template:
     return environment().get_template(name)
 
 
-def page(title: str, description: str, body: str, *, hide: bool = True) -> str:
+def page(
+    title: str, description: str, body: str, *, hide: bool = True, image: str | None = None
+) -> str:
     """A Markdown file for mkdocs whose content is one block of HTML.
 
     Blank lines go: they would end the block. Titles come from this package or a track file.
@@ -95,6 +97,8 @@ def page(title: str, description: str, body: str, *, hide: bool = True) -> str:
         f"title: {quoted(title)}",
         f"description: {quoted(description)}",
     ]
+    if image:
+        lines.append(f"image: {quoted(image)}")
     if hide:
         lines += ["hide:", "  - navigation", "  - toc"]
     lines += ["---", ""]

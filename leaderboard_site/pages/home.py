@@ -10,7 +10,13 @@ from leaderboard_site.charts import sparkline
 from leaderboard_site.milestones import Milestone, milestones, on_file
 from leaderboard_site.model import Item, Place, Site, TrackBoard
 from leaderboard_site.pages.environment import page, render
-from leaderboard_site.pages.story import file_words, gain_words, score_metric, story, unproved
+from leaderboard_site.pages.story import (
+    file_words,
+    gain_words,
+    score_over_time,
+    story,
+    unproved,
+)
 from leaderboard_site.pages.track import not_open, result_of
 
 NEWEST = 10
@@ -70,7 +76,7 @@ def _card(board: TrackBoard) -> dict[str, Any]:
         "unit": unit,
         "lines": [x for x in (_last_words(history), _count_words(board, history)) if x],
         "by": people,
-        "spark": _spark(board, history),
+        "spark": _spark(board),
         "unproved": unproved(board, item, place) if track.objective == "target" else "",
     }
 
@@ -108,31 +114,14 @@ def _count_words(board: TrackBoard, history: Sequence[Milestone]) -> str:
     return count
 
 
-def _spark(board: TrackBoard, history: Sequence[Milestone]) -> str:
+def _spark(board: TrackBoard) -> str:
     """The record over time without axes; of a pareto board the best quality over time."""
-    metric = score_metric(board)
-    points = [(d, m.cost) for m in history if (d := text.ordinal_day(m.date)) is not None]
-    if board.track.objective == "pareto":
-        metric, points = board.track.quality.metric, _best_so_far(board)
+    metric, points = score_over_time(board)
     if len(points) < 3:
         return ""
     first, last = points[0][1], points[-1][1]
     label = f"From {text.spoken(metric, first)} to {text.spoken(metric, last)}"
     return sparkline(points, label)
-
-
-def _best_so_far(board: TrackBoard) -> list[tuple[int, float]]:
-    sign = 1 if board.track.quality.goal == "min" else -1
-    rows = sorted(
-        (d, sign * p.entry.quality)
-        for i, p in board.places
-        if (d := text.ordinal_day(i.verdict.date)) is not None
-    )
-    out: list[tuple[int, float]] = []
-    for day, value in rows:
-        if not out or value < sign * out[-1][1]:
-            out.append((day, sign * value))
-    return out
 
 
 def _leader(board: TrackBoard) -> tuple[Item, Place] | None:

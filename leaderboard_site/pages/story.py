@@ -37,6 +37,7 @@ def story(board: TrackBoard, base: str) -> dict[str, Any] | None:
         "svg": _steps_chart(board, dated, metric, base),
         "metric": text.label(metric),
         "unread": any(m.place is None for m in history),
+        "others": any(item.path not in board.holders for item, _ in board.places),
         "rows": [_row(board, m, metric, base) for m in reversed(history)],
         "file": "record",
     }
@@ -45,6 +46,28 @@ def story(board: TrackBoard, base: str) -> dict[str, Any] | None:
 def score_metric(board: TrackBoard) -> str:
     """What the record is a record of."""
     return "ratio" if board.track.objective == "baseline" else board.track.cost.metric
+
+
+def score_over_time(board: TrackBoard) -> tuple[str, list[tuple[int, float]]]:
+    """A metric, and its best value by day: the record's, or a pareto board's best quality."""
+    if board.track.objective == "pareto":
+        return board.track.quality.metric, _best_so_far(board)
+    points = [(d, m.cost) for m in milestones(board) if (d := text.ordinal_day(m.date)) is not None]
+    return score_metric(board), points
+
+
+def _best_so_far(board: TrackBoard) -> list[tuple[int, float]]:
+    sign = 1 if board.track.quality.goal == "min" else -1
+    rows = sorted(
+        (d, sign * p.entry.quality)
+        for i, p in board.places
+        if (d := text.ordinal_day(i.verdict.date)) is not None
+    )
+    out: list[tuple[int, float]] = []
+    for day, value in rows:
+        if not out or value < sign * out[-1][1]:
+            out.append((day, sign * value))
+    return out
 
 
 def finding(board: TrackBoard, history: Sequence[Milestone]) -> str:
@@ -186,7 +209,8 @@ def address(board: TrackBoard, milestone: Milestone, base: str) -> str:
 
 def _short(milestone: Milestone) -> str:
     if milestone.item is None:
-        return text.clean(f"#{milestone.number} {milestone.people.partition(',')[0]}", 24)
+        names = milestone.official.contributors if milestone.official else ()
+        return text.clean(" ".join((f"#{milestone.number}", *names[:1])), 24)
     return text.clean(milestone.title, 24)
 
 
@@ -269,7 +293,14 @@ def _frontier_story(board: TrackBoard, base: str) -> dict[str, Any] | None:
     words = f"Each line is the frontier as it stood on a day: the best {quality} for the cost. "
     words += f"{text.plural(len(now), 'entry', 'entries')} of {len(board.places)} form it now."
     title = _frontier_finding(board, past)
-    return {"title": title, "words": words, "svg": svg, "rows": [], "file": "frontier"}
+    return {
+        "title": title,
+        "words": words,
+        "svg": svg,
+        "rows": [],
+        "file": "frontier",
+        "others": False,
+    }
 
 
 def _pasts(board: TrackBoard, rows: Sequence[tuple[int, Item, Place]]) -> list[Past]:

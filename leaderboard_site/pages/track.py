@@ -88,6 +88,7 @@ def track_page(
         relative=track.objective == "pareto",
         columns=columns,
         techniques=facets(board),
+        kinds=kinds_of(chart),
         place_words=PLACES[track.objective] + ".",
         rows=cells(board, columns, BASE, ROWS),
         total=total,
@@ -105,7 +106,25 @@ def track_page(
         unranked=[i for i in board.items.values() if i.unranked],
     )
     description = f"{track.title}: {text.plural(total, 'verified entry', 'verified entries')}, "
-    return page(text.clean(track.title, 80), description + f"{SITE_NAME} leaderboard", body)
+    description += f"{SITE_NAME} leaderboard"
+    if told:
+        description = f"{told['title']}. {description}"
+    image = track_card_name(board) if told else None
+    return page(text.clean(track.title, 80), description, body, image=image)
+
+
+def track_card_name(board: TrackBoard) -> str:
+    """Where the share card of a board lies."""
+    return f"cards/{board.track.id}/board.card.png"
+
+
+def kinds_of(chart: str) -> dict[str, bool]:
+    """Which marks the chart has, so that its key names these alone."""
+    return {
+        "entry": 'class="dots entry"' in chart or 'circle class="entry"' in chart,
+        "weak": 'class="dots weak"' in chart or 'circle class="weak"' in chart,
+        "interval": 'class="whisker"' in chart,
+    }
 
 
 def facets(board: TrackBoard) -> list[dict[str, Any]]:
@@ -122,7 +141,8 @@ def cost_hint(board: TrackBoard) -> str:
     """A number that the field for the greatest cost takes, near the best there is."""
     if not board.board.entries:
         return ""
-    return f"{board.board.entries[0].shown_cost:.2g}".replace("e+", "e")
+    best = float(f"{board.board.entries[0].shown_cost:.2g}")
+    return f"{best:g}" if best < 1e6 else text.power(best, 2)
 
 
 def lead(board: TrackBoard) -> str:
