@@ -58,7 +58,8 @@ def apply(
         return Outcome("refused", f"{path} is not readable JSON yet; mend that first")
     new = to_text(change(document.value)).encode()
     if change(document.value) == document.value:
-        return Outcome("nothing", path=path)
+        # an earlier try may have been cut off before it started the verification
+        return Outcome("nothing", path=path, verify=pull.number if pull.state == "open" else 0)
     if may and pull.merged:
         return _propose(repo, pull, path, new, message)
     if may and (committed := _commit(repo, pull, path, new, message)):

@@ -40,6 +40,7 @@ def competition(
     In every test each step stays below its bound of requests.
     """
     monkeypatch.setenv("GITHUB_API_URL", github.url)
+    monkeypatch.setenv("GITHUB_SERVER_URL", "https://github.com")
     made = Competition(github, tmp_path)
     yield made
     if not github.faulty:

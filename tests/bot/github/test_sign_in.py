@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.github.api.client import GitHubTrouble
+from bot.github.api.client import GitHubTrouble, api_url, server_url
 from bot.github.host.settings import load_settings
 from bot.github.server import serving, sign_in
 from bot.github.server.queue import Queue
@@ -190,3 +190,30 @@ def test_command_refuses_to_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     result = CliRunner().invoke(main, [*arguments, "--queue", queue])
     assert result.exit_code == 2 and "neither SPEEDRUN_APP_ID" in result.output
     assert sign_in.TOKEN in result.output
+
+
+@pytest.mark.parametrize(
+    ("api", "server"),
+    [
+        ("https://api.github.com", "https://github.com"),
+        ("https://github.example.org/api/v3", "https://github.example.org"),
+        ("https://api.example.ghe.com", "https://example.ghe.com"),
+    ],
+)
+def test_pages_are_on_the_host_of_the_api(
+    monkeypatch: pytest.MonkeyPatch, api: str, server: str
+) -> None:
+    monkeypatch.delenv("GITHUB_SERVER_URL", raising=False)
+    monkeypatch.setenv("GITHUB_API_URL", api)
+    assert server_url() == server
+
+
+def test_the_api_of_the_settings_counts_where_no_workflow_set_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own = Settings(api_url="https://github.example.org/api/v3")
+    monkeypatch.delenv("GITHUB_API_URL", raising=False)
+    assert api_url(own) == own.api_url
+    assert api_url() == "https://api.github.com"
+    monkeypatch.setenv("GITHUB_API_URL", "https://api.example.ghe.com")
+    assert api_url(own) == "https://api.example.ghe.com"
