@@ -56,7 +56,9 @@ def _with_runs(folder: Path, track: Track, mapped: frozenset[str]) -> list[Path]
     """The files of a folder that hold runs, W&B files first where two hold the same run."""
     files = [p for p in folder.rglob("*") if p.suffix in ENDINGS and p.is_file()]
     if not files:
-        raise Unusable(f"{folder}: the folder has no .log, .txt or .wandb file")
+        raise Unusable(
+            f"{folder}: the folder has no .log, .txt or .wandb file{_why(folder, track)}"
+        )
     kept: dict[object, Path] = {}
     for path in sorted(files, key=lambda p: (p.suffix != ".wandb", len(p.parts), str(p))):
         runs = read_sources([str(path)], track, mapped).runs
@@ -65,7 +67,7 @@ def _with_runs(folder: Path, track: Track, mapped: frozenset[str]) -> list[Path]
     if not kept:
         raise Unusable(
             f"{folder}: no file in the folder contains a run; expected W&B files, or logs "
-            f"with lines such as {LINE}"
+            f"with lines such as {LINE}{_why(folder, track)}"
         )
     if left := len(files) - len(kept):
         click.echo(
@@ -74,6 +76,16 @@ def _with_runs(folder: Path, track: Track, mapped: frozenset[str]) -> list[Path]
             err=True,
         )
     return sorted(kept.values())
+
+
+def _why(folder: Path, track: Track) -> str:
+    """What the first files of a folder are, where they are no logs; each on a line of its own."""
+    skipped = read_sources([str(folder)], track).skipped
+    lines = [str(item) for item in skipped if item.fix][:3]
+    more = len(skipped) - len(lines)
+    return "".join(f"\n  {line}" for line in lines) + (
+        f"\n  and {more} more" if lines and more else ""
+    )
 
 
 def _identity(runs: Sequence[Run], path: Path) -> object:

@@ -30,6 +30,7 @@ ANY_TRACK = Track(
 )
 """Stands in where no track is named: the usual history keys, no target, no test."""
 
+_HEAD = 4096
 _LOG_SUFFIXES = ("", ".log", ".txt", ".out", ".stdout", ".err")
 
 
@@ -88,9 +89,24 @@ def _folder(
         if file.suffix in (*_LOG_SUFFIXES, ".wandb", ".json"):
             _file(file, track, mapped, runs, skipped)
         else:
-            skipped.append(Skipped(str(file), "not a log, a .wandb file or a results file"))
+            skipped.append(_other(file))
     if not files:
         skipped.append(Skipped(str(path), "the folder holds no files"))
+
+
+def _other(file: Path) -> Skipped:
+    """A file whose name is that of no evidence: what it is, if its first bytes tell."""
+    from bot.evidence.log.text import what_else
+
+    try:
+        with file.open("rb") as opened:
+            found = what_else(opened.read(_HEAD))
+    except OSError as error:
+        return Skipped(str(file), error.strerror or "it cannot be read")
+    # A picture or a program beside the logs is nobody's lost log.
+    if found is None or found[0] in ("is empty", "is not a text file"):
+        return Skipped(str(file), "not a log, a .wandb file or a results file")
+    return Skipped(str(file), *found)
 
 
 def _walk(path: Path) -> Iterator[Path]:

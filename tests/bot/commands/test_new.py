@@ -314,3 +314,19 @@ def test_runs_of_the_baseline_are_named(root: Path, logs: list[str], kind: str) 
     arms = [entry.get("arm", "candidate") for entry in document(path)["runs"]]
     assert arms == ["candidate"] * 3 + ["baseline"] * 3
     assert "became the baseline arm" not in made.output
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ("log-gz", "is compressed with gzip; run `gunzip`"),
+        ("log-lfs-pointer", "is a Git LFS pointer"),
+        ("log-tensor", "line 14 holds a tensor and not a number"),
+    ],
+)
+def test_a_folder_without_a_readable_log_is_told_by_cause(
+    root: Path, case: str, words: str
+) -> None:
+    made, path = new(root, "nanogpt-small/x", "--log", str(ROOT / "tests/golden/cases" / case))
+    assert made.exit_code == 2 and not path.exists()
+    assert words in made.output and "0.log" in made.output
