@@ -35,11 +35,12 @@ TESTS = (
 
 
 def main(out: Path) -> int:
-    """Write {file: {line: [test, ...]}, and the seconds of each test} to `out`."""
+    """Write {file: {line: [test, ...]}}, the seconds of each test and what fails to `out`."""
     import coverage
     import pytest
 
     took: dict[str, float] = defaultdict(float)
+    failing: set[str] = set()
 
     class Clock:
         """Names the test for coverage and notes how long it takes."""
@@ -49,20 +50,25 @@ def main(out: Path) -> int:
 
         def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
             took[report.nodeid.partition("[")[0]] += report.duration
+            if report.failed:
+                failing.add(report.nodeid.partition("[")[0])
 
     measured = coverage.Coverage(data_file=None, source=["bot", "leaderboard_site"])
     measured.start()
     options = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-n", "0"]
-    code = pytest.main([*options, *(t for t in TESTS if Path(t).exists())], plugins=[Clock()])
+    pytest.main([*options, *(t for t in TESTS if Path(t).exists())], plugins=[Clock()])
     measured.stop()
     data, lines = measured.get_data(), {}
     for file in data.measured_files():
         name = Path(file).resolve().relative_to(Path.cwd()).as_posix()
         if name.startswith(TARGETS):
             found = data.contexts_by_lineno(file)
-            lines[name] = {line: sorted(filter(None, tests)) for line, tests in found.items()}
-    out.write_text(json.dumps({"lines": lines, "seconds": took}), encoding="utf-8")
-    return int(code)
+            lines[name] = {
+                line: sorted(set(tests) - failing - {""}) for line, tests in found.items()
+            }
+    found_all = {"lines": lines, "seconds": took, "failing": sorted(failing)}
+    out.write_text(json.dumps(found_all), encoding="utf-8")
+    return 0
 
 
 if __name__ == "__main__":
