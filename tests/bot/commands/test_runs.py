@@ -310,3 +310,22 @@ def test_a_loss_key_reads_both_arms(tmp_path: Path) -> None:
     got = answer(stats, "--track", "nanogpt-small", "--loss-key", "heldout_nats", *arms)
     assert got["n"] == 3 and got["mean"] == pytest.approx(3.2762)
     assert got["baseline"]["n"] == 3
+
+
+def test_another_metric_of_both_arms(tmp_path: Path) -> None:
+    """Averaged weights: the arms are compared by it where both have it, else by the usual loss."""
+    ours, theirs, plain = tmp_path / "ours", tmp_path / "theirs", tmp_path / "plain"
+    for folder, loss, key in (
+        (ours, 3.2761, "val_loss:3.4{} val_ema_loss:"),
+        (theirs, 3.2791, "val_loss:3.5{} val_ema_loss:"),
+        (plain, 3.2785, "val_loss:"),
+    ):
+        for seed in range(3):
+            path = log(folder / f"{seed}.log", f"{loss + seed / 1e4:.4f}", seed=seed + len(key))
+            path.write_text(path.read_text().replace("val_loss:", key.format(seed)))
+    options = ["--track", "nanogpt-small", "--loss-key", "val_ema_loss", ours, "--baseline"]
+    both, usual = (answer(stats, *options, base) for base in (theirs, plain))
+    assert both["metric"] == usual["metric"] == "val_ema_loss"
+    assert both["mean"] == usual["mean"] == pytest.approx(3.2762)
+    assert both["baseline"]["mean"] == pytest.approx(3.2792)
+    assert usual["baseline"]["mean"] == pytest.approx(3.2786)

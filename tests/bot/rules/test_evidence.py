@@ -361,3 +361,24 @@ def test_what_is_true_of_many_runs_is_said_once() -> None:
 def test_a_claim_that_nothing_is_compared_with_is_noted(metric: str, fix: str) -> None:
     (item,) = found("claim-differs-from-run", claimed(metric, 3.0))
     assert item.level is Level.NOTE and item.fix == fix and "not compared" in item.message
+
+
+@pytest.mark.parametrize(
+    ("field", "metric", "shown", "within", "beyond"),
+    [
+        ("total_tokens", "tokens", 1e9, 0.0019, 0.0021),
+        ("total_tokens", "tokens", 1e9, -0.0019, -0.0021),
+        ("eval/paloma/c4_en/bpb", "bpb", 1.01, 5.5e-5 / 1.01, 6.5e-5 / 1.01),
+        ("training_time", "training_time_s", 60.0, 0.055 / 60, 0.065 / 60),
+    ],
+)
+def test_how_far_a_results_file_may_be_from_the_history(
+    field: str, metric: str, shown: float, within: float, beyond: float
+) -> None:
+    """0.2 % of a number of tokens, 6e-5 of a loss, 0.06 s: no more, and no less."""
+    for off, differs in ((within, False), (beyond, True)):
+        run = a_run(0)
+        run = dc.replace(run, metrics={**run.metrics, metric: shown})
+        case = a_case([run, a_run(1)], results=results_file({field: shown * (1 + off)}))
+        named = [f for f in found("claim-differs-from-run", case) if f.message.startswith(metric)]
+        assert bool(named) is differs, (off, named)
