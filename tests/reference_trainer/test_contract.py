@@ -87,7 +87,7 @@ def within_reach(text: str) -> str:
     """A track with its evidence and keys as they are, its bar where a tiny model on a CPU is."""
     text = text.partition("[[baselines]]")[0].partition("[[retimings]]")[0]
     text = text.partition("[[rules]]")[0]
-    text = re.sub(r"(?m)^target = .*$", "target = 99.0", text)
+    text = re.sub(r"(?m)^target = .*$", "target = 5.0", text)
     flops, seconds = ('metric = "hardware_flops"\nunit = "FLOP"', 'metric = "training_time_s"')
     text = text.replace(flops, f'{seconds}\nunit = "s"')  # a CPU has no peak
     text = re.sub(r"(?m)^(common_stop_step|code_required) = .*\n", "", text)
@@ -145,7 +145,9 @@ def test_a_run_counts_on_every_track_by_every_evidence(
         assert verdict["status"] == "rejected", found
         return
     assert verdict["status"] in ("verified", "consistent", "needs-review"), found
-    assert not {"history-gap", "metric-missing", "witnesses-disagree"} & set(found), found
+    slow = found.pop("witnesses-disagree", "between validations")  # it hardly trains, so a warning
+    assert "between validations" in slow
+    assert not {"history-gap", "metric-missing", "metric-implausible"} & set(found), found
     folder = trained.online if kind == "online" else trained.offline
     text = (folder / "speedrun_results.json").read_text(encoding="utf-8")
     info = json.loads(text)["runs"][0]["run_info"]
