@@ -9,7 +9,7 @@ EXTRAS_DEMO := bot,site,jax
 EXTRAS_TEST := bot,site,jax,dev
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-rest lint bench mutants fuzz dist site site-check lock clean
+.PHONY: help demo test test-full test-rest test-cluster lint bench mutants fuzz dist site site-check lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -51,6 +51,18 @@ lint: $(VENV)/test.stamp  ## ruff, and mypy --strict of bot, trainer and site
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# Needs root and Debian's slurmctld, slurmd and munge. Ray and SkyPilot want older packages than we
+# do, so they live in an environment of their own, which borrows ours.
+$(VENV)/cluster.stamp: $(VENV)/full.stamp tests/cluster/requirements.txt
+	$(PYTHON) -m venv $(VENV)/cluster
+	$(BIN)/python -c 'import site; print(*site.getsitepackages(), sep="\n")' > \
+	  $$(echo $(VENV)/cluster/lib/python3*/site-packages)/_borrowed.pth
+	$(VENV)/cluster/bin/python -m pip install --quiet -r tests/cluster/requirements.txt
+	@touch $@
+
+test-cluster: $(VENV)/cluster.stamp  ## the trainer on real Slurm and Ray, on this machine
+	SPEEDRUN_CLUSTER=1 $(VENV)/cluster/bin/python -m pytest tests/cluster
 
 bench: $(VENV)/test.stamp  ## benchmarks against named peers, ratios printed
 	$(BIN)/python -m tests.benchmarks

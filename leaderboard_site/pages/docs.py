@@ -15,6 +15,7 @@ from leaderboard_site.pages.others import experiments
 DOCS = Path(__file__).parent.parent / "docs"
 TITLES = {
     "submit": "How to submit",
+    "clusters": "Several devices and hosts",
     "accounting": "FLOPs accounting",
     "bits-per-byte": "Bits per byte",
     "statistics": "Statistics",
@@ -58,6 +59,7 @@ def navigation(site: Site) -> list[Any]:
                 {TITLES["submit"]: "submit.md"},
                 {"The starter in PyTorch": "walkthrough.md"},
                 {"The starter in JAX": "walkthrough-jax.md"},
+                {TITLES["clusters"]: "clusters.md"},
                 {"Commands": "commands.md"},
             ]
         },

@@ -30,6 +30,7 @@ from tests.site.server import Server
 HERE = Path(__file__).parent
 DOCS = (
     "submit",
+    "clusters",
     "accounting",
     "bits-per-byte",
     "statistics",
