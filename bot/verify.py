@@ -76,6 +76,7 @@ def verify_parsed(
     evidence, unlisted = _evidence(parsed, folder, track, gather)
     unlisted += left_out(parsed.submission, folder, track, evidence)
     others = tuple(n for n in context.neighbours if n.path != folder.path)
+    before = next((n for n in context.neighbours if n.path == folder.path), context.before)
     return judge(
         Case(
             submission=parsed.submission,
@@ -87,7 +88,7 @@ def verify_parsed(
             unlisted=unlisted,
             problems=parsed.problems,
             judged_on=judged_on,
-            context=dc.replace(context, neighbours=others),
+            context=dc.replace(context, neighbours=others, before=before),
             linked_code={} if linked_code is None else linked_code(parsed.submission, evidence),
         )
     )

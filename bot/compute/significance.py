@@ -125,6 +125,14 @@ def z_p(gain: Moments, sigma: float) -> float:
     return normal_tail(gain.mean * math.sqrt(gain.n) / sigma)
 
 
+def too_alike(sd: float | None, n: int, pooled_sd: float) -> bool:
+    """Whether a sample of `n` spreads less than all but one in a hundred of the pooled spread do:
+    its sum of squares lies below the 1 % point of chi-square."""
+    if sd is None or n < 2:
+        return False
+    return (sd / pooled_sd) ** 2 * (n - 1) < 2 * float(_special().gammaincinv((n - 1) / 2, 0.01))
+
+
 def pooled_p(gain: Moments, sd: float, df: int) -> float:
     """The t-test with an sd pooled over many earlier groups, and its degrees of freedom."""
     return t_cdf(-gain.mean * math.sqrt(gain.n) / sd, df)

@@ -293,7 +293,21 @@ def decide(gain: Moments | None, track: Track, sample: Moments | None = None) ->
         p = moderated_p(gain, rule.prior_sd, rule.prior_df)
     if statistic is not None and track.quality.goal == "min":
         statistic = -statistic
-    return Decision(rule.test, statistic, p, _below(p, rule.alpha_each) and enough)
+    passes = _below(p, rule.alpha_each) and enough and not _guarded(gain, rule)
+    return Decision(rule.test, statistic, p, passes)
+
+
+_FEW = 3
+
+
+def _guarded(gain: Moments, rule: Significance) -> bool:
+    """Whether the t-test alone is not believed: few runs, or runs too alike, that do not pass with
+    the pooled spread. p stays what it is."""
+    sd, df = rule.pooled_sd, rule.pooled_df
+    if not rule.guard or rule.test != "t" or not sd or not df:
+        return False
+    doubtful = gain.n <= _FEW or sig.too_alike(gain.sd, gain.n, sd)
+    return doubtful and not sig.pooled_p(gain, sd, df) < rule.alpha_each
 
 
 def _decide_z(gain: Moments, track: Track, enough: bool) -> Decision:

@@ -128,6 +128,8 @@ class Context:
     first_seen: dt.datetime | None = None
     seen: tuple[Seen, ...] = ()
     acted: frozenset[str] = frozenset()
+    before: Neighbour | None = None
+    """The entry as it stands on the board, where a pull request changes it."""
     recorded: Verdict | None = None
 
 

@@ -70,6 +70,8 @@ class Significance:
     margin: float | None = None
     """A record is beaten by at least this much of the quality."""
     looks: tuple[int, ...] = ()
+    guard: bool = False
+    """Whether the t-test is held against the pooled spread where the runs are few or too alike."""
 
     @property
     def alpha_each(self) -> float:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bot.compute.case_statistics import of_case, points_of
+from bot.compute.duplicates import Known, nonce_key, run_key, trace_of
 from bot.evidence.links import LinkProblem, parse_link
+from bot.evidence.neighbours import run_keys
 from bot.model.case import Case
 from bot.model.run import Run
 from bot.model.verdict import Finding, finding
@@ -217,6 +219,7 @@ def evidence_changed(case: Case) -> Iterator[Finding]:
     """
     yield from case.problems_of("evidence-changed")
     yield from _replaced(case)
+    yield from _dropped(case)
 
 
 def _replaced(case: Case) -> Iterator[Finding]:
@@ -239,6 +242,30 @@ def _replaced(case: Case) -> Iterator[Finding]:
                 expected=known.get(changed[0]),
                 fix="restore the file; enter another result as a submission of its own",
             )
+
+
+def _dropped(case: Case) -> Iterator[Finding]:
+    """Runs of the entry as it stands on the board that are not among its runs any more."""
+    before = case.context.before
+    if before is None or case.context.merged or case.brought_over:
+        return
+    known, ours = Known(), case.runs("candidate")
+    for index, run in enumerate(ours):
+        known.add(index, trace_of(run))
+    gone = sum(known.original(trace) is None for trace in before.traces if trace.losses)
+    keys = {key for run in ours for key in (run_key(run), nonce_key(run.nonce))}
+    keys |= run_keys(case.submission, case.results, case.folder)
+    gone += sum(key.startswith("wandb:") and key not in keys for key in before.run_keys)
+    if gone:
+        runs = "1 run" if gone == 1 else f"{gone} runs"
+        yield finding(
+            "evidence-changed",
+            f"{runs} of the entry on the board {'is' if gone == 1 else 'are'} not among its runs "
+            "any more",
+            file=plain(case.folder.path, 200),
+            claimed=gone,
+            fix="Keep the runs that were verified, or submit the new ones as a new entry.",
+        )
 
 
 # ---- helpers -------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses as dc
+import datetime as dt
 import json
 from pathlib import Path
 from typing import Any
@@ -342,6 +343,34 @@ def test_interleaved_runs_are_compared_in_pairs() -> None:
 
 
 # ---- Words -------------------------------------------------------------------------------------
+
+
+def guarded(losses: list[float], on: bool = True) -> Summary:
+    rule = dc.replace(SMALL.significance, guard=on)
+    return summarise(runs(losses), dc.replace(SMALL, significance=rule))
+
+
+@pytest.mark.parametrize(
+    ("losses", "passes"),
+    [
+        ([3.2790, 3.27905], False),  # two that are nearly equal prove nothing
+        ([3.2760, 3.2761], True),  # far enough below the target for the usual spread
+        ([3.2790, 3.2789, 3.2791, 3.2790, 3.27895], False),  # five, and too alike
+        ([3.2775, 3.2790, 3.2768, 3.2782, 3.2771], True),
+    ],
+)
+def test_few_runs_or_runs_too_alike_need_the_pooled_spread(
+    losses: list[float], passes: bool
+) -> None:
+    with_guard, without = guarded(losses), guarded(losses, on=False)
+    assert with_guard.passes is passes and without.passes
+    assert with_guard.decision.p == without.decision.p
+
+
+def test_the_guard_holds_from_its_day_on() -> None:
+    assert SMALL.significance.guard
+    assert not SMALL.on(dt.date(2026, 11, 30)).significance.guard
+    assert SMALL.on(dt.date(2026, 12, 1)).significance.guard
 
 
 def said(track: Track, losses: list[float], times: list[float] | None = None) -> str:

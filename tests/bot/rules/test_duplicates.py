@@ -15,7 +15,7 @@ from bot.compute.duplicates import claims_key, link_key
 from bot.evidence.log.training_log import read_log
 from bot.evidence.neighbours import as_neighbour, log_keys
 from bot.evidence.snapshot import Snapshots
-from bot.model.case import Context, PullRequest
+from bot.model.case import Context, Neighbour, PullRequest
 from bot.model.submission import Folder
 from bot.model.verdict import Verdict
 from bot.parse.folder import parse_submission
@@ -468,3 +468,29 @@ def test_a_run_that_is_too_much_like_another_is_not_left_out_silently() -> None:
     (found,) = (f for f in verdict.findings if f.rule == "duplicate-run")
     assert found.level is Level.WARNING and found.pointer == "/runs/1"
     assert found.message.startswith("1.log does not count: its losses or its clocks are those of")
+
+
+OTHER = [
+    f"step:{s}/400 val_loss:{10.1 - s / 97:.4f} train_time:{t + 3 * s + 17}ms"
+    for s, t in zip(range(0, 401, 25), CLOCKS, strict=True)
+]
+
+
+def entry(*logs: bytes) -> Folder:
+    return log_folder("mine", *logs)
+
+
+def before(folder: Folder) -> Neighbour:
+    parsed = parse_submission(folder, TRACKS)
+    return as_neighbour(parsed.submission, "nanogpt-small", parsed.results, folder)
+
+
+def test_a_merged_entry_whose_log_is_replaced() -> None:
+    first, second = ("\n".join([*of, ""]).encode() for of in (LINES, OTHER))
+    as_it_was = Context(neighbours=(before(entry(first)),))
+    replaced = verify(entry(second), TRACKS, as_it_was).findings
+    assert [f.level for f in replaced if f.rule == "evidence-changed"] == [Level.WARNING]
+    for kept in (entry(first), entry(first, second)):
+        assert "evidence-changed" not in rules(verify(kept, TRACKS, as_it_was))
+    merged = dc.replace(as_it_was, merged=True)
+    assert "evidence-changed" not in rules(verify(entry(second), TRACKS, merged))
