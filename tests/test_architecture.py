@@ -226,3 +226,27 @@ def test_the_schemas_match_names_by_the_same_patterns() -> None:
     person = schema["properties"]["contributors"]["items"]["properties"]
     assert person["github"]["pattern"] == f"^{LOGIN_TEXT}$"
     assert schema["properties"]["track"]["pattern"] == f"^{SLUG_TEXT}$"
+
+
+# ---- the page of it -----------------------------------------------------------------------------
+
+PAGE = (ROOT / "leaderboard_site/docs/architecture.md").read_text(encoding="utf-8")
+
+
+def test_the_page_names_every_part_of_the_bot_and_no_other() -> None:
+    named = set(re.findall(r"^\| `(bot/[\w/]+(?:\.py)?/?)` \|", PAGE, re.MULTILINE))
+    parts = {
+        f"bot/{path.name}/" if path.is_dir() else f"bot/{path.name}"
+        for path in (ROOT / "bot").iterdir()
+        if path.name not in ("__init__.py", "__pycache__")
+        and (path.is_dir() or path.suffix == ".py")
+    }
+    assert named == parts
+
+
+def test_every_path_on_the_page_is_there() -> None:
+    paths = re.findall(
+        r"`((?:bot|tests|schemas|leaderboard_site|reference_trainer)/[\w./-]*)`", PAGE
+    )
+    assert len(paths) > 20
+    assert [path for path in paths if not (ROOT / path).exists()] == []
