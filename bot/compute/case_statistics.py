@@ -63,7 +63,7 @@ def has_unread(case: Case) -> bool:
     listed = case.submission.raw.get("runs")
     if case.brought_over or not isinstance(listed, list):
         return False
-    read = {item.spec.pointer for item in case.evidence if item.runs}
+    read = {item.spec.pointer for item in case.evidence if item.runs or item.joined}
     specs = [spec for spec in case.submission.runs if spec.pointer]
     shown = [spec for spec in specs if spec.source == "results" or spec.pointer in read]
     arms = [run.get("arm", "candidate") for run in listed if isinstance(run, dict)]

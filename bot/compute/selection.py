@@ -183,6 +183,9 @@ def _unusable(
         return f"its history has no metric {loss_key}" + (f", but {named}" if named else "")
     by_loss = loss_key is not None or track.quality.metric in LOSS_METRICS
     if by_loss and not run.validation:
+        said = next((m for rule, m in original.problems if rule == "metric-missing"), None)
+        if said is not None:
+            return said
         names = ", ".join(track.keys.loss) if original.source.startswith("wandb") else ""
         return "it has no finite validation loss" + (
             f" under the names that the track reads: {names}" if names else ""

@@ -110,7 +110,10 @@ def _usual_log(data: bytes, file: str, track: Track, mapped: frozenset[str]) -> 
     if any(map(_has_losses, reading.runs)):
         return FileRuns(reading.runs)
     names = sorted(dict.fromkeys(name for run in reading.runs for name in run.history))
-    return FileRuns(reading.runs, f"{file} names no validation loss", map_line(names[:8]))
+    fix = map_line(names[:8])
+    said = ("metric-missing", f"the log names no validation loss; {fix}")
+    runs = tuple(dc.replace(run, problems=(*run.problems, said)) for run in reading.runs)
+    return FileRuns(runs, f"{file} names no validation loss", fix)
 
 
 def _has_losses(run: Run) -> bool:

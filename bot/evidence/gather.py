@@ -67,7 +67,28 @@ def gather(
         remote[spec] if spec in remote else _from_folder(spec, folder, track, own)
         for spec in submission.runs
     )
-    return Evidence(tuple(_placed(item, folder) for item in gathered), unlisted)
+    return Evidence(tuple(_placed(item, folder) for item in _joined(gathered)), unlisted)
+
+
+def _joined(items: tuple[RunEvidence, ...]) -> tuple[RunEvidence, ...]:
+    """The entries, with a run that was resumed into several offline files of W&B in one piece, in
+    the place of the first of them."""
+    places: dict[tuple[str | None, str, str], list[int]] = {}
+    for place, item in enumerate(items):
+        run = item.runs[0] if len(item.runs) == 1 else None
+        if run is not None and run.source == "wandb-offline" and run.run_id:
+            places.setdefault((run.project, run.run_id, item.spec.arm), []).append(place)
+    found = list(items)
+    for same in places.values():
+        if len(same) > 1:
+            from bot.evidence.wandb.resumed import in_one_piece
+
+            whole = in_one_piece([found[place].runs[0] for place in same])
+            if whole is not None:
+                found[same[0]] = dc.replace(found[same[0]], runs=(whole,))
+                for place in same[1:]:
+                    found[place] = RunEvidence(found[place].spec, joined=True)
+    return tuple(found)
 
 
 def _placed(item: RunEvidence, folder: Folder) -> RunEvidence:

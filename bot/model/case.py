@@ -29,6 +29,8 @@ class RunEvidence:
     spec: RunSpec
     runs: tuple[Run, ...] = ()
     problems: tuple[Finding, ...] = ()
+    joined: bool = False
+    """Whether its run is a part of one that another entry begins: it was resumed into two files."""
 
 
 @dc.dataclass(frozen=True, slots=True)

@@ -115,7 +115,8 @@ class Keys:
         for quantity, name in names.items():
             others = (n for n in getattr(self, quantity) if n != name)
             changed[quantity] = (name, *(() if quantity in clocks else others))
-        return dc.replace(self, **changed)
+        fields = (field.name for field in dc.fields(self))
+        return Keys(**{name: changed.get(name, getattr(self, name)) for name in fields})
 
 
 @dc.dataclass(frozen=True, slots=True)

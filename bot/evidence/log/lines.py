@@ -44,6 +44,7 @@ _PIECE = re.compile(
     r"|[|>:-]{1,3}",
     re.ASCII,
 )
+_BARE = re.compile(r"(\d{1,15}) (val|train) (\S{1,40})", re.ASCII)
 _MOST_PIECES = 24
 _MOST_VALUES = 60
 _VALUE = re.compile(
@@ -214,6 +215,8 @@ class General:
             if "epoch" in line[: bar.start()].lower():
                 self._bar = None
             line = f"{line[: bar.start()]} {line[bar.end() :]}"
+        if bare := _BARE.fullmatch(line):
+            line = f"step {bare[1]} {bare[2]}_loss {bare[3]}"
         low = line.lower()
         if not any(word in low for word in self._words):
             return NOTHING
@@ -344,7 +347,8 @@ def _text(line: str) -> tuple[list[tuple[str, str, str]], str]:
         text = match[1].rstrip(",.;:'-") + (f" {match[2]}" if match[2] else "")
         name = _name(gap)
         inside = gap.endswith(("[", "(")) and line[last : last + 1] in ("]", ")")
-        if not name and inside and ("/" in text or gap.endswith("] [")):
+        counted = "/" in text and not _VALIDATION.search(gap) or gap.endswith("] [")
+        if not name and inside and counted:
             name = "step"
         at = _AT_STEP.fullmatch(name)
         if at is not None:

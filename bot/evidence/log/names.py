@@ -20,7 +20,8 @@ _KNOWN: Mapping[str, tuple[str, ...]] = {
     STEP: (
         "step", "steps", "global_step", "iter", "iters", "iteration", "it", "train_step",
         "training_step", "trainer_global_step", "train_global_step", "num_updates", "update",
-        "updates", "valid_num_updates", "train_num_updates", "iter_num", "n_iter", "optimizer_step",
+        "updates", "current_steps", "current_step", "valid_num_updates", "train_num_updates",
+        "iter_num", "n_iter", "optimizer_step",
     ),
     TOTAL: ("total_steps", "max_steps", "num_iterations", "train_steps", "max_iters", "num_steps"),
     LOSS: (

@@ -16,6 +16,8 @@ from bot.render.untrusted import plain
 FORM = "step:10/100 val_loss:3.2800 train_time:6000ms"
 _SHOWN = 60
 _MOST_NAMES = 8
+_LIKELY = re.compile(r"val|dev|held|test")
+_NO_LOSS = re.compile(r"acc|ppl|perplex|bpb|time|lr|rate")
 _FIXES = {
     "tensor": ("holds a tensor and not a number", "print `val_loss.item()`"),
     "comma": ("writes a comma for the decimal point", "print numbers with a decimal point"),
@@ -112,7 +114,9 @@ class Near:
 
 def map_line(names: Sequence[str], quantity: str = "loss") -> str:
     """The line of submission.json that maps one of the names that a run has to a quantity."""
-    likely = next((n for n in names if re.search(r"val|dev|held|test|bpb", n)), "NAME")
+    names = [n for n in names if re.search("[A-Za-z]", n)]
+    fitting = (n for n in names if _LIKELY.search(n) and not _NO_LOSS.search(n))
+    likely = next(fitting, "NAME")
     has = f"it has {', '.join(names)}; " if names else ""
     return (
         f"{has}log it as val_loss, or if one of its names is the validation loss, add "

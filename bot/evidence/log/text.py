@@ -8,7 +8,17 @@ import re
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-9;:?<=>!]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b]{0,400}\x07?|[@-Z\\-_])"
 )
-_SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\ufeff": "", "\x00": ""})
+_SPACES = str.maketrans(
+    {
+        "\u00a0": " ",
+        "\u202f": " ",
+        "\u2009": " ",
+        "\ufeff": "",
+        "\uff1a": ":",
+        "\uff1d": "=",
+        "\x00": "",
+    }
+)
 _SAMPLE = 4096
 _WIDE = (
     (codecs.BOM_UTF32_LE, "utf-32"),

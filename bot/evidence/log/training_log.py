@@ -15,6 +15,7 @@ from __future__ import annotations
 import dataclasses as dc
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from bot.evidence.log.header import Header, embedded_source
@@ -30,6 +31,7 @@ from bot.render.untrusted import plain
 
 MAX_RUNS = 1000
 _MAX_LINE = 4000
+_WRAPPED = re.compile(r'"(?:log|message|msg|text)"\s?:\s?"')
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -140,8 +142,13 @@ def read(
 
 
 def _unpacked(text: str) -> list[str] | None:
-    """One line a record of a JSON file that is a list of records, or holds one as `log_history`."""
-    if text.lstrip()[:1] not in ("[", "{") or '"step"' not in text:
+    """The lines of a log that lies in JSON: texts that a container's runtime or a logger wrapped
+    line by line, or one line a record of a list of records, also under `log_history`."""
+    if text.lstrip()[:1] not in ("[", "{"):
+        return None
+    if _WRAPPED.search(text[:_MAX_LINE]):
+        return [part for line in text.split("\n") for part in _unwrapped(line).split("\n")]
+    if '"step"' not in text:
         return None
     try:
         value = json.loads(text)
@@ -151,6 +158,18 @@ def _unpacked(text: str) -> list[str] | None:
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         return None
     return [json.dumps(item) for item in value]
+
+
+def _unwrapped(line: str) -> str:
+    """The text in a line of JSON that wraps one; the line itself if it wraps none."""
+    if line[:1] != "{" or len(line) > 2 * _MAX_LINE:
+        return line
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return line
+    texts = (value.get(name) for name in ("log", "message", "msg", "text"))
+    return next((t.strip() for t in texts if isinstance(t, str) and "loss" in t), line)
 
 
 def _drafts(

@@ -65,6 +65,15 @@ READ = {
     "eval metrics after step: 250, loss=3.2771, total_weights=1000.0\n",
     "[step=S/T]": "[step=250/1000,epoch=1] train/loss=3.1 val/loss=3.2771\n",
     "date with slashes": "03/04/2026 10:11:12 - INFO - __main__ - step 250: eval_loss: 3.2771\n",
+    "bare words": "0 val 10.8\n0 train 10.9\n250 val 3.2771\n250 hella 0.2950\n251 train 3.28\n",
+    "current_steps": '{"current_steps": 250, "total_steps": 1000, "eval_loss": 3.2771}\n',
+    "capitals": "STEP 250 | TRAIN LOSS 3.28 | VAL LOSS 3.2771\n",
+    "logfmt": 'time="2026-03-04T10:11:12Z" level=info msg="eval" step=250 val_loss=3.2771\n',
+    "structlog": "2026-03-04 10:11:12 [info     ] validation           loss=3.2771 step=250\n",
+    "split in JSON": '10:11:12 INFO {"step": 250, "split": "val", "loss": 3.2771}\n',
+    "wide colons": "step\uff1a250 val_loss\uff1a3.2771\n",
+    "notebook's table": "[250/250 05:00]\nStep\tTraining Loss\tValidation Loss\n250\t3.3\t3.2771\n",
+    "repr": "Metrics(step=250, val_loss=3.2771, train_loss=3.28)\n",
     "Iter": "Iter 250: Train loss 3.1, It/sec 2.1\nIter 250: Val loss 3.2771, Val took 2.1s\n",
 }
 
@@ -101,6 +110,18 @@ PREFIXES = {
 def test_what_stands_before_the_line_is_taken_away(name: str) -> None:
     run = end(f"{PREFIXES[name]}{LINE}\n")
     assert (run.step, run.loss, run.time_s, run.total_steps) == (250, 3.2771, 12.77, 250)
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        '{"log":"%s\\n","stream":"stdout","time":"2026-03-04T10:11:12Z"}\n',
+        '{"severity":"INFO","message":"%s","time":"2026-03-04T10:11:12Z"}\n',
+    ],
+)
+def test_lines_that_a_container_wrapped_in_json(wrapped: str) -> None:
+    run = end(wrapped % "starting" + wrapped % LINE)
+    assert (run.step, run.loss, run.time_s) == (250, 3.2771, 12.77)
 
 
 @pytest.mark.parametrize("code", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig", "utf-32"])
@@ -282,6 +303,12 @@ NAMED = {
     "another key": ("step 9 | nll_heldout 3.2771", "names no validation loss that is read"),
     "no step": ("{'eval_loss': 3.2771, 'epoch': 1.0}", "a loss and no step"),
     "no step, bar": (f"Epoch 0: 100%|{BAR}| 9/9 [00:12<00:00, val_loss=3.2]", "a loss and no step"),
+    "no step, validation's own": (
+        "mmengine - INFO - Iter(train) [ 250/1000]  lr: 1.0e-04  loss: 3.28\n"
+        "mmengine - INFO - Iter(val) [50/50]    loss: 3.2771\n",
+        "a loss and no step",
+    ),
+    "column": ("Wall time,Step,Value\n1700000000.1,250,3.2771\n", "no validation loss that is"),
     "no step, table": ("epoch,train_loss,val_loss\n1,3.1,3.2\n", "a loss and no step"),
     "epochs": (
         "Epoch [1/2], Step [100/500], val loss: 3.3\nEpoch [1/2], Step [500/500], val loss: 3.2\n"
@@ -296,7 +323,7 @@ NAMED = {
 def test_what_is_not_read_is_named_with_the_cause_and_a_remedy(name: str) -> None:
     text, why = NAMED[name]
     found = read(text)
-    assert found.runs == () and why in found.why, found
+    assert not any(run.validation for run in found.runs) and why in found.why, found
     assert found.fix
 
 

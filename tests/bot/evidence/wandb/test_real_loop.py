@@ -178,3 +178,20 @@ def test_a_run_that_was_resumed_is_one_run_with_its_mark(
     assert run is not None and run.client_marks == ("resumed",)
     assert [v.step for v in run.validation] == list(range(0, 201, 20))
     assert run.problems == () and run.finished and run.nodes == 1
+
+
+def test_two_offline_files_of_a_resumed_run_are_one_run(wandb_home: Path, tmp_path: Path) -> None:
+    files = {}
+    for part in ((0, 100), (101, 200)):
+        train("offline", tmp_path / str(part[0]), 1, None, *part)
+        (path,) = (tmp_path / str(part[0])).glob("wandb/offline-run-*/run-seed1.wandb")
+        files[f"{part[0]}.wandb"] = path.read_bytes()
+    entries = [{"source": "log", "path": name} for name in files]
+    verdict = judged(None, document(runs=entries), **files)
+    (run,) = verdict.runs
+    assert (run["finished"], run["state"], run["step"]) == (True, "finished", 200)
+    assert [point[0] for point in run["val"]] == list(range(0, 201, 20))
+    assert not rules(verdict).keys() & {"duplicate-run", "run-crashed", "history-gap"}
+    twice = {"a.wandb": files["0.wandb"], "b.wandb": files["0.wandb"]}
+    again = judged(None, document(runs=[{"source": "log", "path": n} for n in twice]), **twice)
+    assert "duplicate-run" in rules(again)

@@ -1,0 +1,67 @@
+"""One run in several offline files: W&B's client begins a new file each time a run is resumed."""
+
+from __future__ import annotations
+
+import dataclasses as dc
+from collections.abc import Sequence
+
+from bot.evidence.wandb.build import final_metrics
+from bot.model.run import Run
+
+
+def in_one_piece(parts: Sequence[Run]) -> Run | None:
+    """The run whose parts these are, in any order; None where they are not parts of one: two copies
+    of a file, or a clock that begins anew."""
+    ordered = sorted(parts, key=lambda run: _first(run) or 0)
+    whole = ordered[0]
+    for part in ordered[1:]:
+        if not _goes_on(whole, part):
+            return None
+        whole = _join(whole, part)
+    return whole
+
+
+def _first(run: Run) -> int | None:
+    """The first step that a run logged."""
+    steps = [points[0][0] for points in run.history.values() if points]
+    steps += [v.step for v in run.validation[:1]]
+    return min(steps, default=None)
+
+
+def _goes_on(before: Run, after: Run) -> bool:
+    begin, end = _first(after), before.last_step
+    if begin is None or end is None or begin == _first(before) or begin > end + 1:
+        return False
+    clock = [v.time_s for v in before.validation if v.step < begin and v.time_s is not None]
+    later = [v.time_s for v in after.validation if v.time_s is not None]
+    return not clock or not later or clock[-1] <= later[0]
+
+
+def _join(before: Run, after: Run) -> Run:
+    """The later part with what the earlier one logged before it. What `_runtime` counts is each
+    part's own, so that nothing is compared with it."""
+    begin = _first(after) or 0
+    history = {
+        name: (
+            *((s, v) for s, v in before.history.get(name, ()) if s < begin),
+            *after.history.get(name, ()),
+        )
+        for name in {*before.history, *after.history}
+    }
+    whole = dc.replace(
+        after,
+        file=before.file,
+        validation=(*(v for v in before.validation if v.step < begin), *after.validation),
+        history=history,
+        total_steps=after.total_steps or before.total_steps,
+        created_at=before.created_at or after.created_at,
+        config={**before.config, **after.config},
+        hardware=after.hardware if after.hardware.device else before.hardware,
+        problems=tuple(
+            p for p in (*before.problems, *after.problems) if "begins at step" not in p[1]
+        ),
+        runtime_s=None,
+        runtimes=(),
+        client_marks=tuple(dict.fromkeys((*before.client_marks, *after.client_marks, "resumed"))),
+    )
+    return dc.replace(whole, metrics=final_metrics(whole))
