@@ -26,6 +26,8 @@ SAID = "tests/bot/github/test_commands.py::"
 FAULT = "tests/bot/github/test_faults.py::"
 SURFACE = "tests/bot/github/test_attacks_surface.py::"
 LINKED = "tests/bot/github/test_linked_code.py::"
+SEEN = "tests/bot/github/test_first_seen.py::"
+TALK = "tests/bot/github/test_conversation.py::"
 STATIC = "tests/workflows/test_static.py::"
 RUN = '"$SPEEDRUN" verify --repo "$GITHUB_REPOSITORY" --pr "$PR"'
 
@@ -312,5 +314,62 @@ GUARDS = (
         "if len(chosen) < len(wanted):",
         "if False:",
         LINKED + "test_more_than_a_hundred_files",
+    ),
+    Guard(
+        15,
+        "bot/github/pull_request/waivers.py",
+        "if w.by.lower() not in people}",
+        "if w.by}",
+        SEEN + "test_nobody_accepts_findings_on_their_own",
+    ),
+    Guard(
+        15,
+        "bot/github/conversation/actions.py",
+        'if own and command.name == "accept":',
+        "if False:",
+        SEEN + "test_nobody_accepts_findings_on_their_own",
+    ),
+    Guard(
+        15,
+        "bot/github/pull_request/waivers.py",
+        "or not lines[0].startswith(REPLY) or",
+        "or",
+        SEEN + "test_a_copy_of_our_own_line_below_another_first_line_counts_for_nothing",
+    ),
+    Guard(
+        18,
+        "bot/github/pull_request/engine.py",
+        "pull_request=dc.replace(pull, opened_at=first) if pull and first else pull,\n"
+        "            first_seen=first,\n",
+        "pull_request=pull,\n",
+        SEEN + "test_a_pull_request_that_was_opened_empty_is_dated_by_its_evidence",
+    ),
+    Guard(
+        18,
+        "bot/github/pull_request/engine.py",
+        "seen=self.memory.others(number),",
+        "",
+        SEEN + "test_runs_that_another_pull_request_showed_first",
+    ),
+    Guard(
+        18,
+        "bot/github/pull_request/engine.py",
+        "recorded=recorded(self.evidence, path, number),",
+        "",
+        TALK + "test_replaced_log_of_a_merged_entry",
+    ),
+    Guard(
+        10,
+        "bot/github/pull_request/engine.py",
+        "if set(p.roles) - _NO_SAY or not p.roles",
+        "if True",
+        SEEN + "test_a_reviewer_of_an_entry_has_no_say_in_it",
+    ),
+    Guard(
+        6,
+        "bot/github/pull_request/merge_queue.py",
+        'conclusion = latest.conclusion if latest else "failure"',
+        'conclusion = latest.conclusion if latest else "success"',
+        TALK + "test_the_merge_queue_lets_nothing_in_that_was_not_checked",
     ),
 )

@@ -176,6 +176,17 @@ def test_a_list_that_disagrees_with_the_count_is_not_checked_yet(
     assert competition.checks(pull.head_sha) == [("speedrun", "neutral")]
 
 
+@pytest.mark.parametrize("ours", [False, True])
+def test_a_monorepo_changes_more_files_than_github_lists(
+    competition: Competition, ours: bool
+) -> None:
+    files = {"lib/code.py": "x = 1\n"}
+    pull = competition.open({**files, **(submission("fast", seconds=90.0) if ours else {})})
+    pull.pretend_count = 3001
+    report = competition.answer(pull.number)
+    assert report.status is (Status.REJECTED if ours else None)
+
+
 def test_replaced_log_of_a_merged_entry(competition: Competition) -> None:
     files = submission("fast", seconds=90.0)
     pull = competition.open(files)

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from bot.github.api.threads import REPLY
 from bot.github.pull_request import first_seen
 from bot.github.pull_request.first_seen import read_memory
+from bot.github.pull_request.waivers import Acted, read_acted
 from bot.model.report import Report
 from bot.model.run import Run, Validation
 from bot.registry import Status
@@ -137,6 +139,20 @@ def test_runs_added_later_date_the_whole_later(tmp_path: Path) -> None:
     assert not read_memory(tmp_path / "none").known
 
 
+def test_runs_that_another_pull_request_showed_first(competition: Competition) -> None:
+    """A copy of the logs of an open pull request: the first to show them owns them."""
+    first = competition.open(submission("fast", STRANGER, seconds=90.0), login=STRANGER)
+    competition.answer(first.number)
+    taken = competition.open(submission("mine", AUTHOR, seconds=90.0))
+    report = competition.verify(taken.number)
+    said = findings(report, "run-of-another")
+    assert said and f"{STRANGER} showed this run first, in #{first.number}" in said[0]
+    own = competition.verify(first.number)
+    assert findings(own, "run-of-another") == []
+    other = competition.open(submission("new", AUTHOR, seconds=91.0, salt=5), branch="new")
+    assert findings(competition.verify(other.number), "run-of-another") == []
+
+
 # ---- people -------------------------------------------------------------------------------------
 
 
@@ -178,6 +194,12 @@ def test_confirming_is_recorded_and_only_of_the_person_who_did(competition: Comp
     comment = competition.say(pull.number, STRANGER, "/confirm")
     assert competition.command(pull.number, comment) == "confirmed"
     assert competition.verify(pull.number).advice == ()
+
+
+def test_a_copy_of_our_own_line_below_another_first_line_counts_for_nothing() -> None:
+    line = Acted(STRANGER, "confirm").marker()
+    assert read_acted([f"{REPLY}5 {AUTHOR} -->\n{line}\nthanks"]) == {STRANGER: "confirm"}
+    assert read_acted([f"Quoted:\n{line}\nthanks"]) == {}
 
 
 def test_nobody_accepts_findings_on_their_own(competition: Competition) -> None:
