@@ -102,7 +102,9 @@ class Local:
             )
             for folder, item in read
         ]
+        # A glob of a track may name a file of a folder: then both are one entry.
         paths = {folder.path for folder, _ in read}
+        paths |= {folder.full(name) for folder, _ in read for name in folder.files}
         stored = self.repository.neighbours if any(not f.bare for f, _ in read) else ()
         beside = tuple(n for n in stored if n.path not in paths)
         return [

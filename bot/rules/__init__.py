@@ -30,6 +30,7 @@ from bot.rules import (
     dates,
     devices,
     evidence,
+    explanation,
     improvement,
     limits,
     ownership,
@@ -103,7 +104,7 @@ CHECKS: tuple[Check, ...] = (
     provenance.unlisted_runs,
     provenance.seed_reused,
     ownership.run_not_bound,
-    provenance.explanation_missing,
+    explanation.explanation_missing,
     # statistics
     statistics.target_missed,
     statistics.target_not_significant,

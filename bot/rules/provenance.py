@@ -26,7 +26,6 @@ from bot.render.untrusted import plain
 from bot.rules.copies import across_points, name_inside, place, uncounted_copies, within
 
 _GITHUB = re.compile(rf"(?:https?://)?(?:www\.)?github\.com/({LOGIN_TEXT})/?", re.ASCII)
-_MIN_WORDS = 5
 """A summary of fewer words explains nothing."""
 
 
@@ -294,38 +293,6 @@ def seed_reused(case: Case) -> Iterator[Finding]:
             claimed=groups[0][0],
             fix="give each run a seed of its own",
         )
-
-
-def explanation_missing(case: Case) -> Iterator[Finding]:
-    """The submission says what was done.
-
-    Two sentences in `summary`, a README.md in the folder, or a link to a report: what was changed,
-    why it should help, and what did not work. Others build on it.
-    """
-    submission = case.submission
-    if case.folder.bare or case.brought_over or not submission.raw:
-        return
-    readme = next((d for n, d in case.folder.files.items() if n.lower() == "readme.md"), b"")
-    summary = submission.summary or ""
-    words = max(len(summary.split()), len(readme.split()))
-    if words < _MIN_WORDS and not submission.links and not _described(case):
-        yield finding(
-            "explanation-missing",
-            f"the explanation has {words} words, expected at least {_MIN_WORDS}",
-            file=_list(case),
-            pointer="/summary",
-            claimed=words,
-            expected=_MIN_WORDS,
-            fix="say in `summary` or in README.md what you changed and why",
-        )
-
-
-def _described(case: Case) -> bool:
-    """Whether a results file or the pull request tells it."""
-    texts = [run.info.get("description") for run in case.results]
-    if case.context.pull_request is not None:
-        texts.append(case.context.pull_request.body)
-    return any(isinstance(text, str) and len(text.split()) >= _MIN_WORDS for text in texts)
 
 
 def _with_them(case: Case) -> str:

@@ -138,3 +138,22 @@ def test_explain_of_a_part_of_a_name_lists_the_rules_with_it() -> None:
     assert "Rules that contain it: mfu-impossible, mfu-unusual." in result.output
     nothing = CliRunner().invoke(main, ["explain", ""])
     assert nothing.exit_code == 2 and "`speedrun explain` lists all rules." in nothing.output
+
+
+def test_a_folder_whose_results_a_glob_names_is_one_entry(tmp_path: Path) -> None:
+    """Marin's layout: experiments/speedrun/NAME/{main.py, speedrun_results.json}."""
+    (tmp_path / "tracks").mkdir()
+    (tmp_path / ".git").mkdir()
+    track = (ROOT / "tracks/fineweb-edu.toml").read_text()
+    globs = '\n[submissions]\nglobs = ["experiments/speedrun/**/speedrun_results*.json"]\n'
+    (tmp_path / "tracks/fineweb-edu.toml").write_text(track.partition("[submissions]")[0] + globs)
+    folder = tmp_path / "experiments/speedrun/llama"
+    folder.mkdir(parents=True)
+    source = ROOT / "submissions/tutorial/baseline"
+    found = sorted((ROOT / "submissions/fineweb-edu").glob("*/speedrun_results.json"))[0]
+    (folder / "speedrun_results.json").write_bytes(found.read_bytes())
+    (folder / "main.py").write_bytes((source / "main.py").read_bytes())
+    command = ["check", str(folder), "--root", str(tmp_path), "--offline", "--format", "json"]
+    done = CliRunner().invoke(main, command)
+    rules = {f["rule"] for f in json.loads(done.stdout)["verdicts"][0]["findings"]}
+    assert not rules & {"unsafe-name", "duplicate-run", "copied-result"}, rules
