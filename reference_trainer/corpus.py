@@ -49,7 +49,8 @@ def data_folder() -> pathlib.Path:
 def prepare(name: str, say: Callable[[str], None] = lambda text: None) -> pathlib.Path:
     """The folder of corpus `name`, built or downloaded if it is not there. Raises DataError.
 
-    A name with a slash or dot, or an existing folder, is taken as a path.
+    An existing folder is taken as it is. `NAME@500M` is the beginning of a downloaded corpus, up to
+    so many tokens.
     """
     given = pathlib.Path(name)
     if (given / MANIFEST).is_file():
@@ -59,7 +60,7 @@ def prepare(name: str, say: Callable[[str], None] = lambda text: None) -> pathli
         return folder
     from reference_trainer import downloads
 
-    if name not in recipes() and name not in downloads.DATASETS:
+    if name not in recipes() and name.partition("@")[0] not in downloads.DATASETS:
         known = ", ".join([*recipes(), *downloads.DATASETS])
         raise DataError(f'there is no corpus "{name}"; known are {known}, or give a folder')
     with _alone(folder):

@@ -1,6 +1,7 @@
 """Public corpora from the Hugging Face Hub, fetched at first use, resumable, with checked hashes.
 
-`SPEEDRUN_SHARDS` says how many training shards of FineWeb to fetch (100 M tokens, 200 MB each).
+`NAME@500M` fetches no more than the training tokens that it names. `SPEEDRUN_SHARDS` says how many
+training shards of FineWeb to fetch without it (100 M tokens, 200 MB each).
 """
 
 import dataclasses as dc
@@ -9,6 +10,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,11 +18,11 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from reference_trainer import levanter
-from reference_trainer.corpus import SplitWriter, write_manifest
+from reference_trainer.corpus import SHARD_TOKENS, SplitWriter, write_manifest
 from reference_trainer.errors import DataError
 from reference_trainer.shards import MANIFEST, Corpus, Split, file_sha256, open_shard, open_split
 from reference_trainer.tokenizers import Gpt2Tokenizer, JsonTokenizer
-from reference_trainer.treecache import read_documents
+from reference_trainer.treecache import file_number, files_needed, read_documents
 
 Say = Callable[[str], None]
 LLAMA3 = "marin-community/marin-tokenizer"
@@ -34,15 +36,25 @@ class Dataset:
     name: str
     about: str
     repository: str
-    build: Callable[[pathlib.Path, str, Say], None]
+    build: Callable[[pathlib.Path, str, str, int | None, Say], None]
 
 
 def fetch(name: str, folder: pathlib.Path, say: Say) -> None:
-    """Download and prepare a corpus into `folder`. Raises DataError."""
-    dataset = DATASETS[name]
+    """Download and prepare a corpus, or the beginning of it, into `folder`. Raises DataError."""
+    base, _, size = name.partition("@")
+    dataset = DATASETS[base]
+    limit = tokens_of(size, name) if size else None
     folder.mkdir(parents=True, exist_ok=True)
     say(f"downloading {dataset.repository} (resumes where it was broken off)")
-    dataset.build(folder, dataset.repository, say)
+    dataset.build(folder, name, dataset.repository, limit, say)
+
+
+def tokens_of(size: str, name: str) -> int:
+    """The number that `500M` stands for. Raises DataError."""
+    match = re.fullmatch(r"([1-9][0-9]{0,8})([kMB]?)", size)
+    if match is None:
+        raise DataError(f'"{name}" has the size "{size}"; write a number, as in @500M or @2B')
+    return int(match[1]) * {"": 1, "k": 10**3, "M": 10**6, "B": 10**9}[match[2]]
 
 
 def _hub(
@@ -114,10 +126,14 @@ def _git_blob(path: pathlib.Path) -> str:
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
-def _fineweb_shards(folder: pathlib.Path, repository: str, say: Say) -> None:
-    """Shards as modded-nanogpt uses them. Hashes are taken at the first download and checked
-    by `data --verify` from then on."""
+def _fineweb_shards(
+    folder: pathlib.Path, name: str, repository: str, limit: int | None, say: Say
+) -> None:
+    """Shards as modded-nanogpt uses them, whole ones. Hashes are taken at the first download and
+    checked by `data --verify` from then on."""
     count = int(os.environ.get("SPEEDRUN_SHARDS", "9"))
+    if limit is not None:
+        count = -(-limit // SHARD_TOKENS)
     names = {
         "validation": ["fineweb_val_000000.bin"],
         "train": [f"fineweb_train_{i:06d}.bin" for i in range(1, count + 1)],
@@ -140,31 +156,61 @@ def _fineweb_shards(folder: pathlib.Path, repository: str, say: Say) -> None:
             "documents": None,
             "shards": shards,
         }
-    write_manifest(folder, "fineweb10B-gpt2", "", coder, splits)
+    write_manifest(folder, name, "", coder, splits)
 
 
-def _fineweb_edu(folder: pathlib.Path, repository: str, say: Say) -> None:
-    """The pre-tokenised cache, rewritten as shards; one document in 200 validates."""
+def _fineweb_edu(
+    folder: pathlib.Path, name: str, repository: str, limit: int | None, say: Say
+) -> None:
+    """The pre-tokenised cache, rewritten as shards; one document in 200 validates. With a limit
+    only the files that hold the documents up to there are fetched."""
+    cache = folder.parent / name.partition("@")[0] / "cache"  # other sizes find it there too
+    files = [f for f in _listed(repository) if f.startswith("train/input_ids/")]
+    data = "train/input_ids/data/"
+    described = [f for f in files if not f.startswith(data) or file_number(f) is None]
+    for file in described:
+        _hub(repository, file, cache)
+    needed = files_needed(cache / "train", limit)
+    pieces = [f for f in files if f.startswith(data) and f not in described]
+    for number, file in enumerate(pieces):
+        place = file_number(file)
+        if needed is None or (place is not None and place < needed):
+            _hub(repository, file, cache)
+            say(f"{number + 1} of {needed or len(pieces)} files")
+    from_cache(cache, folder, name, llama3(folder), limit=limit)
+
+
+def _listed(repository: str) -> list[str]:
+    """The files of a repository. Raises DataError, also where there is no network."""
     try:
         from huggingface_hub import HfApi
     except ImportError as error:
         raise DataError("downloading needs a package: pip install -e '.[corpora]'") from error
-    cache = folder / "cache"
-    for file in HfApi().list_repo_files(repository, repo_type="dataset"):
-        if file.startswith("train/input_ids/"):
-            _hub(repository, file, cache)
-    from_cache(cache, folder, "fineweb-edu-10B", llama3(folder))
+    try:
+        return sorted(HfApi().list_repo_files(repository, repo_type="dataset"))
+    except Exception as error:  # which HTTP library raises, changes with the Hub's versions
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DataError(
+            f"the files of {repository} could not be listed: {reason}; go online once, or copy "
+            f"the corpus from another machine and set SPEEDRUN_DATA"
+        ) from error
 
 
 def from_cache(
-    cache: pathlib.Path, folder: pathlib.Path, name: str, coder: Any, one_in: int = 200
+    cache: pathlib.Path,
+    folder: pathlib.Path,
+    name: str,
+    coder: Any,
+    one_in: int = 200,
+    limit: int | None = None,
 ) -> None:
-    """Write shards from a TreeCache: `train/input_ids` below `cache`, or `input_ids` itself."""
+    """Write shards from a TreeCache: `train/input_ids` below `cache`, or `input_ids` itself; with
+    `limit`, of the documents that end within the first so many ids."""
     root = cache / "train" if (cache / "train").is_dir() else cache
     kind = np.uint16 if coder.size <= 2**16 else np.uint32
     lengths = coder.byte_lengths()
     writers = {s: SplitWriter(folder, s, coder, kind) for s in ("train", "validation")}
-    for ids in read_documents(root):
+    for ids in read_documents(root, limit):
         if len(ids) and int(ids.max()) >= coder.size:
             raise DataError(
                 f"the cache holds id {int(ids.max()):,}, the tokenizer has {coder.size:,}; "
@@ -217,13 +263,13 @@ DATASETS = {
     for dataset in (
         Dataset(
             "fineweb10B-gpt2",
-            "FineWeb in GPT-2 tokens, shards of 100 M; SPEEDRUN_SHARDS sets how many (9)",
+            "FineWeb in GPT-2 tokens, shards of 100 M; nine of them, or NAME@500M",
             "kjj0/fineweb10B-gpt2",
             _fineweb_shards,
         ),
         Dataset(
             "fineweb-edu-10B",
-            "FineWeb-Edu in Llama 3 tokens, the training data of the Marin board, 40 GB",
+            "FineWeb-Edu in Llama 3 tokens, as the Marin board trains on; 40 GB, or NAME@500M",
             "marin-community/fineweb-edu-pretokenized-10B",
             _fineweb_edu,
         ),

@@ -15,8 +15,22 @@ from reference_trainer.errors import DataError
 PIECE = 4_000_000  # ids read at a time
 
 
-def open_cache(folder: pathlib.Path) -> tuple[Any, np.ndarray]:
-    """The array of ids, and the bounds of documents, shape (documents + 1,). Raises DataError."""
+def open_cache(folder: pathlib.Path, limit: int | None = None) -> tuple[Any, np.ndarray]:
+    """The array of ids, and the bounds of documents, shape (documents + 1,); with `limit`, of the
+    documents that end within the first so many ids. Raises DataError, also for a missing file,
+    which zarr would read as zeros."""
+    ids, bounds = described(folder, limit)
+    for number in range(-(-int(bounds[-1]) // ids_of_file(ids))):
+        places = [folder / "input_ids" / "data" / part / str(number) for part in ("c", "")]
+        if not any(place.is_file() for place in places):
+            raise DataError(
+                f"{folder.name} is cut short: file {number} of its ids is missing; fetch it again"
+            )
+    return ids, bounds
+
+
+def described(folder: pathlib.Path, limit: int | None = None) -> tuple[Any, np.ndarray]:
+    """As `open_cache`, of a cache whose ids need not be there yet."""
     try:
         import zarr
     except ImportError as error:
@@ -37,12 +51,34 @@ def open_cache(folder: pathlib.Path) -> tuple[Any, np.ndarray]:
             f"{folder.name} is cut short: it promises {count:,} documents and {bounds[-1]:,} ids, "
             f"{ids.shape[0]:,} ids are there; download it again"
         )
+    if limit is not None:
+        bounds = bounds[: max(2, int(np.searchsorted(bounds, limit, "right")))]
     return ids, bounds
 
 
-def read_documents(folder: pathlib.Path) -> Iterator[np.ndarray]:
+def ids_of_file(ids: Any) -> int:
+    """How many ids one file of the array holds."""
+    return int((getattr(ids, "shards", None) or ids.chunks)[0])
+
+
+def file_number(file: str) -> int | None:
+    """The place of a file among those of its array, as in `data/c/3` or `data/3`; None for those
+    that describe it."""
+    last = file.rpartition("/")[2]
+    return int(last) if last.isdigit() else None
+
+
+def files_needed(folder: pathlib.Path, limit: int | None) -> int | None:
+    """How many files hold the documents up to `limit`, None for all. The offsets are there."""
+    if limit is None:
+        return None
+    ids, bounds = described(folder, limit)
+    return -(-int(bounds[-1]) // ids_of_file(ids))
+
+
+def read_documents(folder: pathlib.Path, limit: int | None = None) -> Iterator[np.ndarray]:
     """The ids of each document, in order; few documents are in memory at a time."""
-    ids, bounds = open_cache(folder)
+    ids, bounds = open_cache(folder, limit)
     first = 0
     while first < len(bounds) - 1:
         last = int(np.searchsorted(bounds, bounds[first] + PIECE, "right")) - 1

@@ -299,7 +299,7 @@ DIFFERENT: dict[str, Change] = {
     "wandb": (["--wandb", "offline"], {}, "--wandb"),
     "force": (["--force-run-failed"], {}, "--force-run-failed"),
     "corpus": ([], {"data.corpus": '"nowhere"'}, "data.corpus"),
-    "configuration": (["--config", "gpt2-124m"], {}, "process 1 has"),
+    "configuration": (["--config", "gpt2-124m"], {}, "model.hidden is 32 and model.heads is 6"),
     "no option": (["--nonsense"], {}, "--nonsense"),
     "alone": (["--distributed", "off"], {}, "--distributed|found not all others"),
 }

@@ -128,3 +128,11 @@ def test_a_levanter_cache_becomes_shards(hub: Hub, tmp_path: pathlib.Path) -> No
     total = (corpus.train.utf8_bytes or 0) + (corpus.validation.utf8_bytes or 0)
     assert total == sum(map(len, texts)) and corpus.vocab == 257
     assert "train/shard_ledger.json" not in {file for _, file, _ in hub.seen}
+    before = len(hub.seen)
+    finish(begin("fineweb-edu-10B@5k", hub, tmp_path / "other"))
+    fetched = {file for method, file, _ in hub.seen[before:] if method == "GET"}
+    assert {f for f in fetched if "input_ids/data/c/" in f} == {
+        f"train/input_ids/data/c/{i}" for i in range(5)
+    }
+    small = open_corpus(tmp_path / "other" / "data" / "fineweb-edu-10B@5k", verify=True)
+    assert 4900 < (small.train.utf8_bytes or 0) + (small.validation.utf8_bytes or 0) <= 5000
