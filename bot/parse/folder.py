@@ -33,7 +33,7 @@ from bot.parse.globs import matches
 from bot.parse.json_file import read_json
 from bot.parse.json_scan import escape
 from bot.parse.results_json import link_problems, read_results
-from bot.parse.submission_json import SUBMISSION, read_submission
+from bot.parse.submission_json import SUBMISSION, keys_of, read_submission
 from bot.render.untrusted import plain, shown
 
 _SKIPPED_FOLDERS = frozenset({"__pycache__", ".git", ".ipynb_checkpoints"})
@@ -177,7 +177,7 @@ def parse_submission(
         run
         for name, document in documents.items()
         if name != SUBMISSION or folder.bare
-        for run in read_results(document)
+        for run in read_results(document, keys_of(raw))
     )
     problems = [problem for document in documents.values() for problem in document.problems]
     problems.extend(_skipped(folder))

@@ -62,16 +62,22 @@ OLD_KEYS: Mapping[str, tuple[str, ...]] = {
 }
 """Quantity -> pointers below the run of the two oldest shapes."""
 
+_MAPPED = {"loss": "loss", "bpb": "bpb", "tokens": "tokens", "time_s": "training_time_s"}
+"""Quantity of `keys` in submission.json -> quantity of a results file."""
 _TEXTS = frozenset({"timestamp", "link", "dataset"})
 
 
-def read_results(document: Document) -> tuple[ResultsRun, ...]:
-    """Every run that can be made out in a document; () where there is none."""
+def read_results(
+    document: Document, names: Mapping[str, str] | None = None
+) -> tuple[ResultsRun, ...]:
+    """Every run that can be made out in a document; () where there is none. `names` are those of a
+    submission's own for its quantities, see `Submission.keys`."""
     value = document.value
     runs = value.get("runs") if isinstance(value, dict) else None
     if not isinstance(runs, list) or len(runs) > MAX_RUNS:
         return ()
-    read = (_read_run(run, i, document) for i, run in enumerate(runs))
+    own = {_MAPPED[name]: key for name, key in (names or {}).items() if name in _MAPPED}
+    read = (_read_run(run, i, document, own) for i, run in enumerate(runs))
     return tuple(run for run in read if run is not None)
 
 
@@ -83,7 +89,9 @@ def is_results(value: Any) -> bool:
     )
 
 
-def _read_run(run: Any, index: int, document: Document) -> ResultsRun | None:
+def _read_run(
+    run: Any, index: int, document: Document, own: Mapping[str, str]
+) -> ResultsRun | None:
     pointer = f"/runs/{index}"
     if not isinstance(run, dict):
         return None
@@ -92,7 +100,7 @@ def _read_run(run: Any, index: int, document: Document) -> ResultsRun | None:
         stated = {
             name: _state(name, info[key], f"{where}/{escape(key)}")
             for name, keys in NEW_KEYS.items()
-            for key in [_first(info, keys)]
+            for key in [_first(info, (own[name], *keys) if name in own else keys)]
             if key is not None
         }
         shape = "V4" if "flops_per_token" in stated else "V3" if "chips" in stated else "V2"

@@ -64,15 +64,20 @@ def read_submission(
             for link in _list(raw.get("links"))
             if isinstance(link, dict)
         ),
-        keys={
-            quantity: name
-            for quantity, name in _dict(raw.get("keys")).items()
-            if quantity in QUANTITIES and isinstance(name, str) and 0 < len(name.strip()) <= 200
-        },
+        keys=keys_of(raw),
         imported=_dict(raw.get("imported")) or None,
         withdrawn=_dict(raw.get("withdrawn")) or None,
         raw=raw,
     )
+
+
+def keys_of(raw: Mapping[str, Any]) -> dict[str, str]:
+    """Quantity -> its name in the runs of the submission, as far as both can be."""
+    return {
+        quantity: name
+        for quantity, name in _dict(raw.get("keys")).items()
+        if quantity in QUANTITIES and isinstance(name, str) and 0 < len(name.strip()) <= 200
+    }
 
 
 def _described(results: tuple[ResultsRun, ...]) -> str | None:

@@ -11,6 +11,8 @@ import pytest
 from bot.evidence.gather import gather
 from bot.model.submission import Folder
 from bot.model.verdict import Verdict
+from bot.parse.json_file import read_json
+from bot.parse.results_json import read_results
 from bot.parse.track_toml import load_tracks
 from bot.registry import Status
 from bot.verify import verify
@@ -110,4 +112,15 @@ def test_names_of_the_author(keys: dict[str, str], loss: str, clock: str, time: 
 def test_names_that_cannot_be_are_an_error_of_the_schema(keys: object) -> None:
     verdict = of_files({"a.log": LINES.format("val_loss", "train_time", "s").encode()}, keys=keys)
     assert "schema" in {f.rule for f in verdict.findings}
+    assert verdict.runs[0]["loss"] == 3.27
+
+
+def test_names_of_the_author_hold_for_results_files_too() -> None:
+    info = {"training_time": 1.0, "loss": 9.0, "my/nll": 3.27}
+    text = json.dumps({"runs": [{"run_info": info}]}).encode()
+    document = read_json(text, "r.json")
+    assert [run.number("loss") for run in read_results(document)] == [9.0]
+    assert [run.number("loss") for run in read_results(document, {"loss": "my/nll"})] == [3.27]
+    runs = [{"source": "results", "path": "r.json"}]
+    verdict = of_files({"r.json": text}, runs=runs, keys={"loss": "my/nll"})
     assert verdict.runs[0]["loss"] == 3.27
