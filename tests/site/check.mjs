@@ -1,5 +1,5 @@
 // node check.mjs URL [PATH...]: what only a browser can tell. Prints JSON lines {page, what, ...} of
-// faults, and ends with a line {pages, faults}. Each page: light, dark and 390 px; requests off the
+// faults, and ends with a line {pages, faults}. Each page: light, dark, 390 and 320 px; requests off the
 // origin, console errors, policy reports, axe (WCAG 2.2 A and AA), sideways scrolling.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -19,6 +19,7 @@ for (const [width, scheme] of [
   [1440, "light"],
   [1440, "dark"],
   [390, "light"],
+  [320, "light"],
 ]) {
   const context = await browser.newContext({
     viewport: { width, height: 900 },

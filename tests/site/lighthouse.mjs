@@ -1,11 +1,14 @@
-// node lighthouse.mjs URL PATH...: Lighthouse, desktop; at least 98 for performance, 100 for the rest.
+// node lighthouse.mjs URL [--phone] PATH...: Lighthouse; 100 for all, but for performance, which is at
+// least 98 on a desktop and 90 on a phone.
 import lighthouse, { desktopConfig } from "lighthouse";
 import { spawn } from "node:child_process";
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { BINARY, FLAGS } from "./launch.mjs";
 
-const [url, ...paths] = process.argv.slice(2);
+const [url, ...rest] = process.argv.slice(2);
+const phone = rest[0] === "--phone";
+const paths = phone ? rest.slice(1) : rest;
 const profile = mkdtempSync(`${tmpdir()}/lighthouse-`);
 const chrome = spawn(
   BINARY,
@@ -21,7 +24,7 @@ const port = await new Promise((done, fail) => {
   });
   chrome.on("exit", () => fail(new Error("Chromium ended")));
 });
-const WANT = { performance: 98, accessibility: 100, "best-practices": 100, seo: 100 };
+const WANT = { performance: phone ? 90 : 98, accessibility: 100, "best-practices": 100, seo: 100 };
 const TRIES = 3; // performance moves with the load of the machine; the best of three counts
 let faults = 0;
 for (const path of paths) {
@@ -30,7 +33,7 @@ for (const path of paths) {
     const { lhr } = await lighthouse(
       url + path,
       { port, logLevel: "error", onlyCategories: Object.keys(WANT) },
-      desktopConfig,
+      phone ? undefined : desktopConfig,
     );
     const scores = Object.fromEntries(
       Object.entries(lhr.categories).map(([k, c]) => [k, Math.round(c.score * 100)]),

@@ -4,10 +4,10 @@
 
 Builds the board of ROOT (default: this repository) and two synthetic sites, serves them on this
 machine, and runs in Chromium: policy, requests, console and axe on every kind of page in light,
-dark and at 390 px (check.mjs); a reader's journeys and the byte limits at 1,000 and 10,000 entries
-(journeys.mjs); every cell served against every cell redrawn (cells.mjs); every point of a chart
-under pointer, finger and keys (points.mjs); questions of a reader (questions.mjs); hostile entries
-(check.mjs); Lighthouse (lighthouse.mjs); valid HTML (check_html.mjs). Needs what
+dark, at 390 and 320 px (check.mjs); a reader's journeys and the byte limits at 1,000 and 10,000
+entries (journeys.mjs); every cell served against every cell redrawn (cells.mjs); every point of a
+chart under pointer, finger and keys (points.mjs); questions of a reader (questions.mjs); hostile
+entries (check.mjs); Lighthouse (lighthouse.mjs); valid HTML (check_html.mjs). Needs what
 `tests/site/setup.sh` installs; ends with one line a check.
 """
 
@@ -107,13 +107,15 @@ def real_checks(root: Path, folder: Path) -> Iterator[tuple[str, bool, str]]:
         yield "cells", *node("cells.mjs", url, *(b.track.id for b in boards))
         yield "points", *node("points.mjs", url, "", *(f"tracks/{b.track.id}/" for b in boards))
         if {"fineweb-edu", "nanogpt-small"} <= set(site.tracks):
-            yield "ten questions", *node("questions.mjs", url)
+            yield "questions", *node("questions.mjs", url)
+            yield "questions on a phone", *node("questions.mjs", url, "390")
         measured = [
             "",
             f"tracks/{boards[0].track.id}/",
             next(p for p in pages if "entries/" in p and p.count("/") > 2),
         ]
         yield "lighthouse", *node("lighthouse.mjs", url, *measured)
+        yield "lighthouse on a phone", *node("lighthouse.mjs", url, "--phone", *measured)
     files = [str(folder / p.split("?")[0] / "index.html") for p in pages]
     yield "html", *node("check_html.mjs", *dict.fromkeys(files))
 
