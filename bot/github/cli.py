@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from bot.commands.root import root_of
+from bot.github.host.settings import load_settings
 from bot.github.terminal import open_named, plainly, the_root
 
 _repo = click.option("--repo", required=True, metavar="OWNER/REPO", help="The repository.")
@@ -50,11 +51,11 @@ def verify(
 
     with plainly():
         place = the_root(root)
-        settings = running.settings_of(place)
+        settings = load_settings(place)
         target = open_named(repo, settings)
         engine = running.engine_of(place, evidence, not offline)
         report = running.verify_to_files(
-            target, settings, engine, pr, merged, Path(out), Path(snapshots) if snapshots else None
+            target, engine, pr, merged, Path(out), Path(snapshots) if snapshots else None
         )
     click.echo(running.one_line(report))
     running.output("entries", len(report.verdicts))
@@ -74,7 +75,7 @@ def remember(report: str, repo: str, pr: int, run: int | None, root: str | None)
     from bot.github.server import running
 
     with plainly():
-        target = open_named(repo, running.settings_of(the_root(root)))
+        target = open_named(repo, load_settings(the_root(root)))
         found = read_report(Path(report), repository=target.name, pr=pr)
         at = first_seen.created_at(target, run) if run else running.now()
         commit = first_seen.remember(target, found, at)
@@ -89,10 +90,9 @@ def remember(report: str, repo: str, pr: int, run: int | None, root: str | None)
 def queue(repo: str, ref: str, head_sha: str, root: str | None) -> None:
     """Say again, of the merge queue's commit, what the check says of its pull request."""
     from bot.github.pull_request.merge_queue import repeat_check
-    from bot.github.server import running
 
     with plainly():
-        settings = running.settings_of(the_root(root))
+        settings = load_settings(the_root(root))
         try:
             click.echo(repeat_check(open_named(repo, settings), settings, ref, head_sha))
         except ValueError as error:
@@ -118,7 +118,7 @@ def publish(
     from bot.github.server import running
 
     with plainly():
-        settings = running.settings_of(the_root(root))
+        settings = load_settings(the_root(root))
         done = running.publish_file(
             open_named(repo, settings), settings, Path(report), pr, head_sha, evaluated == "success"
         )
@@ -147,7 +147,7 @@ def record(
     from bot.github.server import running
 
     with plainly():
-        settings = running.settings_of(the_root(root))
+        settings = load_settings(the_root(root))
         target = open_named(repo, settings)
         folder = Path(snapshots) if snapshots else None
         now = dt.datetime.now(dt.UTC)
@@ -173,7 +173,7 @@ def command(repo: str, event: str, number: int, comment: str, root: str | None) 
 
     with plainly():
         place = the_root(root)
-        settings = running.settings_of(place)
+        settings = load_settings(place)
         target = open_named(repo, settings)
         click.echo(running.answer_event(target, settings, place, event, number, comment))
 
@@ -191,7 +191,7 @@ def pending(repo: str, out: str, root: str | None) -> None:
 
     with plainly():
         place = the_root(root)
-        target = open_named(repo, running.settings_of(place))
+        target = open_named(repo, load_settings(place))
         pulls, experiments = write_lists(target, place, Path(out), running.now())
     click.echo(f"{pulls} open pull requests, {experiments} preregistrations without a submission")
 

@@ -218,8 +218,8 @@ def evidence_changed(case: Case) -> Iterator[Finding]:
     of a merged entry stay as they were recorded; another result is another entry.
     """
     yield from case.problems_of("evidence-changed")
-    yield from _replaced(case)
-    yield from _dropped(case)
+    replaced = tuple(_replaced(case))
+    yield from replaced or _dropped(case)
 
 
 def _replaced(case: Case) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bot.github.host.settings import load_settings
 from bot.github.terminal import open_named, plainly, the_root
 
 if TYPE_CHECKING:
@@ -120,7 +121,6 @@ def upgrade(
     """
     from bot.github.host import upgrade as steps
     from bot.github.host.checkout import default_branch, origin
-    from bot.github.host.settings import load_settings
 
     with plainly():
         place = the_root(root)
@@ -152,11 +152,10 @@ def doctor(repo: str | None, watch: bool, report: str | None, root: str | None) 
     """
     from bot.github.host.doctor import examine
     from bot.github.host.watch import keep_issue, unanswered
-    from bot.github.server import running
 
     with plainly():
         place = the_root(root)
-        settings = running.settings_of(place)
+        settings = load_settings(place)
         if repo is None and (report or watch):
             raise click.UsageError(f"--{'report' if report else 'watch'} needs --repo OWNER/REPO")
         if report and repo:

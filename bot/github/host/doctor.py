@@ -7,6 +7,7 @@ is `unknown`, which is neither in order nor wrong.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from bot.github.api.client import Repo
 from bot.github.api.workflows import WORKFLOWS, file_of
 from bot.github.host.doctor_github import Look, on_github
 from bot.github.host.doctor_tracks import Line, bad, good, look_at_tracks
+from bot.github.host.files import FORMS, titles_of
 from bot.github.host.initialise import earlier
 from bot.github.host.releases import known_release
 from bot.github.host.source import FOLDER
@@ -32,7 +34,13 @@ _LOCKED = re.compile(r"\./(\S+\.whl) --hash=sha256:([0-9a-f]{64})\s*")
 
 def examine(root: Path, repo: Repo | None, settings: Settings) -> list[Line]:
     """Everything that can be seen from here."""
-    lines = [*look_at_tracks(root), *_workflows(root, settings), *_wheel(root), _owners(root)]
+    lines = [
+        *look_at_tracks(root),
+        *_workflows(root, settings),
+        *_forms(root),
+        *_wheel(root),
+        _owners(root),
+    ]
     key = wandb_key(root)
     lines += [key] if key else []
     if repo is None:
@@ -64,6 +72,20 @@ def _workflows(root: Path, settings: Settings) -> Iterator[Line]:
             yield good(f"workflow {path.name}, every action pinned")
     for name in earlier(root):
         yield bad(f"{name} is of an earlier version of the bot", "run `speedrun upgrade`")
+
+
+def _forms(root: Path) -> Iterator[Line]:
+    """Whether the issue form offers the tracks that there are."""
+    form = root / ".github" / FORMS[0]
+    try:
+        titles = titles_of(load_tracks(root).values())
+    except TrackError:
+        return  # the track has a line of its own
+    text = form.read_text(encoding="utf-8", errors="replace") if form.is_file() else ""
+    for title in titles if text else ():
+        if json.dumps(title, ensure_ascii=False) not in text:
+            words = f'the form "Submit runs" does not offer the track {plain(title, 100)}'
+            yield bad(words, "run `speedrun upgrade --write` and commit the form")
 
 
 def _wheel(root: Path) -> Iterator[Line]:

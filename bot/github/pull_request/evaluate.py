@@ -1,6 +1,6 @@
 """From a pull request to a report: read it as data, sort it, judge what it submits.
 
-    report, runs = evaluate(repo, settings, engine, number)
+    report, runs = evaluate(repo, engine, number)
 
 Requests: facts 2, changed files 1 for each 100, our comments 1, trees 3 and 1 for each submission,
 blobs 1 each. Nothing is written anywhere.
@@ -36,7 +36,7 @@ from bot.github.pull_request.rules_change import rules_report
 from bot.github.pull_request.scope import Reading, advice_on, declined, unheard, with_scope
 from bot.github.pull_request.waivers import DECLINE, apply_waivers, read_acted, read_waivers
 from bot.model.case import Context, Neighbour, PullRequest
-from bot.model.report import MAX_VERDICTS, Kind, Place, Report, Settings, Shown
+from bot.model.report import MAX_VERDICTS, Kind, Place, Report, Shown
 from bot.model.run import Run
 from bot.model.submission import MAX_FILES, Folder
 from bot.model.verdict import Verdict
@@ -50,7 +50,6 @@ class NotOpen(ValueError):
 
 def evaluate(
     repo: Repo,
-    settings: Settings,
     engine: Engine,
     number: int,
     *,
@@ -192,7 +191,18 @@ def _by_kind(
         return rules_report(reading.engine, reading.trees, blank, files), ()
     if plan.kind is Kind.BASELINE:
         return _claim(reading, blank)
-    return blank, ()
+    return dc.replace(blank, problems=_warned(plan)), ()
+
+
+def _warned(plan: Plan) -> tuple[str, ...]:
+    """What a maintainer must know of a change that judges no run but may change the judge."""
+    ours = [path for path in plan.outside if path.startswith(".github/")]
+    if not ours:
+        return ()
+    return (
+        f"This changes the bot itself ({', '.join(ours[:3])}): what it runs, with which rights, "
+        "and who reviews. A code owner reads every line before it is merged.",
+    )
 
 
 # ---- submissions --------------------------------------------------------------------------------

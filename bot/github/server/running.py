@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.github.host.settings import load_settings
 from bot.github.pull_request.report_file import read_report, write_report
 from bot.model.report import Kind, Report, Settings
 from bot.model.verdict import exit_code
@@ -21,11 +20,6 @@ if TYPE_CHECKING:
 EVIDENCE_FOLDER = "evidence"
 
 
-def settings_of(root: Path) -> Settings:
-    """The settings of a checkout."""
-    return load_settings(root)
-
-
 def engine_of(root: Path, evidence: str | None, online: bool) -> Engine:
     """The engine over a checkout; evidence lies in `root/evidence` unless it is named."""
     from bot.github.pull_request.engine import Engine
@@ -35,7 +29,6 @@ def engine_of(root: Path, evidence: str | None, online: bool) -> Engine:
 
 def verify_to_files(
     repo: Repo,
-    settings: Settings,
     engine: Engine,
     number: int,
     merged: bool,
@@ -46,7 +39,7 @@ def verify_to_files(
     from bot.github.pull_request.evaluate import evaluate
     from bot.github.pull_request.record import write_snapshots
 
-    report, runs = evaluate(repo, settings, engine, number, merged=merged)
+    report, runs = evaluate(repo, engine, number, merged=merged)
     out.parent.mkdir(parents=True, exist_ok=True)
     write_report(report, out)
     if snapshots is not None:

@@ -21,6 +21,7 @@ import waitress  # type: ignore[import-untyped]
 
 from bot.github.api.client import GitHubTrouble, Repo, checked_name
 from bot.github.api.workflows import Dispatch
+from bot.github.host.settings import load_settings
 from bot.github.pull_request.evaluate import NotOpen, evaluate
 from bot.github.pull_request.first_seen import remember
 from bot.github.pull_request.publish import publish
@@ -120,14 +121,14 @@ def tasks(name: str, root: Path, queue: Queue) -> Tasks:
         if named.lower() != name.lower():
             raise ValueError(f"a delivery for {named}, this server serves {name}")
         refresh(root)
-        settings = running.settings_of(root)
+        settings = load_settings(root)
         return sign_in.open(settings), settings
 
     def verify(named: str, number: int) -> str:
         repo, settings = ready(named)
         engine = running.engine_of(root, None, True)
         try:
-            report, _ = evaluate(repo, settings, engine, number)
+            report, _ = evaluate(repo, engine, number)
         except NotOpen as error:
             return str(error)
         said = publish(repo, report, settings).why_not or "published"
@@ -139,7 +140,7 @@ def tasks(name: str, root: Path, queue: Queue) -> Tasks:
 
         repo, settings = ready(named)
         engine = running.engine_of(root, None, True)
-        report, runs = evaluate(repo, settings, engine, number, merged=True)
+        report, runs = evaluate(repo, engine, number, merged=True)
         if not report.verdicts:
             return "no submission"
         if report.status is Status.UNVERIFIABLE:

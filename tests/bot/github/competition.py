@@ -308,7 +308,6 @@ class Competition:
         self.snapshots = self.folder / f"snapshots-{self.count}"
         return verify_to_files(
             self.as_job("evaluate"),
-            load_settings(root),
             Engine(root, root / "evidence", online),
             number,
             merged,

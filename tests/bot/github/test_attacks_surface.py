@@ -13,11 +13,12 @@ import pytest
 
 from bot.github.api.client import GitHubTrouble
 from bot.github.conversation import forms
+from bot.github.host.settings import load_settings
 from bot.github.pull_request import claims
 from bot.github.pull_request.evaluate import NotOpen
 from bot.github.pull_request.lists import pending
 from bot.github.pull_request.waivers import read_waivers
-from bot.github.server.running import publish_file, settings_of
+from bot.github.server.running import publish_file
 from bot.model.report import Kind
 from bot.registry import Status
 from bot.render.comment import WORDS
@@ -94,7 +95,12 @@ def test_closed_while_it_was_evaluated_is_left_alone(competition: Competition) -
         competition.verify(pull.number)
     root = competition.checkout()
     said = publish_file(
-        competition.as_job("publish"), settings_of(root), root / "no.json", pull.number, None, False
+        competition.as_job("publish"),
+        load_settings(root),
+        root / "no.json",
+        pull.number,
+        None,
+        False,
     )
     assert "closed meanwhile" in said
     assert competition.comments(pull.number) == [] and competition.repo.checks == {}

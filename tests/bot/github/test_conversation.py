@@ -60,6 +60,13 @@ def test_in_a_quiet_repository_other_bots_are_left_alone(competition: Competitio
     assert competition.sticky(entry.number)
 
 
+def test_a_change_of_the_bot_itself_is_said(competition: Competition) -> None:
+    pull = competition.open({".github/workflows/speedrun-verify.yml": "on: push\n"})
+    assert "This changes the bot itself" in competition.answer(pull.number).problems[0]
+    pull = competition.open({"lib/code.py": "x = 1\n"}, branch="other")
+    assert competition.answer(pull.number).problems == ()
+
+
 SHAPES = {
     "plain": f"{RUN}r1",
     "in a sentence": f"Have a look at {RUN}r1.",

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import pytest
 
 from bot.github.api.client import GitHubTrouble
+from bot.github.host.settings import load_settings
 from bot.github.pull_request.publish import publish
 from bot.github.pull_request.record import append, read_snapshots
 from bot.model.report import Settings
@@ -265,7 +266,7 @@ from pathlib import Path
 from bot.github.api.client import connect, open_repo
 from bot.github.server.running import publish_file, record_file, settings_of
 what, root, report, snapshots, number = sys.argv[1:6]
-settings = settings_of(Path(root))
+settings = load_settings(Path(root))
 for token, only in (("publish", None),) if what == "publish" else (("append",) * 2, ("tell",) * 2):
     repo = open_repo(connect(f"token-of-{token}"), "example-org/speedrun", settings.login)
     now = datetime.datetime(2026, 11, 28, tzinfo=datetime.UTC)
@@ -311,13 +312,13 @@ def test_record_killed_at_each_request(competition: Competition, at: int, phase:
 
 
 def test_evaluation_that_broke_is_not_silence(competition: Competition) -> None:
-    from bot.github.server.running import publish_file, settings_of
+    from bot.github.server.running import publish_file
 
     pull = competition.open(submission("fast", seconds=90.0))
     root = competition.checkout()
     said = publish_file(
         competition.as_job("publish"),
-        settings_of(root),
+        load_settings(root),
         root / "absent.json",
         pull.number,
         None,

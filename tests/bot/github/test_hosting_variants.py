@@ -103,6 +103,15 @@ def test_the_form_offers_tracks_by_title(tmp_path: Path) -> None:
     assert (track["type"], track["attributes"]["options"]) == ("dropdown", ["Time to the target"])
 
 
+def test_a_track_that_the_form_does_not_offer_is_said(tmp_path: Path) -> None:
+    folder = tmp_path / "race"
+    init(folder)
+    assert not any("does not offer" in line.text for line in doctor_lines(folder))
+    init(folder, "--track", "second", "--objective", "pareto")
+    (line,) = [line for line in doctor_lines(folder) if "does not offer" in line.text]
+    assert line.bad and "Quality against compute" in line.text
+
+
 def test_reviewers_are_who_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "race"
     init(folder, "--reviewer", "example-user", "--reviewer", "example-org/judges")

@@ -28,7 +28,7 @@ from pathlib import Path
 from bot.github.api.client import connect, open_repo
 from bot.github.server.running import answer_event, settings_of
 root, event, number, comment = sys.argv[1:5]
-settings = settings_of(Path(root))
+settings = load_settings(Path(root))
 repo = open_repo(connect("token-of-change"), "example-org/speedrun", settings.login)
 print(answer_event(repo, settings, Path(root), event, int(number), comment))
 """
