@@ -82,9 +82,9 @@ def difference(kept: Run, fetched: Fetched) -> str | None:
     if run is None:
         rule = None if fetched.failure is None else fetched.failure.rule
         if rule == NOT_FOUND:
-            return "the run was verified before, and is now deleted or not public"
+            return "the run was verified before, but is now deleted or not public"
         if rule == NOT_PUBLIC:
-            return "the run was verified before, and its project is not public any more"
+            return "the run was verified before, but its project is no longer public"
         return None
     if metrics_sha256(run) == metrics_sha256(kept):
         return None
@@ -95,7 +95,7 @@ def difference(kept: Run, fetched: Fetched) -> str | None:
         if a != b:
             was, is_ = (f"loss {v.loss:.6g} at {_seconds(v.time_s)}" for v in (a, b))
             return f"at step {a.step} the history had {was} when it was verified, now {is_}"
-    return "the history has other values than when it was verified"
+    return "the history has different values than when it was verified"
 
 
 def _seconds(value: float | None) -> str:

@@ -80,7 +80,7 @@ def _results(data: bytes, file: str, track: Track) -> FileRuns:
             return FileRuns((run,))
         return FileRuns((), f"{file} is not a results file", rule="schema")
     runs = tuple(as_run(run) for run in read_results(document))
-    return FileRuns(runs, "" if runs else f"{file} holds no run", rule="schema")
+    return FileRuns(runs, "" if runs else f"{file} contains no run", rule="schema")
 
 
 def _log(data: bytes, file: str, track: Track, mapped: frozenset[str]) -> FileRuns:

@@ -183,7 +183,7 @@ def _from_snapshot(
     if run is None and spec.aside:
         return RunEvidence(spec)
     if run is None:
-        message = f"run {ref.path}: not at hand, W&B was not asked and there is no snapshot"
+        message = f"run {ref.path}: W&B was not asked, and there is no snapshot"
         return _problem(spec, "evidence-unavailable", message)
     return _read(spec, (run,), track)
 
@@ -199,9 +199,9 @@ def _from_folder(spec: RunSpec, folder: Folder, track: Track, own: frozenset[str
     if found:
         runs = tuple(run for item in found for run in item.runs)
         return RunEvidence(spec, runs, tuple(f for item in found for f in item.problems))
-    why = folder.skipped.get(name, "it is not in the submission's folder")
+    why = folder.skipped.get(name, "it is not in the submission folder")
     message = f'the file "{spec.target[:200]}" was not read: {why}'
-    return _problem(spec, "schema", message, "name a file that lies beside submission.json")
+    return _problem(spec, "schema", message, "name a file beside submission.json")
 
 
 def _from_file(

@@ -117,7 +117,7 @@ def parse_link(text: object) -> RunRef | LinkProblem:
     if len(text) > MAX_LINK:
         return _not_a_run(f"the link has {len(text)} characters, more than {MAX_LINK}")
     if not text.isprintable() or "\\" in text:
-        return _not_a_run("the link holds characters that a W&B address does not have")
+        return _not_a_run("the link contains characters that a W&B address cannot have")
     if "://" not in text and (bare := _BARE.fullmatch(text)) and text.count("/") <= 3:
         host = bare["entity"].lower()
         if "." not in host:
@@ -127,7 +127,7 @@ def parse_link(text: object) -> RunRef | LinkProblem:
             if text.lower().endswith((".log", ".txt", ".json")):
                 return LinkProblem(
                     "link-not-a-run",
-                    "the text names a file, and no run on W&B",
+                    "the text names a file, not a run on W&B",
                     f'write "source": "log", or "results" for a results file; a link is {RUN_PAGE}',
                 )
             return _not_a_run("the text is not an address")
@@ -175,7 +175,7 @@ def _elsewhere(host: str, path: str) -> LinkProblem:
 def _given(run: RunRef | None) -> RunRef | LinkProblem | None:
     """The run, unless its link is the form that our own remedies show, copied as it stands."""
     if run is not None and {"ENTITY", "PROJECT"} & {run.entity, run.project}:
-        return _not_a_run("the link is the pattern, with its names in capitals not filled in")
+        return _not_a_run("the link is the example with its placeholders not filled in")
     return run
 
 
@@ -189,16 +189,16 @@ def _checked(match: re.Match[str]) -> RunRef | None:
 def _page_kind(path: str) -> str:
     """What kind of W&B page `path` is, in words."""
     if is_report_path(path):
-        return "the link is a report; reports may stand in `links`, evidence is runs"
+        return "the link is a report; list reports under `links`, and link runs as evidence"
     parts = [part for part in path.split("/") if part]
     kinds = {"sweeps": "a sweep", "groups": "a group of runs", "artifacts": "an artifact"}
     for word, kind in kinds.items():
         if len(parts) > 2 and parts[2] == word:
             return f"the link is {kind}, not one run"
     if 0 < len(parts) <= 3 and "runs" not in parts[2:]:
-        return "the link is the page of a project or of an account, not of one run"
+        return "the link is a project or an account, not one run"
     if len(parts) == 3:
-        return "the link ends in /runs and names no run"
+        return "the link ends in /runs without naming a run"
     return "the link is not the page of a run"
 
 

@@ -91,7 +91,7 @@ def _folder(
         else:
             skipped.append(_other(file))
     if not files:
-        skipped.append(Skipped(str(path), "the folder holds no files"))
+        skipped.append(Skipped(str(path), "the folder has no files"))
 
 
 def _other(file: Path) -> Skipped:
@@ -140,7 +140,7 @@ def _read_file(path: Path, track: Track, mapped: frozenset[str]) -> FileRuns:
         return FileRuns((), "it is not a regular file")
     size, limit = path.stat().st_size, most_bytes(path.name)
     if size > limit:
-        return FileRuns((), f"it has {size:,} bytes, more than the {limit:,} that are read")
+        return FileRuns((), f"it has {size:,} bytes, more than the limit of {limit:,}")
     return read_file(path.read_bytes(), str(path), track, mapped=mapped)
 
 

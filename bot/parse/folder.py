@@ -63,16 +63,16 @@ def read_path(path: Path, root: Path) -> Folder:
     try:
         kind = path.lstat().st_mode
     except (OSError, ValueError) as error:
-        raise ReadError(f"{_show(path)}: {_reason(error)}; give a folder or a file") from error
+        raise ReadError(f"{_show(path)}: {_reason(error)}; name a folder or a file") from error
     if stat.S_ISLNK(kind):
-        raise ReadError(f"{_show(path)}: is a symbolic link; give the folder or file itself")
+        raise ReadError(f"{_show(path)}: is a symbolic link; name the folder or file itself")
     if stat.S_ISREG(kind):
         data, why = _read_file(path, str(path))
         if data is None:
             raise ReadError(f"{_show(path)}: {why}")
         return Folder(str(path), {path.name: data}, bare=True)
     if not stat.S_ISDIR(kind):
-        raise ReadError(f"{_show(path)}: is neither a file nor a folder; give one of them")
+        raise ReadError(f"{_show(path)}: is neither a file nor a folder")
     return _read_folder(path, root)
 
 
@@ -101,7 +101,7 @@ def _read_folder(path: Path, root: Path) -> Folder:
         shown_path = path.as_posix()
     if not files:
         why = "; ".join(f"{plain(n)}: {w}" for n, w in list(skipped.items())[:3])
-        raise ReadError(f"{_show(path)}: holds no file to check{': ' + why if why else ''}")
+        raise ReadError(f"{_show(path)}: has no file to check{': ' + why if why else ''}")
     return Folder(shown_path, files, skipped)
 
 
@@ -142,7 +142,7 @@ def _read_file(path: Path, name: str) -> tuple[bytes | None, str]:
             if not stat.S_ISREG(info.st_mode):
                 return None, "not a regular file"
             if info.st_size > limit:
-                return None, f"has {info.st_size:,} bytes, at most {limit:,} are read"
+                return None, f"has {info.st_size:,} bytes; at most {limit:,} are read"
             data = file.read(limit + 1)
     except OSError as error:
         return None, _reason(error)
@@ -322,7 +322,7 @@ def _specs(folder: Folder, submission: Submission, listed: Document | None) -> I
         if spec.point is None and spec.arm == "candidate" and len(submission.points) > 1:
             yield finding(
                 "schema",
-                f"the run {shown(spec.target)} names no point, and belongs to one of "
+                f"the run {shown(spec.target)} names no point; it belongs to one of "
                 f"{plain(', '.join(submission.points), 200)}",
                 claimed=plain(spec.target),
                 fix=f'add "point": "{plain(submission.points[0], 64)}", or the one that it is of',
@@ -331,7 +331,7 @@ def _specs(folder: Folder, submission: Submission, listed: Document | None) -> I
         if spec.point is not None and several and spec.point not in submission.points:
             yield finding(
                 "schema",
-                f"the point {shown(spec.point)} is not among `points`",
+                f"the point {shown(spec.point)} is not in `points`",
                 claimed=plain(spec.point),
                 fix="add it to `points`, or correct it",
                 **_listed_at(spec, listed),
@@ -395,5 +395,5 @@ def _claimed_points(submission: Submission, listed: Document | None) -> Iterator
                 pointer=pointer,
                 line=listed.line(pointer) if listed else None,
                 claimed=shown(value),
-                fix="write the value, or an object with `mean`; or add the point to `points`",
+                fix="write the value or an object with `mean`, or add the point to `points`",
             )

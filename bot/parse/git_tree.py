@@ -62,13 +62,14 @@ def on_main(root: Path, path: str) -> bool:
 def resolve(root: Path, revision: str) -> str:
     """The full hash of the commit that a revision names. Raises GitError."""
     if revision.startswith("-"):
-        raise GitError(f"{revision!r} is no revision: give a branch, a tag or a commit")
+        raise GitError(f"{revision!r} is not a revision; name a branch, a tag or a commit")
     found = _git(
         root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"
     )
     if found is None:
         raise GitError(
-            f"{revision} is no commit of the repository at {root}: give a branch, a tag or a commit"
+            f"{revision} is not a commit of the repository at {root}; name a branch, a tag or a "
+            "commit"
         )
     return found.decode().strip()
 

@@ -130,7 +130,7 @@ def _refuse_bytes(data: bytes, file: str) -> Finding | None:
         return _invalid(
             file,
             f"the file has {len(data):,} bytes, at most {MAX_JSON_BYTES:,} are read",
-            "keep the results in this file and long series in a log",
+            "keep the results in this file and put long series in a log",
             claimed=len(data),
             expected=MAX_JSON_BYTES,
         )
@@ -148,8 +148,8 @@ def _refuse_bytes(data: bytes, file: str) -> Finding | None:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
         return _invalid(
             file,
-            "there is a zero byte, so this is not a text file",
-            "give the JSON file itself, not an archive or a binary",
+            "the file contains a zero byte, so it is not a text file",
+            "submit the JSON file itself, not an archive or a binary",
             line=line,
         )
     return None
@@ -189,14 +189,14 @@ def _strange(text: str, file: str) -> Iterator[Finding]:
         if count > MAX_PROBLEMS:
             return
         if event.odd == "duplicate":
-            message = f"the key {shown(event.key)} stands twice in one object"
+            message = f"the key {shown(event.key)} appears twice in one object"
             fix = "keep one of the two"
         elif event.odd.lstrip("-") in ("NaN", "Infinity"):
             message = f"{event.odd} is not a number in JSON"
-            fix = "write the number, or null where there is none"
+            fix = "write a number, or null if there is none"
         else:
             message = f"the number {_digits(event.odd)} is out of range"
-            fix = "write a number that a double can hold"
+            fix = "write a number that fits in a double"
         line = line_column(text, event.offset)[0]
         yield _invalid(file, message, fix, line=line, pointer=scan.pointer)
 
@@ -218,7 +218,7 @@ def _value_problems(value: Any, text: str, file: str) -> tuple[Finding, ...]:
             return (
                 _invalid(
                     file,
-                    "the text holds half of a surrogate pair (\\ud800 to \\udfff)",
+                    "the text contains a lone surrogate (\\ud800 to \\udfff)",
                     "write the character itself in UTF-8",
                     line=line,
                     pointer=pointer,
@@ -261,34 +261,37 @@ def _syntax(error: json.JSONDecodeError, text: str, file: str) -> Finding:
 
 def _cause(message: str, before: str, rest: str) -> tuple[str, str]:
     if not rest:
-        return "the file ends too early", "write the whole file; it looks cut off"
+        return "the file ends too early", "save the whole file again; it looks cut off"
     if message.startswith("Extra data"):
         return "there is text after the end of the JSON value", "keep one object in the file"
     if rest[0] in "}]" and before.endswith(",") or message.startswith("Illegal trailing comma"):
-        return "a comma stands before a closing bracket", "remove that comma"
+        return "there is a comma before a closing bracket", "remove that comma"
     if rest.startswith(("//", "#", "/*")):
-        return "there is a comment, and JSON has none", "remove the comment"
+        return "there is a comment, which JSON does not allow", "remove the comment"
     if rest.startswith(("<<<<<<<", "=======", ">>>>>>>")):
-        return "a mark of a merge conflict is left", "keep one of the two sides, without the marks"
+        return (
+            "a merge conflict marker was left in the file",
+            "keep one side and remove the markers",
+        )
     if rest[0] in "'\u201c\u201d\u2018\u2019":
         return 'a text is in other quotes than "', 'use straight double quotes "'
     if rest.startswith(("True", "False", "None")):
-        return "a value is spelled as in Python", "write true, false or null"
+        return "a value is spelled as in Python, not JSON", "write true, false or null"
     if message.startswith("Unterminated string"):
         return (
             "the file ends inside a text that starts here, which has no closing quote",
-            'give the whole file, where it was cut off; else add the closing "',
+            'save the whole file if it was cut off, or add the closing "',
         )
     if message.startswith("Invalid control character"):
-        return "a text holds a line break or control character", "write it as \\n"
+        return "a text contains a line break or control character", "write it as \\n"
     if message.startswith("Invalid") and "escape" in message:
-        return "a text holds a backslash that is no escape", "write \\\\ for a backslash"
+        return "a text contains a backslash that escapes nothing", "write \\\\ for a backslash"
     if "delimiter" in message:
         what = '":"' if "':'" in message else '","'
         return f"{what} is missing", f"add the {what}"
     if "property name" in message:
-        return "a key in double quotes is expected here", 'write keys as "key"'
-    return "this is not JSON", "write one JSON object; check what is at this place"
+        return "expected a key in double quotes here", 'write keys as "key"'
+    return "this is not JSON", "write one JSON object; check this place"
 
 
 def _number_cause(before: str, rest: str) -> tuple[str, str] | None:
@@ -305,13 +308,13 @@ def _number_cause(before: str, rest: str) -> tuple[str, str] | None:
     unit = re.match(r"[%A-Za-z\u00b5][^,\n}\]]*", rest)
     if unit is not None and not ends[2] and not re.match(r"(true|false|null)\b", rest):
         return (
-            f"{shown(unit.group().rstrip(), 30)} stands behind a number",
+            f"{shown(unit.group().rstrip(), 30)} follows a number",
             "write the number alone, without a unit",
         )
     more = re.match(r"[0-9._:][0-9._:eE+-]*", rest) if not ends[3] else None
     if more is not None:
         whole = f"{ends[1]}{ends[2]}{more[0]}"
-        return f"{shown(whole, 40)} is not one number", "write digits and one decimal point alone"
+        return f"{shown(whole, 40)} is not one number", "write only digits and one decimal point"
     return None
 
 

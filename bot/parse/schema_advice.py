@@ -180,7 +180,7 @@ def _required(error: Any, path: list[str], closed: bool) -> Words:
     what = error.schema.get("properties", {}).get(key, {}).get("description", "")
     fix = f"add {_quoted(key)}" + (f" ({_lowered(what)})" if what else "")
     if key == "path" and "link" in error.instance:
-        fix = 'write "source": "wandb", since there is a link, or give the file by `path`'
+        fix = 'write "source": "wandb", since there is a link, or name the file by `path`'
     yield key, f"{holder} has no {_quoted(key)}", fix, Level.WARNING if inner else None
 
 
@@ -211,7 +211,7 @@ def _pattern(error: Any, path: list[str], closed: bool) -> Words:
     if path[-1] == "url" or path[-1] in ("repository", "link"):
         scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d)", value)
         if scheme is None:
-            message = f"{name} is {shown(value)}, which has no scheme"
+            message = f"{name} is {shown(value)}, which does not start with https://"
             fix = f'write "https://{plain(value.lstrip("/"))}"'
             yield None, message, fix, None if closed else Level.WARNING
         else:
@@ -223,7 +223,7 @@ def _pattern(error: Any, path: list[str], closed: bool) -> Words:
         login = re.sub(r"^@|^(https?://)?(www\.)?github\.com/", "", value.strip()).strip("/")
         if re.fullmatch(error.validator_value, login):
             fix = f'write "{login}"'
-    yield None, f"{name} is {shown(value)}, which has another form", fix, None
+    yield None, f"{name} is {shown(value)}, which has the wrong form", fix, None
 
 
 def _size(error: Any, path: list[str], closed: bool) -> Words:
@@ -263,7 +263,7 @@ def _any_of(error: Any, path: list[str], closed: bool) -> Words:
 
 
 def _unique(error: Any, path: list[str], closed: bool) -> Words:
-    yield None, f"{_name(path)} lists something twice", "list each once", None
+    yield None, f"{_name(path)} lists an item twice", "list each once", None
 
 
 def _other(error: Any, path: list[str], closed: bool) -> Words:

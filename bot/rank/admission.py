@@ -17,9 +17,9 @@ from bot.rank.baseline import measured_against, relation
 from bot.registry import Level, Status
 
 WHY_NOT = {
-    Status.REJECTED: "it is rejected: see its findings",
-    Status.UNVERIFIABLE: "its evidence is not at hand (unverifiable)",
-    Status.NEEDS_RUNS: "it needs-runs: more runs must show the result first",
+    Status.REJECTED: "it needs changes: see its findings",
+    Status.UNVERIFIABLE: "its evidence was not checked yet",
+    Status.NEEDS_RUNS: "it needs more runs to prove the result first",
 }
 
 
@@ -118,7 +118,7 @@ def _progress(verdict: Verdict, point: Point, track: Track) -> Progress | str | 
         own = measured_against(track, current, verdict.based_on, verdict.date)
         related = relation(track.baselines, own, current)
         if related is None:
-            return f"it is measured against {own}, which nothing relates to {current}"
+            return f"it is measured against {own}, and nothing relates that to {current}"
         scale = related
     ratio = measured * scale
     interval = baseline.get("ratio_interval")

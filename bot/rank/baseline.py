@@ -153,7 +153,7 @@ def freeze(
     """
     name = verdict.submission.removeprefix(f"submissions/{track.id}/")
     if not ENTRY.fullmatch(name):
-        raise BaselineError(f"{verdict.submission} is no submission of the track {track.id}")
+        raise BaselineError(f"{verdict.submission} is not a submission of the track {track.id}")
     if not verdict.status.counts:
         rules = ", ".join(dict.fromkeys(f.rule for f in verdict.errors))
         raise BaselineError(f"{verdict.submission} is {verdict.status} ({rules}): fix that first")

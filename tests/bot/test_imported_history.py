@@ -52,7 +52,7 @@ def test_what_has_no_evidence_at_hand_does_not_rank(verdicts, boards):
         assert not waiting & {entry.submission for entry in board.entries}
     assert {
         u.why for b in boards.values() for u in b.unranked if u.verdict.submission in waiting
-    } == {"its evidence is not at hand (unverifiable)"}
+    } == {"its evidence was not checked yet"}
 
 
 def test_grades_are_those_of_the_evidence(boards):

@@ -96,7 +96,9 @@ def test_a_file_that_is_too_large_is_named(tmp_path: Path) -> None:
     with path.open("wb") as file:
         file.truncate(20_000_001)
     got = call(runs, path)
-    assert got.exit_code == 2 and "20,000,001 bytes, more than the 20,000,000" in got.stderr
+    assert (
+        got.exit_code == 2 and "20,000,001 bytes, more than the limit of 20,000,000" in got.stderr
+    )
 
 
 def test_results_files_are_runs_too(tmp_path: Path) -> None:

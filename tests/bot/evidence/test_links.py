@@ -114,7 +114,7 @@ def test_a_server_of_ones_own_is_told_what_to_do() -> None:
         ("https://wandb.ai/team/project?nw=nwuserx", "project"),
         ("https://wandb.ai/team/project/workspace?nw=x", "project"),
         ("https://wandb.ai/team", "account"),
-        ("https://wandb.ai/team/project/runs/", "names no run"),
+        ("https://wandb.ai/team/project/runs/", "naming a run"),
         ("https://wandb.ai/team/project/reports/A-title--VmlldzoxMjM", "report"),
         ("https://wandb.ai/team/project/sweeps/abc", "sweep"),
         ("https://wandb.ai/team/project/groups/abc", "group"),

@@ -52,7 +52,7 @@ def test_a_folder_of_a_repository_has_its_own_paths(tmp_path):
 def test_what_is_no_commit_is_one_sentence(tmp_path, revision):
     put(tmp_path, "a", "x")
     commit(tmp_path)
-    with pytest.raises(GitError, match="give a branch, a tag or a commit"):
+    with pytest.raises(GitError, match="name a branch, a tag or a commit"):
         resolve(tmp_path, revision)
 
 
