@@ -86,7 +86,7 @@ def test_markdown_is_a_list(root):
 @pytest.mark.parametrize(
     "arguments, words",
     [
-        (["--against", "nowhere"], "give a branch, a tag or a commit"),
+        (["--against", "nowhere"], "name a branch, a tag or a commit"),
         (["--track", "none"], 'there is no track "none"; known tracks: fast'),
         (["--snapshots", "nowhere"], "--snapshots: nowhere is no commit"),
         (["--evidence"], "--evidence needs snapshots"),

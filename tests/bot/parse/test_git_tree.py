@@ -57,7 +57,7 @@ def test_what_is_no_commit_is_one_sentence(tmp_path, revision):
 
 
 def test_no_repository_is_one_sentence(tmp_path):
-    with pytest.raises(GitError, match="is no commit of the repository"):
+    with pytest.raises(GitError, match="is not a commit of the repository"):
         export(tmp_path, "HEAD", ["a"], tmp_path / "out")
 
 
