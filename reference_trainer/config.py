@@ -121,8 +121,8 @@ class TrainConfig:
     eval_every: Annotated[int, COUNT] = 0  # steps between validations; 0: only before and after
     log_every: Annotated[int, SIZE] = 10  # steps between lines with the training loss
     checkpoint_every: Annotated[int, COUNT] = 0  # steps between checkpoints; 0: only when stopped
-    # "auto": bf16, fp16 where there is none, fp32 on CPU
-    precision: Annotated[str, OneOf(("auto", "bf16", "fp16", "fp32"))] = "auto"
+    # "auto": bf16, fp16 where there is none, fp32 on CPU. "fp8": MLP and head in 8 bits (Hopper)
+    precision: Annotated[str, OneOf(("auto", "fp8", "bf16", "fp16", "fp32"))] = "auto"
     compile: bool = True  # torch.compile; JAX always compiles
     scan_layers: bool = False  # JAX: compile one layer, not all; less memory, slower on GPU
     remat: bool = False  # recompute a layer's activations in the backward pass

@@ -10,10 +10,17 @@ import subprocess
 from reference_trainer.errors import TrainerError
 from reference_trainer.formulas import accelerators, accounting
 
+# What a model says that computes the products of its MLP and head in fp8; see `peak_flops`.
+NO_FP8 = (
+    "train.precision is fp8, which this model does not compute; write auto, or give {} fp8 = True "
+    "once the products of its MLP and head are in 8 bits"
+)
+
 
 @dc.dataclass(frozen=True)
 class Device:
-    """`chips` are whole chips (a TPU v3 chip is two JAX devices); `world` counts devices."""
+    """`chips` are whole chips (a TPU v3 chip is two JAX devices); `world` counts devices. `shape`
+    says how many of the FLOPs are in fp8 where that is the precision."""
 
     name: str
     chips: int
@@ -22,6 +29,7 @@ class Device:
     accelerator: accelerators.Accelerator | None
     memory_bytes: int | None
     software: dict[str, str]
+    shape: accounting.Transformer
 
     @property
     def peak_flops(self) -> float | None:
@@ -29,7 +37,7 @@ class Device:
         if self.accelerator is None:
             return None
         # float32 matrices run as tf32 where the chip has it and the backend allows it; it does not.
-        return accelerators.peak_flops(self.accelerator, self.precision)
+        return accounting.peak_flops(self.shape, self.precision, self.accelerator.peaks)
 
     @property
     def peak_source(self) -> str | None:
@@ -46,7 +54,12 @@ class Device:
 
 
 def describe(
-    name: str, devices: int, precision: str, memory_bytes: int | None, software: dict[str, str]
+    name: str,
+    devices: int,
+    precision: str,
+    memory_bytes: int | None,
+    software: dict[str, str],
+    shape: accounting.Transformer,
 ) -> Device:
     """A Device from the name that a driver or JAX gives; `devices` as the framework counts."""
     found = accelerators.find(name)
@@ -60,11 +73,15 @@ def describe(
         accelerator=accelerator,
         memory_bytes=memory_bytes or (accelerator.memory_bytes if accelerator else None),
         software=software,
+        shape=shape,
     )
 
 
-def choose_precision(wanted: str, has_bf16: bool, has_fp16: bool, name: str) -> tuple[str, str]:
-    """The precision to compute in, and one sentence that says why.
+def choose_precision(
+    wanted: str, has_bf16: bool, has_fp16: bool, has_fp8: bool, name: str
+) -> tuple[str, str]:
+    """The precision to compute in, and one sentence that says why. A CPU stands in for fp8: it
+    converts to 8 bits and back, so that the path can be tried without a GPU.
 
     Raises TrainerError when the device cannot do what was asked for.
     """
@@ -74,6 +91,13 @@ def choose_precision(wanted: str, has_bf16: bool, has_fp16: bool, name: str) -> 
         if has_fp16:
             return "fp16", f"fp16 with loss scaling, {name} has no bf16"
         return "fp32", f"fp32, {name} gains nothing from 16 bits"
+    if wanted == "fp8" and not has_fp8 and name != "cpu":
+        raise TrainerError(
+            f"train.precision is fp8, which {name} does not compute; write auto or bf16"
+        )
+    if wanted == "fp8":
+        where = "emulated on a CPU, which gains no speed" if name == "cpu" else "as configured"
+        return wanted, f"fp8 for MLP and head in training, bf16 elsewhere, {where}"
     if (wanted == "fp16" and not has_fp16) or (wanted == "bf16" and name == "none"):
         raise TrainerError(
             f"train.precision is {wanted}, which {name} does not compute; write auto or fp32"

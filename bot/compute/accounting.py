@@ -6,6 +6,7 @@ multiplication, which makes a result reproducible to the bit.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -53,6 +54,25 @@ def forward_flops_per_token(t: Transformer) -> int:
     output = 2 * t.hidden * t.hidden
     scores = 4 * t.seq_len * attention_width + 3 * t.seq_len * t.heads
     return t.layers * (mlp + projections + output + scores) + 2 * t.hidden * t.vocab
+
+
+def fp8_flops_per_token(t: Transformer) -> int:
+    """The part of `forward_flops_per_token` that the precision "fp8" computes in 8 bits: the
+    products of the MLPs and of the head. Everything else is in bf16."""
+    mlp = (6 if t.gated else 4) * t.hidden * t.intermediate
+    return t.layers * mlp + 2 * t.hidden * t.vocab
+
+
+def peak_flops(t: Transformer, precision: str, peaks: Mapping[str, float]) -> float | None:
+    """Dense peak in FLOP/s of a chip with these `peaks` for a model at a precision; None if the
+    chip does not have it. For fp8 it is FLOPs over the least time that they take, each product at
+    the peak of the precision that computes it."""
+    if precision != "fp8":
+        return peaks.get(precision)
+    if "fp8" not in peaks or "bf16" not in peaks:
+        return None
+    everything, narrow = forward_flops_per_token(t), fp8_flops_per_token(t)
+    return everything / (narrow / peaks["fp8"] + (everything - narrow) / peaks["bf16"])
 
 
 def model_flops(t: Transformer, tokens: int) -> float:

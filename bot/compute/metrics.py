@@ -107,7 +107,11 @@ def _table_peak(run: ResultsRun, accelerator: Accelerator | None) -> tuple[str, 
     precision = wanted if isinstance(wanted, str) else "bf16"
     if accelerator is None:
         return precision, None
-    peak = accelerators.peak_flops(accelerator, precision)
+    shape = transformer_of(run, None)
+    if precision == "fp8" and shape is not None:
+        peak = accounting.peak_flops(shape, precision, accelerator.peaks)
+    else:
+        peak = accelerators.peak_flops(accelerator, precision)
     if peak is None and precision != "bf16":
         # A precision that the chip does not have must not put a declared peak in the table's place.
         precision = "bf16"

@@ -62,6 +62,26 @@ def test_devices(resources: dict[str, Any], chips: int | None, peak: float | Non
     assert (devices.chips, devices.peak) == (chips, peak)
 
 
+def test_the_peak_of_fp8_follows_the_products_that_a_file_describes() -> None:
+    """GPT-2 124M: 190,513,152 of 285,106,176 FLOPs a token are in fp8, the rest in bf16."""
+    model = {
+        "hidden_dim": 768,
+        "intermediate_dim": 3072,
+        "num_layers": 12,
+        "num_heads": 6,
+        "max_seq_len": 1024,
+        "vocab_size": 50304,
+    }
+    info = {"resources": {"accelerator_type": "H200", "gpu_count": 1}, "model_config": model}
+    mixed = metrics.devices_of(with_info(**info, speedrun={"precision": "fp8"}))
+    least_s = 190_513_152 / 1979e12 + (285_106_176 - 190_513_152) / 989.5e12
+    assert mixed.precision == "fp8" and mixed.peak == pytest.approx(285_106_176 / least_s)
+    assert metrics.devices_of(with_info(**info, speedrun={"precision": "bf16"})).peak == 989.5e12
+    # Where the file does not say what was computed, all of it counts at the peak of fp8.
+    bare = {**info, "model_config": {}, "speedrun": {"precision": "fp8"}}
+    assert metrics.devices_of(with_info(**bare)).peak == 1979e12
+
+
 def test_a_peak_is_self_declared_only_for_an_unknown_device() -> None:
     unknown = {"device": {"count": 1, "type": "unheard-of"}, "device_flops_override": 5e13}
     assert metrics.devices_of(with_info(resources=unknown)).peak == 5e13
