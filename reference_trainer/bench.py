@@ -3,7 +3,8 @@
 MFU follows the convention named in the report: model FLOPs by `bot.compute.accounting` (full
 attention, embedding lookup not counted) over the dense peak of the precision. A measurement runs
 steps back to back and waits for the device only at its two ends; the best of three is kept, and
-the spread is shown.
+the spread is shown. Under torchrun, or on several JAX devices, every device gets the micro-batch
+and tokens/s are those of all devices.
 """
 
 import dataclasses as dc
@@ -23,13 +24,19 @@ ROUNDS = 3
 
 
 def measure(
-    config: Config, make_backend: MakeBackend, batches: tuple[int, ...], steps: int
+    config: Config,
+    make_backend: MakeBackend,
+    batches: tuple[int, ...],
+    steps: int,
+    against: float | None = None,
 ) -> dict[str, Any]:
-    """One row a micro-batch (one micro-batch a step); a batch that does not fit says so."""
+    """One row a micro-batch (one micro-batch a step); a batch that does not fit says so. `against`
+    is what a peer reaches in tokens/s, and is compared with the best row."""
     rows = []
     device: Any = None
+    world, rank = _devices(config, make_backend)
     for batch in batches or (config.train.micro_batch,):
-        train = dc.replace(config.train, batch=batch, micro_batch=batch)
+        train = dc.replace(config.train, batch=batch * world, micro_batch=batch)
         sized = dc.replace(config, train=train)
         check(sized)
         try:
@@ -39,23 +46,35 @@ def measure(
             row = {"micro_batch": batch, "tokens_per_s": None, "error": reason}
         rows.append(row)
     measured = [row for row in rows if row["tokens_per_s"]]
+    best = max(measured, key=lambda row: row["tokens_per_s"], default=None)
     return {
         "config": config.name,
         "device": device.name if device else None,
+        "devices": world,
+        "rank": rank,
         "precision": device.precision if device else None,
         "software": device.software if device else None,
         "peak_flops": device.peak_flops if device else None,
         "mfu_convention": CONVENTION,
         "rows": rows,
-        "best": max(measured, key=lambda row: row["tokens_per_s"], default=None),
+        "best": best,
+        "against_tokens_per_s": against,
+        "over_peer": best["tokens_per_s"] / against if best and against else None,
     }
+
+
+def _devices(config: Config, make_backend: MakeBackend) -> tuple[int, int]:
+    """How many devices there are and the rank of this process, asked of the smallest model."""
+    model = dc.replace(config.model, layers=1, vocab=64)
+    backend = make_backend(dc.replace(config, model=model), 0)
+    return backend.device.world, backend.rank
 
 
 def _measure_one(config: Config, make_backend: MakeBackend, steps: int) -> tuple[Any, Any]:
     began = time.perf_counter()
     backend = make_backend(config, 0)
-    rng = np.random.default_rng(0)
-    shape = (config.train.batch, config.model.seq_len + 1)
+    rng = np.random.default_rng(backend.rank)
+    shape = (config.train.batch // backend.processes, config.model.seq_len + 1)
     rows = rng.integers(0, config.model.vocab, shape, dtype=np.int32)
     backend.warm_up(rows, np.ones((shape[0], shape[1] - 1), np.float32))
     backend.train_step(rows, 1.0)()
@@ -96,7 +115,7 @@ def to_text(report: dict[str, Any]) -> str:
     """The report as a table."""
     software = ", ".join(f"{k} {v}" for k, v in (report["software"] or {}).items())
     lines = [
-        f"{report['config']} on {report['device']} ({report['precision']}, {software})",
+        f"{report['config']} on {_cards(report)} ({report['precision']}, {software})",
         f"MFU: {report['mfu_convention']}",
         "micro-batch    tokens/s    ms/step     MFU   memory GiB",
     ]
@@ -110,4 +129,13 @@ def to_text(report: dict[str, Any]) -> str:
             f"{row['micro_batch']:11} {row['tokens_per_s']:11,.0f} {row['step_ms']:10.1f}  {mfu} "
             f"{memory:>12}"
         )
+    if report["over_peer"] is not None:
+        peer = report["against_tokens_per_s"]
+        lines.append(f"best: {report['over_peer']:.3f} times the peer's {peer:,.0f} tokens/s")
     return "\n".join(lines)
+
+
+def _cards(report: dict[str, Any]) -> str:
+    return (
+        report["device"] if report["devices"] == 1 else f"{report['devices']} x {report['device']}"
+    )

@@ -205,6 +205,7 @@ def data(corpus: str | None, listed: bool, verify: bool) -> None:
 @click.option("--backend", type=click.Choice(BACKENDS))
 @click.option("--micro-batch", "batches", multiple=True, type=int, help="One or more; best wins.")
 @click.option("--steps", default=20, help="Timed steps of each measurement.")
+@click.option("--against", type=float, metavar="TOKENS_PER_S", help="What a peer reaches here.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @words
 def bench(batches: tuple[int, ...], **options: Any) -> None:
@@ -213,9 +214,11 @@ def bench(batches: tuple[int, ...], **options: Any) -> None:
 
     config = load_config(options["name"], pairs(options["overrides"]))
     backend = options["backend"] or installed_backend()
-    make = make_backend(backend)
+    make, against = make_backend(backend), options["against"]
     join(backend, "auto")
-    report = benchmark.measure(config, make, batches, options["steps"])
+    report = benchmark.measure(config, make, batches, options["steps"], against)
+    if report["rank"]:
+        return
     click.echo(benchmark.to_json(report) if options["as_json"] else benchmark.to_text(report))
 
 
