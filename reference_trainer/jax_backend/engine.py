@@ -17,7 +17,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from reference_trainer.backend import Pending
 from reference_trainer.config import Config
-from reference_trainer.devices import choose_precision, describe
+from reference_trainer.devices import NO_FP8, choose_precision, describe
 from reference_trainer.errors import TrainerError
 from reference_trainer.initial import initial_values
 from reference_trainer.jax_backend import step
@@ -62,7 +62,9 @@ def program(
     """One for all seeds of a process: the later ones need not compile again."""
     attend, why = step.choose_attention(config, platform, dtype, mesh)
     losses = make_losses(config, dtype, attend)
-    evaluate = jax.jit(step.evaluation(losses))
+    # Validation is in bf16 where training is in fp8.
+    wide = dc.replace(config, train=dc.replace(config.train, precision="auto"))
+    evaluate = jax.jit(step.evaluation(make_losses(wide, dtype, attend)))
     settings: Any = Recorded(config.optimizer)
     optimizer = make_optimizer(dc.replace(config, optimizer=settings), dtype)
     return Program(losses, optimizer, evaluate, why, settings)
@@ -85,6 +87,9 @@ class JaxBackend:
         self.config, self.notes = config, []
         self._find_devices()
         self.dtype = step.DTYPES[self.device.precision]
+        can = make_losses is step.reference_losses or getattr(make_losses, "fp8", False)
+        if self.device.precision == "fp8" and not can:
+            raise TrainerError(NO_FP8.format("the function of its losses an attribute"))
         self.program = program(
             config, self.mesh, self.platform, self.dtype, make_losses, make_optimizer
         )
@@ -126,14 +131,15 @@ class JaxBackend:
         if self.platform not in ("cpu", "gpu", "tpu"):
             raise TrainerError(f"JAX runs on {self.platform} here; use a CPU, GPU or TPU build")
         name = "cpu" if self.platform == "cpu" else first.device_kind
-        precision, why = choose_precision(
-            self.config.train.precision, self.platform != "cpu", False, name
-        )
+        wanted, on_chip = self.config.train.precision, self.platform != "cpu"
+        has_fp8 = self.platform == "gpu" and float(first.compute_capability) >= 8.9
+        precision, why = choose_precision(wanted, on_chip, False, has_fp8, name)
         self.notes.append(f"precision: {why}")
         self.rank, self.processes = jax.process_index(), jax.process_count()
         self.mesh = Mesh(np.array(devices), ("data",))
         software = {"jax": jax.__version__, "jaxlib": jaxlib.version.__version__}
-        self.device = describe(name, len(devices), precision, None, software)
+        shape = self.config.model.transformer()
+        self.device = describe(name, len(devices), precision, None, software, shape)
 
     # ---- what the loop calls ---------------------------------------------------------------
 

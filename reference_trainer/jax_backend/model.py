@@ -14,6 +14,8 @@ import numpy as np
 from jax import Array
 
 from reference_trainer.config import ModelConfig
+from reference_trainer.jax_backend.fp8 import linear as fp8_linear
+from reference_trainer.jax_backend.head import cross_entropy, head_loss8
 
 Params = Mapping[str, Array]
 Attention = Callable[[Array, Array, Array], Array]  # q (B,T,H,d), k and v (B,T,K,d) -> (B,T,H,d)
@@ -26,18 +28,20 @@ def matmul(x: Array, *weights: Array) -> Array:
 
 
 def rope_tables(length: int, head_dim: int, theta: float) -> tuple[np.ndarray, np.ndarray]:
-    """cos and sin of position x frequency, each (T, 1, d/2), float32."""
+    """cos and sin of position x frequency, each (T, 1, d), float32; sin with the sign that it has
+    in either half of a head."""
     frequency = theta ** -(np.arange(0, head_dim, 2, dtype=np.float64) / head_dim)
     angle = np.arange(length, dtype=np.float64)[:, None] * frequency
-    cos, sin = np.cos(angle)[:, None, :], np.sin(angle)[:, None, :]
-    return cos.astype(np.float32), sin.astype(np.float32)
+    cos, sin = np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
+    return np.concatenate((cos, cos), 1)[:, None, :], np.concatenate((-sin, sin), 1)[:, None, :]
 
 
 def rotate(x_BTHd: Array, cos: np.ndarray, sin: np.ndarray) -> Array:
-    """Rotary positions: the two halves of a head are the coordinates of d/2 planes."""
-    first, second = jnp.split(x_BTHd.astype(jnp.float32), 2, axis=-1)
-    turned = jnp.concatenate((first * cos - second * sin, first * sin + second * cos), axis=-1)
-    return turned.astype(x_BTHd.dtype)
+    """Rotary positions: the two halves of a head are the coordinates of d/2 planes. Swapping them
+    by an index fuses better than joining two results."""
+    x = x_BTHd.astype(jnp.float32)
+    swapped = jnp.flip(x.reshape(*x.shape[:-1], 2, -1), -2).reshape(x.shape)
+    return (x * cos + swapped * sin).astype(x_BTHd.dtype)
 
 
 def norm(x: Array, weight: Array | None, eps: float) -> Array:
@@ -49,7 +53,13 @@ def norm(x: Array, weight: Array | None, eps: float) -> Array:
     return y.astype(x.dtype)
 
 
-def layer(model: ModelConfig, attention: Attention, x_BTD: Array, w: Params) -> Array:
+def norm_bound(width: int, weight: Array | None) -> Array:
+    """What no norm of a vector, and so no entry, of the output of `norm` exceeds."""
+    root = jnp.asarray(width**0.5, jnp.float32)
+    return root if weight is None else root * jnp.max(jnp.abs(weight))
+
+
+def layer(model: ModelConfig, attention: Attention, fp8: bool, x_BTD: Array, w: Params) -> Array:
     """Attention and MLP, each behind a norm and added to the residual stream. `w` holds the
     layer's parameters by their short names (`wq`, `w_up`, ...)."""
     H, K, d = model.heads, model.key_value_heads, model.width_of_head
@@ -63,7 +73,8 @@ def layer(model: ModelConfig, attention: Attention, x_BTD: Array, w: Params) -> 
         k_BTKd = norm(k_BTKd, w.get("k_norm"), model.norm_eps)
     y_BTHd = attention(rotate(q_BTHd, cos, sin), rotate(k_BTKd, cos, sin), v_BTKd)
     x_BTD = x_BTD + matmul(y_BTHd.reshape(B, T, H * d), w["wo"])
-    return x_BTD + mlp(model, norm(x_BTD, w.get("mlp_norm"), model.norm_eps), w)
+    h_BTD = norm(x_BTD, w.get("mlp_norm"), model.norm_eps)
+    return x_BTD + (mlp8(model, h_BTD, w) if fp8 else mlp(model, h_BTD, w))
 
 
 def mlp(model: ModelConfig, x_BTD: Array, w: Params) -> Array:
@@ -72,6 +83,20 @@ def mlp(model: ModelConfig, x_BTD: Array, w: Params) -> Array:
         return matmul(jnp.square(jax.nn.relu(matmul(x_BTD, w["w_up"]))), w["w_down"])
     gate, up = jnp.split(matmul(x_BTD, w["w_gate"], w["w_up"]), 2, axis=-1)
     return matmul(jax.nn.silu(gate) * up, w["w_down"])
+
+
+def mlp8(model: ModelConfig, x_BTD: Array, w: Params) -> Array:
+    """The MLP with products in 8 bits; see `torch_backend.model.Layer.mlp8`."""
+    weight = jnp.concatenate((w["w_gate"], w["w_up"])) if model.gated else w["w_up"]
+    bound = norm_bound(model.hidden, w.get("mlp_norm"))
+    into = fp8_linear(x_BTD, weight, bound)
+    if model.gated:
+        gate, up = jnp.split(into, 2, axis=-1)
+        hidden = jax.nn.silu(gate) * up
+    else:
+        hidden = jnp.square(jax.nn.relu(into))
+    row = jnp.max(jnp.linalg.norm(weight, axis=1))
+    return fp8_linear(hidden, w["w_down"], jax.lax.stop_gradient(jnp.square(bound * row)))
 
 
 def losses(
@@ -84,10 +109,12 @@ def losses(
     dtype: jnp.dtype,
     scan_layers: bool = False,
     remat: bool = False,
+    fp8: bool = False,
 ) -> Array:
-    """The loss of every target, (B, T), float32, in nats."""
+    """The loss of every target, (B, T), float32, in nats; with `fp8` the products of MLP and head
+    are computed in 8 bits."""
     x_BTD = params["embed"][tokens_BT].astype(dtype)
-    one_layer: Callable[..., Array] = functools.partial(layer, model, attention)
+    one_layer: Callable[..., Array] = functools.partial(layer, model, attention, fp8)
     if remat:
         one_layer = jax.checkpoint(one_layer)
     layers = [layer_params(params, i) for i in range(model.layers)]
@@ -100,9 +127,9 @@ def losses(
             x_BTD = one_layer(x_BTD, w)
     x_BTD = norm(x_BTD, params.get("norm"), model.norm_eps)
     head = params["embed"] if model.tied else params["head"]
-    logits_BTV = matmul(x_BTD, head).astype(jnp.float32)
-    chosen_BT = jnp.take_along_axis(logits_BTV, targets_BT[..., None], axis=-1)[..., 0]
-    return jax.nn.logsumexp(logits_BTV, axis=-1) - chosen_BT
+    if fp8:
+        return head_loss8(x_BTD, head, targets_BT, norm_bound(model.hidden, params.get("norm")))
+    return cross_entropy(matmul(x_BTD, head), targets_BT)
 
 
 def layer_params(params: Params, index: int) -> dict[str, Array]:

@@ -18,14 +18,20 @@ from torch import Tensor, nn
 
 from reference_trainer.backend import Pending
 from reference_trainer.config import Config
-from reference_trainer.devices import choose_precision, describe
+from reference_trainer.devices import NO_FP8, choose_precision, describe
 from reference_trainer.errors import TrainerError
 from reference_trainer.initial import initial_values
 from reference_trainer.recorded import Recorded, facts_of_torch
 from reference_trainer.torch_backend import optimizers
 from reference_trainer.torch_backend.model import Transformer, parameter_name
 
-DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
+# What activations are kept in; "fp8" is the precision of some products.
+DTYPES = {
+    "fp8": torch.bfloat16,
+    "bf16": torch.bfloat16,
+    "fp16": torch.float16,
+    "fp32": torch.float32,
+}
 
 BuildModel = Callable[[Config, torch.dtype], nn.Module]
 BuildOptimizers = Callable[[dict[str, Tensor], Config, torch.dtype, bool], list[Any]]
@@ -33,7 +39,8 @@ InitialValues = Callable[[Config, int], Mapping[str, np.ndarray]]
 
 
 def reference_model(config: Config, dtype: torch.dtype) -> nn.Module:
-    return Transformer(config.model, dtype, config.train.remat)
+    fp8 = config.train.precision == "fp8"
+    return Transformer(config.model, dtype, config.train.remat, fp8)
 
 
 def reference_optimizers(
@@ -67,6 +74,8 @@ class TorchBackend:
         self.dtype = DTYPES[self.device.precision]
         torch.manual_seed(seed)
         module = build_model(config, self.dtype).to(self.target)
+        if self.device.precision == "fp8" and not getattr(module, "fp8", False):
+            raise TrainerError(NO_FP8.format("the model an attribute"))
         if values is not None:
             self._give_values(module, values(config, seed))
         self.module = self._distribute(module)
@@ -102,17 +111,21 @@ class TorchBackend:
                 torch.version.cuda or torch.version.hip
             )
             has_bf16, has_fp16 = (properties.major >= 8 or bool(torch.version.hip)), True
+            has_fp8 = (properties.major, properties.minor) >= (8, 9) and not torch.version.hip
             self._choose_attention(properties.major)
         elif torch.backends.mps.is_available():
             self.target, name, memory = torch.device("mps"), "Apple GPU", None
-            has_bf16, has_fp16 = False, False
+            has_bf16, has_fp16, has_fp8 = False, False, False
             self.notes.append("attention: torch's own on Apple GPUs, no flash kernel there")
         else:
             self.target, name, memory = torch.device("cpu"), "cpu", None
-            has_bf16, has_fp16 = False, False
-        precision, why = choose_precision(self.config.train.precision, has_bf16, has_fp16, name)
+            has_bf16, has_fp16, has_fp8 = False, False, False
+        precision, why = choose_precision(
+            self.config.train.precision, has_bf16, has_fp16, has_fp8, name
+        )
         self.notes.append(f"precision: {why}")
-        self.device = describe(name, self.processes, precision, memory, software)
+        shape = self.config.model.transformer()
+        self.device = describe(name, self.processes, precision, memory, software, shape)
 
     def _choose_attention(self, major: int) -> None:
         if torch.version.hip or major < 8:
@@ -194,6 +207,7 @@ class TorchBackend:
         self.evaluate(rows[: len(weights)], weights)()
         self.synchronize()
 
+    @torch.no_grad()  # as in a step: compiled code is for one mode of recording gradients
     def _warm_orthogonalise(self, optimizer: optimizers.Muon, params: list[Tensor]) -> None:
         counts: dict[torch.Size, int] = {}
         for p in params:

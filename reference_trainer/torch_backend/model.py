@@ -13,6 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from reference_trainer.config import ModelConfig
+from reference_trainer.torch_backend import fp8
+from reference_trainer.torch_backend.head import cross_entropy, head_loss8
 
 
 def matmul(x: Tensor, *weights: Tensor) -> Tensor:
@@ -22,17 +24,20 @@ def matmul(x: Tensor, *weights: Tensor) -> Tensor:
 
 
 def rope_tables(length: int, head_dim: int, theta: float) -> tuple[Tensor, Tensor]:
-    """cos and sin of position x frequency, each (T, 1, d/2), float32."""
+    """cos and sin of position x frequency, each (T, 1, d), float32; sin with the sign that it has
+    in either half of a head."""
     frequency = theta ** -(torch.arange(0, head_dim, 2, dtype=torch.float64) / head_dim)
     angle = torch.arange(length, dtype=torch.float64)[:, None] * frequency
-    return angle.cos().float()[:, None, :], angle.sin().float()[:, None, :]
+    cos, sin = angle.cos().float(), angle.sin().float()
+    return torch.cat((cos, cos), 1)[:, None, :], torch.cat((-sin, sin), 1)[:, None, :]
 
 
 def rotate(x_BTHd: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotary positions: the two halves of a head are the coordinates of d/2 planes."""
-    first, second = x_BTHd.float().chunk(2, dim=-1)
-    turned = torch.cat((first * cos - second * sin, first * sin + second * cos), dim=-1)
-    return turned.to(x_BTHd.dtype)
+    """Rotary positions: the two halves of a head are the coordinates of d/2 planes. Swapping them
+    by an index, in place of joining two results, lets inductor do norm and rotation in one pass."""
+    x = x_BTHd.float()
+    swapped = x.unflatten(-1, (2, -1)).flip(-2).flatten(-2)
+    return (x * cos + swapped * sin).to(x_BTHd.dtype)
 
 
 class Norm(nn.Module):
@@ -48,13 +53,18 @@ class Norm(nn.Module):
         y = y * torch.rsqrt(y.square().mean(-1, keepdim=True) + self.eps)
         return (y if self.weight is None else y * self.weight).to(x.dtype)
 
+    def bound(self, x: Tensor) -> Tensor:
+        """What no norm of a vector, and so no entry, of this module's output exceeds."""
+        root = x.new_full((), x.shape[-1] ** 0.5, dtype=torch.float32)
+        return root if self.weight is None else root * self.weight.abs().amax()
+
 
 class Layer(nn.Module):
     """Attention and MLP, each behind a norm and added to the residual stream."""
 
-    def __init__(self, model: ModelConfig) -> None:
+    def __init__(self, model: ModelConfig, fp8: bool) -> None:
         super().__init__()
-        self.model = model
+        self.model, self.fp8 = model, fp8
         D, F_, d = model.hidden, model.intermediate, model.width_of_head
         width, kv_width = model.heads * d, model.key_value_heads * d
         self.wq = nn.Parameter(torch.empty(width, D))
@@ -92,20 +102,41 @@ class Layer(nn.Module):
         return matmul(y_BHTd.transpose(1, 2).reshape(B, T, H * d), self.wo)
 
     def mlp(self, x_BTD: Tensor) -> Tensor:
+        if self.fp8 and self.training:
+            return self.mlp8(x_BTD.flatten(0, 1)).view_as(x_BTD)
         if self.w_gate is None:
             return matmul(F.relu(matmul(x_BTD, self.w_up)).square(), self.w_down)
         gate, up = matmul(x_BTD, self.w_gate, self.w_up).chunk(2, dim=-1)
         return matmul(F.silu(gate) * up, self.w_down)
 
+    def mlp8(self, x_ND: Tensor) -> Tensor:
+        """The MLP with products in 8 bits. Its hidden values are products of two entries, each at
+        most the norm of x times the norm of a row of weights."""
+        weight = self.w_up if self.w_gate is None else torch.cat((self.w_gate, self.w_up))
+        bound = self.mlp_norm.bound(x_ND)
+        into = fp8.linear(x_ND, weight, bound)
+        if self.w_gate is None:
+            hidden = F.relu(into).square()
+        else:
+            gate, up = into.chunk(2, dim=-1)
+            hidden = F.silu(gate) * up
+        hidden_bound = (bound * weight.norm(dim=1).amax()).square().detach()
+        return fp8.linear(hidden, self.w_down, hidden_bound)
+
 
 class Transformer(nn.Module):
-    """Tokens (B, T) and targets (B, T) to the loss of every target, (B, T), float32, in nats."""
+    """Tokens (B, T) and targets (B, T) to the loss of every target, (B, T), float32, in nats.
 
-    def __init__(self, model: ModelConfig, dtype: torch.dtype, remat: bool = False) -> None:
+    With `fp8` the products of MLP and head are computed in 8 bits when training; validation is
+    computed in `dtype` throughout."""
+
+    def __init__(
+        self, model: ModelConfig, dtype: torch.dtype, remat: bool = False, fp8: bool = False
+    ) -> None:
         super().__init__()
-        self.model, self.dtype, self.remat = model, dtype, remat
+        self.model, self.dtype, self.remat, self.fp8 = model, dtype, remat, fp8
         self.embed = nn.Parameter(torch.empty(model.vocab, model.hidden))
-        self.layers = nn.ModuleList(Layer(model) for _ in range(model.layers))
+        self.layers = nn.ModuleList(Layer(model, fp8) for _ in range(model.layers))
         self.norm = Norm(model.hidden, model.norm_weights, model.norm_eps)
         self.head = None if model.tied else nn.Parameter(torch.empty(model.vocab, model.hidden))
         self.cos: Tensor
@@ -124,10 +155,13 @@ class Transformer(nn.Module):
                 )
             else:
                 x_BTD = layer(x_BTD, self.cos[:T], self.sin[:T])
-        x_BTD = self.norm(x_BTD)
-        logits = matmul(x_BTD, self.embed if self.head is None else self.head).flatten(0, 1)
-        loss = F.cross_entropy(logits.float(), targets_BT.flatten(), reduction="none")
-        return loss.view_as(targets_BT)
+        return self.losses(self.norm(x_BTD).flatten(0, 1), targets_BT.flatten()).view_as(targets_BT)
+
+    def losses(self, x_ND: Tensor, targets_N: Tensor) -> Tensor:
+        weight_VD = self.embed if self.head is None else self.head
+        if self.fp8 and self.training:
+            return head_loss8(x_ND, weight_VD, targets_N, self.norm.bound(x_ND))
+        return cross_entropy(matmul(x_ND, weight_VD), targets_N)
 
 
 def parameter_name(name: str) -> str:

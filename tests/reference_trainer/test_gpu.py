@@ -107,3 +107,62 @@ def test_bf16_losses_agree_with_float32(cuda_backend: str, middle: Config, corpu
         found.append(make_backend(cuda_backend)(config, 0).train_step(rows, 1.0)())
     assert np.isfinite(found).all()
     assert found[0] == pytest.approx(found[1], rel=5e-3)
+
+
+# ---- 8 bits and our own kernels ------------------------------------------------------------------
+
+
+def need_cuda_torch() -> Any:
+    if not on_cuda("torch"):
+        pytest.skip("wide: needs a CUDA device that torch can use")
+    import torch
+
+    return torch
+
+
+@pytest.mark.parametrize(("tokens", "vocab"), [(100, 320), (4096, 50304)])
+def test_kernels_compute_cross_entropy(tokens: int, vocab: int) -> None:
+    """Against float64; the second size has more than one tile each way."""
+    torch = need_cuda_torch()
+    from reference_trainer.torch_backend import kernels
+
+    torch.manual_seed(0)
+    logits = (4 * torch.randn(tokens, vocab, device="cuda")).bfloat16()
+    targets = torch.randint(0, vocab, (tokens,), device="cuda")
+    weights = torch.rand(tokens, device="cuda")
+    exact = logits.double().requires_grad_()
+    expected = torch.nn.functional.cross_entropy(exact, targets, reduction="none")
+    (expected * weights).sum().backward()
+    found, log_sums = kernels.losses(logits, targets)
+    assert off(found, expected.detach()) < 1e-6
+    assert exact.grad is not None
+    arguments = (logits, log_sums, targets)
+    assert off(kernels.gradient(*arguments, weights, torch.bfloat16), exact.grad) < 4e-3
+    scaled = kernels.gradient(*arguments, weights * 57344, torch.float8_e5m2)
+    assert off(scaled.float() / 57344, exact.grad) < 0.08
+    assert torch.equal(kernels.turn(scaled).float(), scaled.float().t())
+
+
+def off(found: Any, expected: Any) -> float:
+    """The norm of the difference over the norm of what is expected."""
+    return float((found.double() - expected.double()).norm() / expected.double().norm())
+
+
+def test_fp8_learns_as_bf16_does(
+    cuda_backend: str, middle: Config, corpus: Corpus, tmp_path: pathlib.Path
+) -> None:
+    if not has_fp8():
+        pytest.skip("wide: needs a GPU that multiplies in fp8 (Ada, Hopper or later)")
+    curves = {}
+    for precision in ("fp8", "bf16"):
+        config = dc.replace(middle, train=dc.replace(middle.train, precision=precision))
+        curves[precision] = run(config, corpus, tmp_path / precision, cuda_backend)
+    assert curves["fp8"][0] == pytest.approx(curves["bf16"][0], abs=1e-3)  # both in bf16
+    assert curves["fp8"][-1] == pytest.approx(curves["bf16"][-1], abs=0.1)
+    log = (tmp_path / "fp8" / "log.txt").read_text(encoding="utf-8")
+    assert "fp8 for MLP and head in training, bf16 elsewhere" in log
+
+
+def has_fp8() -> bool:
+    torch = need_cuda_torch()
+    return bool(torch.cuda.get_device_capability() >= (8, 9))

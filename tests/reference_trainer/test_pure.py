@@ -115,10 +115,14 @@ def test_first_values_depend_on_the_seed_alone() -> None:
 
 
 def test_memory_estimate_matches_a_measurement() -> None:
-    """torch peaked at 28.8 and 55.5 GiB on an H100 with micro-batches of 64 and 128."""
+    """What torch peaked at on an H200 with micro-batches of 64 and 128."""
     config = load_config("gpt2-124m")
-    for batch, measured in ((64, 28.83), (128, 55.47)):
-        assert memory.estimate(config, batch).total / 2**30 == pytest.approx(measured, rel=0.06)
+    measured = {"bf16": (34.90, 67.67), "fp8": (28.89, 55.73)}
+    for precision, peaks in measured.items():
+        train = dc.replace(config.train, precision=precision)
+        for batch, peak in zip((64, 128), peaks, strict=True):
+            found = memory.estimate(dc.replace(config, train=train), batch).total / 2**30
+            assert found == pytest.approx(peak, rel=0.06)
     small = memory.largest_micro_batch(config, 16 * 2**30)
     assert small is not None and memory.estimate(config, small).total < 16 * 2**30
 
@@ -150,7 +154,8 @@ def test_shared_modules_need_neither_torch_nor_jax(tmp_path: pathlib.Path) -> No
 
 def test_too_little_memory_is_caught_with_the_setting_to_change() -> None:
     config = load_config("gpt2-124m")
-    card = devices.describe("NVIDIA T4", 1, "fp16", 15 * 2**30, {})
+    shape = config.model.transformer()
+    card = devices.describe("NVIDIA T4", 1, "fp16", 15 * 2**30, {}, shape)
     with pytest.raises(TrainerError, match=r"NVIDIA T4 has 15 GiB; set train.micro_batch = 16"):
         memory.check(config, card)
     train = dc.replace(config.train, micro_batch=16)
@@ -160,16 +165,17 @@ def test_too_little_memory_is_caught_with_the_setting_to_change() -> None:
 
 
 def test_precision_falls_back_in_words() -> None:
-    assert devices.choose_precision("auto", True, True, "NVIDIA A100")[0] == "bf16"
-    precision, why = devices.choose_precision("auto", False, True, "Tesla T4")
+    assert devices.choose_precision("auto", True, True, False, "NVIDIA A100")[0] == "bf16"
+    precision, why = devices.choose_precision("auto", False, True, False, "Tesla T4")
     assert precision == "fp16" and "no bf16" in why
-    assert devices.choose_precision("auto", False, False, "cpu")[0] == "fp32"
+    assert devices.choose_precision("auto", False, False, False, "cpu")[0] == "fp32"
     with pytest.raises(TrainerError, match="write auto or fp32"):
-        devices.choose_precision("fp16", False, False, "cpu")
+        devices.choose_precision("fp16", False, False, False, "cpu")
 
 
 def test_unknown_device_has_no_utilisation() -> None:
-    unknown = devices.describe("Some GPU", 1, "bf16", None, {})
+    shape = load_config("tiny").model.transformer()
+    unknown = devices.describe("Some GPU", 1, "bf16", None, {}, shape)
     assert unknown.peak_flops is None and unknown.utilisation(1e15, 1.0) is None
-    v3 = devices.describe("TPU v3", 8, "bf16", None, {})
+    v3 = devices.describe("TPU v3", 8, "bf16", None, {}, shape)
     assert v3.chips == 4 and v3.peak_flops == 123e12

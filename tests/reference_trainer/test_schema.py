@@ -55,7 +55,8 @@ def test_the_schema_describes_what_the_trainer_writes(small: Config, corpus: Cor
         "git": {"commit": "0" * 40, "modified": False},
         "environment": provenance.versions(),
     }
-    device = devices.describe("NVIDIA H100 80GB HBM3", 1, "bf16", None, {})
+    shape = small.model.transformer()
+    device = devices.describe("NVIDIA H100 80GB HBM3", 1, "bf16", None, {}, shape)
     document = results.results(small, device, corpus, outcome, identity, Author("A"), None)
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     assert list(Draft202012Validator(schema).iter_errors(document)) == []
