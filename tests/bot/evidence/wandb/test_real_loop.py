@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses as dc
 import os
+import struct
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +146,33 @@ def test_a_file_that_breaks_off_gives_what_stands_before(trained: Trained, share
     if len(part.validation) < len(whole.validation):
         assert part.finished is False
     assert "middle of a record" in dict(part.problems)["history-gap"]
+
+
+def record_ends(data: bytes) -> Iterator[int]:
+    """Where the records of an offline file end: a header of 7 bytes, then chunks of (CRC, length,
+    type) in blocks of 32 KiB."""
+    at = 7
+    while at + 7 <= len(data):
+        left = 32768 - at % 32768
+        if left < 7:
+            at += left
+            continue
+        _, size, kind = struct.unpack_from("<IHB", data, at)
+        at += 7 + size
+        if kind in (1, 4):
+            yield at
+
+
+def test_a_whole_run_without_its_last_record_is_judged_by_what_is_there(trained: Trained) -> None:
+    data = trained.offline["seed1.wandb"]
+    runs = {end: read_offline(data[:end], "x", KEYS) for end in list(record_ends(data))[3:]}
+    cut = max(end for end, run in runs.items() if run.state != "finished")
+    assert (runs[cut].state, runs[cut].finished, runs[cut].problems) == (None, True, ())
+    early = min(end for end, run in runs.items() if run.validation)
+    assert (runs[early].state, runs[early].finished) == ("crashed", False)
+    entries = [{"source": "log", "path": "a.wandb"}]
+    verdict = judged(None, document(runs=entries), **{"a.wandb": data[:cut]})
+    assert not rules(verdict).keys() & {"run-crashed", "run-unfinished"}
 
 
 def test_a_damaged_record_ends_the_reading(trained: Trained) -> None:
