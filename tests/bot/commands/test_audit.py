@@ -88,7 +88,7 @@ def test_markdown_is_a_list(root):
     [
         (["--against", "nowhere"], "name a branch, a tag or a commit"),
         (["--track", "none"], 'there is no track "none"; known tracks: fast'),
-        (["--snapshots", "nowhere"], "--snapshots: nowhere is no commit"),
+        (["--snapshots", "nowhere"], "--snapshots: nowhere is not a commit"),
         (["--evidence"], "--evidence needs snapshots"),
     ],
 )
