@@ -55,12 +55,12 @@ def judge(case: Case) -> Verdict:
         findings=findings,
         points=points,
         runs=tuple(
-            {
-                **run.summary(),
-                "arm": item.spec.arm,
-                "point": item.spec.point,
-                "claimed": _claimed(case, run),
-            }
+            dc.replace(
+                run.record(),
+                arm=item.spec.arm,
+                point=item.spec.point,
+                claimed=_claimed(case, run),
+            )
             for item in case.evidence
             for run in item.runs
         ),

@@ -42,7 +42,7 @@ class VerdictCache:
 
 
 def _slim(verdict: Verdict) -> dict[str, object]:
-    runs = [{k: v for k, v in run.items() if k != "val"} for run in verdict.runs]
+    runs = [run.to_json() | {"val": []} for run in verdict.runs]
     return {**verdict.to_json(), "runs": runs}
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from bot.compute.accelerators import find
 from bot.model.official import OfficialRecord
+from bot.model.run import RunRecord
 from bot.model.submission import Contributor, Submission, entry_paths
 from bot.model.track import Track
 from bot.model.values import finite
@@ -275,8 +276,8 @@ def accelerator_of(device: str | None) -> str | None:
 def device_of(verdict: Verdict, about: Submission | None = None) -> str | None:
     """The device that the runs, or else the submission, name."""
     for run in verdict.runs:
-        if run.get("hardware"):
-            return str(run["hardware"])
+        if run.hardware:
+            return run.hardware
     return about.accelerator if about else None
 
 
@@ -330,11 +331,8 @@ def make_board(
     return TrackBoard(track, board, items)
 
 
-def runs_of(item: Item, arm: str = "candidate", point: str | None = None) -> Sequence[Any]:
+def runs_of(item: Item, arm: str = "candidate", point: str | None = None) -> Sequence[RunRecord]:
     """The run records of one arm, of one point where it is given and known."""
     return [
-        r
-        for r in item.verdict.runs
-        if (r.get("arm") or "candidate") == arm
-        and (point is None or r.get("point") in (None, point))
+        r for r in item.verdict.runs if r.arm == arm and (point is None or r.point in (None, point))
     ]

@@ -212,7 +212,7 @@ def _records(site: Site) -> list[dict[str, Any]]:
 
 def _run(item: Item, run: Any) -> dict[str, Any]:
     row = {"track": item.verdict.track, "submission": item.path}
-    return row | {k: _plain(run.get(k)) for k in RUNS}
+    return row | {k: _plain(getattr(run, k)) for k in RUNS}
 
 
 def _finding(item: Item, finding: Any) -> dict[str, Any]:

@@ -201,7 +201,7 @@ def _with_loss(
 
 def _filled(made: dict[str, Any], verdict: Verdict, loss_key: str | None) -> dict[str, Any]:
     """The draft with the hardware and the claims that its runs show."""
-    seen = {(run.get("hardware"), run.get("gpu_count")) for run in verdict.runs}
+    seen = {(run.hardware, run.gpu_count) for run in verdict.runs}
     device, count = seen.pop() if len(seen) == 1 else (None, None)
     found = accelerators.find(device) if isinstance(device, str) else None
     more: dict[str, Any] = {}

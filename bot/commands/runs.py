@@ -142,7 +142,9 @@ def _name_spilt(sources: tuple[str, ...], baseline: tuple[str, ...]) -> None:
 
 def _record(run: Run) -> dict[str, Any]:
     """The public record of a run, and what else was read from it."""
-    return run.summary() | {
+    listed = ("arm", "point", "claimed")
+    shown = {k: v for k, v in run.record().to_json().items() if k not in listed}
+    return shown | {
         "name": run.name,
         "driver": run.hardware.driver,
         "software": dict(run.software),

@@ -303,8 +303,8 @@ def of_run(run: Run, track: Track) -> dict[str, float | int | None]:
         found["training_time_s"], None if point is None else point.time_s
     )
     found["steps"] = _first(found["steps"], None if point is None else point.step)
-    name, count = run.hardware.device, run.hardware.count
-    device = None if name is None else accelerators.find(name)
+    named, count = run.hardware.device, run.hardware.count
+    device = None if named is None else accelerators.find(named)
     if device is not None:
         found["chips"] = _first(found["chips"], count if count is not None else device.chips)
         peak = accelerators.peak_flops(device.accelerator, str(run.config.get("precision", "bf16")))

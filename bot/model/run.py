@@ -77,6 +77,50 @@ class BranchPoint(NamedTuple):
 
 
 @dc.dataclass(frozen=True, slots=True)
+class RunRecord:
+    """A run as a verdict keeps it: allow-listed fields, and how the submission lists it.
+
+    `claimed` is what a results file states of it, by metric, or None.
+    """
+
+    file: str
+    index: int = 0
+    source: str | None = None
+    run_id: str | None = None
+    hardware: str | None = None
+    gpu_count: int | None = None
+    step: int | None = None
+    total: int | None = None
+    finished: bool | None = None
+    state: str | None = None
+    loss: float | None = None
+    time_s: float | None = None
+    seed: int | None = None
+    code_sha256: Mapping[str, str] = dc.field(default_factory=dict)
+    val: tuple[Validation, ...] = ()
+    arm: str = "candidate"
+    point: str | None = None
+    claimed: Mapping[str, float] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The record as JSON values."""
+        values = {name: getattr(self, name) for name in _RECORD}
+        claimed = None if self.claimed is None else dict(self.claimed)
+        series = [list(v) for v in self.val]
+        return values | {"code_sha256": dict(self.code_sha256), "val": series, "claimed": claimed}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> RunRecord:
+        """The inverse of `to_json`; what an older version did not write has its default."""
+        known = {name: data[name] for name in _RECORD if data.get(name) is not None}
+        points = tuple(Validation(*point) for point in known.get("val", ()))
+        return cls(**{**known, "file": str(data["file"]), "val": points})
+
+
+_RECORD = tuple(field.name for field in dc.fields(RunRecord))
+
+
+@dc.dataclass(frozen=True, slots=True)
 class Run:
     """One training run.
 
@@ -153,22 +197,22 @@ class Run:
         """The validation point at exactly `step`, or None."""
         return next((v for v in self.validation if v.step == step), None)
 
-    def summary(self) -> dict[str, Any]:
-        """The record of `speedrun runs --format json`; allow-listed fields only."""
-        return {
-            "file": self.file,
-            "index": self.index,
-            "source": self.source,
-            "run_id": self.run_id,
-            "hardware": self.hardware.device,
-            "gpu_count": self.hardware.count,
-            "step": self.step,
-            "total": self.total_steps,
-            "finished": self.finished,
-            "state": self.state,
-            "loss": self.loss,
-            "time_s": self.time_s,
-            "seed": self.seed,
-            "code_sha256": dict(self.code_sha256),
-            "val": [list(v) for v in self.validation],
-        }
+    def record(self) -> RunRecord:
+        """The record of the run; allow-listed fields only."""
+        return RunRecord(
+            file=self.file,
+            index=self.index,
+            source=self.source,
+            run_id=self.run_id,
+            hardware=self.hardware.device,
+            gpu_count=self.hardware.count,
+            step=self.step,
+            total=self.total_steps,
+            finished=self.finished,
+            state=self.state,
+            loss=self.loss,
+            time_s=self.time_s,
+            seed=self.seed,
+            code_sha256=dict(self.code_sha256),
+            val=self.validation,
+        )

@@ -10,7 +10,7 @@ import dataclasses as dc
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bot.model.run import Witness, WitnessKind
+from bot.model.run import RunRecord, Witness, WitnessKind
 from bot.registry import (
     EXIT_CODES,
     EXIT_PRECEDENCE,
@@ -106,7 +106,7 @@ class Point:
 class Verdict:
     """The answer to one submission. Pure data: the same inputs give the same verdict.
 
-    `runs` holds one allow-listed record a run (see `bot.model.run.Run.summary`); `note` is a
+    `runs` holds one allow-listed record a run (see `bot.model.run.RunRecord`); `note` is a
     sentence that qualifies the status ("recorded, not yet reproduced"), or None; `accepted` lists
     rules that a maintainer accepted, with the reason.
     """
@@ -117,7 +117,7 @@ class Verdict:
     evidence: Grade
     findings: tuple[Finding, ...]
     points: tuple[Point, ...]
-    runs: tuple[Mapping[str, Any], ...] = ()
+    runs: tuple[RunRecord, ...] = ()
     statistics: Mapping[str, Any] | None = None
     note: str | None = None
     title: str | None = None
@@ -150,7 +150,7 @@ class Verdict:
             "findings": [finding_to_json(f) for f in self.findings],
             "metrics": dict(self.metrics),
             "points": [p.to_json() for p in self.points],
-            "runs": [dict(r) for r in self.runs],
+            "runs": [run.to_json() for run in self.runs],
             "statistics": None if self.statistics is None else dict(self.statistics),
             "accepted": dict(self.accepted),
             "based_on": self.based_on,
@@ -175,7 +175,7 @@ def verdict_from_json(data: Mapping[str, Any]) -> Verdict:
         evidence=Grade(data["evidence"]),
         findings=tuple(Finding(**{**f, "level": Level(f["level"])}) for f in data["findings"]),
         points=tuple(Point.from_json(p) for p in data["points"]),
-        runs=tuple(data.get("runs", ())),
+        runs=tuple(map(RunRecord.from_json, data.get("runs", ()))),
         statistics=data.get("statistics"),
         note=data.get("note"),
         title=data.get("title"),

@@ -83,11 +83,7 @@ def architecture(verdict: Verdict) -> str | None:
 
 
 def _hardware(verdict: Verdict) -> set[tuple[str | None, int | None]]:
-    return {
-        (run.get("hardware"), run.get("gpu_count"))
-        for run in verdict.runs
-        if run.get("arm", "candidate") == "candidate"
-    }
+    return {(run.hardware, run.gpu_count) for run in verdict.runs if run.arm == "candidate"}
 
 
 # ---- Which baseline an entry was measured against, and how baselines relate --------------------

@@ -300,8 +300,8 @@ def _run_code(entry: Entry) -> frozenset[str]:
     return frozenset(
         digest
         for run in entry.verdict.runs
-        if run.get("arm", "candidate") == "candidate"
-        for name, digest in (run.get("code_sha256") or {}).items()
+        if run.arm == "candidate"
+        for name, digest in run.code_sha256.items()
         if name != TRAINER
     )
 

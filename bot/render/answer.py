@@ -318,12 +318,12 @@ def _more_runs(verdict: Verdict, place: Place, where: Where) -> str:
 
 def _cost(verdict: Verdict, need: int) -> str:
     """What the runs take, ` (about 3 minutes on 8 GPUs)`; empty if that is unknown."""
-    clocks = [r.get("time_s") for r in verdict.runs if r.get("arm") in (None, "candidate")]
+    clocks = [run.time_s for run in verdict.runs if run.arm == "candidate"]
     times = [c for c in clocks if isinstance(c, int | float) and c > 0]
     if not times:
         return ""
     machine = next(
-        (f" on {r['gpu_count']} GPUs" for r in verdict.runs if (r.get("gpu_count") or 0) > 1), ""
+        (f" on {run.gpu_count} GPUs" for run in verdict.runs if (run.gpu_count or 0) > 1), ""
     )
     return f" ({numbers.roughly(need * sum(times) / len(times))}{machine})"
 

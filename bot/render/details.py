@@ -46,10 +46,7 @@ def _claimed(verdict: Verdict) -> Mapping[str, float]:
     """What the file of the run states, where the submission is one results file."""
     if len(verdict.runs) != 1 or len(verdict.points) != 1:
         return {}
-    claimed = verdict.runs[0].get("claimed")
-    if not isinstance(claimed, Mapping):
-        return {}
-    return {k: v for k, v in claimed.items() if isinstance(v, (int, float))}
+    return verdict.runs[0].claimed or {}
 
 
 def statistics(verdict: Verdict) -> Iterator[str]:
@@ -95,13 +92,13 @@ def _tests(s: Mapping[str, Any]) -> str:
 def run_rows(verdict: Verdict) -> Iterator[tuple[str, str, str, str, str]]:
     """(run, step, loss, time, finished) of each run."""
     for run in verdict.runs:
-        ended = run.get("finished")
+        ended = run.finished
         finished = "yes" if ended is True else "no" if ended is False else "unknown"
-        step, loss = run.get("step"), run.get("loss")
+        step, loss = run.step, run.loss
         yield (
-            plain(str(run.get("file")), 120),
+            plain(run.file, 120),
             _shown(step, numbers.figure),
             _shown(loss, lambda value: numbers.figure(value, 7)),
-            _shown(run.get("time_s"), numbers.duration),
+            _shown(run.time_s, numbers.duration),
             finished,
         )

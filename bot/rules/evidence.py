@@ -227,19 +227,23 @@ def _replaced(case: Case) -> Iterator[Finding]:
     recorded = case.context.recorded
     if recorded is None or case.submission.withdrawn:
         return
-    before = {(run.get("file"), run.get("index")): run for run in recorded.runs}
+    before = {(run.file, run.index): run for run in recorded.runs}
     for run in (run for item in case.evidence for run in item.runs):
-        known, now = before.get((run.file, run.index)), run.summary()
+        known, now = before.get((run.file, run.index)), run.record()
         if known is None or run.source not in ("log", "wandb-offline", "results"):
             continue
-        changed = [name for name in ("step", "loss", "time_s") if known.get(name) != now[name]]
+        changed = [
+            name
+            for name in ("step", "loss", "time_s")
+            if getattr(known, name) != getattr(now, name)
+        ]
         if changed:
             yield finding(
                 "evidence-changed",
                 f"{changed[0]} of this run is not what was recorded when the entry was merged",
                 file=run.file,
-                claimed=now[changed[0]],
-                expected=known.get(changed[0]),
+                claimed=getattr(now, changed[0]),
+                expected=getattr(known, changed[0]),
                 fix="restore the file; enter another result as a submission of its own",
             )
 

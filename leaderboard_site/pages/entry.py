@@ -161,7 +161,7 @@ def _times(count: int) -> str:
 
 
 def _baseline_runs(item: Item) -> int:
-    return sum(1 for r in item.verdict.runs if r.get("arm") == "baseline")
+    return sum(1 for r in item.verdict.runs if r.arm == "baseline")
 
 
 def heading(item: Item) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.model.board import RecordStep
+from bot.model.run import RunRecord
 from leaderboard_site import curves as drawn
 from leaderboard_site import text
 from leaderboard_site.charts import Axis, Mark
@@ -191,9 +192,9 @@ def _fixed(value: Any, digits: int) -> str:
 # ---- Curves and runs -----------------------------------------------------------------------------
 
 
-def validation_of(run: Mapping[str, Any]) -> list[tuple[float, float]]:
+def validation_of(run: RunRecord) -> list[tuple[float, float]]:
     """(step, loss) of a run's finite validation points."""
-    found = [(number(v[0]), number(v[1])) for v in run.get("val") or ()]
+    found = [(number(v[0]), number(v[1])) for v in run.val]
     return [(step, loss) for step, loss in found if step is not None and loss is not None]
 
 
@@ -250,18 +251,18 @@ def run_rows(item: Item) -> list[dict[str, Any]]:
     """The table of runs."""
     rows = []
     for run in item.verdict.runs:
-        file = str(run.get("file", ""))
+        file = run.file
         short = file.rsplit("/", 1)[-1] if file.startswith("http") else file.rsplit("/", 1)[-1]
-        finished = run.get("finished")
+        finished = run.finished
         rows.append(
             {
                 "file": file,
                 "short": text.clean(short, 60) or "run",
-                "arm": text.clean(run.get("arm") or "candidate", 20),
-                "seed": _or_dash(run.get("seed")),
-                "step": _or_dash(run.get("step")),
-                "loss": _fixed(run.get("loss"), 5),
-                "time": text.quantity("time_s", number(run.get("time_s"))),
+                "arm": text.clean(run.arm, 20),
+                "seed": _or_dash(run.seed),
+                "step": _or_dash(run.step),
+                "loss": _fixed(run.loss, 5),
+                "time": text.quantity("time_s", number(run.time_s)),
                 "hardware": _hardware(run),
                 "finished": "yes" if finished else "no" if finished is False else "not stated",
             }
@@ -269,8 +270,8 @@ def run_rows(item: Item) -> list[dict[str, Any]]:
     return rows
 
 
-def _hardware(run: Mapping[str, Any]) -> str:
-    count, device = run.get("gpu_count"), run.get("hardware")
+def _hardware(run: RunRecord) -> str:
+    count, device = run.gpu_count, run.hardware
     if not device:
         return text.DASH
     return f"{count} × {device}" if isinstance(count, int) and count > 1 else str(device)

@@ -79,7 +79,7 @@ def test_points_are_judged_apart_and_runs_pooled_within() -> None:
     assert first.cost == pytest.approx(8.365624e18 * 1.25, rel=1e-6)
     assert second.cost == 3.996630718533731e20
     assert verdict.metrics == first.metrics
-    assert len(verdict.runs) == 3 and verdict.runs[2]["point"] == "1_2b"
+    assert len(verdict.runs) == 3 and verdict.runs[2].point == "1_2b"
 
 
 def test_the_verdict_survives_json() -> None:
@@ -93,7 +93,7 @@ def test_the_verdict_survives_json() -> None:
 def test_claimed_numbers_stand_beside_the_recomputed() -> None:
     file = Folder("r.json", {"r.json": changed("v2_cores", lambda i: None)}, bare=True)
     verdict = verify(file, TRACKS, track_id="fineweb-edu")
-    assert verdict.runs[0]["claimed"]["hardware_flops"] == 7.993261437067462e20
+    assert verdict.runs[0].claimed["hardware_flops"] == 7.993261437067462e20
     assert verdict.metrics["hardware_flops"] == 3.996630718533731e20
     assert verdict.date == "2025-06-28T21:52:29+00:00"
     assert verdict.title == "One run of the series."

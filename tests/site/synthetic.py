@@ -6,10 +6,12 @@ hostile()               submissions whose every text attacks the page that shows
 
 from __future__ import annotations
 
+import dataclasses as dc
 import math
 import random
 from collections.abc import Iterator
 
+from bot.model.run import RunRecord, Validation
 from bot.model.submission import Contributor, Submission
 from bot.model.track import Track
 from bot.model.verdict import Finding, Point, Verdict
@@ -75,25 +77,24 @@ def curve(rng: random.Random, end: float, steps: int, seconds: float) -> list[li
     return out
 
 
-def run(rng: random.Random, end: float, steps: int, seconds: float, device: str, i: int) -> dict:
+def run(
+    rng: random.Random, end: float, steps: int, seconds: float, device: str, i: int
+) -> RunRecord:
     """One allow-listed run record."""
     val = curve(rng, end, steps, seconds)
-    return {
-        "file": f"logs/run-{i}.log",
-        "index": 0,
-        "source": "log",
-        "run_id": None,
-        "hardware": device,
-        "gpu_count": 8,
-        "step": steps,
-        "total": steps,
-        "finished": True,
-        "state": None,
-        "loss": val[-1][1],
-        "time_s": val[-1][2],
-        "seed": i,
-        "val": val,
-    }
+    return RunRecord(
+        f"logs/run-{i}.log",
+        source="log",
+        hardware=device,
+        gpu_count=8,
+        step=steps,
+        total=steps,
+        finished=True,
+        loss=val[-1][1],
+        time_s=val[-1][2],
+        seed=i,
+        val=tuple(Validation(*point) for point in val),
+    )
 
 
 def _date(rng: random.Random) -> str:
@@ -328,7 +329,7 @@ def hostile() -> Site:
             expected=attack,
             fix=attack,
         )
-        record = dict(base.runs[0]) | {"file": attack, "run_id": attack[:200], "hardware": attack}
+        record = dc.replace(base.runs[0], file=attack, run_id=attack[:200], hardware=attack)
         verdict = Verdict(
             path,
             "pareto",

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.compute.significance import welch
+from bot.model.run import RunRecord
 from bot.model.track import Axis, Retiming, Significance, Track, TrackError
 from bot.model.verdict import Point, Verdict
 from bot.parse.track_toml import parse_track
@@ -262,8 +263,8 @@ def test_standing_knows_losses_and_code_of_the_record():
     holder = dc.replace(
         verdict("a", 3.275, 100.5, statistics=statistics),
         runs=(
-            {"arm": "candidate", "code_sha256": {"train.py": "ab"}},
-            {"arm": "baseline", "code_sha256": {"train.py": "cd"}},
+            RunRecord("a.log", code_sha256={"train.py": "ab"}),
+            RunRecord("b.log", code_sha256={"train.py": "cd"}, arm="baseline"),
         ),
     )
     found = standing(rank([holder], TARGET))

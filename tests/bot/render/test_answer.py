@@ -9,6 +9,7 @@ import re
 import pytest
 
 from bot.model.report import Kind, Place, Report, Settings
+from bot.model.run import RunRecord
 from bot.model.verdict import Finding, Point, Verdict, finding, status_of
 from bot.registry import OURS, STATUS_NAMES, Grade, Level, Status, catalogue
 from bot.render.answer import Answer, Where, answer, grouped, needed
@@ -46,7 +47,7 @@ def verdict(status: Status, findings: tuple[Finding, ...]) -> Verdict:
     grade = Grade.SELF_REPORTED if status is Status.CONSISTENT else Grade.LOG
     assert status_of(findings, grade) is status
     runs = tuple(
-        {"file": f"logs/{n}.log", "step": 1375, "loss": 3.2774, "time_s": 76.0, "gpu_count": 8}
+        RunRecord(f"logs/{n}.log", step=1375, loss=3.2774, time_s=76.0, gpu_count=8)
         for n in range(8)
     )
     point = Point("main", 3.2774, 76.09, {"loss": 3.2774, "training_time_s": 76.09})

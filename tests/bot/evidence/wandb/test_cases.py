@@ -146,7 +146,7 @@ def test_another_name_of_the_step(server: WandbDouble, fetcher: WandbFetcher) ->
     assert '"keys": {"step": "trainer/global_step"}' in told(verdict, "metric-missing")
     mapped = judged(fetcher, document(keys={"step": "trainer/global_step"}))
     assert "metric-missing" not in rules(mapped)
-    assert mapped.runs[0]["step"] == 1000
+    assert mapped.runs[0].step == 1000
 
 
 def test_a_loss_that_is_text(server: WandbDouble, fetcher: WandbFetcher) -> None:

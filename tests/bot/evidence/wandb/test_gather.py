@@ -161,7 +161,7 @@ def test_a_folder_of_logs_is_read_whole(server: WandbDouble) -> None:
     value = document(runs=[{"source": "log", "path": "logs"}])
     files = {"logs/a.log": log, "logs/b.log": log.replace(b"3.2", b"3.21"), "logs/x.png": b"x"}
     verdict = judged(None, value, **files)
-    assert [run["loss"] for run in verdict.runs] == [3.2, 3.21]
+    assert [run.loss for run in verdict.runs] == [3.2, 3.21]
 
 
 def test_a_file_that_is_not_there_is_named(server: WandbDouble) -> None:

@@ -218,8 +218,8 @@ def test_two_offline_files_of_a_resumed_run_are_one_run(wandb_home: Path, tmp_pa
     entries = [{"source": "log", "path": name} for name in files]
     verdict = judged(None, document(runs=entries), **files)
     (run,) = verdict.runs
-    assert (run["finished"], run["state"], run["step"]) == (True, "finished", 200)
-    assert [point[0] for point in run["val"]] == list(range(0, 201, 20))
+    assert (run.finished, run.state, run.step) == (True, "finished", 200)
+    assert [point[0] for point in run.val] == list(range(0, 201, 20))
     assert not rules(verdict).keys() & {"duplicate-run", "run-crashed", "history-gap"}
     twice = {"a.wandb": files["0.wandb"], "b.wandb": files["0.wandb"]}
     again = judged(None, document(runs=[{"source": "log", "path": n} for n in twice]), **twice)
