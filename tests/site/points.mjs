@@ -73,7 +73,7 @@ async function tap(page, path) {
   for (const one of await page.$$(".sr .canvas svg.chart:has(a)")) {
     if (!(await one.isVisible())) continue;
     const box = await one.$eval("a circle", (c) => {
-      c.scrollIntoView({ block: "center" });
+      c.scrollIntoView({ block: "center", behavior: "instant" });
       const b = c.getBoundingClientRect();
       return { x: b.x + b.width / 2, y: b.y + b.height / 2 };
     });
