@@ -55,7 +55,7 @@ def mended(competition: Competition) -> int:
 def check_mended(competition: Competition, number: int) -> None:
     pull = competition.repo.pulls[number]
     assert f"### {WORDS[Status.NEEDS_REVIEW]}" in competition.sticky(number)
-    told = [b for b in competition.comments(number) if "passes now" in b]
+    told = [b for b in competition.comments(number) if "now passes" in b]
     assert len(told) == 1
     assert len(competition.comments(number)) == 2
     assert competition.labels(number) == ["speedrun: needs-review"]
