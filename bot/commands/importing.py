@@ -90,3 +90,7 @@ def _finish(out: Path, src: Path, read: Callable[[], Import]) -> None:
                 f"missing   tracks/{track}.toml, without which these entries are on no board; "
                 f"`speedrun init {out} --track {track} --objective {objective}` writes one"
             )
+    click.echo(
+        "list them under [submissions] in each track file, which only maintainers change: "
+        'imported = ["submissions/TRACK/NAME", ...]; elsewhere `imported` counts for nothing'
+    )

@@ -35,6 +35,26 @@ def claimed_rows(verdict: Verdict) -> Iterator[tuple[str, str, str, str]]:
             yield label, said, recomputed, ratio + mark
 
 
+_MORE_LABELS = {"device": "Device", "runtime_s": "Time that the run lasted"}
+
+
+def witness_rows(verdict: Verdict) -> Iterator[tuple[str, str, str]]:
+    """(quantity, value, who states it) of the first point: what each number rests on."""
+    for point in verdict.points[:1]:
+        for name, title in {**LABELS, **_MORE_LABELS}.items():
+            found = point.rests_on.get(name, ())
+            if found:
+                form = ft.partial(numbers.quantity, name)
+                mean = point.metrics.get(name)
+                said = [f"{plain(w.source, 80)} ({w.kind})" for w in found]
+                if mean is None and len({w.value for w in found}) > 1:
+                    said = [
+                        f"{who}: {_shown(w.value, form)}"
+                        for w, who in zip(found, said, strict=True)
+                    ]
+                yield title, _shown(found[0].value if mean is None else mean, form), "; ".join(said)
+
+
 def _shown(value: object, form: Callable[[float], str]) -> str:
     """A number in its form; what a report holds in place of one is text of a stranger."""
     if isinstance(value, int | float) and not isinstance(value, bool):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bot.model.verdict import SCHEMA_VERSION, Finding, Verdict
 from bot.registry import STATUS_NAMES, Level, Status
 from bot.render.answer import Answer, Group, sentence
-from bot.render.details import claimed_rows, run_rows, statistics
+from bot.render.details import claimed_rows, run_rows, statistics, witness_rows
 from bot.render.untrusted import plain
 
 if TYPE_CHECKING:
@@ -142,6 +142,9 @@ def _print_folded(console: Console, answer: Answer) -> None:
     rows = list(claimed_rows(verdict))
     if rows:
         _print_table(console, ("", "claimed", "recomputed", "claimed ÷ recomputed"), rows)
+    witnesses = list(witness_rows(verdict))
+    if witnesses:
+        _print_table(console, ("", "value", "stated by"), witnesses)
     for text in statistics(verdict):
         console.print(f"\n{text}")
     runs = list(run_rows(verdict))

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses as dc
 import json
 import re
 
 import pytest
 
 from bot.model.report import Settings
+from bot.model.run import Witness, WitnessKind
 from bot.model.submission import Folder
 from bot.model.verdict import Finding, Verdict
 from bot.parse.track_toml import load_tracks
 from bot.registry import Grade, Level, Status
 from bot.render.answer import Answer, Where, answer
 from bot.render.comment import to_markdown
+from bot.render.details import witness_rows
 from bot.render.place import place
 from bot.render.terminal import summary_line, to_annotations, to_json, to_text
 from bot.verify import verify
@@ -127,3 +130,17 @@ def test_a_line_for_several() -> None:
     assert summary_line([judged("v4"), judged("v3"), judged("v0")]) == (
         "3 checked: 2 consistent, self-reported; 1 needs changes"
     )
+
+
+def test_what_each_number_rests_on() -> None:
+    verdict = judged("v4")
+    rows = {title: (value, who) for title, value, who in witness_rows(verdict)}
+    assert rows["Bits per byte"][1] == "the results file (author)"
+    (point,) = verdict.points
+    machine = (
+        Witness("runtime_s", 90.0, WitnessKind.MACHINE, "the client's `_runtime`"),
+        Witness("runtime_s", 95.0, WitnessKind.SERVICE, "W&B's created and heartbeat times"),
+    )
+    several = dc.replace(point, rests_on={"runtime_s": machine})
+    ((_, value, who),) = witness_rows(dc.replace(verdict, points=(several,)))
+    assert value == "90.00 s" and "`_runtime` (machine): 90.00 s; W&B's created" in who
