@@ -76,6 +76,9 @@ def _trained_on(case: Case, summary: Summary) -> str | None:
     theirs = None if arm is None else arm.quality.moments
     if mine is None or theirs is None or case.track.cost.step is not None:
         return None
+    target = summary.target
+    if target is not None and mine.gain(target, summary.goal).mean < 0:
+        return None  # a candidate that misses the target stopped early by itself
     lead = mine.mean - theirs.mean if summary.goal == "min" else theirs.mean - mine.mean
     if lead <= _TRAINED_ON * abs(mine.mean):
         return None
