@@ -202,14 +202,15 @@ def test_replaced_log_of_a_merged_entry(competition: Competition) -> None:
     competition.record(pull.number)
     faster = submission("fast", seconds=70.0)
     log = "submissions/mini/fast/logs/0.log"
-    again = competition.open({log: faster[log]}, branch="again")
+    again = competition.open({**files, log: faster[log]}, branch="again")
     report = competition.verify(again.number)
     (verdict,) = report.verdicts
     changed = [f for f in verdict.findings if f.rule == "evidence-changed"]
     assert [f.file for f in changed] == [log]
     assert changed[0].expected == pytest.approx(90.0) and changed[0].claimed == pytest.approx(70.0)
-    words = files["submissions/mini/fast/submission.json"].replace("Entry fast", "A better title")
-    harmless = competition.open({"submissions/mini/fast/submission.json": words}, branch="words")
+    path = "submissions/mini/fast/submission.json"
+    words = files[path].replace("Entry fast", "A better title")
+    harmless = competition.open({**files, path: words}, branch="words")
     (verdict,) = competition.verify(harmless.number).verdicts
     assert [f for f in verdict.findings if f.rule == "evidence-changed"] == []
 

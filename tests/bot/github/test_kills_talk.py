@@ -26,7 +26,8 @@ RUN = """
 import sys
 from pathlib import Path
 from bot.github.api.client import connect, open_repo
-from bot.github.server.running import answer_event, settings_of
+from bot.github.host.settings import load_settings
+from bot.github.server.running import answer_event
 root, event, number, comment = sys.argv[1:5]
 settings = load_settings(Path(root))
 repo = open_repo(connect("token-of-change"), "example-org/speedrun", settings.login)
