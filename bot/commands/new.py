@@ -70,6 +70,7 @@ if TYPE_CHECKING:
 )
 @click.option("--title", help="Title on the board.")
 @click.option("--author", metavar="LOGIN", help="Your GitHub login.")
+@click.option("-v", "--verbose", is_flag=True, help="Show all findings, numbers and runs.")
 @ROOT
 def new(
     place: str,
@@ -82,6 +83,7 @@ def new(
     starter: str | None,
     title: str | None,
     author: str | None,
+    verbose: bool,
     root: Path | None,
 ) -> None:
     """Write a submission folder, fill in what can be known, and check it.
@@ -122,7 +124,7 @@ def new(
     made = _filled(made, _judged(made, shown, files, local).verdict, loss_key)
     _write(path, made, files)
     by_name = 0 if baseline else sum("arm" in run for run in runs)
-    _say(path, _judged(made, shown, files, local), login, by_name)
+    _say(path, _judged(made, shown, files, local), login, by_name, verbose)
 
 
 # ---- what is given ------------------------------------------------------------------------------
@@ -247,7 +249,7 @@ def _write(path: Path, made: Mapping[str, Any], files: Mapping[str, bytes]) -> N
         disk.write(path / name, data)
 
 
-def _say(path: Path, found: Answer, login: str, baseline: int) -> None:
+def _say(path: Path, found: Answer, login: str, baseline: int, verbose: bool) -> None:
     from bot.render.terminal import to_text
 
     steps = ['say in "summary" what you changed and why it helps']
@@ -257,7 +259,7 @@ def _say(path: Path, found: Answer, login: str, baseline: int) -> None:
         steps.append("fix what is listed below")
     steps += [f"`speedrun check {path}`", f"`speedrun submit {path}`"]
     why = "" if found.place.ranks else f" It does not rank yet: {found.place.text}."
-    click.echo(to_text(dc.replace(found, next=f"{numbers.listed(steps)}.{why}")))
+    click.echo(to_text(dc.replace(found, next=f"{numbers.listed(steps)}.{why}"), verbose=verbose))
     click.echo(f"Written: {path}")
     if baseline:
         verb = "is" if baseline == 1 else "are"

@@ -31,13 +31,15 @@ from tests.mutation.mutants import Mutant, mutants_of
 ROOT = Path(__file__).resolve().parents[2]
 GOAL = 0.85
 MOST_TESTS = 400
+CANARIES = 10
+"""Choices of tests that are tried without a mutant first: they must pass."""
 NEEDED = (".github", "bot", "leaderboard_site", "reference_trainer", "schemas", "submissions")
 NEEDED += ("tests", "tracks", "pyproject.toml", "README.md", "Makefile")
 SKIPPED = shutil.ignore_patterns("__pycache__", "node_modules", ".git")
 # A process that has pytest and the large packages loaded runs one mutant in a child of its own.
 RUN = """
 import os, sys
-import hypothesis, jsonschema, numpy, pytest, scipy.stats, xdist
+import jsonschema, numpy, pytest, scipy.stats  # no plugin of pytest: it warns of those
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.getcwd())
 for line in sys.stdin:
@@ -69,8 +71,8 @@ class Copy:
                 shutil.copy(source, folder / name)
         self._process: subprocess.Popen[str] | None = None
 
-    def passes(self, tests: list[str], seconds: float) -> bool:
-        """Whether all these tests pass in time; a hang is a failure."""
+    def code(self, tests: list[str], seconds: float) -> int:
+        """How pytest ends with these tests: 0 where all pass, 1 where one fails or hangs."""
         if self._process is None:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", RUN],
@@ -87,11 +89,11 @@ class Copy:
         with cf.ThreadPoolExecutor(1) as waiting:
             answer = waiting.submit(self._process.stdout.readline)
             try:
-                return answer.result(seconds).strip() == "0"
+                return int(answer.result(seconds))
             except TimeoutError:
                 os.killpg(child, signal.SIGKILL)
                 answer.result()
-                return False
+                return 1
 
     def survives(self, mutant: Mutant, tests: list[str], seconds: float) -> bool:
         """Whether no test notices the mutant."""
@@ -99,9 +101,17 @@ class Copy:
         text = path.read_text(encoding="utf-8")
         path.write_text(mutant.apply(text), encoding="utf-8")
         try:
-            return self.passes(tests, seconds)
+            code = self.code(tests, seconds)
         finally:
             path.write_text(text, encoding="utf-8")
+        if code > 1:  # neither passed nor failed: the mutant broke the import, or we did
+            self.must_pass(tests, seconds)
+        return code == 0
+
+    def must_pass(self, tests: list[str], seconds: float) -> None:
+        """Raises SystemExit where the tests do not pass without a mutant."""
+        if code := self.code(tests, seconds):
+            raise SystemExit(f"pytest ends with {code} without any mutant: {' '.join(tests)[:500]}")
 
     def close(self) -> None:
         if self._process is not None and self._process.stdin is not None:
@@ -163,17 +173,26 @@ def run(chosen: list[Mutant], folder: Path, jobs: int) -> dict[str, bool]:
         copies.put(copy)
     began, waiting = time.monotonic(), [m for m in chosen if m.name not in done]
 
-    def one(mutant: Mutant) -> tuple[str, bool]:
+    def selected(mutant: Mutant) -> tuple[list[str], float]:
+        """The tests that run the line, quick ones first, and how long they may take."""
         tests = covered["lines"].get(mutant.file, {}).get(str(mutant.line), [])
         tests = sorted(tests, key=lambda t: covered["seconds"].get(t, 0.0))[:MOST_TESTS]
+        return tests, 30 + 10 * sum(covered["seconds"].get(t, 0.0) for t in tests)
+
+    def one(mutant: Mutant) -> tuple[str, bool]:
+        tests, limit = selected(mutant)
         if not tests:
             return mutant.name, True
         copy = copies.get()
         try:
-            limit = 30 + 10 * sum(covered["seconds"].get(t, 0.0) for t in tests)
             return mutant.name, copy.survives(mutant, tests, limit)
         finally:
             copies.put(copy)
+
+    for mutant in waiting[:CANARIES]:
+        tests, limit = selected(mutant)
+        if tests:
+            made[0].must_pass(tests, limit)
 
     with cf.ThreadPoolExecutor(jobs) as pool, kept.open("a", encoding="utf-8") as file:
         for count, (name, lives) in enumerate(pool.map(one, waiting), 1):

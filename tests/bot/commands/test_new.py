@@ -330,3 +330,10 @@ def test_a_folder_without_a_readable_log_is_told_by_cause(
     made, path = new(root, "nanogpt-small/x", "--log", str(ROOT / "tests/golden/cases" / case))
     assert made.exit_code == 2 and not path.exists()
     assert words in made.output and "0.log" in made.output
+
+
+def test_all_is_shown_on_demand(root: Path, logs: list[str]) -> None:
+    short, path = new(root, "nanogpt-small/short", "--log", logs[0])
+    full, _ = new(root, "nanogpt-small/full", "--log", logs[0], "-v")
+    assert "With -v:" in short.output and "With -v:" not in full.output
+    assert len(full.output.splitlines()) > len(short.output.splitlines())
