@@ -279,7 +279,7 @@ def test_an_address_is_to_be_cloned_first(tmp_path):
     address = "https://github.com/example-user/contest"
     answer = CliRunner().invoke(import_, ["marin", address, "--out", str(tmp_path)])
     assert answer.exit_code == 2
-    assert "is an address; `git clone` it" in answer.output
+    assert "is a web address; `git clone` it" in answer.output
 
 
 def test_an_output_that_is_a_file_is_one_sentence(tmp_path):
