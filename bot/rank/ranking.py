@@ -272,17 +272,33 @@ def standing(board: Board, without: str | None = None) -> Standing:
     if holder is None or holder.submission == without:
         holder = others[0] if others else None
     base = next((e for e in others if board.track.is_baseline(e.submission)), None)
+    unread = _unread_record(board, holder, without)
+    costs = _run_costs(holder) if holder else ()
     return Standing(
         known=True,
         record=holder.submission if holder else None,
-        record_cost=holder.shown_cost if holder else None,
-        record_costs=_run_costs(holder) if holder else (),
+        record_cost=unread or (holder.shown_cost if holder else None),
+        record_costs=(unread,) if unread else costs,
         baseline=base.submission if base else board.track.baseline_id,
         baseline_costs=_run_costs(base) if base else (),
         record_values=_run_values(holder) if holder else (),
         record_code=_run_code(holder) if holder else frozenset(),
         baseline_code=_run_code(base) if base else frozenset(),
     )
+
+
+def _unread_record(board: Board, holder: Entry | None, without: str | None) -> float | None:
+    """The cost of the official record where it is better than the holder's and not on file: a new
+    entry has to beat it all the same."""
+    track = board.track
+    rows = [r for r in track.official.records if r.record]
+    if track.objective != "target" or not rows:
+        return None
+    if without is not None and rows[-1].submission == without:
+        return None
+    cost = rows[-1].shown_cost
+    sign = 1 if track.cost.goal == "min" else -1
+    return cost if holder is None or sign * cost < sign * holder.shown_cost else None
 
 
 def _run_costs(entry: Entry) -> tuple[float, ...]:

@@ -12,7 +12,7 @@ from bot.model.official import OfficialRecord, OfficialTable
 from bot.model.track import Axis, Significance, Track, TrackError
 from bot.model.verdict import Point, Verdict
 from bot.parse.track_toml import load_track
-from bot.rank.ranking import rank
+from bot.rank.ranking import place_of, rank, standing
 from bot.registry import Grade, Status
 
 TRACK = Track(
@@ -133,6 +133,22 @@ def test_a_new_entry_takes_the_record_from_the_table() -> None:
     ]
     board = rank(verdicts, track)
     assert chain(board)[1:] == [("n", pytest.approx(89.1), "paired", "#2", 90.0)]
+
+
+def test_the_record_to_beat_is_the_official_one_where_it_is_not_on_file() -> None:
+    track = official(row(1, 100.0, "2025-01-01", "a"), row(2, 90.0, "2025-01-10"))
+    board = rank([entry("a", 101.0, "2025-01-01")], track)
+    assert (standing(board).record_cost, standing(board).record_costs) == (90.0, (90.0,))
+    between = place_of(board, entry("n", 95.0, "2025-03-01"))
+    assert between is not None and not between.record and between.gap == pytest.approx(5.0)
+    better = place_of(board, entry("m", 89.0, "2025-03-01"))
+    assert better is not None and better.record and better.gap == pytest.approx(-1.0)
+
+
+def test_the_record_to_beat_is_the_holder_where_the_table_ends_on_file() -> None:
+    track = official(row(1, 90.0, "2025-01-10"), row(2, 80.0, "2025-02-01", "a"))
+    board = rank([entry("a", 101.0, "2025-02-01")], track)
+    assert standing(board).record_cost == 80.0
 
 
 def test_rows_that_were_no_record_make_no_step() -> None:
