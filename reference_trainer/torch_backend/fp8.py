@@ -11,6 +11,7 @@ Shapes in names: N tokens, I inputs, O outputs of a product.
 # mypy: disable-error-code="no-untyped-call,no-any-return"
 # (torch leaves parts of itself untyped)
 
+import importlib
 import importlib.util
 from typing import Any, NamedTuple
 
@@ -23,13 +24,15 @@ SAMPLE = 16  # gradients: the largest entry of every 16th token, and room for la
 ROOM = 64.0
 
 
+# Loaded here and not at first use, which may be while a graph is traced.
+KERNELS: Any = None
+if importlib.util.find_spec("triton") is not None:
+    KERNELS = importlib.import_module("reference_trainer.torch_backend.kernels")
+
+
 def kernels_for(x: Tensor) -> Any:
     """Our own kernels where `x` is on a GPU and Triton is there, else None."""
-    if not x.is_cuda or importlib.util.find_spec("triton") is None:
-        return None
-    from reference_trainer.torch_backend import kernels
-
-    return kernels
+    return KERNELS if x.is_cuda else None
 
 
 class Scaled(NamedTuple):
