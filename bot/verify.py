@@ -18,6 +18,7 @@ from bot.judge import distinct, judge, short
 from bot.model.case import Case, Context, RunEvidence, Unlisted
 from bot.model.submission import Folder, RunSpec, Submission
 from bot.model.track import Track
+from bot.model.values import parse_timestamp
 from bot.model.verdict import Verdict
 from bot.parse.folder import Parsed, holds, parse_submission
 from bot.registry import Grade, Status
@@ -96,13 +97,18 @@ def verify_parsed(
 
 def _judged_on(submission: Submission, track: Track, context: Context) -> dt.date | None:
     """The day whose rules count: when the evidence was first seen, else when the pull request was
-    opened; of an imported entry of the board, the day of its result."""
+    opened; of an entry of the board, the day that was recorded at its merge, and of an imported
+    one the day of its result."""
     if context.first_seen is not None:
         return context.first_seen.date()
     if context.pull_request is not None and context.pull_request.opened_at is not None:
         return context.pull_request.opened_at.date()
-    listed = context.merged and track.is_imported(submission.path)
-    return _imported_on(submission) if context.pull_request is None and listed else None
+    if context.pull_request is not None or not context.merged:
+        return None
+    if submission.imported is not None and track.is_imported(submission.path):
+        return _imported_on(submission)
+    recorded = parse_timestamp(context.received)
+    return None if recorded is None else recorded.date()
 
 
 def _imported_on(submission: Submission) -> dt.date | None:

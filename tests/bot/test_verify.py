@@ -181,6 +181,19 @@ def test_the_rules_of_the_day_of_the_pull_request_count(
     assert (blocking == set()) is (status is Status.VERIFIED)
 
 
+@pytest.mark.parametrize(
+    ("received", "rejected"),
+    [("2025-12-31T10:00:00+00:00", False), ("2026-01-02T10:00:00+00:00", True), (None, True)],
+)
+def test_an_entry_of_the_board_is_judged_by_the_rules_of_its_merge(
+    received: str | None, rejected: bool
+) -> None:
+    file = Folder("r.json", {"r.json": changed("v4", scaled("device_flops", 2.0))}, bare=True)
+    context = Context(merged=True, received=received)
+    verdict = verify(file, dated_track(), context, track_id="fineweb-edu")
+    assert ("device-peak-mismatch" in {f.rule for f in verdict.errors}) is rejected
+
+
 def test_nothing_that_a_rule_says_can_carry_a_secret_or_a_control_character() -> None:
     key = "hf" + "_" + "Ab1" * 12
     verdict = verify(folder("fineweb-edu", [result(f"{key}\x1b.json")], {}, based_on=key), TRACKS)
