@@ -60,8 +60,8 @@ def end_of(curve: Curve) -> tuple[float, float] | None:
 
 def _move(excess: float, slope: float, bend: float) -> float:
     """How far along slope d + bend d^2 the loss falls by `excess`; straight on past the turn."""
-    inside = slope**2 - 4 * bend * excess
-    if inside <= 0:
+    inside = slope * slope - 4 * bend * excess
+    if not inside > 0:
         return -excess / slope
     # The root near 0, in the form that does not cancel.
     return -2 * excess / (slope - math.sqrt(inside))
@@ -77,13 +77,16 @@ def at_target(curves: Sequence[Curve], target: float) -> AtTarget | None:
     ends = [end for end in found if end is not None]
     if not curves or len(ends) < len(found):
         return None
-    slopes = Moments.of([slope for slope, _ in ends])
-    bend = math.fsum(b for _, b in ends) / len(ends)
-    moved = Moments.of([c[-1][0] + _move(c[-1][1] - target, slopes.mean, bend) for c in curves])
-    if moved.sd is None or slopes.sd is None:
-        return AtTarget(1, moved.mean, None)
-    margin = math.fsum(target - c[-1][1] for c in curves) / len(curves)
-    of_slope = margin / slopes.mean**2 * slopes.sd
-    few = t_quantile(0.975, moved.n - 1) / _NORMAL
-    error = few * math.sqrt((moved.sd**2 + of_slope**2) / moved.n)
-    return AtTarget(moved.n, moved.mean, error)
+    try:
+        slopes = Moments.of([slope for slope, _ in ends])
+        bend = math.fsum(b for _, b in ends) / len(ends)
+        moved = Moments.of([c[-1][0] + _move(c[-1][1] - target, slopes.mean, bend) for c in curves])
+        if moved.sd is None or slopes.sd is None:
+            return AtTarget(1, moved.mean, None)
+        margin = math.fsum(target - c[-1][1] for c in curves) / len(curves)
+        of_slope = margin / (slopes.mean * slopes.mean) * slopes.sd
+        few = t_quantile(0.975, moved.n - 1) / _NORMAL
+        error = few * math.sqrt((moved.sd * moved.sd + of_slope * of_slope) / moved.n)
+    except (ArithmeticError, ValueError):
+        return None  # no measurement has such numbers
+    return AtTarget(moved.n, moved.mean, error) if math.isfinite(error) else None

@@ -3,6 +3,8 @@
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bot.compute.equal_loss import at_target, end_of
 from bot.compute.ratios import Link, chained, promotes
@@ -52,6 +54,17 @@ def test_a_loss_that_does_not_fall_at_the_end_gives_nothing(
     curve: list[tuple[float, float]],
 ) -> None:
     assert at_target([parabola(100.0), curve], 3.28) is None
+
+
+@given(
+    st.lists(st.lists(st.tuples(st.floats(), st.floats()), max_size=4), max_size=4),
+    st.floats(allow_nan=False, allow_infinity=False),
+)
+def test_no_numbers_raise(curves: list[list[tuple[float, float]]], target: float) -> None:
+    found = at_target(curves, target)
+    if found is not None:
+        assert math.isfinite(found.mean)
+        assert found.standard_error is None or math.isfinite(found.standard_error)
 
 
 def test_the_error_is_the_spread_over_the_slope() -> None:
