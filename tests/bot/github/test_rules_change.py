@@ -95,7 +95,7 @@ def test_a_table_that_cannot_be_read_is_told(
     pull = competition.open({TABLE: text}, login=STRANGER)
     report = competition.answer(pull.number)
     assert len(report.problems) == 1 and words in report.problems[0]
-    assert "what it does to the places is not known" in competition.sticky(pull.number)
+    assert "its effect on the places is not known" in competition.sticky(pull.number)
     assert competition.checks(pull.head_sha) == [("speedrun", "neutral")]
 
 
@@ -125,7 +125,7 @@ def test_code_is_never_run_and_said_to_be_unknown(competition: Competition) -> N
     body = competition.sticky(pull.number)
     for words in ("never run by the bot", "and 3 more", "re\\-scored after the merge", "audit"):
         assert words in body or words.replace("\\", "") in body, body
-    assert "what it does to the places is not known" in body
+    assert "its effect on the places is not known" in body
 
 
 @pytest.mark.parametrize("mode", ["120000", "160000"])
