@@ -45,8 +45,8 @@ SHORT = {
     "loss": "Val. loss",
 }
 EXACT_UP_TO = 2000
-"""Rows of a board whose script gets exact numbers; of a longer one it gets ten digits. The files
-beside it, and the CSV of chosen rows, are always exact."""
+"""Up to so many rows the script of a board gets exact numbers, titles and tags; beyond, names and
+as many digits as its cells need (at least six). The files beside it are always exact."""
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -146,7 +146,10 @@ def cells(
     macros = environment().get_template("macros.html").make_module({"base": base})
     rows = []
     for item, place in board.places[:limit]:
-        rows.append({c.key: _cell(c, board.track, item, place, base, macros) for c in columns})
+        cells_ = {c.key: _cell(c, board.track, item, place, base, macros) for c in columns}
+        if is_long(board):
+            cells_["name"] = _name(board.track, item, label_of(item, place), base, "")
+        rows.append(cells_)
     return rows
 
 
@@ -154,7 +157,7 @@ def _cell(column: Column, track: Track, item: Item, place: Place, base: str, mac
     esc, key = text.esc, column.key
     simple: Mapping[str, Callable[[], str]] = {
         "place": lambda: str(macros.place(place.entry, track)),
-        "name": lambda: _name(track, item, place, base),
+        "name": lambda: _name(track, item, title_of(item, place), base, item.label),
         "ratio": lambda: _ratio(column, place),
         "p": lambda: text.probability(probability_of(place)),
         "who": lambda: esc(text.clean(item.people, 60)),
@@ -193,14 +196,15 @@ def clock_words(shown: Format, place: Place) -> str:
     return "" if entry.clock == "own" else f"own runs {shown.show(entry.cost)}"
 
 
-def _name(track: Track, item: Item, place: Place, base: str) -> str:
-    title = text.clean(title_of(item, place), 80)
+def _name(track: Track, item: Item, name: str, base: str, label: str) -> str:
+    """The tick, the link, and below it the folder where that says more."""
+    title = text.clean(name, 80)
     pick = text.esc(f"{track.id}/{item.slug}")
-    folder = f'<small class="folder">{breakable(text.clean(item.label, 80))}</small>'
+    folder = f'<small class="folder">{breakable(text.clean(label, 80))}</small>'
     return (
         f'<input type="checkbox" class="pick" value="{pick}" aria-label="Compare '
         f'{text.esc(title)}" hidden><a href="{base}{text.esc(item.url)}">{breakable(title)}</a>'
-        + (folder if item.title != item.label else "")
+        + (folder if label and item.title != label else "")
     )
 
 
@@ -227,7 +231,7 @@ def main_data(board: TrackBoard, columns: Sequence[Column] | None = None) -> dic
     """What the board's script needs at once: names, places, quality, cost, date, who, state."""
     track, places = board.track, board.places
     columns = columns or columns_of(board, present_metrics(board))
-    exact = len(places) <= EXACT_UP_TO
+    short = {c.key: c.format for c in columns} if is_long(board) else {}
     words = {k: Words() for k in ("who", "status", "evidence", "why")}
     first = min((d for d in (text.ordinal_day(i.verdict.date) for i, _ in places) if d), default=0)
     states = [state_of(i.verdict) for i, _ in places]
@@ -251,8 +255,8 @@ def main_data(board: TrackBoard, columns: Sequence[Column] | None = None) -> dic
         },
         "place": [p.entry.place for _, p in places],
         "flag": "".join(flag(track, p) for _, p in places),
-        "q": [kept(p.entry.quality, exact) for _, p in places],
-        "c": [kept(p.entry.shown_cost, exact) for _, p in places],
+        "q": [kept(p.entry.quality, short.get(track.quality.metric)) for _, p in places],
+        "c": [kept(p.entry.shown_cost, short.get(track.cost.metric)) for _, p in places],
         "day": [_since(i, first) for i, _ in places],
         "who": [words["who"].index(text.clean(i.people, 60)) for i, _ in places],
         "status": [words["status"].index(s.kind) for s in states],
@@ -260,41 +264,44 @@ def main_data(board: TrackBoard, columns: Sequence[Column] | None = None) -> dic
     }
     if any(s.rules for s in states):
         data["why"] = [words["why"].index(shown_rules(s)) for s in states]
-    return data | _some(board, exact) | {"words": {k: w.words for k, w in words.items()}}
+    return data | _some(board) | {"words": {k: w.words for k, w in words.items()}}
 
 
-def _some(board: TrackBoard, exact: bool) -> dict[str, Any]:
+def is_long(board: TrackBoard) -> bool:
+    """Whether the board has more rows than the script gets all of."""
+    return len(board.places) > EXACT_UP_TO
+
+
+def _some(board: TrackBoard) -> dict[str, Any]:
     """The parts of the data that not every board has."""
     places, track = board.places, board.track
     data: dict[str, Any] = {}
     titles = {
         str(n): [i.number or 0, text.clean(i.title, 80)]
         for n, (i, _) in enumerate(places)
-        if i.title != i.label or i.number is not None
+        if (i.title != i.label or i.number is not None) and not is_long(board)
     }
     if titles:
         data["title"] = titles
     tagged: dict[str, list[int]] = {}
-    for n, (item, _) in enumerate(places):
+    for n, (item, _) in enumerate(() if is_long(board) else places):
         for technique in techniques_of(item):
             tagged.setdefault(technique.id, []).append(n)
     if tagged:
         data["tech"] = tagged
     if any(p.entry.clock != "own" for _, p in places):
-        data["own"] = [
-            kept(p.entry.cost, exact) if p.entry.clock != "own" else None for _, p in places
-        ]
+        data["own"] = [kept(p.entry.cost) if p.entry.clock != "own" else None for _, p in places]
     ranks = [p.entry.ranks for _, p in places]
     if track.objective != "pareto" and any(r and r[0] != r[1] for r in ranks):
         data["ranks"] = [list(r) if r and r[0] != r[1] else None for r in ranks]
     if track.significance.test != "none":
-        data["p"] = [kept(probability_of(p), exact) for _, p in places]
+        data["p"] = [kept(probability_of(p)) for _, p in places]
     if any((p.entry.point.statistics or {}).get("n") for _, p in places):
         data["n"] = [(p.entry.point.statistics or {}).get("n") or 0 for _, p in places]
-        data["h"] = [kept(_half(p), exact) for _, p in places]
+        data["h"] = [kept(_half(p)) for _, p in places]
     if track.objective == "baseline":
         progress = [p.entry.progress for _, p in places]
-        data["ratio"] = [kept(p.ratio, exact) if p else None for p in progress]
+        data["ratio"] = [kept(p.ratio) if p else None for p in progress]
         data["span"] = [list(p.interval) if p and p.interval else None for p in progress]
     return data
 
@@ -302,12 +309,12 @@ def _some(board: TrackBoard, exact: bool) -> dict[str, Any]:
 def more_data(board: TrackBoard, present: Sequence[str]) -> dict[str, Any]:
     """The columns that are hidden at first, and what the other axes of the chart need."""
     places = board.places
-    exact = len(places) <= EXACT_UP_TO
+    short = {c.key: c.format for c in columns_of(board, present)} if is_long(board) else {}
     devices = Words()
     index = [
         devices.index(text.clean(device_of(i.verdict, i.about) or text.DASH, 40)) for i, _ in places
     ]
-    values = {m: [kept(p.values.get(m), exact) for _, p in places] for m in present}
+    values = {m: [kept(p.values.get(m), short.get(m)) for _, p in places] for m in present}
     return {"version": 2, "values": values, "device": index, "devices": devices.words}
 
 
@@ -333,12 +340,16 @@ def flag(track: Track, place: Place) -> str:
     return "t" if place.entry.tied else " "
 
 
-def kept(value: float | None, exact: bool) -> float | int | None:
-    """A number for the script: as it is, or on a long board to ten significant digits."""
+def kept(value: float | None, shown: Format | None = None) -> float | int | None:
+    """A number for the script: as it is, or with `shown` to so many digits that its cell is the
+    same."""
     number_ = number(value)
     if number_ is None:
         return None
-    short = number_ if exact else float(f"{number_:.10g}")
+    short = number_
+    if shown is not None:
+        tries = (float(f"{number_:.{digits}g}") for digits in (6, 8, 12))
+        short = next((t for t in tries if shown.show(t) == shown.show(number_)), number_)
     return int(short) if short.is_integer() and abs(short) < 2**53 else short
 
 

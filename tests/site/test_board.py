@@ -18,7 +18,7 @@ from bot.rank import ranking
 from leaderboard_site import tables
 from leaderboard_site.model import slug_of
 from leaderboard_site.pages import track as track_pages
-from leaderboard_site.pages.columns import main_data
+from leaderboard_site.pages.columns import columns_of, main_data, value_of
 from leaderboard_site.pages.others import other_files, pending
 from leaderboard_site.pages.plots import against, quality_chart
 from tests.site import synthetic
@@ -164,3 +164,17 @@ def test_a_bare_name_means_the_entry_of_the_same_track() -> None:
     site = dc.replace(SITE, tracks={**SITE.tracks, "pareto": pareto})
     assert site.item(item.name, "target") is item
     assert site.item(item.name) is twin
+
+
+def test_a_long_board_is_lighter_and_its_cells_are_the_same() -> None:
+    board = synthetic.site(2300).tracks["pareto"]
+    columns = columns_of(board, ["model_flops"])
+    data, by_key = main_data(board, columns), {c.key: c.format for c in columns}
+    assert "title" not in data and "tech" not in data
+    for key, name in (("q", "bpb"), ("c", "hardware_flops")):
+        exact = [value_of(board.track, p, name) for _, p in board.places]
+        shown = by_key[name]
+        assert shown is not None and data[key] != exact
+        assert [shown.show(v) for v in data[key]] == [shown.show(v) for v in exact]
+    few = synthetic.site(100).tracks["pareto"]
+    assert main_data(few)["q"] == [p.entry.quality for _, p in few.places]

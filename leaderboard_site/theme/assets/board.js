@@ -144,7 +144,7 @@
       if (band !== null && (low ? data.q[i] > band : data.q[i] < band)) continue;
       if (data.c[i] > max) continue;
       if (state.front && data.flag[i] !== "f") continue;
-      if (state.tech && !data.tech[state.tech].includes(i)) continue;
+      if (state.tech && !data.tech?.[state.tech]?.includes(i)) continue;
       if (words.length) {
         const text = haystack(i);
         if (!words.every((w) => text.includes(w))) continue;
