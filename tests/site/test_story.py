@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses as dc
 import io
+import json
 import math
 import re
 import xml.etree.ElementTree as ET
@@ -15,6 +16,7 @@ import pytest
 from bot.model.official import OfficialRecord, OfficialTable
 from bot.model.submission import Contributor, Submission
 from bot.model.verdict import Finding, Point, Verdict
+from bot.paths import schema_path
 from bot.registry import Grade, Level, Status
 from leaderboard_site import feeds, techniques
 from leaderboard_site.badges import badge, badge_svg
@@ -340,3 +342,9 @@ def test_every_board_is_one_click_from_every_board() -> None:
         page = dict(track.track_files(whole, each))[f"tracks/{each.track.id}/index.md"]
         for other in whole.tracks:
             assert f'href="../../tracks/{other}/"' in page
+
+
+def test_the_tags_of_the_board_are_those_that_a_submission_may_name() -> None:
+    schema = json.loads(schema_path("submission.schema.json").read_text(encoding="utf-8"))
+    allowed = schema["properties"]["techniques"]["items"]["enum"]
+    assert allowed == [tag.id for tag in techniques.techniques()]
