@@ -235,14 +235,14 @@ def _links() -> Iterator[Row]:
         "dots": ("https://wandb.ai/../../runs/x", not_a_run),
         "script": ("javascript:alert(1)", not_a_run),
         "file": ("file:///etc/passwd", not_a_run),
-        "space": ("https://wandb.ai/e/p/runs/a b", not_a_run),
+        "colon": ("https://wandb.ai/e/p/runs/a:b", not_a_run),
         "other-host": ("https://example.org/e/p/runs/r", host),
         "look-alike": ("https://wandb.ai.example.org/e/p/runs/r", host),
         "user-info": ("https://wandb.ai@example.org/e/p/runs/r", host),
         "port": ("https://wandb.ai:8443/e/p/runs/r", host),
         "address": ("http://169.254.169.254/e/p/runs/r", host),
         "localhost": ("http://localhost/e/p/runs/r", host),
-        "homograph": ("https://w\u0430ndb.ai/e/p/runs/r", not_a_run),
+        "homograph": ("https://w\u0430ndb.ai/e/p/runs/r", host),
     }
     for name, (link, errors) in links.items():
         yield f"link-{name}", "v4", put(wandb_run_link=link), errors, set()
