@@ -12,6 +12,7 @@ import dataclasses as dc
 import functools as ft
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -147,6 +148,8 @@ class Repository:
         places = [(item.path, item.track, self._near.get(item.name, ())) for item in items]
         chunks = [places[i : i + CHUNK] for i in range(0, len(places), CHUNK)]
         workers = jobs if jobs is not None else os.cpu_count() or 1
+        if "jax" in sys.modules:
+            workers = 1  # a process that forks beside JAX's threads may wait for ever
         found: list[Verdict] = []
         with contextlib.ExitStack() as stack:
             judged: Iterable[list[Verdict]] = map(work, chunks)

@@ -217,9 +217,9 @@ def bench(batches: tuple[int, ...], **options: Any) -> None:
     make, against = make_backend(backend), options["against"]
     join(backend, "auto")
     report = benchmark.measure(config, make, batches, options["steps"], against)
-    if report["rank"]:
-        return
-    click.echo(benchmark.to_json(report) if options["as_json"] else benchmark.to_text(report))
+    if not report["rank"]:
+        click.echo(benchmark.to_json(report) if options["as_json"] else benchmark.to_text(report))
+    leave(0)
 
 
 @train.command("compile")

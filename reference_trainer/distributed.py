@@ -131,8 +131,8 @@ def join(backend: str, mode: str) -> "Group":
 
 
 def leave(status: int) -> None:
-    """End this process after an error if it has joined others: what JAX and torch do at a normal
-    exit waits for all of them."""
+    """End this process at once if it has joined others: what JAX and torch do at a normal exit
+    waits for all of them, or aborts on threads that still run."""
     if _joined:
         sys.stdout.flush()
         sys.stderr.flush()

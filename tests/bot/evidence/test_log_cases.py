@@ -52,7 +52,7 @@ def told(verdict: Verdict, rule: str) -> str:
 )
 def test_it_is_read(name: str, second: float) -> None:
     verdict = judged(name)
-    assert [run["time_s"] for run in verdict.runs] == [71.0, second]
+    assert [run.time_s for run in verdict.runs] == [71.0, second]
     assert not [f for f in verdict.errors if f.rule not in ("target-not-significant",)]
 
 
@@ -99,7 +99,7 @@ LINES = "step:0/9 {0}:9.0 {1}:0{2}\nstep:9/9 {0}:3.27 {1}:9{2}\n"
 def test_names_of_the_author(keys: dict[str, str], loss: str, clock: str, time: float) -> None:
     text = LINES.format(loss, clock, "s" if clock == "train_time" else "")
     verdict = of_files({"a.log": text.encode()}, keys=keys)
-    assert (verdict.runs[0]["loss"], verdict.runs[0]["time_s"]) == (3.27, time)
+    assert (verdict.runs[0].loss, verdict.runs[0].time_s) == (3.27, time)
     assert "its runs call a quantity" in told(verdict, "key-mapped")
     alone = of_files({"a.log": text.encode()})
     assert "metric-missing" in {f.rule for f in alone.errors}
@@ -112,7 +112,7 @@ def test_names_of_the_author(keys: dict[str, str], loss: str, clock: str, time: 
 def test_names_that_cannot_be_are_an_error_of_the_schema(keys: object) -> None:
     verdict = of_files({"a.log": LINES.format("val_loss", "train_time", "s").encode()}, keys=keys)
     assert "schema" in {f.rule for f in verdict.findings}
-    assert verdict.runs[0]["loss"] == 3.27
+    assert verdict.runs[0].loss == 3.27
 
 
 def test_names_of_the_author_hold_for_results_files_too() -> None:
@@ -123,4 +123,4 @@ def test_names_of_the_author_hold_for_results_files_too() -> None:
     assert [run.number("loss") for run in read_results(document, {"loss": "my/nll"})] == [3.27]
     runs = [{"source": "results", "path": "r.json"}]
     verdict = of_files({"r.json": text}, runs=runs, keys={"loss": "my/nll"})
-    assert verdict.runs[0]["loss"] == 3.27
+    assert verdict.runs[0].loss == 3.27
