@@ -3,6 +3,8 @@
 A log and the W&B history of one run differ in decimals; a log printed again may have another
 clock. Two trainings of one script agree to four decimals at few of their validations: over all
 pairs of the record history at 54 % at the most, at a run's own copies and forks at 86 % or more.
+A copy with noise in its last digits is near at every validation: within `NEAR` of each other at six
+or more, where the nearest two trainings of the record history are 0.0005 apart at one at least.
 Clocks to the millisecond agree less still, at 33 % and at three validations at the most, wherever
 in the run they stand: a copy with other losses or other steps has them too.
 """
@@ -28,6 +30,11 @@ SHARE = 0.7
 MOST_RUNS = 400
 """So many runs are compared with one another: each with each, that is 80,000 pairs."""
 _BUCKET = 1e-4
+NEAR = 4.5e-4
+"""Losses of two trainings are not all nearer than this."""
+LEAST_NEAR = 6
+_EARLY = 3
+"""Two near traces are found by one of so many first validations, where trainings differ most."""
 _CLAIMED = ("bpb", "loss", "training_time_s", "hardware_flops", "tokens", "parameters")
 _QUALITY: Mapping[str, tuple[int, float]] = {"bpb": (7, 4e-6), "loss": (9, 4e-8)}
 """Metric -> (digits that it must have, width within which it is the same value)."""
@@ -43,6 +50,7 @@ class Known:
         self._losses: dict[tuple[int, int], list[tuple[float, int]]] = {}
         self._clocks: dict[int, list[int]] = {}
         self._traces: dict[int, tuple[frozenset[int], int]] = {}
+        self._early: dict[tuple[int, int], list[tuple[int, Trace]]] = {}
 
     def add(self, index: int, trace: Trace) -> None:
         """Remember a trace under a number."""
@@ -52,10 +60,12 @@ class Known:
             self._losses.setdefault((step, _bucket(loss)), []).append((loss, index))
         for clock in trace.clocks:
             self._clocks.setdefault(clock, []).append(index)
+        for step, loss in trace.losses[:_EARLY]:
+            self._early.setdefault((step, math.floor(loss / NEAR)), []).append((index, trace))
 
     def original(self, trace: Trace) -> int | None:
         """The lowest number of a trace of which this one is a copy, or None."""
-        found = {*self._by_losses(trace), *self._by_clocks(trace)}
+        found = {*self._by_losses(trace), *self._by_clocks(trace), *self._near(trace)}
         return min(found, default=None)
 
     def _by_losses(self, trace: Trace) -> Iterator[int]:
@@ -72,6 +82,16 @@ class Known:
             )
         own = frozenset(step for step, _ in trace.losses)
         return (i for i, n in equal.items() if _alike(n, own, self._traces[i][0]))
+
+    def _near(self, trace: Trace) -> Iterator[int]:
+        own = dict(trace.losses)
+        for step, loss in trace.losses[:_EARLY]:
+            middle = math.floor(loss / NEAR)
+            for bucket in (middle - 1, middle, middle + 1):
+                for index, other in self._early.get((step, bucket), ()):
+                    apart = [abs(own[s] - x) for s, x in other.losses if s in own]
+                    if len(apart) >= LEAST_NEAR and max(apart) <= NEAR:
+                        yield index
 
     def _by_clocks(self, trace: Trace) -> Iterator[int]:
         equal = Counter(i for clock in trace.clocks for i in self._clocks.get(clock, ()))

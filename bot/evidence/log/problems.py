@@ -86,8 +86,10 @@ def problems_of(
 
 def begins_late(steps: Sequence[int], total: int | None) -> str | None:
     """In words, that steps begin after the first tenth of a run, and after their usual distance."""
-    if not steps or not total:
+    if not steps:
         return None
+    # Without a stated length a run is at least as long as it got.
+    total = total or max(steps)
     apart = [b - a for a, b in zip(steps, steps[1:], strict=False) if b > a]
     usual = statistics.median(apart) if apart else 0
     if steps[0] <= max(_GRACE_STEPS, total / 10, usual + 1):

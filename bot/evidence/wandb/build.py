@@ -123,7 +123,13 @@ def unread(rows: Sequence[Row], columns: Columns, keys: Keys, present: Iterable[
         wanted = ", ".join(dict.fromkeys((*keys.loss, *keys.bpb)))
         told = map_line([plain(name, 60) for name in likely])
         return f"the history has no validation loss under the names {wanted}; {told}"
-    other = [n for n in names if normal(n).rpartition("_")[2] in _STEP_NAMES and n not in keys.step]
+    other = [
+        n
+        for n in names
+        if normal(n).rpartition("_")[2] in _STEP_NAMES
+        and n not in keys.step
+        and any(row.get(n) not in (None, row.get("_step")) for row in rows)
+    ]
     if columns.loss and other and not any(n in names for n in keys.step):
         shown = plain(other[0], 60)
         return (

@@ -16,6 +16,8 @@ from bot.registry import LOSS_TOLERANCE, RELATIVE_TOLERANCE, TIME_TOLERANCE_S
 from bot.render.untrusted import plain
 
 _TIMED = 0.9
+_UNTIMED = 2
+"""Steps that may have no duration: the first one compiles, the one before it validates."""
 
 Problem = tuple[str, str]
 
@@ -70,10 +72,11 @@ def _untimed(rows: Sequence[Row], name: str | None, steps: Sequence[str]) -> Ite
     """Steps whose duration is not logged, where the sum of the durations is the clock."""
     timed = {step_of(row, steps) for row in rows if name is not None and row.get(name) is not None}
     known = [step for step in timed if step is not None]
-    if len(known) < 2:
+    if not known:
         return
-    through = max(known) - min(known) + 1
-    if len(known) < _TIMED * through:
+    logged = [step for row in rows if (step := step_of(row, steps)) is not None]
+    through = max(known) - min(logged) + 1
+    if len(known) + _UNTIMED < _TIMED * through:
         yield (
             "history-gap",
             (

@@ -352,3 +352,13 @@ def test_a_training_line_beyond_the_last_validation_does_not_split_the_run() -> 
     text = "step:0/300 val_loss:9.0 train_time:0s\nstep:151/300 train_time:4.1s\n"
     (run,) = read(text + steps((150, "4.0", "4s"), (300, "3.2", "8s")))
     assert [v.step for v in run.validation] == [0, 150, 300]
+
+
+def test_a_log_without_a_length_begins_at_its_beginning() -> None:
+    """Its end alone, with a clock that began there, is half a training."""
+    late = "".join(f"step:{s} val_loss:3.3 train_time:{s - 700}000ms\n" for s in (750, 1000, 1390))
+    (run,) = read_log(late.encode(), "a.log")
+    assert any("begins at step 750 of 1390" in text for _, text in run.problems)
+    whole = "".join(f"step:{s} val_loss:3.3 train_time:{s}000ms\n" for s in (125, 250, 375, 500))
+    (run,) = read_log(whole.encode(), "a.log")
+    assert run.problems == ()

@@ -8,6 +8,7 @@ import pytest
 
 from bot.evidence.wandb.contradictions import contradictions
 from bot.evidence.wandb.history import flatten
+from bot.model.track import Keys
 from bot.parse.track_toml import load_tracks
 from tests.conftest import ROOT
 
@@ -72,3 +73,12 @@ def test_names_without_a_step_in_common_contradict_nothing() -> None:
     assert (
         list(contradictions([*rows(), *other, {"val_loss": "NaN", "val/loss": 2}], KEYS, {})) == []
     )
+
+
+def test_durations_of_the_end_alone_are_no_training_time() -> None:
+    """200 steps, of which the last ten have a duration: the sum is a twentieth of the time."""
+    keys = Keys(loss=("val_loss",), step_time_s=("dt",))
+    rows = [{"_step": s, "val_loss": 3.0, **({"dt": 1.0} if s >= 190 else {})} for s in range(200)]
+    assert any("for 10 of 200 steps" in text for _, text in contradictions(rows, keys, {}))
+    whole = [{"_step": s, "val_loss": 3.0, **({"dt": 1.0} if s else {})} for s in range(200)]
+    assert list(contradictions(whole, keys, {})) == []

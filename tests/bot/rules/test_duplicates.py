@@ -208,10 +208,30 @@ def test_a_copied_log_is_found_as_the_judge_reads_it(
     )
 
 
+def apart(line: str) -> str:
+    """A line of another training, whose loss is as far away as real ones are."""
+    return re.sub(r"val_loss:([0-9.]+)", lambda m: f"val_loss:{float(m[1]) + 0.0021:.4f}", line)
+
+
+def test_noise_in_the_last_digits_makes_no_other_run() -> None:
+    """Every loss moved by 0.0002 and every clock by 0.07 %: nearer than two trainings come."""
+    theirs = log_folder("theirs", "\n".join([*LINES, ""]).encode())
+    beside = as_neighbour(parse_submission(theirs, TRACKS).submission, "nanogpt-small", (), theirs)
+
+    def moved(line: str, sign: int) -> str:
+        line = re.sub(r"(\d+)ms", lambda m: f"{int(int(m[1]) * 1.0007) + 3}ms", line)
+        loss = lambda m: f"val_loss:{float(m[1]) + sign * 2e-4:.4f}"  # noqa: E731
+        return re.sub(r"val_loss:([0-9.]+)", loss, line)
+
+    lines = [moved(line, 1 if i % 2 else -1) for i, line in enumerate(LINES)]
+    mine = log_folder("mine", "\n".join([*lines, ""]).encode())
+    assert "duplicate-run" in rules(verify(mine, TRACKS, context=Context(neighbours=(beside,))))
+
+
 def test_another_run_on_the_same_machine_is_no_copy() -> None:
     theirs = log_folder("theirs", "\n".join([*LINES, ""]).encode())
     beside = as_neighbour(parse_submission(theirs, TRACKS).submission, "nanogpt-small", (), theirs)
-    other = [noisy(re.sub(r"(\d+)ms", lambda m: f"{int(m[1]) + 13}ms", line)) for line in LINES]
+    other = [apart(re.sub(r"(\d+)ms", lambda m: f"{int(m[1]) + 13}ms", line)) for line in LINES]
     other[2:5] = LINES[2:5]  # by chance
     mine = log_folder("mine", "\n".join([*other, ""]).encode())
     assert "duplicate-run" not in rules(verify(mine, TRACKS, context=Context(neighbours=(beside,))))
