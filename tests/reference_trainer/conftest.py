@@ -16,7 +16,9 @@ os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=2")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # One thread: models this small gain nothing from more, and idle threads spin on a busy machine.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ["XLA_FLAGS"] += " --xla_cpu_multi_thread_eigen=false"
+# On a busy machine one of two devices may reach a sum long after the other; the usual 40 s abort.
+PATIENT = "--xla_cpu_collective_call_terminate_timeout_seconds=280"
+os.environ["XLA_FLAGS"] += f" --xla_cpu_multi_thread_eigen=false {PATIENT}"
 
 np = pytest.importorskip("numpy", reason="the trainer needs numpy")
 
