@@ -17,7 +17,7 @@ from tests.simulations.common import Result
 
 SIMULATIONS: tuple[tuple[Callable[[int], Iterator[Result]], int], ...] = (
     (looks.simulate, 1),
-    (chances.simulate, 2),
+    (chances.simulate, 1),
     (arms.simulate, 4),
     (arms.chains, 4),
     (small_groups.simulate, 1),

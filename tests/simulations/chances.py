@@ -28,9 +28,9 @@ def simulate(repetitions: int) -> Iterator[Result]:
         worst = 0.0
         for low in np.arange(0.05, 0.95, 0.1):
             inside = (promised >= low) & (promised < low + 0.1)
-            if inside.sum() >= 100:
+            if inside.sum() >= 200:
                 gap = abs(float(promised[inside].mean() - passed[inside].mean()))
-                # Two standard errors of a share of a half; fewer than 100 say nothing.
+                # Two standard errors of a share of a half; fewer than 200 say nothing.
                 worst = max(worst, gap - (1 / inside.sum()) ** 0.5)
         name = f"promised chance, off by at most ({n} runs, {more} more)"
         yield Result(name, worst, 0.05, True)
