@@ -3,8 +3,10 @@
 A log and the W&B history of one run differ in decimals; a log printed again may have another
 clock. Two trainings of one script agree to four decimals at few of their validations: over all
 pairs of the record history at 54 % at the most, at a run's own copies and forks at 86 % or more.
-A copy with noise in its last digits is near at every validation: within `NEAR` of each other at six
-or more, where the nearest two trainings of the record history are 0.0005 apart at one at least.
+A copy with noise in its last digits is within `NEAR` of its original at all of six or more
+validations. In the record history, copies and two probes of one seed aside, the nearest pair is
+0.00051 apart at one of them, and the next 0.0008: the bound leaves little room, and a copy with
+more noise than that is not found.
 Clocks to the millisecond agree less still, at 33 % and at three validations at the most, wherever
 in the run they stand: a copy with other losses or other steps has them too.
 """
