@@ -23,7 +23,9 @@ from reference_trainer.shards import Corpus
 from reference_trainer.storage import LocalFolder
 from tests.reference_trainer.conftest import need
 
-STEPS, CHECKPOINT, EVALUATION = 400, 5, 20
+# Long beside what the kills use up: a process may go on for a while before it is seen and ended.
+STEPS, CHECKPOINT, EVALUATION = 3000, 5, 20
+ROOM = STEPS // 2
 MOMENTS = ("step", "checkpoint", "start", "evaluation", "step")
 SETTINGS = {
     "train.steps": STEPS,
@@ -138,7 +140,7 @@ def one_life(
     if moment == "start":
         time.sleep(rng.uniform(0, 3))
     else:
-        room = (STEPS - 60 - reached) // left
+        room = (ROOM - reached) // left
         wait_for_step(process, out, reached + rng.randint(1, max(room, 1)))
     if moment in ("checkpoint", "evaluation"):
         assert wait_for_moment(process, out, moment), process.communicate()
