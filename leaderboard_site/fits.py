@@ -4,6 +4,8 @@ For a fixed b the best a and c are linear least squares (Golub and Pereyra 1973,
 projection"), so the sum of squares is a function of b alone: a grid finds the basin, golden-
 section search the bottom. The reached optimum is global over the searched range of b.
 
+Three points carry a law without a floor (c = 0), which is the most that can be fitted to them.
+
 A law of three numbers passes close to any four points, so R2 says nothing here. Intervals and bands
 are profiles (Bates and Watts 1988, "Nonlinear Regression Analysis", chapter 6): all laws whose sum
 of squares an F-test cannot tell from the best one. With fewer than `MIN_DF` degrees of freedom
@@ -20,9 +22,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-MIN_POINTS = 4
+MIN_POINTS = 3
+FLOOR_POINTS = 4
+"""From as many sizes a law has a floor c; with fewer its two numbers are a and b."""
 MIN_DF = 3
-"""Degrees of freedom (points less three parameters) from which a law is drawn beyond its points."""
+"""Degrees of freedom (points less parameters) from which a law is drawn beyond its points."""
 MAX_HALF_WIDTH = 0.1
 """A curve is drawn only where half its 95 % band is below this share of the value."""
 REACH = 30.0
@@ -36,7 +40,8 @@ Array = NDArray[np.float64]
 @dc.dataclass(frozen=True, eq=False)
 class Law:
     """A fitted law. x is scaled by `scale` (the geometric mean of x) in a, b, c:
-    y = c + a (x / scale)^-b. `z` are the logs of x / scale, `ys` the values."""
+    y = c + a (x / scale)^-b. `z` are the logs of x / scale, `ys` the values. `floor` says whether c
+    was fitted."""
 
     a: float
     b: float
@@ -45,6 +50,7 @@ class Law:
     residual: float
     z: Array
     ys: Array
+    floor: bool = True
 
     def __call__(self, x: float) -> float:
         """The law at x."""
@@ -57,8 +63,8 @@ class Law:
 
     @property
     def df(self) -> int:
-        """Points less the three parameters."""
-        return self.n - 3
+        """Points less the parameters."""
+        return self.n - (3 if self.floor else 2)
 
     @property
     def low(self) -> float:
@@ -85,7 +91,7 @@ class Law:
         limit = self.residual * (1 + float(stdtrit(self.df, 0.975)) ** 2 / self.df)
         found = []
         for b in (*_PROFILE.tolist(), self.b):
-            squares, a, c = _project(b, self.z, self.ys)
+            squares, a, c = _project(b, self.z, self.ys, self.floor)
             if squares <= limit:
                 found.append((b, a, c, limit - squares))
         return tuple(found)
@@ -107,7 +113,7 @@ class Law:
         z = math.log(x / self.scale)
         low, high = math.inf, -math.inf
         for b, a, c, room in self.admissible:
-            at, basis = np.array([math.exp(-b * z), 1.0]), _basis(b, self.z)
+            at, basis = _basis(b, np.array([z]), self.floor)[0], _basis(b, self.z, self.floor)
             leverage = float(at @ np.linalg.pinv(basis.T @ basis) @ at)
             half = math.sqrt(max(leverage * room, 0.0))
             value = a * float(at[0]) + c
@@ -150,6 +156,9 @@ def fit(points: Sequence[tuple[float, float]]) -> Law | None:
         return None
     scale = float(np.exp(np.mean(np.log(xs))))
     z = np.log(xs / scale)
+    if len(set(xs.tolist())) < FLOOR_POINTS:
+        b, residual, a, c = _without_floor(z, ys)
+        return Law(a, b, c, scale, residual, z, ys, floor=False)
     grid = np.geomspace(*B_RANGE, 240)
     losses = [_project(b, z, ys)[0] for b in grid]
     at = int(np.argmin(losses))
@@ -161,16 +170,16 @@ def fit(points: Sequence[tuple[float, float]]) -> Law | None:
     return Law(a, b, c, scale, residual, z, ys)
 
 
-def _basis(b: float, z: Array) -> Array:
-    return np.stack([np.exp(-b * z), np.ones_like(z)], axis=1)
+def _basis(b: float, z: Array, floor: bool = True) -> Array:
+    return np.stack([np.exp(-b * z), np.ones_like(z)][: 2 if floor else 1], axis=1)
 
 
-def _project(b: float, z: Array, ys: Array) -> tuple[float, float, float]:
+def _project(b: float, z: Array, ys: Array, floor: bool = True) -> tuple[float, float, float]:
     """The best (sum of squares, a, c) for this b."""
-    basis = _basis(b, z)
+    basis = _basis(b, z, floor)
     solution, *_ = np.linalg.lstsq(basis, ys, rcond=None)
     rest = ys - basis @ solution
-    return float(rest @ rest), float(solution[0]), float(solution[1])
+    return float(rest @ rest), float(solution[0]), float(solution[1]) if floor else 0.0
 
 
 def _golden(low: float, high: float, z: Array, ys: Array) -> float:

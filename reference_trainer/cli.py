@@ -1,4 +1,4 @@
-"""`speedrun train`, the same as `python -m reference_trainer`: train, bench, data, compile.
+"""`speedrun train`, the same as `python -m reference_trainer`: train, suite, bench, data, compile.
 
 Neither torch nor JAX is imported before they are needed; `--dry-run` needs neither.
 """
@@ -116,12 +116,7 @@ def train(
     from reference_trainer import runs
 
     config = load_config(name, pairs(overrides))
-    if config.optimizer.extra:
-        extra = ", ".join(config.optimizer.extra)
-        raise ConfigError(
-            f"optimizer.extra ({extra}) is for an optimizer of your own; {config.optimizer.name} "
-            "has its settings in [optimizer]"
-        )
+    refuse_extra(config)
     if options["dry_run"]:
         from reference_trainer import dryrun
 
@@ -135,6 +130,16 @@ def train(
         arms.append(runs.Arm("baseline", load_config(other), make))
     for line in runs.run_all(arms, options, backend):
         click.echo(line)
+
+
+def refuse_extra(config: Config) -> None:
+    """Raise ConfigError for settings of an optimizer that is not the trainer's."""
+    if config.optimizer.extra:
+        extra = ", ".join(config.optimizer.extra)
+        raise ConfigError(
+            f"optimizer.extra ({extra}) is for an optimizer of your own; {config.optimizer.name} "
+            "has its settings in [optimizer]"
+        )
 
 
 def installed_backend() -> str:
@@ -169,6 +174,34 @@ def pairs(overrides: tuple[str, ...]) -> dict[str, str]:
             raise TrainerError(f'"{item}" is no setting; write --set section.key=value')
         found[key.strip()] = value.strip()
     return found
+
+
+@train.command()
+@click.argument("members", nargs=-1, required=True, metavar="[POINT=]CONFIG[,KEY=VALUE...]...")
+@click.option("--backend", type=click.Choice(BACKENDS), help="Default: the one that is installed.")
+@run_options
+@words
+def suite(
+    members: tuple[str, ...], backend: str | None, overrides: tuple[str, ...], **options: Any
+) -> None:
+    """Train several sizes, each a point of one submission. Start it again to go on."""
+    from reference_trainer import suite as suites
+
+    if options["interleave"]:
+        raise TrainerError("a suite has one arm; leave --interleave out")
+    found = suites.members_of(members, pairs(overrides))
+    for member in found:
+        refuse_extra(member.config)
+    if options["dry_run"]:
+        from reference_trainer import dryrun
+
+        for member in found:
+            click.echo(f"point {member.point}")
+            click.echo(dryrun.report(member.config, options["device"], options["wandb"]))
+        return
+    backend = backend or installed_backend()
+    for line in suites.run_suite(found, options, make_backend(backend), backend):
+        click.echo(line)
 
 
 @train.command()

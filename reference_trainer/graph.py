@@ -1,8 +1,8 @@
 """Steps with an identity: a hash of code, configuration and inputs decides whether one is redone.
 
-`execution.json` in the output folder lists them (corpus, train, results) with identity, inputs,
-status and times. A finished step of the same identity is reused, a failed one is refused until the
-user says `--force-run-failed`, anything else runs.
+`execution.json` in the output folder lists them (corpus, train, results; of a suite its members)
+with identity, inputs, status, output and time. A finished step of the same identity is reused, a
+failed one is refused until the user says `--force-run-failed`, anything else runs.
 """
 
 import contextlib
@@ -47,28 +47,36 @@ class Execution:
             self._put(name, wanted, inputs, "finished", output)
 
     @contextlib.contextmanager
-    def step(self, name: str, wanted: str, inputs: list[str], force: bool) -> Iterator[None]:
+    def step(
+        self, name: str, wanted: str, inputs: list[str], force: bool, output: str | None = None
+    ) -> Iterator[None]:
         """Run a step and record how it ended. Raises TrainerError for one that failed before."""
         before = self.steps.get(name, {})
         failed = before.get("status") == "failed" and before.get("identity") == wanted
         if failed and not force:
             raise TrainerError(
                 f"the step {name} failed before with the same code and settings "
-                f"({before.get('output')}); change something, or pass --force-run-failed"
+                f"({before.get('reason')}); change something, or pass --force-run-failed"
             )
-        self._put(name, wanted, inputs, "running", None)
+        self._put(name, wanted, inputs, "running", output)
         try:
             yield
         except Stopped:
-            self._put(name, wanted, inputs, "stopped", None)
+            self._put(name, wanted, inputs, "stopped", output)
             raise
         except TrainerError as error:
-            self._put(name, wanted, inputs, "failed", str(error))
+            self._put(name, wanted, inputs, "failed", output, str(error))
             raise
-        self._put(name, wanted, inputs, "finished", None)
+        self._put(name, wanted, inputs, "finished", output)
 
     def _put(
-        self, name: str, wanted: str, inputs: list[str], status: str, output: str | None
+        self,
+        name: str,
+        wanted: str,
+        inputs: list[str],
+        status: str,
+        output: str | None,
+        reason: str | None = None,
     ) -> None:
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         self.steps[name] = {
@@ -77,6 +85,7 @@ class Execution:
             "status": status,
             "output": output,
             "at": now,
+            **({"reason": reason} if reason else {}),
         }
         text = json.dumps({"schema_version": 1, "steps": self.steps}, indent=1)
         self.folder.write(FILE, (text + "\n").encode())

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from reference_trainer import bpb, checkpoint, memory, names, provenance, results
+from reference_trainer import bpb, checkpoint, memory, names, provenance, results, storage
 from reference_trainer import corpus as corpora
 from reference_trainer.backend import Backend, Pending
 from reference_trainer.clock import Clock
@@ -19,7 +19,7 @@ from reference_trainer.config import Config, as_dict
 from reference_trainer.distributed import Group
 from reference_trainer.errors import ConfigError, NotFiniteLoss, Stopped, StorageError, TrainerError
 from reference_trainer.formulas import accounting
-from reference_trainer.outputs import LOG, RESULTS, Job, Outputs
+from reference_trainer.outputs import OUTPUTS, RESULTS, Job, Outputs
 from reference_trainer.results import Outcome
 from reference_trainer.schedule import multiplier
 from reference_trainer.scores import Scores
@@ -339,8 +339,7 @@ class Run:
         if self.first:
             LocalFolder(self.job.out).write(RESULTS, results.to_json(document))
             if self.job.store:
-                self.store.write(RESULTS, results.to_json(document))
-                self.store.write(LOG, (self.job.out / LOG).read_bytes())
+                storage.copy(LocalFolder(self.job.out), self.store, OUTPUTS)
         return document
 
     def close(self, exit_code: int) -> str | None:

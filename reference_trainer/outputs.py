@@ -16,7 +16,8 @@ from reference_trainer.shards import Corpus
 from reference_trainer.storage import LocalFolder
 from reference_trainer.tracking import Log, Progress, Wandb, header_lines
 
-RESULTS, LOG = "speedrun_results.json", "log.txt"
+RESULTS, LOG, OFFLINE = "speedrun_results.json", "log.txt", "run.wandb"
+OUTPUTS = (RESULTS, LOG, OFFLINE)  # what a submission is made of
 
 
 @dc.dataclass(frozen=True)
@@ -162,7 +163,7 @@ class Outputs:
         if self._wandb is not None:
             link = self._wandb.finish(exit_code)
             for path in self._wandb.offline_files()[-1:]:
-                LocalFolder(self.job.out).write("run.wandb", path.read_bytes())
+                LocalFolder(self.job.out).write(OFFLINE, path.read_bytes())
             self._wandb = None
         if self._log is not None:
             self._log.close()

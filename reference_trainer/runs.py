@@ -17,7 +17,7 @@ from reference_trainer.distributed import Group
 from reference_trainer.errors import TrainerError
 from reference_trainer.graph import Execution, identity
 from reference_trainer.loop import MakeBackend, train
-from reference_trainer.outputs import RESULTS, Job
+from reference_trainer.outputs import OUTPUTS, RESULTS, Job
 from reference_trainer.results import Author
 from reference_trainer.shards import Corpus, open_corpus
 from reference_trainer.storage import LocalFolder
@@ -45,8 +45,15 @@ def run_all(arms: Arms, options: dict[str, Any], backend: str) -> Iterator[str]:
     check_environment(arms, options["wandb"])
     group = distributed.join(backend, options["distributed"])
     with distributed.together(group):
-        group.agree("the command", _command(arms, options))
-        yield from _do(arms, options, group)
+        yield from run_in(group, arms, options)
+        if group.first:
+            yield _next(pathlib.Path(options["out"]), len(arms), options.get("submission"))
+
+
+def run_in(group: Group, arms: Arms, options: dict[str, Any]) -> Iterator[str]:
+    """`run_all` in a group that is joined already, without the word on what to do next."""
+    group.agree("the command", _command(arms, options))
+    yield from _do(arms, options, group)
 
 
 def _command(arms: Arms, options: dict[str, Any]) -> dict[str, Any]:
@@ -62,13 +69,11 @@ def _command(arms: Arms, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _do(arms: Arms, options: dict[str, Any], group: Group) -> Iterator[str]:
-    out = pathlib.Path(
-        group.share(
-            "the output folder", lambda: str(options["out"] or _new_folder(arms[0].config.name))
-        )
-    )
+    new = f"{arms[0].config.name}-{dt.datetime.now():%Y%m%d-%H%M%S}"
+    place = group.share("the output folder", lambda: str(options["out"] or folder_called(new)))
+    out = options["out"] = pathlib.Path(place)
     first = group.first
-    opened = {a.config.data.corpus: _corpus(a.config, options["quiet"], group) for a in arms}
+    opened = {a.config.data.corpus: corpus_of(a.config, options["quiet"], group) for a in arms}
     prints = {name: corpus.train.fingerprint for name, corpus in opened.items()}
     group.agree("the data", prints, None)
     found: dict[str, list[dict[str, Any]]] = {arm.name: [] for arm in arms}
@@ -84,7 +89,6 @@ def _do(arms: Arms, options: dict[str, Any], group: Group) -> Iterator[str]:
                 yield _line(arm.name, seed, info, folder)
     if first:
         yield from _summary(found)
-        yield _next(out, len(arms), options.get("submission") or "TRACK/NAME")
 
 
 def in_turn(arms: Arms, number: int) -> Arms:
@@ -99,7 +103,7 @@ def in_turn(arms: Arms, number: int) -> Arms:
 def _once(job: Job, arm: Arm, force: bool, group: Group) -> dict[str, Any]:
     """The run of a job, or its results where it was finished before with the same code, settings
     and data. Process 0 looks and keeps the folder; the others hear of it."""
-    folder = LocalFolder(job.out)
+    folder = storage.open_folder(job.store) if job.store else LocalFolder(job.out)
     data = [job.corpus.train.fingerprint, job.corpus.validation.fingerprint]
     wanted = identity(
         provenance.code_hashes(job.main), [as_dict(job.config), job.seed, job.arm], data
@@ -111,6 +115,8 @@ def _once(job: Job, arm: Arm, force: bool, group: Group) -> dict[str, Any]:
             held.enter_context(storage.Lock(job.out))
             execution = Execution(folder)
             if execution.finished("train", wanted) and folder.exists(RESULTS):
+                if job.store and not (job.out / RESULTS).is_file():
+                    storage.copy(folder, LocalFolder(job.out), OUTPUTS)
                 return dict(json.loads(folder.read(RESULTS)))
             execution.note("corpus", identity({}, job.corpus.name, data), [], job.corpus.name)
             held.enter_context(execution.step("train", wanted, data, force))
@@ -142,7 +148,7 @@ def check_environment(arms: Arms, wandb: str) -> None:
         raise TrainerError(f"the environment lacks {' and '.join(missing)}")
 
 
-def _corpus(config: Config, quiet: bool, group: Group) -> Corpus:
+def corpus_of(config: Config, quiet: bool, group: Group) -> Corpus:
     """The corpus, built by process 0 first, and by others where they do not see its disk."""
     from reference_trainer.tracking import Progress
 
@@ -163,8 +169,6 @@ def _job(
     paired: bool,
     options: dict[str, Any],
 ) -> Job:
-    prefix = storage.prefix()
-    remote = prefix is not None and "://" in prefix
     paloma = None
     if arm.config.data.paloma:
         from reference_trainer import downloads
@@ -175,7 +179,7 @@ def _job(
         corpus=corpus,
         out=folder,
         seed=seed,
-        store=f"{prefix}/runs/{folder.parent.name}/{folder.name}" if remote else None,
+        store=store_of(folder),
         wandb=options["wandb"],
         project=options["project"],
         resume=options["resume"],
@@ -193,11 +197,19 @@ def _job(
     )
 
 
-def _new_folder(name: str) -> pathlib.Path:
-    """runs/NAME-TIME below SPEEDRUN_PREFIX where that is a folder, else below here."""
+def store_of(folder: pathlib.Path) -> str | None:
+    """Where a run of that output folder keeps everything, if SPEEDRUN_PREFIX is a bucket."""
+    prefix = storage.prefix()
+    if prefix is None or "://" not in prefix:
+        return None
+    return f"{prefix.rstrip('/')}/runs/{folder.parent.name}/{folder.name}"
+
+
+def folder_called(name: str) -> pathlib.Path:
+    """runs/NAME below SPEEDRUN_PREFIX where that is a folder, else below here."""
     prefix = storage.prefix()
     base = pathlib.Path(prefix) if prefix and "://" not in prefix else pathlib.Path()
-    return base / "runs" / f"{name}-{dt.datetime.now():%Y%m%d-%H%M%S}"
+    return base / "runs" / name
 
 
 def _folder_of_run(out: pathlib.Path, arm: str, seed: int, arms: int, seeds: int) -> pathlib.Path:
@@ -214,7 +226,7 @@ def _line(arm: str, seed: int, info: dict[str, Any], folder: pathlib.Path) -> st
     )
 
 
-def _next(out: pathlib.Path, arms: int, submission: str) -> str:
+def _next(out: pathlib.Path, arms: int, submission: str | None) -> str:
     """The command that makes a submission of the runs, W&B files or else logs. The names of the
     folders tell it which of two arms a run is of, so that it gets the folder that holds both."""
     files = sorted(out.glob("**/run.wandb")) or sorted(out.glob("**/log.txt"))
@@ -222,7 +234,9 @@ def _next(out: pathlib.Path, arms: int, submission: str) -> str:
         files = [out]
     here = pathlib.Path.cwd()
     shown = [p.relative_to(here) if p.is_relative_to(here) else p for p in files]
-    return f"next: speedrun new {submission} " + " ".join(f"--log {path}" for path in shown)
+    return f"next: speedrun new {submission or 'TRACK/NAME'} " + " ".join(
+        f"--log {path}" for path in shown
+    )
 
 
 def _summary(found: dict[str, list[dict[str, Any]]]) -> Iterator[str]:

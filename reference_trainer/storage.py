@@ -41,6 +41,13 @@ def open_folder(location: str) -> Folder:
     return LocalFolder(pathlib.Path(location))
 
 
+def copy(source: Folder, target: Folder, names: tuple[str, ...]) -> None:
+    """Copy those of the files that `source` has."""
+    for name in names:
+        if source.exists(name):
+            target.write(name, source.read(name))
+
+
 def prefix() -> str | None:
     """SPEEDRUN_PREFIX, or MARIN_PREFIX: where data, checkpoints and results go by default."""
     return os.environ.get("SPEEDRUN_PREFIX") or os.environ.get("MARIN_PREFIX") or None

@@ -17,6 +17,7 @@ from typing import Any
 
 from bot.commands.given import given_logs
 from bot.commands.root import Unusable
+from bot.commands.suites import STEPS, members
 from bot.evidence.sources import is_link
 from bot.model.submission import MAX_JSON_BYTES, MAX_LOG_BYTES, Folder
 from bot.model.track import Track
@@ -35,11 +36,13 @@ def given(
     baseline: Iterable[str],
     track: Track,
     loss_key: str | None = None,
+    suite: Path | None = None,
 ) -> tuple[Files, Runs]:
     """The files to copy, by name in the folder, and the entries of `runs`. Raises Unusable.
 
-    `baseline` are links, results files, logs or folders of the baseline arm; without them the
-    logs that are named so, or lie in a folder that is, make that arm.
+    `suite` is the folder of one that the trainer ran, whose members are points. `baseline` are
+    links, results files, logs or folders of the baseline arm; without them the logs that are named
+    so, or lie in a folder that is, make that arm.
     """
     files: Files = {}
     runs: Runs = [{"source": "wandb", "link": _address(link)} for link in links]
@@ -50,6 +53,8 @@ def given(
     mixed = not named and (len({base for _, base in found}) > 1 or bool(runs))
     for path, base in found:
         runs.append(_log(path, files) | ({"arm": "baseline"} if base and mixed else {}))
+    if suite is not None:
+        runs += _members(suite, track, files)
     for source in named:
         runs += [entry | {"arm": "baseline"} for entry in _any(source, files, *keyed)]
     return files, runs
@@ -70,6 +75,18 @@ def _any(source: str, files: Files, track: Track, mapped: frozenset[str]) -> Run
     if source.lower().endswith(".json"):
         return [_results(source, files)]
     return [_log(path, files) for path, _ in given_logs([source], track, mapped)]
+
+
+def _members(suite: Path, track: Track, files: Files) -> Runs:
+    """The entries of a suite's runs, each with its point, and the list of its steps as a file."""
+    runs: Runs = []
+    for point, path in members(suite, track):
+        kind = "results" if path.suffix == ".json" else "log"
+        name = _free(f"{point}/{file_name(path.name)}", files)
+        files[name] = read_whole(path, MAX_LOG_BYTES if kind == "log" else MAX_JSON_BYTES)
+        runs.append({"source": kind, "path": name, "point": point})
+    files[STEPS] = read_whole(suite / STEPS, MAX_JSON_BYTES)
+    return runs
 
 
 def _address(link: str) -> str:
@@ -160,7 +177,8 @@ def draft(
     }
     if code is not None:
         made["code"] = {"path": file_name(Path(code).name)}
-    return made | {"runs": runs}
+    points = list(dict.fromkeys(run["point"] for run in runs if "point" in run))
+    return made | ({"points": points} if points else {}) | {"runs": runs}
 
 
 def text(document: Mapping[str, Any]) -> bytes:

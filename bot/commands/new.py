@@ -34,7 +34,7 @@ from bot.compute import accelerators
 from bot.local import Local
 from bot.model.submission import MAX_JSON_BYTES, PLACEHOLDER
 from bot.model.track import Track
-from bot.model.verdict import Verdict
+from bot.model.verdict import Point, Verdict
 from bot.patterns import LOGIN, SLUG
 from bot.render import numbers
 
@@ -52,6 +52,12 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="FILE",
     help="A training log, a .wandb file or a folder of them; may be repeated.",
+)
+@click.option(
+    "--suite",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="A suite that the trainer ran: each of its members is a point.",
 )
 @click.option(
     "--baseline",
@@ -77,6 +83,7 @@ def new(
     links: Sequence[str],
     results: Sequence[str],
     logs: Sequence[str],
+    suite: Path | None,
     baseline: Sequence[str],
     loss_key: str | None,
     code: str | None,
@@ -97,9 +104,9 @@ def new(
             f"{path / 'submission.json'} exists; edit it, remove it to begin "
             "again, or choose another name"
         )
-    if not (links or results or logs or starter):
-        raise Unusable("nothing to submit; add --wandb, --results, --log or --starter")
-    files, runs = given(links, results, logs, baseline, track, loss_key)
+    if not (links or results or logs or suite or starter):
+        raise Unusable("nothing to submit; add --wandb, --results, --log, --suite or --starter")
+    files, runs = given(links, results, logs, baseline, track, loss_key, suite)
     login = author or _login()
     if author is not None and not LOGIN.fullmatch(author):
         raise Unusable(f'"{author}" is not a GitHub login')
@@ -217,10 +224,17 @@ def _filled(made: dict[str, Any], verdict: Verdict, loss_key: str | None) -> dic
 
 
 def _claims(verdict: Verdict, loss_key: str | None) -> dict[str, Any]:
+    """What each point claims, by its name where there are several."""
+    claims = {point.name: _of_point(point, loss_key) for point in verdict.points}
+    if len(claims) > 1:
+        return {name: made for name, made in claims.items() if name and made}
+    return next(iter(claims.values()), {})
+
+
+def _of_point(point: Point, loss_key: str | None) -> dict[str, Any]:
     """The quality with its statistics where there are any, and the cost; a loss that stands in
     for the usual one under its own name."""
-    point = verdict.points[0] if verdict.points else None
-    if point is None or point.quality is None:
+    if point.quality is None:
         return {}
     names = {
         name: value

@@ -294,7 +294,8 @@ def _law_row(name: str, n: int, law: fits.Law | None, colour: str) -> dict[str, 
     at = f"{law(1e22):.4f} ± {law.half_width(1e22):.4f}" if law.supported(1e22) else text.DASH
     bounds, missed = law.exponents, law.held_out
     # a at x in FLOPs is a·scale^b; printed in scaled units to keep the figures readable.
-    words = f"{law.c:.3f} + {law.a:.3f}·(x/{text.power(law.scale, 2)})^{text.MINUS}{law.b:.3f}"
+    words = f"{law.a:.3f}·(x/{text.power(law.scale, 2)})^{text.MINUS}{law.b:.3f}"
+    words = f"{law.c:.3f} + {words}" if law.floor else words
     return row | {
         "law": words,
         "spread": f"{law.spread:.4f}" if law.df else text.DASH,
@@ -311,7 +312,8 @@ def _drawn(law: fits.Law) -> str:
     if law.usable:
         return "with its band"
     if law.df < fits.MIN_DF:
-        return f"within its points: {fits.MIN_DF + 3} points are needed beyond them"
+        floor = "" if law.floor else "too few sizes for a floor c; "
+        return f"within its points: {floor}{fits.MIN_DF + 3} points are needed beyond them"
     if law.a <= 0:
         return "within its points: quality does not improve with size"
     return "within its points: the exponent is not bounded by the data"

@@ -114,8 +114,26 @@ def test_a_fit_reaches_the_least_squares_optimum(seed: int) -> None:
     assert law.residual == pytest.approx(2 * best.cost, rel=1e-6)
 
 
-def test_three_points_make_no_law() -> None:
-    assert fits.fit([(1e18, 1.2), (1e19, 1.1), (1e20, 1.0)]) is None
+def test_two_points_make_no_law() -> None:
+    assert fits.fit([(1e18, 1.2), (1e19, 1.1)]) is None
+
+
+def test_three_points_make_a_law_without_a_floor_that_is_not_drawn_beyond_them() -> None:
+    law = fits.fit([(x, 2.0 * (x / 1e19) ** -0.1) for x in (1e18, 1e19, 1e20)])
+    assert law is not None and not law.usable and law.df == 1
+    assert (law.a, law.b, law.c) == (pytest.approx(2), pytest.approx(0.1), 0)
+    assert all(0.99e18 <= x <= 1.01e20 for x, *_ in fits.curve(law))
+
+
+def test_the_band_of_three_points_covers_the_law_as_often_as_it_says() -> None:
+    rng, hits = random.Random(5), 0
+    for _ in range(100):
+        points = [(x, (x / 1e19) ** -0.1 * rng.gauss(1, 0.003)) for x in (1e18, 1e19, 1e20)]
+        law = fits.fit(points)
+        assert law is not None
+        low, high = law.band(1e19)
+        hits += low <= 1 <= high
+    assert hits >= 88  # 95 expected; one in a thousand of such tests has fewer
 
 
 def test_a_law_without_support_is_not_drawn_beyond_its_points() -> None:
