@@ -16,14 +16,12 @@ from bot.evidence import linked
 from bot.model.case import Case
 from bot.model.run import Run, Witness
 from bot.model.track import NAMES
-from bot.model.verdict import Finding, Point, Verdict, finding, status_of
+from bot.model.verdict import MAIN, Finding, Point, Verdict, finding, status_of
 from bot.registry import OURS, Grade, Level, catalogue
 from bot.render.untrusted import plain
 from bot.rules import run_rules
 from bot.rules.merging import merge
 
-MAIN = "main"
-"""The name of the point of a submission that declares none."""
 NOT_REPRODUCED = "recorded, not yet reproduced"
 
 # On a `baseline` track a lucky run counts, so these inform; what is not about luck still blocks.

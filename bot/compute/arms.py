@@ -41,6 +41,17 @@ class Baseline:
     excluded: tuple[Excluded, ...]
     promote_at: float | None = None
     """The ratio at which the track makes a new baseline."""
+    p_holm: float | None = None
+    """p corrected for the number of points of the submission (Holm); None for one point."""
+
+    @property
+    def p(self) -> float | None:
+        """The p that decides; None where the arms cannot be tested."""
+        if self.pairwise is not None:
+            return self.pairwise.p
+        return (
+            self.comparison.p if self.comparison is not None and self.passes is not None else None
+        )
 
     @property
     def promotes(self) -> bool | None:
@@ -65,6 +76,7 @@ class Baseline:
             "statistic": c.statistic if c else None,
             "df": c.df if c else None,
             "p": c.p if c else None,
+            "p_holm": self.p_holm,
             "ratio": c.ratio if c else None,
             "ratio_interval": list(c.ratio_interval) if c and c.ratio_interval else None,
             "pairwise": dc.asdict(self.pairwise) if self.pairwise else None,
@@ -102,7 +114,7 @@ def compare_arms(
     elif comparison is not None and comparison.p is not None:
         # Two runs an arm say nothing about a session's spread; pairs cancel what both share.
         if comparison.method == "paired" or min(len(ours.values), len(theirs.values)) >= 3:
-            passes = comparison.p < track.significance.alpha
+            passes = comparison.p < track.significance.alpha_each
     due = track.promote_at
     return Baseline(quality, theirs, comparison, pairwise, passes, other.excluded, due)
 

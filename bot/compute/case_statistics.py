@@ -7,13 +7,20 @@ from __future__ import annotations
 
 import functools as ft
 import re
+from collections.abc import Iterable
 
+from bot.compute.duplicates import run_key
+from bot.compute.independence import same_points
 from bot.compute.selection import RunKey
+from bot.compute.several import corrected
 from bot.compute.summary import Summary, summarise
-from bot.model.case import Case
+from bot.model.case import Case, Seen
+from bot.model.look import Look
+from bot.model.run import Run
 from bot.model.submission import Claim
 from bot.model.track import STEP_METRICS
 from bot.model.values import parse_timestamp
+from bot.model.verdict import MAIN, Point
 from bot.registry import OURS
 
 _OTHER_LOSS = re.compile(r"[A-Za-z0-9_./-]{0,60}loss")
@@ -33,7 +40,8 @@ def of_case(case: Case, point: str | None = None) -> Summary | None:
     """
     known = _known(case)
     if point not in known:
-        known[point] = _of_case(case, point)
+        points = points_of(case) if point in points_of(case) else (point,)
+        known |= corrected({name: _of_case(case, name) for name in points})
     return known[point]
 
 
@@ -54,6 +62,52 @@ def _of_case(case: Case, point: str | None) -> Summary | None:
         step=claimed_step(case, point),
         loss_key=loss_key_of(case),
         pairs=_pairs(case),
+        earlier=earlier_looks(case, point),
+    )
+
+
+def looks_of(points: Iterable[Point]) -> tuple[Look, ...]:
+    """The looks that a verdict took, to be remembered."""
+    found = []
+    for point in points:
+        digest, runs = ((point.statistics or {}).get(name) for name in ("look", "judged"))
+        if digest and runs:
+            found.append(Look(point.name, runs, digest))
+    return tuple(found)
+
+
+def earlier_looks(case: Case, point: str | None) -> tuple[Look, ...]:
+    """The looks that pull requests took of this point, and what the merge recorded of it."""
+    if not case.track.significance.looks:
+        return ()
+    name = point or MAIN
+    recorded = case.context.recorded
+    looks = [] if recorded is None else list(looks_of(recorded.points))
+    for seen in shown_before(case):
+        looks += seen.looks
+    return tuple(dict.fromkeys(look for look in looks if look.point == name))
+
+
+def shown_before(case: Case) -> tuple[Seen, ...]:
+    """What this submission showed before, under its name or under another one with a run of it.
+
+    Only what its author or a contributor showed counts: nobody spends the looks of others.
+    """
+    request = case.context.pull_request
+    people = {c.github.lower() for c in case.submission.contributors}
+    people |= set() if request is None else {request.author.lower()}
+    return tuple(
+        seen
+        for seen in case.context.seen
+        if seen.author.lower() in people
+        and (seen.submission == case.folder.path or any(shows(seen, r) for r in case.runs()))
+    )
+
+
+def shows(seen: Seen, run: Run) -> bool:
+    """Whether a pull request showed this run, by its address or by a few of its points."""
+    return run_key(run) in seen.run_keys or any(
+        same_points(run.validation, points) for points in seen.points
     )
 
 

@@ -19,7 +19,7 @@ MIXTURE_VARIANCE = 1.0
 """Variance of the half-normal mixture over effect sizes (mean gain / sd) of the anytime test."""
 _MAX_RUNS = 10_000_000
 # Float noise of a difference of two losses must not decide a bound that is met exactly.
-_SLACK = 1e-9
+SLACK = 1e-9
 # Half an interval of a log ratio beyond which it says nothing and is left out.
 _WIDEST = 100.0
 
@@ -252,7 +252,7 @@ def needed_runs(
 
 def reaches(value: float, bound: float) -> bool:
     """Whether `value` >= `bound`, float noise aside."""
-    return value >= bound - _SLACK
+    return value >= bound - SLACK
 
 
 # ---- Two samples -------------------------------------------------------------------------------

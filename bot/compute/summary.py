@@ -18,9 +18,11 @@ from bot.compute import significance as sig
 from bot.compute.arms import Baseline, compare_arms
 from bot.compute.chance import Bar, Chance, outlook
 from bot.compute.equal_loss import AtTarget, at_target
+from bot.compute.looks import digest_of, judged_at, taken_by
 from bot.compute.moderated import moderated_p, moderated_statistic
 from bot.compute.selection import Excluded, Kept, RunKey, select
 from bot.compute.significance import Moments, Sample
+from bot.model.look import Look
 from bot.model.run import Run
 from bot.model.track import LOSS_METRICS, STEP_METRICS, TIME_METRICS, Axis, Significance, Track
 
@@ -33,8 +35,16 @@ class Decision:
     statistic: float | None
     p: float | None
     passes: bool
+    bound: float | None = None
+    """The threshold that the statistic must reach, where that decides."""
     judged: int | None = None
     """How many runs were judged, on a track that judges at fixed looks only."""
+    look: str | None = None
+    """Which runs were judged at a look: a digest of their losses."""
+    taken: Look | None = None
+    """The earlier look, with other runs, for which these are not judged again."""
+    p_holm: float | None = None
+    """p corrected for the number of points of the submission (Holm); None for one point."""
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -51,6 +61,8 @@ class Summary:
     target: float | None
     goal: str
     alpha: float
+    level: float
+    """What p must fall below: alpha, or one look's share of it, or the p of the z rule's bound."""
     kept: tuple[RunKey, ...]
     quality: Sample
     cost: Sample
@@ -106,16 +118,20 @@ class Summary:
             "interval": list(bounds) if bounds else None,
             "test": self.decision.test,
             "statistic": self.decision.statistic,
+            "threshold": self.decision.bound,
             "p": self.decision.p,
             "p_t": self.p_t,
             "p_sigma": self.p_sigma,
             "p_pooled": self.p_pooled,
             "p_anytime": self.p_anytime,
             "p_moderated": self.p_moderated,
+            "p_holm": self.decision.p_holm,
             "judged": self.decision.judged,
+            "look": self.decision.look,
             "p_without_best": self.without_best.p if self.without_best else None,
             "passes_without_best": self.without_best.passes if self.without_best else None,
             "alpha": self.alpha,
+            "level": self.level,
             "passes": self.passes,
             "needed_runs": self.needed_runs,
             "chances": [dc.asdict(c) for c in self.chances],
@@ -136,17 +152,20 @@ def summarise(
     step: int | None = None,
     loss_key: str | None = None,
     pairs: Mapping[RunKey, str] | None = None,
+    earlier: Sequence[Look] = (),
 ) -> Summary:
     """The statistics of `runs` on `track`, compared with the runs of `baseline` where given.
 
     `step` takes every run at that step (a run without a point there is excluded); `loss_key` takes
     another metric of the history in place of the loss; `pairs` gives the pair names of runs that
-    were interleaved on one machine. No usable run gives n = 0, which never passes.
+    were interleaved on one machine; `earlier` are the looks that were taken of this submission
+    before. No usable run gives n = 0, which never passes.
     """
     selection = select(runs, track, step=step, loss_key=loss_key)
     kept, rule = selection.kept, track.significance
     quality = Sample(tuple(k.quality for k in kept))
     gain = _gain(quality, track.quality)
+    decision = _decision(kept, quality, track, earlier)
     others = tuple(baseline)
     return Summary(
         track=track.id,
@@ -154,6 +173,7 @@ def summarise(
         target=track.quality.target,
         goal=track.quality.goal,
         alpha=rule.alpha,
+        level=_level(rule),
         kept=tuple((k.run.file, k.run.index) for k in kept),
         quality=quality,
         cost=Sample(tuple(k.cost for k in kept if k.cost is not None)),
@@ -162,8 +182,8 @@ def summarise(
         at_target=_at_target(kept, track, selection.step) if loss_key is None else None,
         time=Sample(tuple(k.time_s for k in kept if k.time_s is not None)),
         step=selection.step,
-        decision=_decision(kept, quality, track),
-        **_beside(gain, track),
+        decision=decision,
+        **_beside(gain, track, decision.taken.runs if decision.taken else 0),
         without_best=_without_best(quality, track),
         excluded=selection.excluded,
         hint=selection.hint,
@@ -172,8 +192,9 @@ def summarise(
     )
 
 
-def _beside(gain: Moments | None, track: Track) -> dict[str, Any]:
-    """The tests beside the one that decides, and how many more runs it would take."""
+def _beside(gain: Moments | None, track: Track, taken: int) -> dict[str, Any]:
+    """The tests beside the one that decides, and how many more runs it would take; looks up to
+    `taken` runs are taken."""
     rule = track.significance
     if gain is None:
         names = ("p_t", "p_sigma", "p_pooled", "p_anytime", "p_moderated", "needed_runs")
@@ -186,8 +207,8 @@ def _beside(gain: Moments | None, track: Track) -> dict[str, Any]:
         "p_pooled": sig.pooled_p(gain, sd, df) if sd and df else None,
         "p_anytime": sig.anytime_p(gain, _anytime_sigma(track)),
         "p_moderated": _moderated(gain, rule),
-        "needed_runs": sig.needed_runs(gain, lambda m: _passes_at(m, track), guess),
-        "chances": _chances(gain, track),
+        "needed_runs": sig.needed_runs(gain, lambda m: m.n > taken and _passes_at(m, track), guess),
+        "chances": _chances(gain, track, taken),
     }
 
 
@@ -208,26 +229,30 @@ def _at_target(kept: Sequence[Kept], track: Track, step: int | None) -> AtTarget
     return at_target(curves, target)
 
 
-def judged_at(n: int, rule: Significance) -> int:
-    """How many of `n` runs are judged: all, or as many as the last look reached; 0 before it."""
-    return n if not rule.looks else max((look for look in rule.looks if look <= n), default=0)
-
-
-def _decision(kept: Sequence[Kept], quality: Sample, track: Track) -> Decision:
+def _decision(
+    kept: Sequence[Kept], quality: Sample, track: Track, earlier: Sequence[Look]
+) -> Decision:
     """The track's test on the runs judged: at looks the first of them in order of time."""
-    judged = judged_at(len(kept), track.significance)
-    if judged == len(kept):
-        made = decide(_gain(quality, track.quality), track, quality.moments)
-    else:
-        first = sorted(kept, key=lambda k: k.run.created_at or "")[:judged]
-        sample = Sample(tuple(k.quality for k in first))
-        made = decide(_gain(sample, track.quality), track, sample.moments)
-    return dc.replace(made, judged=judged) if track.significance.looks else made
+    looks = track.significance.looks
+    if not looks:
+        return decide(_gain(quality, track.quality), track, quality.moments)
+    judged = judged_at(len(kept), looks)
+    if not judged:
+        return dc.replace(decide(_gain(quality, track.quality), track, quality.moments), judged=0)
+    first = sorted(kept, key=lambda k: k.run.created_at or "")[:judged]
+    sample = Sample(tuple(k.quality for k in first))
+    digest = digest_of(sample.values)
+    taken = taken_by(earlier, judged, digest)
+    if taken is not None:
+        return Decision(track.significance.test, None, None, False, judged=judged, taken=taken)
+    made = decide(_gain(sample, track.quality), track, sample.moments)
+    return dc.replace(made, judged=judged, look=digest)
 
 
 def _passes_at(gain: Moments, track: Track) -> bool:
     """Whether a submission of `gain.n` runs would be judged at all, and pass."""
-    return judged_at(gain.n, track.significance) == gain.n and decide(gain, track).passes
+    judged = judged_at(gain.n, track.significance.looks)
+    return judged == gain.n and decide(gain, track).passes
 
 
 def _moderated(gain: Moments, rule: Significance) -> float | None:
@@ -236,10 +261,10 @@ def _moderated(gain: Moments, rule: Significance) -> float | None:
     return moderated_p(gain, rule.prior_sd, rule.prior_df)
 
 
-def _chances(gain: Moments, track: Track) -> tuple[Chance, ...]:
+def _chances(gain: Moments, track: Track, taken: int) -> tuple[Chance, ...]:
     """How likely more runs are to pass; empty once the test is passed, or without a bar."""
     rule = track.significance
-    if rule.test in ("none", "anytime") or _passes_at(gain, track):
+    if rule.test in ("none", "anytime") or (_passes_at(gain, track) and gain.n > taken):
         return ()
     known = (rule.sigma, float("inf")) if rule.test == "z" and rule.sigma else None
     if rule.test == "moderated" and rule.prior_sd and rule.prior_df:
@@ -250,7 +275,7 @@ def _chances(gain: Moments, track: Track) -> tuple[Chance, ...]:
         known = (rule.pooled_sd, float(rule.pooled_df))
 
     def judged(n: int) -> bool:
-        return n >= rule.least_runs and judged_at(n, rule) == n
+        return n >= rule.least_runs and judged_at(n, rule.looks) == n and n > taken
 
     return outlook(gain, lambda n: _bar(n, rule), known, judged)
 
@@ -316,9 +341,16 @@ def _decide_z(gain: Moments, track: Track, enough: bool) -> Decision:
     p = sig.z_p(gain, rule.sigma) if rule.sigma else None
     margin = gain.mean * gain.n**0.5
     if rule.threshold is not None:
-        return Decision("z", margin, p, sig.reaches(margin, rule.threshold) and enough)
+        passes = sig.reaches(margin, rule.threshold) and enough
+        return Decision("z", margin, p, passes, rule.threshold)
     z = margin / rule.sigma if rule.sigma else None
     return Decision("z", z, p, _below(p, rule.alpha_each) and enough)
+
+
+def _level(rule: Significance) -> float:
+    if rule.test == "z" and rule.threshold is not None and rule.sigma:
+        return sig.normal_tail((rule.threshold - sig.SLACK) / rule.sigma)
+    return rule.alpha_each
 
 
 def _below(p: float | None, alpha: float) -> bool:

@@ -10,6 +10,7 @@ import datetime as dt
 from collections.abc import Mapping
 
 from bot.model.document import Document
+from bot.model.look import Look
 from bot.model.results import ResultsRun
 from bot.model.run import Run, Validation
 from bot.model.submission import Folder, RunSpec, Submission
@@ -98,7 +99,8 @@ class Seen:
     """What a pull request showed first, as the bot recorded it when it evaluated it.
 
     `run_keys` are canonical identities (`wandb:ENTITY/PROJECT/ID`, `nonce:...`), `points` a few
-    validations of each run: loss and clock, rounded.
+    validations of each run: loss and clock, rounded; `looks` are the judgements of a growing
+    submission.
     """
 
     pull_request: int
@@ -106,6 +108,8 @@ class Seen:
     at: dt.datetime
     run_keys: frozenset[str] = frozenset()
     points: tuple[tuple[Validation, ...], ...] = ()
+    submission: str = ""
+    looks: tuple[Look, ...] = ()
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -115,7 +119,7 @@ class Context:
     `merged` says that the submission is on the board, `received` when its result was recorded at
     the merge (ISO 8601), `today` bounds time stamps. `submission_paths` are the folders of the
     other submissions of one pull request, whose files are no change out of scope. `first_seen` is
-    when this evidence was shown first (None: unknown), `seen` what other pull requests showed, and
+    when this evidence was shown first (None: unknown), `seen` what pull requests showed, and
     `acted` the logins, in lower case, that bound runs here: who added them by `/runs add` or
     confirmed by `/confirm`. `recorded` is the verdict that was recorded at the merge.
     """

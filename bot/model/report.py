@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bot.model.look import Look
 from bot.model.verdict import Verdict, verdict_from_json
 from bot.registry import Status
 
@@ -68,11 +69,12 @@ class Place:
 @dc.dataclass(frozen=True, slots=True)
 class Shown:
     """What a submission shows, to be remembered: keys of its runs, and for each run (step, loss,
-    clock in seconds) at a few steps, rounded."""
+    clock in seconds) at a few steps, rounded; and the looks at which it was judged."""
 
     submission: str
     runs: tuple[str, ...] = ()
     points: tuple[tuple[tuple[int, float, float | None], ...], ...] = ()
+    looks: tuple[Look, ...] = ()
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -149,4 +151,5 @@ def report_from_json(data: Mapping[str, Any]) -> Report:
 
 def _shown(item: Mapping[str, Any]) -> Shown:
     points = tuple(tuple((a, b, c) for a, b, c in run) for run in item["points"])
-    return Shown(item["submission"], tuple(item["runs"]), points)
+    looks = tuple(Look(**look) for look in item.get("looks", ()))
+    return Shown(item["submission"], tuple(item["runs"]), points, looks)

@@ -60,6 +60,10 @@ def finding(name: str, message: str, level: Level | None = None, **fields: Any) 
     return Finding(name, default_level(name) if level is None else level, message, **fields)
 
 
+MAIN = "main"
+"""The name of the point of a submission that declares none."""
+
+
 @dc.dataclass(frozen=True, slots=True)
 class Point:
     """One ranked point of a submission: its recomputed numbers and their statistics.

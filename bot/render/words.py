@@ -9,7 +9,7 @@ from bot.compute.arms import Baseline
 from bot.compute.summary import Summary
 from bot.render import numbers
 from bot.render.answer import sentence
-from bot.rules.statistics import more_runs
+from bot.rules.statistics import for_points, look_taken, more_runs
 
 
 def sentences(summary: Summary) -> tuple[str, ...]:
@@ -58,12 +58,18 @@ def _verdict(s: Summary) -> str:
         return f": {'' if met else 'not '}{goal}; the track has no test. {word}"
     if not met:
         return f": not {goal}. {word}"
+    if d.taken is not None:
+        return f": {goal}, but {look_taken(d)}. {word}"
     if d.p is None:
         why = "one run proves nothing" if s.n == 1 else "runs that are all equal show no spread"
         return f": {goal}, but {why}. {word}"
     kinds = {"z": " (known sigma)", "anytime": " (anytime-valid)", "moderated": " (moderated)"}
     judged = "" if d.judged in (None, s.n) else f"; judged at its first {d.judged} runs"
-    return f": {goal} with {numbers.p_is(d.p)}{kinds.get(d.test, '')}{judged}. {word}"
+    shown = f" with {numbers.p_is(d.p, s.level)}{for_points(d.p_holm)}{kinds.get(d.test, '')}"
+    if d.bound is not None and d.statistic is not None:
+        reached = numbers.apart(d.statistic, d.bound)
+        shown = f", (target - mean) × √n = {reached}, needed at least {numbers.figure(d.bound)}"
+    return f": {goal}{shown}{judged}. {word}"
 
 
 def _advice(s: Summary) -> Iterator[str]:
@@ -90,6 +96,14 @@ def _beside(s: Summary) -> Iterator[str]:
         yield f"It would not pass without the best run{p}."
 
 
+def _direction(p: float, ratio: float, goal: str) -> str:
+    """The p of the improvement, called by the direction that was measured."""
+    better = "less" if goal == "min" else "more"
+    if ratio < 1 if goal == "min" else ratio > 1:
+        return f", {better} with {numbers.p_is(p)}"
+    return f", so not {better}"
+
+
 def _baseline(s: Summary, b: Baseline) -> Iterator[str]:
     n = len(b.quality.values)
     if not n:
@@ -98,11 +112,7 @@ def _baseline(s: Summary, b: Baseline) -> Iterator[str]:
     if c is not None and c.ratio is not None and s.cost_metric != "steps":
         bounds = c.ratio_interval
         span = f" ({bounds[0]:.4f} to {bounds[1]:.4f})" if bounds else ""
-        p = (
-            ""
-            if c.p is None
-            else f", {'less' if s.cost_goal == 'min' else 'more'} with {numbers.p_is(c.p)}"
-        )
+        p = "" if c.p is None else _direction(c.p, c.ratio, s.cost_goal)
         way = "paired" if c.method == "paired" else f"against {n} of the baseline"
         yield f"{s.cost_metric} is {c.ratio:.4f}{span} of the baseline's, {way}{p}."
     if b.promotes is not None:

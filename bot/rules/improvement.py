@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bot.compute.arms import pairwise_rule
+from bot.compute.arms import Pairwise, pairwise_rule
 from bot.compute.case_statistics import points_of
 from bot.compute.significance import Sample, reaches
 from bot.compute.summary import Summary
@@ -14,8 +14,8 @@ from bot.model.submission import same_entry
 from bot.model.track import TIME_METRICS
 from bot.model.verdict import Finding
 from bot.registry import Level
-from bot.render.numbers import figure, p_is
-from bot.rules.statistics import found_in, ratio_of, summaries
+from bot.render.numbers import apart, figure, p_is
+from bot.rules.statistics import for_points, found_in, ratio_of, summaries
 
 
 def not_better_than_record(case: Case) -> Iterator[Finding]:
@@ -65,8 +65,16 @@ def improvement_not_significant(case: Case) -> Iterator[Finding]:
         against, passes, p, how = _improvement(case, s)
         if against is None or passes:
             continue
+        alpha = case.track.significance.alpha_each
         level = None if p is not None else Level.NOTE
-        shown = f"{p_is(p)}" if p is not None else "each arm needs at least 3 runs"
+        shown = p_is(p, alpha) if p is not None else "each arm needs at least 3 runs"
+        expected = f"p < {figure(alpha)}"
+        if isinstance(how, Pairwise):
+            # The rule asks for its threshold, and p at the threshold is no round number.
+            threshold = case.track.significance.threshold or 0.0
+            shown = f"{apart(how.statistic, threshold)}, needed at least {figure(threshold)}"
+            expected, how = f"at least {figure(threshold)}", "the pairwise rule"
+        shown += for_points(s.baseline.p_holm if s.baseline else None)
         yield found_in(
             case,
             "improvement-not-significant",
@@ -74,7 +82,7 @@ def improvement_not_significant(case: Case) -> Iterator[Finding]:
             f"{how} does not show the {s.cost_metric} to be better than that of {against}: {shown}",
             level=level,
             claimed=p,
-            expected=f"p < {figure(s.alpha)}",
+            expected=expected,
             fix="Add runs to both arms, taking turns on one machine.",
         )
 
@@ -181,15 +189,14 @@ def _code(runs: Sequence[Run]) -> frozenset[str]:
     )
 
 
-def _improvement(case: Case, s: Summary) -> tuple[str | None, bool, float | None, str]:
+def _improvement(case: Case, s: Summary) -> tuple[str | None, bool, float | None, str | Pairwise]:
     """(against whom, proved, p, by what test); None for whom where there is nothing to prove."""
     b = s.baseline
     if b is not None and b.pairwise is not None:
-        return "the baseline arm", b.pairwise.passes, b.pairwise.p, "the pairwise rule"
+        return "the baseline arm", bool(b.passes), b.pairwise.p, b.pairwise
     if b is not None and b.comparison is not None:
         test = "the paired test" if b.comparison.method == "paired" else "Welch's test"
-        p = None if b.passes is None else b.comparison.p
-        return "the baseline arm", bool(b.passes), p, test
+        return "the baseline arm", bool(b.passes), b.p, test
     standing, ours = case.context.standing, s.cost.moments
     if standing.record is None or ours is None or not standing.record_costs:
         return None, False, None, ""
@@ -202,7 +209,7 @@ def _improvement(case: Case, s: Summary) -> tuple[str | None, bool, float | None
         return None, False, None, ""
     if pairwise is None:
         return None, False, None, ""
-    return name, pairwise.passes, pairwise.p, "the pairwise rule"
+    return name, pairwise.passes, pairwise.p, pairwise
 
 
 def _better(ours: float, theirs: float, case: Case, margin: float = 0.0) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from bot.compute.case_statistics import with_unlisted
+from bot.compute.case_statistics import shown_before, with_unlisted
 from bot.compute.duplicates import (
     MOST_RUNS,
     Known,
@@ -16,8 +16,10 @@ from bot.compute.duplicates import (
     trace_of,
     value_keys,
 )
+from bot.compute.independence import same_points
 from bot.evidence.neighbours import author_of, log_keys, run_keys
-from bot.model.case import Case, Neighbour
+from bot.model.case import Case, Neighbour, Seen
+from bot.model.run import Validation
 from bot.model.verdict import Finding, finding
 from bot.patterns import LOGIN_TEXT
 from bot.registry import Level
@@ -263,6 +265,38 @@ def unlisted_runs(case: Case) -> Iterator[Finding]:
             fix="list them too, or say in the README why they do not count: "
             + ", ".join(plain(name_inside(case, run.file), 120) for run in item.runs[:5]),
         )
+    yield from _no_longer_listed(case)
+
+
+def _no_longer_listed(case: Case) -> Iterator[Finding]:
+    """Runs that this submission showed before, on a track that judges at looks: leaving out the
+    worse ones would choose among them."""
+    if not case.track.significance.looks:
+        return
+    here = [run for item in case.evidence for run in item.runs]
+    gone: dict[tuple[Validation, ...], Seen] = {}
+    for seen in shown_before(case):
+        for points in seen.points:
+            if points and not any(same_points(run.validation, points) for run in here):
+                gone.setdefault(points, seen)
+    if not gone:
+        return
+    shown = [f"#{s.pull_request} (loss {p[-1].loss:g})" for p, s in list(gone.items())[:5]]
+    count = len(gone)
+    what = (
+        "1 run that it does not list any more"
+        if count == 1
+        else (f"{count} runs that it does not list any more")
+    )
+    yield finding(
+        "unlisted-runs",
+        f"this submission showed {what}: {', '.join(shown)}",
+        file=_list(case),
+        pointer="/runs",
+        claimed=len(here),
+        expected=len(here) + count,
+        fix="list them again, or say in the README why they do not count",
+    )
 
 
 def seed_reused(case: Case) -> Iterator[Finding]:

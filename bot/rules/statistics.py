@@ -13,7 +13,7 @@ from typing import Any
 
 from bot.compute import significance as sig
 from bot.compute.case_statistics import has_unread, of_case, points_of
-from bot.compute.summary import Summary
+from bot.compute.summary import Decision, Summary
 from bot.model.case import Case
 from bot.model.verdict import Finding, finding
 from bot.registry import MANY_RUNS, Level, default_level
@@ -58,7 +58,7 @@ def target_not_significant(case: Case) -> Iterator[Finding]:
     for point, s in summaries(case):
         if s.passes or s.n < _least_runs(case) or not _reached(s):
             continue
-        d, wide = s.decision, _wide(case, s)
+        wide = _wide(case, s)
         fix = (
             "move the runs of another experiment to a point of their own" if wide else more_runs(s)
         )
@@ -67,12 +67,17 @@ def target_not_significant(case: Case) -> Iterator[Finding]:
             "target-not-significant",
             point,
             f"the mean is good ({apart(_mean(s), s.target or 0)}, target {figure(s.target)}), but "
-            f"{_runs(s.n)} {'leaves' if s.n == 1 else 'leave'} too much to chance: "
-            f"{_evidence(case, s)}{wide}",
-            claimed=d.p,
+            f"{_short(s)}{_evidence(case, s)}{wide}",
+            claimed=s.decision.p,
             expected=_bar(case),
             fix=fix,
         )
+
+
+def _short(s: Summary) -> str:
+    if s.decision.taken is not None:
+        return f"{_runs(s.n)} are not judged: "
+    return f"{_runs(s.n)} {'leaves' if s.n == 1 else 'leave'} too much to chance: "
 
 
 def _bar(case: Case) -> str:
@@ -80,13 +85,20 @@ def _bar(case: Case) -> str:
     rule = case.track.significance
     if rule.test == "z" and rule.threshold is not None:
         return f"(target - mean) sqrt(n) >= {rule.threshold:g}"
-    return f"p < {rule.alpha_each:g}"
+    return f"p < {figure(rule.alpha_each)}"
+
+
+def for_points(p: float | None) -> str:
+    """p corrected for the number of points, in words; empty for one point."""
+    return "" if p is None else f" ({figure(p, 2)} corrected for the number of points)"
 
 
 def more_runs(s: Summary) -> str:
     """How many more runs, and how likely they are to pass; or that a longer run is the way."""
     if not _reached(s):
         return "More runs would not help: the mean misses the target. Train longer."
+    if not s.chances and s.decision.taken is not None:
+        return "Submit it under another name, with runs that no pull request has shown."
     if not s.chances or s.chances[0].runs > MANY_RUNS:
         return "More runs would hardly help at this mean. Train slightly longer, to a better mean."
     first, *rest = s.chances
@@ -237,11 +249,18 @@ def _evidence(case: Case, s: Summary) -> str:
     if d.test == "z" and threshold is not None and d.statistic is not None:
         reached = apart(d.statistic, threshold)
         return f"(target - mean) × √n = {reached}, needed at least {figure(threshold)}"
-    none = "the runs are all equal, and without a spread there is no p"
+    if d.taken is not None:
+        return look_taken(d)
     if d.p is None:
-        return none
+        return "the runs are all equal, and without a spread there is no p"
     alpha = case.track.significance.alpha_each
-    return f"{p_is(d.p, alpha)}, needed below {figure(alpha)}"
+    return f"{p_is(d.p, alpha)}{for_points(d.p_holm)}, needed below {figure(alpha)}"
+
+
+def look_taken(d: Decision) -> str:
+    """Why runs are not judged at a look that was taken with others."""
+    runs = "" if d.taken is None else f" at {d.taken.runs} runs"
+    return f"the look{runs} was taken before, with other runs, and each look is taken once"
 
 
 def _gpu_hours(s: Summary, runs: int | None = None) -> str:

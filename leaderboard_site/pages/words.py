@@ -51,15 +51,22 @@ def _hardware(track: Track) -> str:
 def _proof(track: Track) -> str:
     test = track.significance
     runs = f" At least {test.min_runs} runs." if test.min_runs > 1 else ""
-    target = track.quality.target
-    if test.test == "t":
+    if test.looks:
+        at = ", ".join(map(str, test.looks))
+        runs = f" Judged at {at} runs only, each at p < {test.alpha_each:.2g}."
+    side = "below" if track.quality.goal == "min" else "above"
+    if test.test in ("t", "moderated"):
+        kind = "t-test" if test.test == "t" else "moderated t-test"
         return (
-            f"Proof: a one-sided t-test over the runs that the mean is below {target:g}, "
-            f"p < {test.alpha:g}.{runs}"
+            f"Proof: a one-sided {kind} over the runs that the mean is {side} "
+            f"{track.quality.target:g}, p < {test.alpha:g}.{runs}"
         )
     if test.test == "z":
-        bound = f", (target − mean)·√n ≥ {test.threshold:g}" if test.threshold else ""
-        return f"Proof: known standard deviation {test.sigma:g}{bound}, p < {test.alpha:g}.{runs}"
+        # The bound decides: p at it is no round number (0.004 with 0.0013 is 0.00105).
+        bound = f"p < {test.alpha:g}"
+        if test.threshold is not None:
+            bound = f"(target − mean)·√n ≥ {test.threshold:g}"
+        return f"Proof: known standard deviation {test.sigma:g}, {bound}.{runs}"
     if test.test == "anytime":
         return (
             f"Proof: an anytime-valid test at level {test.alpha:g}: adding runs never hurts.{runs}"

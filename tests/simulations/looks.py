@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from bot.compute.looks import judged_at
 from bot.compute.significance import Moments
-from bot.compute.summary import decide, judged_at
+from bot.compute.summary import decide
 from bot.model.track import Axis, Significance, Track
 from tests.simulations.common import Result, generator, slack_of
 
@@ -29,7 +30,7 @@ TRACK = Track(
 def passes(gains: Any, track: Track = TRACK) -> bool:
     """Whether a submitter who adds runs until it passes ever does, up to the last look."""
     for n in range(2, LOOKS[-1] + 1):
-        judged = judged_at(n, track.significance)
+        judged = judged_at(n, track.significance.looks)
         if judged and decide(Moments.of(gains[:judged].tolist()), track).passes:
             return True
     return False

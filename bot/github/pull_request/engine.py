@@ -152,7 +152,7 @@ class Engine:
             )
         except ReadError as error:
             return Judged(refused(folder.path, track_id or "", "schema", str(error)))
-        return Judged(verdict, tuple(gatherer.runs), shown(folder.path, keys, gatherer.runs))
+        return Judged(verdict, tuple(gatherer.runs), shown(verdict, keys, gatherer.runs))
 
     def _keys(self, folder: Folder, track_id: str | None) -> frozenset[str]:
         beside = self.beside(folder, track_id)
@@ -175,7 +175,7 @@ class Engine:
             standing=standing(self.board(track.id), path) if track else Standing(),
             pull_request=dc.replace(pull, opened_at=first) if pull and first else pull,
             first_seen=first,
-            seen=self.memory.others(number),
+            seen=self.memory.entries,
             recorded=recorded(self.evidence, path, number),
         )
 

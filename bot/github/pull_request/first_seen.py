@@ -14,22 +14,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bot.compute.case_statistics import looks_of
 from bot.github.api import branches
 from bot.github.api.client import Repo, settle, told
 from bot.github.pull_request.pull import Trees, read_blob
 from bot.model.case import Seen
+from bot.model.look import Look
 from bot.model.report import Report, Shown
 from bot.model.run import Run, Validation
+from bot.model.verdict import Verdict
 
 FOLDER = "seen"
 STEPS = 10
 MAX_BYTES = 5_000_000
 
 
-def shown(path: str, keys: Iterable[str], runs: Iterable[Run]) -> Shown:
-    """What a submission shows: the keys of its runs, and ten points of each."""
+def shown(verdict: Verdict, keys: Iterable[str], runs: Iterable[Run]) -> Shown:
+    """What a submission shows: the keys of its runs, ten points of each, and the looks taken."""
     points = tuple(tenths(run) for run in runs if run.validation)
-    return Shown(path, tuple(sorted(keys)), tuple(dict.fromkeys(points)))
+    looks = looks_of(verdict.points)
+    return Shown(verdict.submission, tuple(sorted(keys)), tuple(dict.fromkeys(points)), looks)
 
 
 def tenths(run: Run) -> tuple[tuple[int, float, float | None], ...]:
@@ -51,17 +55,13 @@ def tenths(run: Run) -> tuple[tuple[int, float, float | None], ...]:
 class Memory:
     """What every pull request showed, oldest first; `known` is False without the branch."""
 
-    entries: tuple[tuple[Seen, str], ...] = ()
+    entries: tuple[Seen, ...] = ()
     known: bool = False
-
-    def others(self, number: int) -> tuple[Seen, ...]:
-        """What other pull requests showed."""
-        return tuple(seen for seen, _ in self.entries if seen.pull_request != number)
 
     def since(self, number: int, path: str, keys: Iterable[str]) -> dt.datetime | None:
         """When all runs of a submission had been shown by its own pull request; None if some have
         not, or if it has none."""
-        own = [s for s, where in self.entries if s.pull_request == number and where == path]
+        own = [s for s in self.entries if s.pull_request == number and s.submission == path]
         firsts = [min((s.at for s in own if key in s.run_keys), default=None) for key in keys]
         if not firsts:
             return min((s.at for s in own), default=None)
@@ -73,7 +73,7 @@ def read_memory(evidence: Path | None) -> Memory:
     """The records of a checkout of the branch. A file that cannot be read is passed over."""
     if evidence is None or not evidence.is_dir():
         return Memory()
-    found: list[tuple[Seen, str]] = []
+    found: list[Seen] = []
     for path in sorted((evidence / FOLDER).glob("*.json")):
         if path.is_symlink() or path.stat().st_size > MAX_BYTES:
             continue
@@ -81,20 +81,19 @@ def read_memory(evidence: Path | None) -> Memory:
             found += _entries(json.loads(path.read_bytes()))
         except (ValueError, TypeError, KeyError, AttributeError):
             continue  # only our job writes here; what a person broke by hand blocks nobody
-    return Memory(tuple(sorted(found, key=lambda item: item[0].at)), True)
+    return Memory(tuple(sorted(found, key=lambda item: item.at)), True)
 
 
-def _entries(data: Mapping[str, Any]) -> list[tuple[Seen, str]]:
+def _entries(data: Mapping[str, Any]) -> list[Seen]:
     return [
-        (
-            Seen(
-                data["pull_request"],
-                data["author"],
-                dt.datetime.fromisoformat(item["at"]),
-                frozenset(item["runs"]),
-                tuple(tuple(Validation(*point) for point in run) for run in item["points"]),
-            ),
+        Seen(
+            data["pull_request"],
+            data["author"],
+            dt.datetime.fromisoformat(item["at"]),
+            frozenset(item["runs"]),
+            tuple(tuple(Validation(*point) for point in run) for run in item["points"]),
             item["submission"],
+            tuple(Look(**look) for look in item.get("looks", ())),
         )
         for item in data["seen"]
     ]
@@ -161,13 +160,18 @@ def _plain(item: Shown) -> dict[str, Any]:
         "submission": item.submission,
         "runs": list(item.runs),
         "points": [[list(point) for point in run] for run in item.points],
+        "looks": [dc.asdict(look) for look in item.looks],
     }
 
 
 def _keys(entries: Sequence[Mapping[str, Any]]) -> set[tuple[str, str]]:
-    """What an entry says that another may not: each run, by its keys and by its points."""
+    """What an entry says that another may not: each run, by its keys and by its points, and each
+    look."""
     return {
         (entry["submission"], text)
         for entry in entries
-        for text in (*entry["runs"], *(json.dumps(run) for run in entry["points"]))
+        for text in (
+            *entry["runs"],
+            *(json.dumps(part) for part in (*entry["points"], *entry.get("looks", ()))),
+        )
     }

@@ -347,7 +347,7 @@ GUARDS = (
     Guard(
         18,
         "bot/github/pull_request/engine.py",
-        "seen=self.memory.others(number),",
+        "seen=self.memory.entries,",
         "",
         SEEN + "test_runs_that_another_pull_request_showed_first",
     ),

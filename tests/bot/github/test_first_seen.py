@@ -134,8 +134,7 @@ def test_runs_added_later_date_the_whole_later(tmp_path: Path) -> None:
     )
     assert memory.since(7, path, {"wandb:a/b/three"}) is None
     assert memory.since(9, path, {"wandb:a/b/one"}) is None
-    assert [seen.pull_request for seen in memory.others(9)] == [7, 7]
-    assert memory.others(7) == ()
+    assert [seen.pull_request for seen in memory.entries] == [7, 7]
     assert not read_memory(tmp_path / "none").known
 
 
