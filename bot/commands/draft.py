@@ -25,6 +25,7 @@ from bot.parse.folder import Parsed, ReadError, parse_submission
 
 SCHEMA = "https://speedrun-bot.github.io/schemas/submission.schema.json"
 MOST_OFFERED = 20
+_ISSUE_PAGE = re.compile(r"https://[^\s/]+/[^\s/]+/[^\s/]+/issues/[0-9]+")
 Files = dict[str, bytes]
 Runs = list[dict[str, Any]]
 
@@ -179,6 +180,16 @@ def draft(
         made["code"] = {"path": file_name(Path(code).name)}
     points = list(dict.fromkeys(run["point"] for run in runs if "point" in run))
     return made | ({"points": points} if points else {}) | {"runs": runs}
+
+
+def announced(issue: str) -> int | str:
+    """A preregistration as submission.json names it: a number, or an address. Raises Unusable."""
+    number = issue.strip().removeprefix("#")
+    if number.isascii() and number.isdigit():
+        return int(number)
+    if _ISSUE_PAGE.fullmatch(number):
+        return number
+    raise Unusable(f'--preregistration "{issue[:100]}": write the number of an issue, such as 12')
 
 
 def text(document: Mapping[str, Any]) -> bytes:

@@ -22,6 +22,7 @@ import click
 from bot import files as disk
 from bot.commands.draft import (
     Files,
+    announced,
     draft,
     file_name,
     given,
@@ -76,6 +77,9 @@ if TYPE_CHECKING:
 )
 @click.option("--title", help="Title on the board.")
 @click.option("--author", metavar="LOGIN", help="Your GitHub login.")
+@click.option(
+    "--preregistration", metavar="ISSUE", help="The issue that announced it: number or address."
+)
 @click.option("-v", "--verbose", is_flag=True, help="Show all findings, numbers and runs.")
 @ROOT
 def new(
@@ -90,6 +94,7 @@ def new(
     starter: str | None,
     title: str | None,
     author: str | None,
+    preregistration: str | None,
     verbose: bool,
     root: Path | None,
 ) -> None:
@@ -106,6 +111,7 @@ def new(
         )
     if not (links or results or logs or suite or starter):
         raise Unusable("nothing to submit; add --wandb, --results, --log, --suite or --starter")
+    issue = {} if preregistration is None else {"preregistration": announced(preregistration)}
     files, runs = given(links, results, logs, baseline, track, loss_key, suite)
     login = author or _login()
     if author is not None and not LOGIN.fullmatch(author):
@@ -125,6 +131,7 @@ def new(
     made = draft(
         track, path.name, login, runs, title or "", code or ("main.py" if starter else None)
     )
+    made = issue | made
     local = Local(root, tracks_of(root))
     if loss_key is not None:
         made = _with_loss(made, loss_key, shown, files, local)

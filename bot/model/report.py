@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bot.model.experiment import Plan
 from bot.model.look import Look
 from bot.model.verdict import Verdict, verdict_from_json
 from bot.registry import Status
@@ -106,6 +107,8 @@ class Report:
     advice: tuple[str, ...] = ()
     shown: tuple[Shown, ...] = ()
     author_id: int | None = None
+    plans: Mapping[str, Plan] = dc.field(default_factory=dict)
+    """Submission -> the experiment that its preregistration announces."""
 
     @property
     def status(self) -> Status | None:
@@ -121,6 +124,7 @@ class Report:
         data["places"] = {name: dc.asdict(place) for name, place in self.places.items()}
         data["changes"] = [dc.asdict(change) for change in self.changes]
         data["shown"] = [dc.asdict(item) for item in self.shown]
+        data["plans"] = {name: plan.to_json() for name, plan in self.plans.items()}
         return data
 
 
@@ -144,6 +148,7 @@ def report_from_json(data: Mapping[str, Any]) -> Report:
             "places": {name: _place(place) for name, place in data.get("places", {}).items()},
             "changes": tuple(Change(**change) for change in data.get("changes", ())),
             "shown": tuple(_shown(item) for item in data.get("shown", ())),
+            "plans": {k: Plan.from_json(v) for k, v in data.get("plans", {}).items()},
             **{k: tuple(data.get(k, ())) for k in ("outside", "problems", "advice")},
         }
     )

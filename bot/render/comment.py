@@ -22,6 +22,7 @@ from bot.model.verdict import Verdict
 from bot.registry import Status
 from bot.render import details, markdown
 from bot.render.answer import Answer, Group, Where, answer, heading
+from bot.render.experiment import of_report
 
 LIMIT = 65_536
 MOST_PROSE = 2_000
@@ -208,6 +209,7 @@ def body_of(
             for verdict in report.verdicts
         ],
         details=details,
+        experiments=of_report(report),
         fence="suggestion",
     )
 
@@ -216,6 +218,14 @@ def answer_of(report: Report, verdict: Verdict, settings: Settings) -> Answer:
     """The answer to one submission of a pull request."""
     place = report.places.get(verdict.submission)
     return answer(verdict, place, Where.PULL, settings.review_days)
+
+
+def entry_page(verdict: Verdict, settings: Settings) -> Safe:
+    """The address of an entry on the site; empty where there is no site."""
+    _, _, name = verdict.submission.partition(f"submissions/{verdict.track}/")
+    # names hold no dot, so this is one to one
+    slug = (name or verdict.submission).replace("/", ".")
+    return Safe(f"{settings.site}/entries/{verdict.track}/{slug}/" if settings.site else "")
 
 
 def to_markdown(item: Answer, settings: Settings) -> str:

@@ -15,6 +15,7 @@ from leaderboard_site.pages.others import experiments
 DOCS = Path(__file__).parent.parent / "docs"
 TITLES = {
     "submit": "How to submit",
+    "preregister": "Announce an experiment",
     "clusters": "Several devices and hosts",
     "accounting": "FLOPs accounting",
     "bits-per-byte": "Bits per byte",
@@ -57,6 +58,7 @@ def navigation(site: Site) -> list[Any]:
         {
             "Submit": [
                 {TITLES["submit"]: "submit.md"},
+                {TITLES["preregister"]: "preregister.md"},
                 {"The starter in PyTorch": "walkthrough.md"},
                 {"The starter in JAX": "walkthrough-jax.md"},
                 {TITLES["clusters"]: "clusters.md"},

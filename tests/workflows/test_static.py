@@ -61,7 +61,11 @@ PERMISSIONS = {
         "id-token": "write",
         "attestations": "write",
     },
-    ("speedrun-verify", "evaluate"): {"contents": "read", "pull-requests": "read"},
+    ("speedrun-verify", "evaluate"): {
+        "contents": "read",
+        "issues": "read",
+        "pull-requests": "read",
+    },
     ("speedrun-verify", "publish"): {
         "contents": "read",
         "checks": "write",
@@ -69,9 +73,18 @@ PERMISSIONS = {
     },
     ("speedrun-verify", "remember"): {"contents": "write", "actions": "read"},
     ("speedrun-verify", "queue"): {"contents": "read", "checks": "write", "pull-requests": "read"},
-    ("speedrun-record", "evaluate"): {"contents": "read", "pull-requests": "read"},
+    ("speedrun-record", "evaluate"): {
+        "contents": "read",
+        "issues": "read",
+        "pull-requests": "read",
+    },
     ("speedrun-record", "append"): {"contents": "write"},
-    ("speedrun-record", "tell"): {"contents": "read", "pull-requests": "write", "actions": "write"},
+    ("speedrun-record", "tell"): {
+        "contents": "read",
+        "issues": "write",
+        "pull-requests": "write",
+        "actions": "write",
+    },
     ("speedrun-command", "answer"): {
         "contents": "read",
         "checks": "read",

@@ -21,6 +21,7 @@ from bot.github.conversation import edits, forms
 from bot.github.conversation.commands import COMMANDS, Command, Links, Mistake, Unknown, parse
 from bot.github.conversation.intake_pull import open_submission
 from bot.github.pull_request.intake import Intake, submitter
+from bot.github.pull_request.preregistration import fetch_plan
 from bot.github.pull_request.publish import LABEL, our_checks
 from bot.github.pull_request.pull import Pull, facts, fetch
 from bot.github.pull_request.waivers import DECLINE, Acted, Waiver
@@ -28,6 +29,7 @@ from bot.model.report import Settings
 from bot.model.track import Track
 from bot.registry import catalogue
 from bot.render.comment import STICKY, Safe, read_state, render
+from bot.render.experiment import registered
 from bot.rules import RULES
 
 OUR_BRANCHES = "speedrun/"
@@ -176,6 +178,13 @@ def submit_form(talk: Talk, form: Intake) -> str:
         return "branch only"
     started = talk.start(opened.number, opened.base)
     return "opened" if started == "dispatched" else started
+
+
+def register(talk: Talk) -> str:
+    """Say what was read of a preregistration, when it was opened, and again when it was edited."""
+    plan = fetch_plan(talk.repo, talk.thread.number, talk.tracks)
+    talk.reply("registered.md.j2", plan=registered(plan))
+    return "registered" if not plan.unread else "registered in part"
 
 
 # ---- commands on a pull request -----------------------------------------------------------------

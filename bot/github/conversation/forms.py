@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from bot.evidence.links import RunRef
 from bot.github.pull_request.intake import Intake, links_in, people_in, track_in
 from bot.model.track import Track
+from bot.parse.issue_form import sections
 
 FIELDS = {
     "track": "Track",
@@ -21,24 +22,6 @@ FIELDS = {
 }
 """Headings of `.github/ISSUE_TEMPLATE/submission.yml`; a test holds the two together."""
 LABEL = "submission"
-MAX_BODY = 60_000
-_EMPTY = "_No response_"
-
-
-def sections(body: str) -> dict[str, str]:
-    """Heading -> text of an issue form; the first of two equal headings counts."""
-    found: dict[str, str] = {}
-    heading = ""
-    lines: list[str] = []
-    for line in [*body[:MAX_BODY].replace("\r\n", "\n").split("\n"), "### "]:
-        if line.startswith("### "):
-            if heading:
-                text = "\n".join(lines).strip()
-                found.setdefault(heading, "" if text == _EMPTY else text)
-            heading, lines = line[4:].strip(), []
-        else:
-            lines.append(line)
-    return found
 
 
 def read_form(body: str, author: str, tracks: Mapping[str, Track]) -> Intake:

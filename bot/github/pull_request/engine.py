@@ -111,13 +111,17 @@ class Engine:
         track = track_id or parsed.submission.track
         return (as_neighbour(parsed.submission, track, parsed.results, folder, keys),)
 
+    def about(self, folder: Folder, track_id: str | None) -> Submission | None:
+        """What a submission says of itself; None if it cannot be read."""
+        try:
+            return parse_submission(folder, self.tracks, track_id).submission
+        except ReadError:
+            return None  # the verdict on that folder says why
+
     def people(self, folder: Folder, track_id: str | None) -> tuple[str, ...]:
         """Logins of the contributors that a submission names; none if it cannot be read."""
-        try:
-            parsed = parse_submission(folder, self.tracks, track_id)
-        except ReadError:
-            return ()
-        return tuple(person.github for person in parsed.submission.contributors)
+        about = self.about(folder, track_id)
+        return tuple(person.github for person in about.contributors) if about else ()
 
     def contributors(self, folder: str) -> frozenset[str] | None:
         """Logins, in lower case, of those who may change a submission of the checkout: not who

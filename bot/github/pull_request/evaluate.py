@@ -19,6 +19,7 @@ from bot.github.pull_request import claims, intake
 from bot.github.pull_request.classify import Plan, classify, names_are_safe
 from bot.github.pull_request.engine import Engine, Judged, refused
 from bot.github.pull_request.linked_code import Elsewhere
+from bot.github.pull_request.preregistration import Plans
 from bot.github.pull_request.publish import ours
 from bot.github.pull_request.pull import (
     FILES_LIMIT,
@@ -222,11 +223,15 @@ def _submissions(
     beside: list[Neighbour] = []
     seen: list[Shown] = []
     named: list[str] = []
+    plans = Plans(reading.repo, reading.engine)
     for path in list(plan.folders)[:MAX_VERDICTS]:
         entry = _read(reading, plan, path)
         judged = _one(reading, plan, entry, files, tuple(beside))
         if isinstance(entry, Folder):
             named += reading.engine.people(entry, plan.tracks.get(path))
+            about = reading.engine.about(entry, plan.tracks.get(path))
+            announced = about.preregistration if about else None
+            plans.add(path, announced, judged.runs, reading.pull.number)
         if isinstance(entry, Folder) and len(plan.folders) > 1:
             beside += reading.engine.beside(entry, plan.tracks.get(path))
         verdicts.append(judged.verdict)
@@ -243,7 +248,12 @@ def _submissions(
         verdicts=tuple(verdicts[:MAX_VERDICTS]),
         places=places,
         problems=problems,
-        advice=(*advice_on(reading.pull, reading.repo.name), *unheard(reading, named)),
+        advice=(
+            *advice_on(reading.pull, reading.repo.name),
+            *unheard(reading, named),
+            *plans.advice,
+        ),
+        plans=plans.found,
         shown=tuple(seen),
     )
     return report, tuple(runs)

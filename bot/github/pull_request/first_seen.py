@@ -59,8 +59,8 @@ class Memory:
     known: bool = False
 
     def since(self, number: int, path: str, keys: Iterable[str]) -> dt.datetime | None:
-        """When all runs of a submission had been shown by its own pull request; None if some have
-        not, or if it has none."""
+        """When all runs of a submission had been shown by its own pull request, without `keys` the
+        first of them; None if some have not, or if it has none."""
         own = [s for s in self.entries if s.pull_request == number and s.submission == path]
         firsts = [min((s.at for s in own if key in s.run_keys), default=None) for key in keys]
         if not firsts:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +17,17 @@ from bot import files as disk
 from bot.github.api.client import Repo, login_of, told
 from bot.github.pull_request.publish import ours
 from bot.model.submission import MAX_JSON_BYTES
+from bot.parse.plan import PREREGISTRATION, issue_number
 from bot.parse.submission_json import SUBMISSION
 from bot.parse.track_toml import load_tracks
-from bot.patterns import REPOSITORY_TEXT
 from bot.render.comment import STICKY, State, read_state
 from bot.render.untrusted import plain
 from bot.repository import submission_folders
 
 PENDING = ".speedrun/pending.json"
 EXPERIMENTS = ".speedrun/experiments.json"
-PREREGISTRATION = "preregistration"
-"""Label of the issue form; a test holds the two together."""
 MOST = 300
 _TITLE = 200
-_ISSUE = re.compile(rf"(?:#|https://github\.com/({REPOSITORY_TEXT})/issues/)?([0-9]+)")
 
 
 def write_lists(repo: Repo, root: Path, out: Path, now: dt.datetime) -> tuple[int, int]:
@@ -99,7 +95,7 @@ def preregistrations(repo: Repo, done: frozenset[int]) -> list[dict[str, Any]]:
 
 def answered(root: Path, repository: str) -> frozenset[int]:
     """Numbers of the issues that the submissions of a checkout name as their preregistration."""
-    found = set()
+    found: set[int] = set()
     for path, _ in submission_folders(root, load_tracks(root)):
         file = path / SUBMISSION
         if file.is_symlink() or not file.is_file() or file.stat().st_size > MAX_JSON_BYTES:
@@ -109,7 +105,6 @@ def answered(root: Path, repository: str) -> frozenset[int]:
         except (ValueError, RecursionError):
             continue  # its verdict says so
         named = data.get("preregistration") if isinstance(data, dict) else None
-        match = _ISSUE.fullmatch(str(named))
-        if match and (match[1] or repository).lower() == repository.lower():
-            found.add(int(match[2][:12]))
+        number = issue_number(named, repository)
+        found |= {number} if number else set()
     return frozenset(found)

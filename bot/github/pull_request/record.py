@@ -34,7 +34,7 @@ from bot.github.pull_request.recorded import verdict_path
 from bot.model.report import Report, Settings
 from bot.model.run import Run
 from bot.registry import Status
-from bot.render.comment import PASSING, Safe, render
+from bot.render.comment import PASSING, entry_page, render
 
 CLOSING = "<!-- speedrun:closing -->"
 MAX_SNAPSHOTS = 500
@@ -148,13 +148,10 @@ def tell(repo: Repo, report: Report, settings: Settings) -> str:
 
 
 def _entry(verdict: Any, report: Report, settings: Settings) -> Mapping[str, Any]:
-    _, _, name = verdict.submission.partition(f"submissions/{verdict.track}/")
-    # the site's address of an entry: names hold no dot, so this is one to one
-    slug = (name or verdict.submission).replace("/", ".")
     return {
         "submission": verdict.submission,
         "track": verdict.track,
         "place": report.places.get(verdict.submission),
         "ranks": verdict.status in PASSING,
-        "link": Safe(f"{settings.site}/entries/{verdict.track}/{slug}/") if settings.site else "",
+        "link": entry_page(verdict, settings),
     }

@@ -119,6 +119,7 @@ def record_file(
     now: dt.datetime,
 ) -> Iterator[str]:
     """Append and tell, each repeatable; says what was done."""
+    from bot.github.pull_request.preregistration import summarise
     from bot.github.pull_request.record import append, read_snapshots, tell
 
     report = read_report(path, repository=repo.name, pr=number)
@@ -130,6 +131,7 @@ def record_file(
         yield f"recorded in {commit[:12]}" if commit else "recorded before"
     if only != "append":
         yield f"told: {tell(repo, report, settings)}"
+        yield from summarise(repo, report, settings)
 
 
 def answer_event(
@@ -144,9 +146,10 @@ def answer_event(
     """Answer what was said; a word for the log."""
     from bot.github.api.threads import DiscussionThread, IssueThread
     from bot.github.api.workflows import dispatch_workflow
-    from bot.github.conversation.actions import Talk, answer, submit_form
+    from bot.github.conversation.actions import Talk, answer, register, submit_form
     from bot.github.conversation.commands import Links, parse
     from bot.github.conversation.forms import LABEL, read_form
+    from bot.parse.plan import PREREGISTRATION
     from bot.parse.track_toml import load_tracks
 
     thread: DiscussionThread | IssueThread
@@ -161,6 +164,8 @@ def answer_event(
     if event != "issues":
         return answer(talk)
     assert isinstance(thread, IssueThread)
+    if not said.bot and PREREGISTRATION in thread.labels():
+        return register(talk)
     if said.bot or LABEL not in thread.labels():
         return answer(talk) if isinstance(parse(said.body), Links) else "no form"
     thread.react(said, "eyes")

@@ -202,6 +202,23 @@ def test_without_a_key_the_folder_is_written_and_the_reason_said(
     assert "claims" not in document(path)
 
 
+@pytest.mark.parametrize(
+    "given, written",
+    [("12", 12), ("#12", 12), ("https://github.com/example-org/x/issues/12", None), ("soon", "")],
+)
+def test_the_issue_that_announced_it(
+    root: Path, logs: list[str], given: str, written: object
+) -> None:
+    folder = str(Path(logs[0]).parent)
+    options = ("--log", folder, "--preregistration", given)
+    made, path = new(root, "nanogpt-small/my-idea", *options)
+    if written == "":
+        assert made.exit_code == 2 and "write the number of an issue" in made.output
+        assert not path.exists()
+    else:
+        assert document(path)["preregistration"] == (written or given)
+
+
 def test_a_starter_comes_before_there_are_runs(root: Path) -> None:
     made, path = new(root, "nanogpt-small/my-idea", "--starter", "torch")
     assert made.exit_code == 0

@@ -33,10 +33,10 @@ OWNER, AUTHOR, STRANGER = "example-org", "example-user", "another-user"
 MAINTAINER = "example-maintainer"
 NOW = dt.datetime(2026, 11, 28, tzinfo=dt.UTC)
 JOBS = {
-    "evaluate": {"contents": "read", "pull_requests": "read"},
+    "evaluate": {"contents": "read", "issues": "read", "pull_requests": "read"},
     "publish": {"contents": "read", "checks": "write", "pull_requests": "write"},
     "append": {"contents": "write"},
-    "tell": {"contents": "read", "pull_requests": "write"},
+    "tell": {"contents": "read", "issues": "write", "pull_requests": "write"},
     "remember": {"contents": "write", "actions": "read"},
     "queue": {"contents": "read", "checks": "write", "pull_requests": "read"},
     "answer": {

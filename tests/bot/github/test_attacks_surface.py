@@ -20,6 +20,7 @@ from bot.github.pull_request.lists import pending
 from bot.github.pull_request.waivers import read_waivers
 from bot.github.server.running import publish_file
 from bot.model.report import Kind
+from bot.parse.issue_form import sections
 from bot.registry import Status
 from bot.render.comment import WORDS
 from tests.bot.github.competition import (
@@ -273,7 +274,7 @@ def test_a_huge_description_costs_no_time(piece: str) -> None:
     start = time.process_time()
     claims.approach_of(body)
     claims.read_claim(body, AUTHOR, TRACKS)
-    forms.sections(body)
+    sections(body)
     assert time.process_time() - start < 2.0
 
 

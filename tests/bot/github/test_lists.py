@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from bot.cli import main
 from bot.github.pull_request import lists
+from bot.parse.plan import PREREGISTRATION
 from bot.render.comment import STICKY, read_state
 from tests.bot.github.competition import (
     AUTHOR,
@@ -41,7 +42,7 @@ def listed(competition: Competition) -> tuple[list[dict[str, Any]], list[dict[st
 
 def test_label_is_that_of_the_form() -> None:
     path = ROOT / ".github/ISSUE_TEMPLATE/preregistration.yml"
-    assert yaml.safe_load(path.read_text())["labels"] == [lists.PREREGISTRATION]
+    assert yaml.safe_load(path.read_text())["labels"] == [PREREGISTRATION]
 
 
 def test_each_state_of_a_pull_request(competition: Competition) -> None:
@@ -116,14 +117,14 @@ def test_state_survives_its_own_text() -> None:
 def test_preregistrations_without_a_submission(competition: Competition) -> None:
     for login, title in ((AUTHOR, HOSTILE), (STRANGER, "Answered"), (STRANGER, "Given up")):
         issue = competition.github.open_issue(REPO, login, title, "plan")
-        issue.labels = [lists.PREREGISTRATION]
+        issue.labels = [PREREGISTRATION]
     issue.state = "closed"
     competition.github.open_issue(REPO, STRANGER, "A question", "How?")
     address = f"https://github.com/{REPO}/issues/2"
     entry = submission("done", seconds=110.0, salt=8, preregistration=address)
     competition.github.commit(REPO, "main", dict(entry))
     pull = competition.open(submission("open", salt=9))
-    competition.repo.issues[pull.number].labels = [lists.PREREGISTRATION]
+    competition.repo.issues[pull.number].labels = [PREREGISTRATION]
     _, experiments = listed(competition)
     assert [(row["url"][-8:], row["state"]) for row in experiments] == [
         ("issues/3", "closed without a submission"),
@@ -136,7 +137,7 @@ def test_the_site_shows_them(competition: Competition) -> None:
     pull = competition.open(submission("good", seconds=90.0), title=HOSTILE)
     competition.answer(pull.number)
     issue = competition.github.open_issue(REPO, MAINTAINER, f"Plan {HOSTILE}", "plan")
-    issue.labels = [lists.PREREGISTRATION]
+    issue.labels = [PREREGISTRATION]
     root = competition.checkout()
     arguments = ["--root", str(root), "--out"]
     runner = CliRunner(env={"GITHUB_TOKEN": "token-of-lists"})

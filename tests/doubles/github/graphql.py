@@ -1,4 +1,4 @@
-"""The few GraphQL operations for discussions, parsed with a real GraphQL parser.
+"""The few GraphQL operations for discussions and issues, parsed with a real GraphQL parser.
 
 Every field that the query selects must be known here, otherwise the query is refused: a query
 that GitHub would refuse cannot pass unseen.
@@ -30,10 +30,12 @@ def answer(request: Request) -> tuple[int, Any]:
         return 200, {"data": data}
     except GraphQLError as error:
         return 200, {"errors": [{"message": error.message}]}
-    except KeyError as error:
-        return 200, {"errors": [{"message": f"unknown field or node {error}"}]}
     except PermissionError as error:
         return 200, {"errors": [{"type": "FORBIDDEN", "message": str(error)}]}
+    except KeyError as error:
+        return 200, {"errors": [{"message": f"unknown field or node {error}"}]}
+    except LookupError as error:
+        return 200, {"errors": [{"type": "NOT_FOUND", "message": str(error)}]}
 
 
 def arguments(node: FieldNode, variables: dict[str, Any]) -> dict[str, Any]:
@@ -94,15 +96,36 @@ def discussion_of(request: Request, given: dict[str, Any]) -> dict[str, Any]:
         }
 
     class Lazy(dict[str, Any]):
-        """`discussion(number:)` inside `repository`: only one is asked for at a time."""
+        """`discussion(number:)` or `issue(number:)` inside `repository`: only one is asked for."""
 
         def __getitem__(self, key: str) -> Any:
+            number = (request.body.get("variables") or {}).get("number")
+            if key == "issue":
+                return _issue(request, repo, number)
             if key != "discussion":
                 raise KeyError(key)
-            number = (request.body.get("variables") or {}).get("number")
             return shown.get(number)
 
     return Lazy()
+
+
+def _issue(request: Request, repo: Any, number: int) -> dict[str, Any]:
+    """An issue; a number that is none, or a pull request's, is NOT_FOUND as on GitHub."""
+    permissions = request.token.permissions
+    if permissions is not None and permissions.get("issues", "none") == "none":
+        raise PermissionError("Resource not accessible by integration")
+    if number not in repo.issues or number in repo.pulls:
+        raise LookupError(f"Could not resolve to an Issue with the number of {number}.")
+    issue = repo.issues[number]
+    known = issue.user in request.world.users
+    return {
+        "number": number,
+        "title": issue.title,
+        "body": issue.body,
+        "createdAt": issue.created_at,
+        "lastEditedAt": issue.edited_at,
+        "author": {"login": issue.user.removesuffix("[bot]")} if known else None,
+    }
 
 
 def add_comment(request: Request, given: dict[str, Any]) -> dict[str, Any]:

@@ -49,7 +49,8 @@ def patch_issue(request: Request, number: str) -> Answer:
     request.need(_resource(request, int(number)), "write")
     issue = request.repo.issues[int(number)]
     issue.state = request.body.get("state", issue.state)
-    issue.body = request.body.get("body", issue.body)
+    if request.body.get("body", issue.body) != issue.body:
+        issue.body, issue.edited_at = request.body["body"], now()
     if int(number) in request.repo.pulls:
         request.repo.pulls[int(number)].state = issue.state
     return 200, request.shapes.issue(request.repo, issue)

@@ -73,6 +73,7 @@ class Issue:
     state: str = "open"
     labels: list[str] = field(default_factory=list)
     created_at: str = ""
+    edited_at: str | None = None
 
 
 @dataclass
