@@ -15,6 +15,7 @@ from bot.compute.witnesses import weakest, witnesses_of
 from bot.evidence import linked
 from bot.model.case import Case
 from bot.model.run import Run, Witness
+from bot.model.submission import Reply
 from bot.model.track import NAMES
 from bot.model.verdict import MAIN, Finding, Point, Verdict, finding, status_of
 from bot.registry import OURS, Grade, Level, catalogue
@@ -27,7 +28,14 @@ NOT_REPRODUCED = "recorded, not yet reproduced"
 # On a `baseline` track a lucky run counts, so these inform; what is not about luck still blocks.
 _NOT_ABOUT_LUCK = frozenset(
     """arms-differ author-not-contributor baseline-slower-than-frozen copied-result duplicate-run
-    limit-exceeded out-of-scope-change run-of-another""".split()
+    entry-unknown limit-exceeded maintainer-decides out-of-scope-change run-of-another""".split()
+)
+
+# What a reply shows of an entry is its answer, good or bad, and no fault of the reply.
+_NOT_OF_REPLIES = frozenset(
+    """clock-implausible depends-on-best-run explanation-missing improvement-not-significant
+    baseline-stale not-better-than-record target-missed target-not-significant uncorroborated
+    """.split()
 )
 
 
@@ -41,7 +49,7 @@ def judge(case: Case) -> Verdict:
     grade = grade_of(case)
     status = status_of(findings, grade)
     note = None
-    if case.track.objective == "baseline" and status.counts:
+    if case.track.objective == "baseline" and status.counts and case.submission.reply is None:
         note = NOT_REPRODUCED
     if withdrawn:
         note = "withdrawn: its entry stays and does not rank"
@@ -67,7 +75,14 @@ def judge(case: Case) -> Verdict:
         title=short(case.submission.title, 120),
         date=date_of(case),
         based_on=short(case.submission.based_on, 300),
+        reply=_reply(case),
+        people=tuple(plain(c.github, 60) for c in case.submission.contributors[:50]),
     )
+
+
+def _reply(case: Case) -> Reply | None:
+    said = case.submission.reply
+    return None if said is None else Reply(said.kind, plain(said.entry, 300))
 
 
 def _unranked(
@@ -114,6 +129,11 @@ def _levelled(case: Case, findings: Iterable[Finding]) -> list[Finding]:
     levelled = []
     for item in findings:
         family = catalogue()[item.rule]["family"]
+        if case.submission.reply is not None and item.rule in _NOT_OF_REPLIES:
+            continue
+        if case.submission.reply is not None and item.rule == "too-few-runs":
+            levelled.append(dc.replace(item, level=Level.ERROR))
+            continue
         own = item.rule in case.track.levels
         if case.track.objective == "baseline" and not own and item.rule not in _NOT_ABOUT_LUCK:
             if family in ("statistics", "provenance"):

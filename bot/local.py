@@ -63,9 +63,13 @@ class Local:
             return answer(alone, words, where)
         from bot.evidence.gather import ENVIRONMENT, gather
         from bot.rank.ranking import place_of, standing, why_not
+        from bot.render.states import reply_words
 
         board = self.repository.board(parsed.track.id)
-        merged, known = self._holds(folder, parsed), standing(board, folder.path)
+        merged, known = (
+            self._holds(folder, parsed),
+            standing(board, folder.path, parsed.submission.reply),
+        )
         verdict = verify_parsed(
             parsed,
             folder,
@@ -74,7 +78,14 @@ class Local:
         )
         stands = place_of(board, verdict)
         why = why_not(board, verdict) if stands is None else None
-        words = place(verdict, board.track, stands, record_cost=known.record_cost, why_not=why)
+        words = place(
+            verdict,
+            board.track,
+            stands,
+            record_cost=known.record_cost,
+            why_not=why,
+            reply=reply_words(board, verdict),
+        )
         said = answer(verdict, words, Where.BOARD if merged else where)
         if self.offline and verdict.status is Status.UNVERIFIABLE:
             return dc.replace(said, next="run the check again without `--offline`.")

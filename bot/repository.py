@@ -22,7 +22,7 @@ from bot.evidence.progress import Progress, counted
 from bot.model.case import Context, Neighbour
 from bot.model.submission import Folder
 from bot.model.track import Track
-from bot.model.verdict import Verdict, finding
+from bot.model.verdict import Verdict, finding, with_accepted
 from bot.parse.folder import ReadError, parse_submission, read_path
 from bot.parse.submission_json import SUBMISSION
 from bot.parse.track_toml import load_tracks
@@ -254,6 +254,7 @@ def _verify_chunk(
 
     kept: Gather = ft.partial(gather, online=None, snapshots=snapshots)
     received = {} if snapshots is None else snapshots.received()
+    accepted = {} if snapshots is None else snapshots.accepted()
     verdicts = []
     for path, track_id, near in places:
         try:
@@ -263,14 +264,8 @@ def _verify_chunk(
             verdicts.append(_unreadable(path, root, track_id, str(error)))
             continue
         context = Context(near, merged=True, received=received.get(folder.path))
-        verdicts.append(
-            verify_parsed(
-                parsed,
-                folder,
-                context,
-                gather=kept,
-            )
-        )
+        verdict = verify_parsed(parsed, folder, context, gather=kept)
+        verdicts.append(with_accepted(verdict, accepted.get(folder.path, {})))
     return verdicts
 
 

@@ -1,4 +1,4 @@
-"""A chain of ratios: each link measured in its own session, the product with its interval.
+"""Ratios of two arms: what one session measured, several sessions pooled, and chains of ratios.
 
 A record beats the one before by a ratio measured side by side. Along the chain the logs of the
 ratios add, and so do their variances: an interval that is multiplied up without them covers 77 %
@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import dataclasses as dc
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from bot.compute.significance import t_quantile
+from bot.compute.significance import Moments, t_cdf, t_quantile
+from bot.model.track import Reproduction, Track
+from bot.model.values import finite
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -48,3 +51,108 @@ def promotes(bounds: tuple[float, float] | None, promote_at: float | None) -> bo
     if bounds is None or promote_at is None:
         return False
     return bounds[1] <= promote_at if promote_at <= 1 else bounds[0] >= promote_at
+
+
+_KNOWN = 1e9
+"""Degrees of freedom of a spread that is as good as known."""
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Measured:
+    """What two arms on one machine show: the ratio, how many pairs of runs, and its `link`.
+
+    `link` is None if an arm has a single run: then nothing says how far the ratio may be off.
+    """
+
+    ratio: float
+    pairs: int
+    link: Link | None = None
+    stated: tuple[float, float] | None = None
+    """The interval as the statistics of one session state it."""
+
+    def scaled(self, factor: float) -> Measured:
+        """The same against another baseline, `factor` times the cost of which is this one's."""
+        link = self.link and dc.replace(self.link, ratio=self.link.ratio * factor)
+        bounds = self.stated and (self.stated[0] * factor, self.stated[1] * factor)
+        return Measured(self.ratio * factor, self.pairs, link, bounds)
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval of the ratio."""
+        return self.stated if self.link is None or self.stated else chained([self.link])[1]
+
+    def p_better(self, than: float, goal: str = "min") -> float | None:
+        """One-sided p that the true ratio is no better than `than`; None without a spread."""
+        if self.link is None or self.link.log_variance <= 0:
+            return None
+        gain = math.log(than / self.ratio) * (1 if goal == "min" else -1)
+        return 1 - t_cdf(gain / math.sqrt(self.link.log_variance), self.link.df)
+
+
+def measured(statistics: Mapping[str, Any] | None) -> Measured | None:
+    """What the statistics of a point show of its two arms; None without a baseline arm."""
+    arm = (statistics or {}).get("baseline") or {}
+    ratio, bounds = arm.get("ratio"), arm.get("ratio_interval")
+    if not finite(ratio) or ratio <= 0:
+        return None
+    costs = [(side.get("cost") or {}).get("values") or () for side in (statistics or {}, arm)]
+    pairs = max(min(map(len, costs)), 1)
+    if bounds is None or not all(finite(b) and b > 0 for b in bounds) or bounds[0] >= bounds[1]:
+        return Measured(ratio, pairs)
+    df = float(pairs - 1) if arm.get("method") == "paired" else _welch_df(costs)
+    error = math.log(bounds[1] / bounds[0]) / 2 / t_quantile(0.975, df)
+    return Measured(ratio, pairs, Link(ratio, error**2, df), (bounds[0], bounds[1]))
+
+
+def _welch_df(costs: Sequence[Sequence[float]]) -> float:
+    """The degrees of freedom of the interval of a ratio of two means."""
+    if min(map(len, costs)) < 2:
+        return _KNOWN
+    shares = [((m.sd or 0.0) / m.mean) ** 2 / m.n for m in map(Moments.of, costs)]
+    spread = math.fsum(s**2 / (len(c) - 1) for s, c in zip(shares, costs, strict=True))
+    return math.fsum(shares) ** 2 / spread if spread > 0 else _KNOWN
+
+
+def pooled(items: Sequence[Measured]) -> Measured:
+    """Several measurements of one ratio on several machines as one; each weighs as its pairs do.
+
+    Weights by the estimated variances would favour whoever's few runs happened to agree. A single
+    pair, which has no spread of its own, is given that of the others.
+    """
+    total = sum(item.pairs for item in items)
+    centre = math.fsum(item.pairs * math.log(item.ratio) for item in items) / total
+    ratio = math.exp(centre)
+    known = [(item.pairs, item.link) for item in items if item.link and item.link.log_variance > 0]
+    if not known:
+        return Measured(ratio, total)
+    # The variance of one pair, from the sessions that show one.
+    single = math.fsum(n * n * link.log_variance for n, link in known) / sum(n for n, _ in known)
+    parts = [((n / total) ** 2 * link.log_variance, link.df) for n, link in known]
+    alone = total - sum(n for n, _ in known)
+    variance = math.fsum(v for v, _ in parts) + alone * single / total**2
+    df = math.fsum(v for v, _ in parts) ** 2 / math.fsum(v**2 / d for v, d in parts)
+    return Measured(ratio, total, Link(ratio, variance, df))
+
+
+# ---- What a reply shows ------------------------------------------------------------------------
+
+
+def needed_pairs(own: Measured | None) -> int:
+    """How many pairs of runs a challenge of an entry needs: as many as the entry has."""
+    return max(2, own.pairs if own else 0)
+
+
+def shows_gain(ratio: Measured, track: Track) -> bool:
+    """Whether runs show any gain over the baseline, at the alpha of the track's reproductions."""
+    p = ratio.p_better(1.0, track.cost.goal)
+    return p is not None and p < (track.reproduction or Reproduction()).alpha
+
+
+def disputes(ratio: Measured | None, own: Measured | None, track: Track) -> bool:
+    """Whether the runs of a challenge dispute the ratio `own` that an entry claims: with as many
+    pairs, worse than claimed beyond chance, and without a gain of their own."""
+    if ratio is None or own is None or ratio.pairs < needed_pairs(own):
+        return False
+    p = ratio.p_better(own.ratio, track.cost.goal)
+    alpha = (track.reproduction or Reproduction()).alpha
+    return p is not None and 1 - p < alpha and not shows_gain(ratio, track)

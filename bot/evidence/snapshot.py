@@ -31,7 +31,7 @@ from typing import Any
 from bot.evidence.links import LinkProblem, RunRef, parse_link
 from bot.model.run import BranchPoint, Hardware, Run, Validation, Witness, WitnessKind
 from bot.patterns import LOGIN_TEXT
-from bot.registry import Status
+from bot.registry import Status, catalogue
 
 SCHEMA_VERSION = 1
 SUFFIX = ".json.xz"
@@ -298,17 +298,31 @@ class Snapshots:
         nothing.
         """
         dates: dict[str, str] = {}
+        for verdict in self._records():
+            name, date = str(verdict["submission"]), verdict.get("date")
+            if verdict["status"] in _COUNTED and isinstance(date, str) and date:
+                dates[name] = min(date, dates.get(name, date))
+        return dates
+
+    def accepted(self) -> Mapping[str, Mapping[str, str]]:
+        """Submission -> what maintainers accepted at its last merge: rule, and why and by whom."""
+        found = {}
+        for verdict in self._records():
+            rules = verdict.get("accepted")
+            found[str(verdict["submission"])] = {
+                rule: why
+                for rule, why in (rules.items() if isinstance(rules, dict) else ())
+                if rule in catalogue() and isinstance(why, str)
+            }
+        return found
+
+    def _records(self) -> Iterator[Mapping[str, Any]]:
         for path in sorted(self.root.glob(RECORDS)):
             try:
                 verdicts = json.loads(path.read_bytes())["verdicts"]
-                found = {v["submission"]: v["date"] for v in verdicts if v["status"] in _COUNTED}
+                yield from [v for v in verdicts if v["submission"] and v["status"]]
             except (OSError, ValueError, KeyError, TypeError):
                 continue
-            for submission, date in found.items():
-                if isinstance(date, str) and date:
-                    name = str(submission)
-                    dates[name] = min(date, dates.get(name, date))
-        return dates
 
     def __iter__(self) -> Iterator[RunRef]:
         """Every run that has a snapshot."""

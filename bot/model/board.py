@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses as dc
+from collections.abc import Mapping
 from typing import Literal
 
 from bot.model.track import Track
 from bot.model.verdict import Point, Verdict
+from bot.registry import Grade
 
 Clock = Literal["own", "paired", "official"]
 
@@ -59,6 +61,42 @@ class Progress:
     promotes: bool
     measured: float
     against: str | None = None
+    pairs: int = 0
+    """Pairs of runs behind the ratio: those of the entry and of its replies."""
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Answered:
+    """A reproduction or a challenge of an entry, and what its runs say.
+
+    `ratio` and `interval` are to the entry's own baseline. `counts` says that they confirm an entry
+    on this track, else `why` says why not. `holds` is for a challenge: its runs dispute the entry.
+    """
+
+    submission: str
+    kind: str
+    people: tuple[str, ...]
+    device: str | None
+    pairs: int
+    ratio: float | None
+    interval: tuple[float, float] | None
+    counts: bool
+    why: str = ""
+    holds: bool = False
+    accepted: bool = False
+
+
+@dc.dataclass(frozen=True, slots=True)
+class State:
+    """What the community made of an entry: claimed, confirmed, challenged or refuted.
+
+    `name` is one of `bot.registry.STATES`, `replies` is what it rests on, and `refuted` names the
+    entries that it builds on and that are refuted.
+    """
+
+    name: str = "claimed"
+    replies: tuple[Answered, ...] = ()
+    refuted: tuple[str, ...] = ()
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -86,11 +124,17 @@ class Entry:
     ranks: tuple[int, int] | None = None
     """The best and the worst rank that the entry may truly have (95 %, all entries at once)."""
     clock: Clock = "own"
+    state: State = State()
 
     @property
     def submission(self) -> str:
         """The submission's path."""
         return self.verdict.submission
+
+    @property
+    def grade(self) -> Grade:
+        """The grade of its evidence: what others confirmed is `reproduced`."""
+        return Grade.REPRODUCED if self.state.name == "confirmed" else self.verdict.evidence
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -100,6 +144,7 @@ class Unranked:
     verdict: Verdict
     point: Point | None
     why: str
+    state: State = State()
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -111,6 +156,15 @@ class Board:
     frontier: tuple[Entry, ...]
     records: tuple[RecordStep, ...]
     unranked: tuple[Unranked, ...]
+    states: Mapping[str, State] = dc.field(default_factory=dict)
+    """By path of the entry, on a `baseline` track."""
+    declared: Track | None = None
+    """The track as its file says, where its baseline is refuted and `track` has an earlier one."""
+
+    @property
+    def base(self) -> Track:
+        """The track to rank the same verdicts by again."""
+        return self.declared or self.track
 
     @property
     def record(self) -> Entry | None:

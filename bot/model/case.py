@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses as dc
 import datetime as dt
 from collections.abc import Mapping
+from typing import Any
 
 from bot.model.document import Document
 from bot.model.look import Look
@@ -66,6 +67,16 @@ class Neighbour:
 
 
 @dc.dataclass(frozen=True, slots=True)
+class Target:
+    """The entry that a reply names: the statistics of its first point, and the source hashes of
+    its own runs, where they are known."""
+
+    path: str
+    statistics: Mapping[str, Any] | None = None
+    code: frozenset[str] = frozenset()
+
+
+@dc.dataclass(frozen=True, slots=True)
 class Standing:
     """Where the track stands without this submission: the record's and the baseline's runs."""
 
@@ -84,6 +95,8 @@ class Standing:
     """Source hashes of the baseline's runs, where they are known."""
     known: bool = False
     """Whether a board was at hand: without one nothing is said of records."""
+    target: Target | None = None
+    """The entry that this submission reproduces or challenges, if the board has it."""
 
 
 @dc.dataclass(frozen=True, slots=True)

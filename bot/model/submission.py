@@ -87,6 +87,21 @@ class Claim:
 
 
 @dc.dataclass(frozen=True, slots=True)
+class Reply:
+    """What makes a submission a reply to an entry: it `reproduces` it or `challenges` it.
+
+    A reply never ranks; its runs join the evidence of the entry (see `bot.rank.states`).
+    """
+
+    kind: str
+    entry: str
+
+
+REPLIES = ("reproduces", "challenges")
+"""The keys of submission.json that make a reply; at most one of them is given."""
+
+
+@dc.dataclass(frozen=True, slots=True)
 class Submission:
     """A parsed submission. `raw` is the submission.json as read ({} where there is none)."""
 
@@ -97,6 +112,7 @@ class Submission:
     summary: str | None = None
     contributors: tuple[Contributor, ...] = ()
     based_on: str | None = None
+    reply: Reply | None = None
     preregistration: str | None = None
     code_path: str | None = None
     code_repository: str | None = None

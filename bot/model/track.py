@@ -31,6 +31,7 @@ NAMES = (
     "parameters",
 )
 """Metrics that the program computes by itself."""
+WITNESSES = ("another-person", "maintainer")
 FINISHES = ("steps", "time-limit", "target")
 TESTS = ("t", "z", "moderated", "anytime", "none")
 
@@ -174,6 +175,18 @@ class Baseline:
 
 
 @dc.dataclass(frozen=True, slots=True)
+class Reproduction:
+    """What confirms an entry of a `baseline` track: so many pairs of runs, by whom, at what alpha.
+
+    `by` is `another-person` (nobody of the entry's) or `maintainer` (one accepted them).
+    """
+
+    runs: int = 2
+    by: str = "another-person"
+    alpha: float = 0.05
+
+
+@dc.dataclass(frozen=True, slots=True)
 class Retiming:
     """An official re-timing: `submission` measured the record `of` again, on `date`."""
 
@@ -233,6 +246,8 @@ class Track:
     """RE2 patterns of step lines in another format, with named groups such as `step` and `loss`."""
     result_fields: Mapping[str, str] = dc.field(default_factory=dict)
     """Metric -> JSON pointer into a results file of another format."""
+    reproduction: Reproduction | None = None
+    """Where it is stated, a new baseline is made of confirmed entries alone."""
     official: OfficialTable = OfficialTable()
     """The official record table beside the file, empty where there is none."""
 

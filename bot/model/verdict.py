@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bot.model.run import RunRecord, Witness, WitnessKind
+from bot.model.submission import REPLIES, Reply
 from bot.registry import (
     EXIT_CODES,
     EXIT_PRECEDENCE,
@@ -130,6 +131,10 @@ class Verdict:
     accepted: Mapping[str, str] = dc.field(default_factory=dict)
     based_on: str | None = None
     """What the submission says it builds on: on a `baseline` track the baseline it ran."""
+    reply: Reply | None = None
+    """The entry that it reproduces or challenges; such a submission does not rank."""
+    people: tuple[str, ...] = ()
+    """Logins of its contributors."""
 
     @property
     def metrics(self) -> Mapping[str, float | int | None]:
@@ -158,6 +163,10 @@ class Verdict:
             "statistics": None if self.statistics is None else dict(self.statistics),
             "accepted": dict(self.accepted),
             "based_on": self.based_on,
+            **{
+                kind: self.reply.entry for kind in REPLIES if self.reply and self.reply.kind == kind
+            },
+            "people": list(self.people),
         }
 
 
@@ -186,6 +195,8 @@ def verdict_from_json(data: Mapping[str, Any]) -> Verdict:
         date=data.get("date"),
         accepted=data.get("accepted", {}),
         based_on=data.get("based_on"),
+        reply=next((Reply(kind, data[kind]) for kind in REPLIES if data.get(kind)), None),
+        people=tuple(data.get("people", ())),
     )
 
 
@@ -214,6 +225,15 @@ def with_findings(verdict: Verdict, findings: Iterable[Finding]) -> Verdict:
     """The verdict with other findings, and the status that follows from them."""
     found = tuple(findings)
     return dc.replace(verdict, findings=found, status=status_of(found, verdict.evidence))
+
+
+def with_accepted(verdict: Verdict, accepted: Mapping[str, str]) -> Verdict:
+    """The verdict with the findings that maintainers accepted as notes; rule -> who and why."""
+    rules = {f.rule for f in verdict.findings if f.level is not Level.NOTE} & set(accepted)
+    found = tuple(
+        dc.replace(f, level=Level.NOTE) if f.rule in rules else f for f in verdict.findings
+    )
+    return dc.replace(with_findings(verdict, found), accepted={**verdict.accepted, **accepted})
 
 
 def exit_code(verdicts: Iterable[Verdict]) -> int:

@@ -13,7 +13,17 @@ from typing import Any
 
 from bot.model.document import Document
 from bot.model.results import ResultsRun
-from bot.model.submission import LOG_ENDINGS, ROLES, Claim, Contributor, Folder, RunSpec, Submission
+from bot.model.submission import (
+    LOG_ENDINGS,
+    REPLIES,
+    ROLES,
+    Claim,
+    Contributor,
+    Folder,
+    Reply,
+    RunSpec,
+    Submission,
+)
 from bot.model.track import Keys, Track
 from bot.parse.json_scan import escape
 from bot.parse.results_json import is_results
@@ -48,6 +58,7 @@ def read_submission(
         summary=_text(raw.get("summary")),
         contributors=_contributors(raw),
         based_on=_text(raw.get("based_on")),
+        reply=_reply(raw),
         preregistration=None
         if raw.get("preregistration") is None
         else plain(str(raw["preregistration"]), 300),
@@ -69,6 +80,11 @@ def read_submission(
         withdrawn=_dict(raw.get("withdrawn")) or None,
         raw=raw,
     )
+
+
+def _reply(raw: Mapping[str, Any]) -> Reply | None:
+    named = {key: text for key in REPLIES if (text := _text(raw.get(key))) is not None}
+    return Reply(*named.popitem()) if len(named) == 1 else None
 
 
 def keys_of(raw: Mapping[str, Any]) -> dict[str, str]:

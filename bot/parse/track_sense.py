@@ -48,6 +48,12 @@ def problems(data: Mapping[str, Any]) -> Iterator[Problem]:
                 ("results", "fields", name),
                 f'results.fields.{name} is "{pointer}", expected a JSON pointer such as "/{name}"',
             )
+    if "reproduction" in data and objective != "baseline":
+        yield (
+            ("reproduction",),
+            f'[reproduction] belongs to objective "baseline", not "{objective}": a reproduction is '
+            "compared by the ratio of two arms on one machine; delete the table",
+        )
     yield from _test(data, objective)
 
 

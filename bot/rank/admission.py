@@ -8,12 +8,14 @@ from __future__ import annotations
 import dataclasses as dc
 from collections.abc import Iterable, Iterator, Mapping
 
-from bot.compute.ratios import promotes
-from bot.model.board import Clock, Progress, Unranked
+from bot.compute.ratios import measured, promotes
+from bot.model.board import Clock, Progress, State, Unranked
+from bot.model.submission import entry_path
 from bot.model.track import Axis, Track
 from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
-from bot.rank.baseline import measured_against, relation
+from bot.rank.baseline import relation
+from bot.rank.states import Settled, against
 from bot.registry import Level, Status
 
 WHY_NOT = {
@@ -39,6 +41,7 @@ class Row:
     score: float
     progress: Progress | None
     clock: Clock = "own"
+    state: State = State()
 
     @property
     def key(self) -> tuple[str, str]:
@@ -47,10 +50,14 @@ class Row:
 
 def admit(
     verdict: Verdict,
-    track: Track,
+    settled: Settled,
     retimings: Mapping[str, tuple[tuple[str, float], ...]],
 ) -> Iterator[Row | Unranked]:
     """Each point of a verdict as a row, or why it has none."""
+    track, state = settled.track, settled.states.get(verdict.submission, State())
+    if verdict.reply is not None:
+        yield Unranked(verdict, None, _joins(verdict, settled))
+        return
     if not verdict.status.counts:
         yield Unranked(verdict, None, WHY_NOT[verdict.status])
         return
@@ -58,27 +65,45 @@ def admit(
     if of is not None:
         yield Unranked(verdict, None, f"it is the official re-timing of {of}")
         return
+    if state.name == "refuted":
+        others = [a.submission for a in state.replies if a.holds and a.accepted]
+        yield Unranked(verdict, None, f"it is refuted by {', '.join(others)}", state)
+        return
     if not verdict.points:
         gone = verdict.note is not None and verdict.note.startswith("withdrawn")
         why = "it is withdrawn" if gone else "nothing could be computed from its evidence"
         yield Unranked(verdict, None, why)
     for point in verdict.points:
-        obstacle = _obstacle(verdict, point, track)
+        obstacle = _obstacle(verdict, point, settled)
         if obstacle is not None:
             yield Unranked(verdict, point, obstacle)
             continue
         assert point.quality is not None and point.cost is not None
         timed = retimings.get(verdict.submission, ())
         shown = timed[-1][1] if timed else point.cost
-        progress = _progress(verdict, point, track)
+        progress = _progress(verdict, point, settled)
         assert not isinstance(progress, str)
         score = progress.ratio if progress else shown
         sign = 1 if track.cost.goal == "min" else -1
-        yield Row(verdict, point, point.quality, point.cost, shown, sign * score, progress)
+        yield Row(
+            verdict, point, point.quality, point.cost, shown, sign * score, progress, state=state
+        )
 
 
-def _obstacle(verdict: Verdict, point: Point, track: Track) -> str | None:
-    """Why a point cannot rank on `track`, or None."""
+def _joins(verdict: Verdict, settled: Settled) -> str:
+    """What becomes of a reply, which has no place of its own."""
+    assert verdict.reply is not None
+    path = entry_path(verdict.reply.entry, verdict.track, settled.states)
+    if path is None:
+        return f"it {verdict.reply.kind} {verdict.reply.entry}, which is no entry of the board"
+    if not verdict.status.counts:
+        return f"it {verdict.reply.kind} {path}, but {WHY_NOT[verdict.status]}"
+    return f"it {verdict.reply.kind} {path} and joins its evidence"
+
+
+def _obstacle(verdict: Verdict, point: Point, settled: Settled) -> str | None:
+    """Why a point cannot rank on the track, or None."""
+    track = settled.track
     for axis, value in ((track.quality, point.quality), (track.cost, point.cost)):
         if not finite(value):
             shown = "missing" if value is None else f"{value}, not a finite number"
@@ -87,7 +112,7 @@ def _obstacle(verdict: Verdict, point: Point, track: Track) -> str | None:
     if track.objective != "pareto" and target is not None and finite(point.quality):
         if not reaches_target(point.quality, target, track.quality):
             return f"its {track.quality.metric} {point.quality:.6g} misses the target {target:g}"
-    progress = _progress(verdict, point, track)
+    progress = _progress(verdict, point, settled)
     return progress if isinstance(progress, str) else None
 
 
@@ -95,38 +120,34 @@ def reaches_target(value: float, target: float, axis: Axis) -> bool:
     return value <= target if axis.goal == "min" else value >= target
 
 
-def _progress(verdict: Verdict, point: Point, track: Track) -> Progress | str | None:
+def _progress(verdict: Verdict, point: Point, settled: Settled) -> Progress | str | None:
     """The ratio to the current baseline, or why there is none; None on a track without ratios.
 
-    The statistics of the point give the ratio to the baseline arm of the same machine; the
-    baseline itself is at 1.
+    The statistics of the point give the ratio to the baseline arm of the same machine, and the
+    entry's replies join it; the baseline itself is at 1.
     """
+    track = settled.track
     if track.objective != "baseline":
         return None
     if track.is_baseline(verdict.submission):
         return Progress(1.0, None, False, 1.0, track.baseline_id)
-    baseline = (point.statistics or {}).get("baseline") or {}
-    measured = baseline.get("ratio")
-    if not finite(measured) or measured <= 0:
+    first = verdict.points[0] is point
+    found = settled.ratios.get(verdict.submission) if first else measured(point.statistics)
+    if found is None:
         return (
             "it has no baseline arm: run the baseline in turn with it on the same machine "
             "(`--interleave baseline` of the trainer)"
         )
-    current = track.baseline_id
-    own, scale = current, 1.0
-    if current is not None:
-        own = measured_against(track, current, verdict.based_on, verdict.date)
-        related = relation(track.baselines, own, current)
-        if related is None:
-            return f"it is measured against {own}, and nothing relates that to {current}"
-        scale = related
-    ratio = measured * scale
-    interval = baseline.get("ratio_interval")
-    known = interval is not None and all(finite(v) for v in interval)
-    bounds = (interval[0] * scale, interval[1] * scale) if known and interval else None
+    current, own = track.baseline_id or "", against(verdict, track)
+    scale = relation(track.baselines, own, current)
+    if scale is None:
+        return f"it is measured against {own}, and nothing relates that to {current}"
+    shown = found.scaled(scale)
     sound = not any(f.rule in _UNSOUND and f.level is not Level.NOTE for f in verdict.findings)
-    due = sound and own == current and promotes(bounds, track.promote_at)
-    return Progress(ratio, bounds, due, measured, own)
+    state = settled.states.get(verdict.submission, State())
+    known = track.reproduction is None or state.name == "confirmed"
+    due = sound and known and own == current and promotes(shown.interval, track.promote_at)
+    return Progress(shown.ratio, shown.interval, due, found.ratio, own or None, found.pairs)
 
 
 def retimings_of(

@@ -33,14 +33,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from bot.compute.places import MOST, rank_intervals, rank_intervals_known
 from bot.compute.significance import Moments
 from bot.model.board import Board, Entry, Placement, Progress, RecordStep, Unranked
-from bot.model.case import Standing
+from bot.model.case import Standing, Target
 from bot.model.run import TRAINER
+from bot.model.submission import Reply, entry_path
 from bot.model.track import TIME_METRICS, Track
 from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
 from bot.rank.admission import Row, admit, reaches_target, retimings_of
 from bot.rank.history import Dated, History, progression
 from bot.rank.pareto import dominators, frontier
+from bot.rank.states import settle
 from bot.registry import Status
 
 __all__ = [
@@ -65,8 +67,10 @@ def rank(verdicts: Iterable[Verdict], track: Track) -> Board:
     rows: list[Row] = []
     unranked: list[Unranked] = []
     retimings = retimings_of(verdicts, track)
+    settled = settle(verdicts, track)
+    declared, track = track, settled.track
     for verdict in verdicts:
-        for item in admit(verdict, track, retimings):
+        for item in admit(verdict, settled, retimings):
             if isinstance(item, Row):
                 rows.append(item)
             else:
@@ -84,6 +88,8 @@ def rank(verdicts: Iterable[Verdict], track: Track) -> Board:
         unranked=tuple(
             sorted(unranked, key=lambda u: (u.verdict.submission, u.point.name if u.point else ""))
         ),
+        states=settled.states,
+        declared=None if declared is track else declared,
     )
 
 
@@ -106,6 +112,7 @@ def _entry(row: Row, place: int, tied: bool, on_frontier: bool) -> Entry:
         on_frontier,
         progress=row.progress,
         clock=row.clock,
+        state=row.state,
     )
 
 
@@ -256,8 +263,9 @@ def _shown(row: Row, found: History, track: Track) -> Row:
     return dc.replace(row, shown=shown.cost, score=score, clock=shown.clock)
 
 
-def standing(board: Board, without: str | None = None) -> Standing:
-    """The record and the baseline of a board, as if the submission `without` were not on it.
+def standing(board: Board, without: str | None = None, reply: Reply | None = None) -> Standing:
+    """The record and the baseline of a board, as if the submission `without` were not on it, and
+    the entry that `reply` names.
 
     The costs are those of single runs where the statistics of an entry list them. On a `pareto`
     board there is no single record: both are empty.
@@ -282,9 +290,22 @@ def standing(board: Board, without: str | None = None) -> Standing:
         baseline=base.submission if base else board.track.baseline_id,
         baseline_costs=_run_costs(base) if base else (),
         record_values=_run_values(holder) if holder else (),
-        record_code=_run_code(holder) if holder else frozenset(),
-        baseline_code=_run_code(base) if base else frozenset(),
+        record_code=_run_code(holder.verdict) if holder else frozenset(),
+        baseline_code=_run_code(base.verdict) if base else frozenset(),
+        target=_target(board, without, reply),
     )
+
+
+def _target(board: Board, without: str | None, reply: Reply | None) -> Target | None:
+    """The entry that a reply names; a reply is none itself."""
+    verdicts = [e.verdict for e in board.entries] + [u.verdict for u in board.unranked]
+    known = {v.submission: v for v in verdicts if v.reply is None and v.submission != without}
+    path = entry_path(reply.entry if reply else None, board.track.id, known)
+    if path is None:
+        return None
+    found = known[path]
+    statistics = found.points[0].statistics if found.points else None
+    return Target(path, statistics, _run_code(found))
 
 
 def _unread_record(board: Board, holder: Entry | None, without: str | None) -> float | None:
@@ -311,11 +332,11 @@ def _run_values(entry: Entry) -> tuple[float, ...]:
     return values or (entry.quality,)
 
 
-def _run_code(entry: Entry) -> frozenset[str]:
-    """Source hashes of the entry's own runs, less the trainer's of itself."""
+def _run_code(verdict: Verdict) -> frozenset[str]:
+    """Source hashes of a verdict's own runs, less the trainer's of itself."""
     return frozenset(
         digest
-        for run in entry.verdict.runs
+        for run in verdict.runs
         if run.arm == "candidate"
         for name, digest in run.code_sha256.items()
         if name != TRAINER
@@ -334,7 +355,7 @@ def place_of(board: Board, verdict: Verdict) -> Placement | None:
     placed_as = verdict
     if verdict.status is Status.NEEDS_RUNS:
         placed_as = dc.replace(verdict, status=Status.NEEDS_REVIEW)
-    after = rank([*others.values(), placed_as], board.track)
+    after = rank([*others.values(), placed_as], board.base)
     mine = [e for e in after.entries if e.submission == verdict.submission]
     if not mine:
         return None
@@ -357,7 +378,9 @@ def why_not(board: Board, verdict: Verdict) -> str | None:
     say enough."""
     if not verdict.status.counts:
         return None
-    items = list(admit(verdict, board.track, {}))
+    entries = [e.verdict for e in board.entries] + [u.verdict for u in board.unranked]
+    others = (v for v in entries if v.submission != verdict.submission)
+    items = list(admit(verdict, settle([*others, verdict], board.base), {}))
     reasons = [item.why for item in items if isinstance(item, Unranked)]
     if not reasons or len(reasons) < len(items):
         return None

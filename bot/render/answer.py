@@ -33,6 +33,7 @@ SOURCES: Mapping[str, str] = {
 }
 _NOT_COUNTED = frozenset({"run-unfinished", "run-crashed"})
 """Warnings that explain an error of the statistics."""
+DECIDES = "maintainer-decides"
 MOST_GROUPS = 3
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 CUT = " \N{HORIZONTAL ELLIPSIS}"
@@ -277,6 +278,11 @@ def _next(
         return "nothing to do; the entry is on the board."
     if not place.ranks:
         return f"nothing is wrong, but it does not rank: {place.text}."
+    if any(f.rule == DECIDES and f.level is Level.WARNING for f in verdict.findings):
+        who = (
+            f"a maintainer weighs it within {days}: `/accept {DECIDES} because ...` lets it count."
+        )
+        return who if where is Where.PULL else f"open the pull request; {who}"
     if verdict.status is Status.NEEDS_REVIEW:
         return _review(where, days)
     if where is Where.PULL:

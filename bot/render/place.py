@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bot.model.board import Placement
+from bot.model.board import Placement, State
 from bot.model.report import Place
 from bot.model.track import Axis, Track
 from bot.model.verdict import Point, Verdict
 from bot.registry import Status
 from bot.render import numbers
+from bot.render.untrusted import plain
 
 LABELS: Mapping[str, str] = {
     "bpb": "Bits per byte",
@@ -41,18 +42,20 @@ def place(
     *,
     record_cost: float | None = None,
     why_not: str | None = None,
+    reply: str = "",
 ) -> Place:
-    """The words of a verdict on its track; `why_not` says why it would have no place."""
+    """The words of a verdict on its track; `why_not` says why it would have no place, `reply` what
+    a reproduction or a challenge, which has none, makes of its entry."""
     point = placement.entry.point if placement else next(iter(verdict.points), None)
     if placement is None:
-        text = why_not or ""
+        text = reply or why_not or ""
     else:
-        text = _text(placement, track, verdict.status)
+        text = _text(placement, track, verdict.status) + _state(placement.entry.state)
     return Place(
         text=text,
         result="" if point is None else _result(point, track, placement),
         rows=() if point is None else tuple(_rows(point, track, record_cost, placement)),
-        ranks=why_not is None,
+        ranks=bool(reply) or why_not is None,
         record=placement is not None and placement.record,
         on_frontier=placement is not None and placement.on_frontier,
     )
@@ -70,8 +73,11 @@ def _result(point: Point, track: Track, placement: Placement | None) -> str:
     if track.objective == "pareto":
         return f"{quality} at {cost}" if None not in (point.quality, point.cost) else ""
     progress = placement.entry.progress if placement else None
-    if progress is not None:
-        return _beside_baseline(progress.ratio, _plain(track.cost.metric))
+    ratio = progress.ratio if progress else None
+    if track.objective == "baseline" and placement is None:
+        ratio = ((point.statistics or {}).get("baseline") or {}).get("ratio")
+    if ratio is not None:
+        return _beside_baseline(ratio, _plain(track.cost.metric))
     return "" if point.cost is None else cost
 
 
@@ -100,6 +106,13 @@ def _text(placement: Placement, track: Track, status: Status) -> str:
     if not gap:
         return f"{where}, level with the record"
     return f"{where}, {size} {'ahead of' if ahead else 'behind'} the record"
+
+
+def _state(state: State) -> str:
+    """What the community made of the entry, where that is more than its author's claim."""
+    words = "" if state.name == "claimed" else f", {state.name}"
+    gone = ", ".join(plain(path, 200) for path in state.refuted[:2])
+    return words + (f"; it builds on {gone}, which is refuted" if gone else "")
 
 
 def _frontier(placement: Placement, track: Track) -> str:

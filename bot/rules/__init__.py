@@ -35,6 +35,7 @@ from bot.rules import (
     limits,
     ownership,
     provenance,
+    replies,
     statistics,
     text,
     utilization,
@@ -105,6 +106,8 @@ CHECKS: tuple[Check, ...] = (
     provenance.seed_reused,
     ownership.run_not_bound,
     explanation.explanation_missing,
+    replies.entry_unknown,
+    replies.maintainer_decides,
     # statistics
     statistics.target_missed,
     statistics.target_not_significant,

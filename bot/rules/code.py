@@ -108,9 +108,30 @@ def code_differs_from_submission(case: Case) -> Iterator[Finding]:
 
     The hash of the source that a run logged, or of the source embedded in its log, must be that of
     the file under `code`, or of the file at the linked commit. Line ends and white space at the
-    end of the file do not matter. Submit the file that ran, unchanged.
+    end of the file do not matter. Submit the file that ran, unchanged. A reproduction or a
+    challenge runs the code of the entry that it names.
     """
+    if case.submission.reply is not None:
+        yield from per_message(_code_of_another(case))
     yield from per_message(_code_differs_from_submission(case))
+
+
+def _code_of_another(case: Case) -> Iterator[Finding]:
+    target = case.context.standing.target
+    for item, run in runs_of(case) if target and target.code else ():
+        logged = sorted(_own(run).values())
+        if item.spec.arm == "candidate" and logged and target and target.code.isdisjoint(logged):
+            yield about(
+                case,
+                item,
+                run,
+                "code-differs-from-submission",
+                f"the run's source has the hash {logged[0][:12]}, that of {target.path} is "
+                f"{min(target.code)[:12]}",
+                claimed=logged[0],
+                expected=min(target.code),
+                fix="run the code of the entry unchanged, or submit an entry of your own",
+            )
 
 
 def _code_differs_from_submission(case: Case) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from bot.compute import significance as sig
 from bot.compute.case_statistics import has_unread, of_case, points_of
+from bot.compute.ratios import measured, needed_pairs
 from bot.compute.summary import Decision, Summary
 from bot.model.case import Case
 from bot.model.verdict import Finding, finding
@@ -118,8 +119,12 @@ def too_few_runs(case: Case) -> Iterator[Finding]:
     """There are as many finished runs as the track asks for, and at least two where it asks for a
     test: one run has no spread, so nothing can be proved with it.
 
-    Runs that did not finish and copies of a run do not count; the message names them.
+    Runs that did not finish and copies of a run do not count; the message names them. A
+    reproduction or a challenge needs two runs in each arm, a challenge as many as the entry has.
     """
+    if case.submission.reply is not None:
+        yield from _too_few_pairs(case)
+        return
     least = _least_runs(case)
     for point, s in summaries(case):
         if s.n >= least:
@@ -134,6 +139,27 @@ def too_few_runs(case: Case) -> Iterator[Finding]:
             claimed=s.n,
             expected=least,
             fix=_add(s, least - s.n),
+        )
+
+
+def _too_few_pairs(case: Case) -> Iterator[Finding]:
+    reply, target = case.submission.reply, case.context.standing.target
+    challenge = reply is not None and reply.kind == "challenges"
+    own = measured(target.statistics) if challenge and target else None
+    least = needed_pairs(own)
+    for point, s in summaries(case):
+        theirs = len(s.baseline.cost.values) if s.baseline else 0
+        if min(s.n, theirs) >= least:
+            continue
+        yield found_in(
+            case,
+            "too-few-runs",
+            point,
+            f"{_runs(s.n)} of the entry and {_runs(theirs)} of the baseline; a "
+            f"{'challenge' if challenge else 'reproduction'} needs at least {least} of each",
+            claimed=min(s.n, theirs),
+            expected=least,
+            fix="run both in turn on one machine. Anybody may supply more runs",
         )
 
 

@@ -32,6 +32,7 @@ from bot.parse.track_toml import load_tracks
 from bot.rank.ranking import place_of, rank, standing, why_not
 from bot.registry import Grade
 from bot.render.place import place
+from bot.render.states import reply_words
 from bot.repository import Repository, submission_folders
 from bot.verify import LinkedCode, verify, verify_parsed
 
@@ -150,7 +151,7 @@ class Engine:
             verdict = verify(
                 folder,
                 self.tracks,
-                self._completed(context, folder.path, track_id, keys),
+                self._completed(context, folder, track_id, keys),
                 gather=gatherer,
                 linked_code=linked_code,
             )
@@ -163,11 +164,11 @@ class Engine:
         return beside[0].run_keys if beside else frozenset()
 
     def _completed(
-        self, context: Context, path: str, track_id: str | None, keys: frozenset[str]
+        self, context: Context, folder: Folder, track_id: str | None, keys: frozenset[str]
     ) -> Context:
         """The context with what this checkout knows: the board, who showed what first, and what
         was recorded of an entry that is on the board."""
-        pull = context.pull_request
+        path, pull = folder.path, context.pull_request
         number = pull.number if pull else 0
         first = self.memory.since(number, path, keys)
         if first is None and self.memory.known and not context.merged:
@@ -176,12 +177,19 @@ class Engine:
         return dc.replace(
             context,
             neighbours=(*self.neighbours, *context.neighbours),
-            standing=standing(self.board(track.id), path) if track else Standing(),
+            standing=self._standing(track, folder) if track else Standing(),
             pull_request=dc.replace(pull, opened_at=first) if pull and first else pull,
             first_seen=first,
             seen=self.memory.entries,
             recorded=recorded(self.evidence, path, number),
         )
+
+    def _standing(self, track: Track, folder: Folder) -> Standing:
+        try:
+            reply = parse_submission(folder, self.tracks, track.id).submission.reply
+        except ReadError:
+            reply = None  # the verdict on that folder says why
+        return standing(self.board(track.id), folder.path, reply)
 
     @ft.cached_property
     def memory(self) -> Memory:
@@ -217,7 +225,14 @@ class Engine:
         placement = place_of(board, verdict)
         record_cost = standing(board, verdict.submission).record_cost
         why = why_not(board, verdict) if placement is None else None
-        words = place(verdict, board.track, placement, record_cost=record_cost, why_not=why)
+        words = place(
+            verdict,
+            board.track,
+            placement,
+            record_cost=record_cost,
+            why_not=why,
+            reply=reply_words(board, verdict),
+        )
         if placement is None:
             return words
         mine = self._entries_of(author) - {verdict.submission}

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from bot.github.api.threads import REPLY
-from bot.model.verdict import Verdict, with_findings
+from bot.model.verdict import Verdict, with_accepted
 from bot.registry import Level, catalogue
 
 ACCEPT = "<!-- speedrun:accept "
@@ -100,8 +100,6 @@ def apply_waivers(
     rules = {f.rule for f in verdict.findings if f.level is not Level.NOTE} & set(waivers)
     if not rules:
         return verdict
-    findings = tuple(
-        dc.replace(f, level=Level.NOTE) if f.rule in rules else f for f in verdict.findings
+    return with_accepted(
+        verdict, {rule: f"{waivers[rule].reason} ({waivers[rule].by})" for rule in sorted(rules)}
     )
-    accepted = {rule: f"{waivers[rule].reason} ({waivers[rule].by})" for rule in sorted(rules)}
-    return dc.replace(with_findings(verdict, findings), accepted={**verdict.accepted, **accepted})

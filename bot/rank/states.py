@@ -1,0 +1,197 @@
+"""What the community made of each entry of a `baseline` track: its state, and what that rests on.
+
+- `claimed`: nobody else has shown the gain yet.
+- `confirmed`: others ran it again with its baseline, in at least `[reproduction] runs` pairs, and
+  their runs alone show a gain (one-sided p < alpha). Runs of the entry's own people do not confirm
+  it; where the track says `by = "maintainer"`, only runs that a maintainer accepted do.
+- `challenged`: a challenge holds, and no maintainer has accepted it yet.
+- `refuted`: a challenge holds and a maintainer accepted it. The entry no longer ranks, makes no
+  baseline, and the entries that are `based_on` it say so.
+
+A challenge holds if it has at least two pairs of runs and as many as the entry, its ratio is worse
+than the one that the entry claimed (p < alpha), and neither its own runs nor those of all others
+show a gain. One that does not hold is further runs like any other. Replies never rank: their runs
+join the entry's evidence, each with its own baseline arm on its own machine. Pure.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+from collections.abc import Iterable, Mapping, Sequence
+
+from bot.compute.ratios import Measured, disputes, measured, pooled, shows_gain
+from bot.model.board import Answered, State
+from bot.model.submission import entry_path
+from bot.model.track import Baseline, Reproduction, Track
+from bot.model.verdict import Verdict
+from bot.rank.baseline import measured_against, relation
+
+RULE = "maintainer-decides"
+"""The rule whose finding a maintainer accepts to let a challenge, or a reproduction, count."""
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Settled:
+    """The track as its states leave it: its baseline is none that is refuted. `states` and
+    `ratios` (own runs and those of all replies together) are by path of the entry."""
+
+    track: Track
+    states: Mapping[str, State]
+    ratios: Mapping[str, Measured]
+
+
+def settle(verdicts: Iterable[Verdict], track: Track) -> Settled:
+    """The states of the entries of `track`; on other objectives there are none."""
+    if track.objective != "baseline":
+        return Settled(track, {}, {})
+    mine = {v.submission: v for v in verdicts if v.track == track.id}
+    entries = {path: v for path, v in mine.items() if v.reply is None}
+    answers: dict[str, list[Verdict]] = {}
+    for verdict in mine.values():
+        path = replied_to(verdict, entries)
+        if path is not None and verdict.status.counts:
+            answers.setdefault(path, []).append(verdict)
+    found = {p: _judged(v, answers.get(p, ()), track) for p, v in entries.items()}
+    states = {path: state for path, (state, _) in found.items()}
+    gone = {path for path, state in states.items() if state.name == "refuted"}
+    states = {p: dc.replace(s, refuted=_above(p, entries, gone)) for p, s in states.items()}
+    ratios = {path: ratio for path, (_, ratio) in found.items() if ratio is not None}
+    return Settled(_standing(track, gone, ratios), states, ratios)
+
+
+def replied_to(verdict: Verdict, known: Iterable[str]) -> str | None:
+    """The path of the entry that a reply names; None for an entry, and for an unknown name."""
+    if verdict.reply is None:
+        return None
+    paths = known if isinstance(known, Mapping) else frozenset(known)
+    return entry_path(verdict.reply.entry, verdict.track, paths)
+
+
+def ratio_of(verdict: Verdict) -> Measured | None:
+    """What the first point of a verdict shows of its two arms."""
+    return measured(verdict.points[0].statistics) if verdict.points else None
+
+
+def against(verdict: Verdict, track: Track) -> str:
+    """The id of the baseline that a verdict's arm ran; empty where none is frozen."""
+    current = track.baseline_id
+    if current is None:
+        return ""
+    return measured_against(track, current, verdict.based_on, verdict.date)
+
+
+# ---- One entry ----------------------------------------------------------------------------------
+
+
+def _judged(
+    entry: Verdict, replies: Sequence[Verdict], track: Track
+) -> tuple[State, Measured | None]:
+    rule = track.reproduction or Reproduction()
+    own = ratio_of(entry)
+    read = [(reply, _on_scale(reply, entry, track)) for reply in _in_order(replies)]
+    shown = [m for _, m in read if m is not None]
+    gain = bool(shown) and shows_gain(pooled(shown), track)
+    answers = tuple(_answered(r, m, entry, own, gain, track) for r, m in read)
+    counted = [m for a, (_, m) in zip(answers, read, strict=True) if a.counts and m is not None]
+    joint = pooled([own, *shown]) if own is not None and shown else own
+    held = [a for a in answers if a.holds]
+    if any(a.accepted for a in held):
+        name, joint = "refuted", pooled(shown)  # what it claimed itself is what is disputed
+    elif held:
+        name = "challenged"
+    else:
+        enough = sum(m.pairs for m in counted) >= rule.runs
+        name = "confirmed" if enough and shows_gain(pooled(counted), track) else "claimed"
+    return State(name, answers), joint
+
+
+def _in_order(replies: Iterable[Verdict]) -> list[Verdict]:
+    return sorted(replies, key=lambda v: (v.date is None, v.date or "", v.submission))
+
+
+def _on_scale(reply: Verdict, entry: Verdict, track: Track) -> Measured | None:
+    """The ratio of a reply to the baseline that the entry ran; None where nothing relates them."""
+    found = ratio_of(reply)
+    scale = relation(track.baselines, against(reply, track), against(entry, track))
+    return None if found is None or scale is None else found.scaled(scale)
+
+
+def _answered(
+    reply: Verdict,
+    ratio: Measured | None,
+    entry: Verdict,
+    own: Measured | None,
+    gain: bool,
+    track: Track,
+) -> Answered:
+    rule = track.reproduction or Reproduction()
+    assert reply.reply is not None
+    challenge = reply.reply.kind == "challenges"
+    accepted = RULE in reply.accepted
+    why = _why_not(reply, ratio, entry, accepted, rule)
+    holds = challenge and not gain and disputes(ratio, own, track)
+    return Answered(
+        submission=reply.submission,
+        kind="challenge" if challenge else "reproduction",
+        people=reply.people,
+        device=next((r.hardware for r in reply.runs if r.hardware), None),
+        pairs=ratio.pairs if ratio else 0,
+        ratio=ratio.ratio if ratio else None,
+        interval=ratio.interval if ratio else None,
+        counts=not why,
+        why=why,
+        holds=holds,
+        accepted=accepted,
+    )
+
+
+def _why_not(
+    reply: Verdict, ratio: Measured | None, entry: Verdict, accepted: bool, rule: Reproduction
+) -> str:
+    """Why a reply does not confirm an entry; empty where it does."""
+    if ratio is None:
+        return "it has no baseline arm that relates to the entry's"
+    if rule.by == "maintainer":
+        return "" if accepted else "no maintainer has accepted it yet"
+    shared = {p.lower() for p in reply.people} & {p.lower() for p in entry.people}
+    if shared or not reply.people:
+        return "the same people ran it"
+    return ""
+
+
+# ---- What follows from a refuted entry ----------------------------------------------------------
+
+
+def _above(path: str, entries: Mapping[str, Verdict], gone: set[str]) -> tuple[str, ...]:
+    """The refuted entries that an entry builds on, nearest first."""
+    found: list[str] = []
+    seen = {path}
+    at = path
+    while True:
+        verdict = entries[at]
+        parent = entry_path(verdict.based_on, verdict.track, entries)
+        if parent is None or parent in seen:
+            return tuple(found)
+        seen.add(parent)
+        found += [parent] if parent in gone else []
+        at = parent
+
+
+def _standing(track: Track, gone: set[str], ratios: Mapping[str, Measured]) -> Track:
+    """The track with the last baseline that is not refuted. The ratio of a refuted one becomes
+    what others measured, so that entries measured against it stay on the right scale."""
+    refuted = [b.submission for b in track.baselines if b.submission in gone]
+    if not refuted:
+        return track
+    baselines = tuple(_corrected(b, gone, ratios) for b in track.baselines)
+    kept = [b.id for b in baselines if b.submission not in gone]
+    last = kept[-1] if kept else None
+    current = track.baseline_id if track.baseline_id in kept else last
+    return dc.replace(track, baselines=baselines, baseline_id=current)
+
+
+def _corrected(item: Baseline, gone: set[str], ratios: Mapping[str, Measured]) -> Baseline:
+    shown = ratios.get(item.submission)
+    if item.submission not in gone or shown is None or item.ratio is None:
+        return item
+    return dc.replace(item, ratio=shown.ratio, interval=shown.interval)

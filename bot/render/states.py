@@ -1,0 +1,69 @@
+"""The state of an entry in words: what the community made of it, and what that rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bot.model.board import Answered, Board, State
+from bot.model.verdict import Verdict
+from bot.rank.states import settle
+from bot.render import numbers
+from bot.render.untrusted import plain
+
+
+def state_words(state: State) -> str:
+    """The state in one sentence without its full stop: `confirmed by @b (3 pairs of runs ...)`."""
+    if state.name == "confirmed":
+        return f"confirmed by {_those(a for a in state.replies if a.counts)}"
+    held = _those(a for a in state.replies if a.holds)
+    if state.name == "challenged":
+        return f"challenged by {held}; a maintainer decides"
+    if state.name == "refuted":
+        return f"refuted by {held}"
+    runs = sum(a.pairs for a in state.replies)
+    if not runs:
+        return "claimed, not reproduced yet"
+    return f"claimed; {numbers.count(runs, 'pair')} of runs by others do not settle it yet"
+
+
+def reply_lines(state: State) -> Iterator[str]:
+    """One line for each reply, and one for each refuted entry that the entry builds on."""
+    for reply in state.replies:
+        said = "disputes it" if reply.holds else reply.why or "its runs count"
+        said += ", accepted by a maintainer" if reply.accepted else ""
+        yield f"{reply.kind} {plain(reply.submission, 200)}: {_measured(reply)}; {said}"
+    for path in state.refuted:
+        yield f"it builds on {plain(path, 200)}, which is refuted"
+
+
+def _those(replies: Iterator[Answered]) -> str:
+    return numbers.listed([f"{_people(a)} ({_measured(a)})" for a in replies]) or "nobody"
+
+
+def _people(reply: Answered) -> str:
+    return numbers.listed([f"@{plain(name, 40)}" for name in reply.people[:3]]) or "somebody"
+
+
+def _measured(reply: Answered) -> str:
+    if reply.ratio is None:
+        return "no ratio to the baseline"
+    bounds = ""
+    if reply.interval:
+        bounds = " [{}, {}]".format(*(numbers.figure(b, 3) for b in reply.interval))
+    where = f" on {plain(reply.device, 60)}" if reply.device else ""
+    pairs = numbers.count(reply.pairs, "pair")
+    return f"{numbers.figure(reply.ratio, 3)} times the baseline{bounds}, {pairs} of runs{where}"
+
+
+def reply_words(board: Board, verdict: Verdict) -> str:
+    """What a reply that is not merged yet would make of its entry; empty for anything else."""
+    if verdict.reply is None or not verdict.status.counts:
+        return ""
+    verdicts = [e.verdict for e in board.entries] + [u.verdict for u in board.unranked]
+    others = [v for v in verdicts if v.submission != verdict.submission]
+    before = settle(others, board.base).states
+    for path, state in settle([*others, verdict], board.base).states.items():
+        if any(a.submission == verdict.submission for a in state.replies):
+            stays = "stays" if before[path].name == state.name else "becomes"
+            return f"{plain(path, 200)} {stays} {state.name}"
+    return ""

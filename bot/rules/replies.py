@@ -1,0 +1,79 @@
+"""Provenance: what a reproduction or a challenge says of another entry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bot.compute.case_statistics import of_case, points_of
+from bot.compute.ratios import disputes, measured
+from bot.model.case import Case
+from bot.model.submission import REPLIES
+from bot.model.track import Reproduction
+from bot.model.verdict import Finding, finding
+from bot.render.numbers import figure
+from bot.render.untrusted import plain
+
+
+def entry_unknown(case: Case) -> Iterator[Finding]:
+    """What a submission reproduces or challenges is an entry of the board.
+
+    `reproduces` and `challenges` name the folder of a merged entry, such as `single-gpu/faster`, of
+    the same track and no reply itself. A submission does one of the two, and only on a track of
+    objective `baseline`: there the ratio of two arms on one machine says whether a gain holds.
+    """
+    given = [key for key in REPLIES if isinstance(case.submission.raw.get(key), str)]
+    if not given:
+        return
+    reply, standing = case.submission.reply, case.context.standing
+    if len(given) > 1:
+        message, fix = "it both reproduces and challenges", "keep one of the two keys"
+    elif case.track.objective != "baseline":
+        message = f"entries of {case.track.id} are not reproduced by a submission"
+        fix = f"delete `{given[0]}`, and submit an entry of your own"
+    elif reply is not None and standing.known and standing.target is None:
+        message = f"{case.track.id} has no entry {plain(reply.entry, 200)}"
+        fix = f"name a merged entry of the track, such as {case.track.id}/NAME"
+    else:
+        return
+    yield finding(
+        "entry-unknown",
+        message,
+        file=case.folder.full("submission.json"),
+        pointer=f"/{given[-1]}",
+        claimed=plain(str(case.submission.raw[given[-1]]), 200),
+        fix=fix,
+    )
+
+
+def maintainer_decides(case: Case) -> Iterator[Finding]:
+    """A maintainer accepted what the runs say of another entry.
+
+    A challenge whose runs dispute an entry takes that entry off the board, so a maintainer weighs
+    it first: `/accept maintainer-decides because ...` lets it count. Until then the entry is shown
+    as challenged. On a track with `[reproduction] by = "maintainer"` reproductions wait for the
+    same. A challenge whose runs show the gain after all needs nobody: its runs join the entry's.
+    """
+    reply, target = case.submission.reply, case.context.standing.target
+    if reply is None or target is None:
+        return
+    rule = case.track.reproduction or Reproduction()
+    own = measured(target.statistics)
+    for point in points_of(case)[:1]:
+        summary = of_case(case, point)
+        ratio = None if summary is None else measured(summary.to_json())
+        if ratio is None:
+            continue
+        disputed = reply.kind == "challenges" and disputes(ratio, own, case.track)
+        if not disputed and rule.by != "maintainer":
+            continue
+        claimed = f", {figure(own.ratio, 4)} claimed" if own else ""
+        yield finding(
+            "maintainer-decides",
+            f"{target.path} is at {figure(ratio.ratio, 4)} times its baseline in these runs"
+            f"{claimed}; a maintainer decides whether they count",
+            file=case.folder.full("submission.json"),
+            pointer=f"/{reply.kind}",
+            claimed=ratio.ratio,
+            expected=own.ratio if own else None,
+            fix="a maintainer types `/accept maintainer-decides because ...`",
+        )

@@ -1,0 +1,77 @@
+"""A reproduction and a challenge as `speedrun check` tells them, on a small competition."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from bot.cli import main
+from tests.bot.competition import A10G, BASELINE, put, submission
+
+RULES = '\n[reproduction]\nruns = 2\nby = "another-person"\nalpha = 0.05\n'
+
+
+@pytest.fixture
+def root(tmp_path):
+    put(tmp_path, "tracks/one.toml", BASELINE + RULES)
+    submission(tmp_path, "one", "base", [(3.27, 600.0), (3.271, 601.0), (3.272, 602.0)])
+    run(tmp_path, "baseline", "freeze", "one", "base", "--date", "2026-01-02")
+    arm(tmp_path, "faster", 610.0)
+    return tmp_path
+
+
+def arm(root, name, seconds, runs=3, people="author", **fields):
+    """A submission on another card, on which the baseline takes 700 s."""
+    mine = [(3.27 + n / 1000, seconds + n) for n in range(runs)]
+    theirs = [(3.27 + n / 1000, 700.0 + n) for n in range(runs)]
+    fields["contributors"] = [{"github": people, "roles": ["runs"]}]
+    summary = "Run again, both arms in turn."
+    submission(root, "one", name, mine, theirs, A10G, based_on="base", summary=summary, **fields)
+
+
+def run(root, *arguments):
+    return CliRunner().invoke(main, [*arguments, "--root", str(root)])
+
+
+def check(root, name):
+    return run(root, "check", f"{root}/submissions/one/{name}", "--offline")
+
+
+def test_a_reproduction_says_what_it_makes_of_the_entry(root):
+    arm(root, "again", 612.0, people="other", reproduces="one/faster")
+    answer = check(root, "again")
+    assert answer.exit_code == 0, answer.output
+    words = " ".join(answer.output.split())
+    assert "12.6% less training time than the baseline" in words.replace(" %", "%")
+    assert "submissions/one/faster becomes confirmed" in words
+    assert "Next: open the pull request" in words
+
+
+def test_the_entry_says_that_it_is_confirmed_and_a_baseline_is_due(root):
+    status = json.loads(run(root, "baseline", "status", "one", "--format", "json").output)
+    assert status["due"] is None
+    arm(root, "again", 612.0, people="other", reproduces="one/faster")
+    assert "1st of 2, confirmed" in " ".join(check(root, "faster").output.split())
+    status = json.loads(run(root, "baseline", "status", "one", "--format", "json").output)
+    assert status["due"] == "submissions/one/faster"
+
+
+def test_a_challenge_waits_for_a_maintainer(root):
+    arm(root, "doubt", 700.0, people="critic", challenges="one/faster")
+    words = " ".join(check(root, "doubt").output.split())
+    assert "submissions/one/faster becomes challenged" in words
+    assert "`/accept maintainer-decides because ...` lets it count" in words
+
+
+def test_a_challenge_with_fewer_runs_needs_more(root):
+    arm(root, "doubt", 700.0, runs=2, people="critic", challenges="submissions/one/faster")
+    answer = check(root, "doubt")
+    assert answer.exit_code == 1
+    assert "a challenge needs at least 3 of each" in " ".join(answer.output.split())
+
+
+def test_a_reply_to_nothing_needs_changes(root):
+    arm(root, "again", 612.0, people="other", reproduces="one/nothing")
+    answer = check(root, "again")
+    assert answer.exit_code == 1
+    assert "One has no entry one/nothing" in " ".join(answer.output.split())

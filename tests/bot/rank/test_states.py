@@ -1,0 +1,199 @@
+"""States of entries: what confirms one, what disputes it, and what becomes of its baseline."""
+
+import dataclasses as dc
+import math
+
+import pytest
+
+from bot.compute.significance import welch
+from bot.model.submission import Reply
+from bot.model.track import Baseline, Reproduction, Significance
+from bot.model.verdict import Point, Verdict
+from bot.rank.ranking import rank
+from bot.rank.states import settle
+from bot.registry import Grade, Status
+from bot.render.states import reply_lines, state_words
+from tests.bot.rules.run_cases import TRACKS
+
+TRACK = dc.replace(
+    TRACKS["single-gpu"],
+    id="t",
+    baseline_id="base",
+    significance=Significance(),
+    reproduction=Reproduction(runs=3, alpha=0.05),
+    baselines=(
+        Baseline("base", "submissions/t/base", "2026-01-01", "training_time_s", (100.0,), ()),
+    ),
+)  # fmt: skip
+
+
+def verdict(name, ours=(), theirs=(), people=("author",), **fields):
+    """An entry, or with `reproduces` or `challenges` a reply, of runs of so many seconds."""
+    statistics = {"n": len(ours), "cost": {"values": list(ours)}}
+    if theirs:
+        found = welch(ours, theirs)
+        statistics["baseline"] = dc.asdict(found) | {"cost": {"values": list(theirs)}}
+    kind = next((k for k in ("reproduces", "challenges") if k in fields), None)
+    made = {
+        "reply": Reply(kind, fields.pop(kind)) if kind else None,
+        "people": tuple(people),
+        "based_on": "base",
+        "date": "2026-02-01",
+    }
+    mean = sum(ours) / len(ours) if ours else None
+    return Verdict(
+        f"submissions/t/{name}", "t", fields.pop("status", Status.VERIFIED), Grade.WANDB, (),
+        (Point("main", 3.27, mean, {}, statistics),), **made | fields,
+    )  # fmt: skip
+
+
+BASE = verdict("base", [100.0, 101.0, 99.0], people=("host",), based_on=None)
+LUCKY = verdict("lucky", [86.0], [100.0], date="2026-02-01")
+REAL = verdict("real", [88.0, 88.5, 87.5], [100.0, 100.5, 99.5])
+ACCEPTED = {"maintainer-decides": "three machines agree (host)"}
+
+
+def gain(name, entry, **fields):
+    return verdict(name, [70.4, 70.6, 70.8], [80.0, 80.2, 79.8], **fields | {"reproduces": entry})
+
+
+def none(name, entry, **fields):
+    return verdict(name, [80.1, 79.9, 80.0], [80.0, 80.2, 79.8], **fields | {"challenges": entry})
+
+
+def state(*others, of="real", track=TRACK):
+    return settle([BASE, LUCKY, REAL, *others], track).states[f"submissions/t/{of}"]
+
+
+def test_an_entry_that_nobody_ran_again_is_claimed():
+    assert state().name == "claimed"
+    assert state_words(state()) == "claimed, not reproduced yet"
+
+
+def test_runs_of_another_person_confirm_it():
+    found = state(gain("again", "t/real", people=("other",)))
+    assert found.name == "confirmed"
+    assert state_words(found).startswith("confirmed by @other (0.883 times the baseline [")
+
+
+def test_runs_of_the_same_person_do_not_confirm_it():
+    found = state(gain("again", "t/real", people=("Author",)))
+    assert found.name == "claimed"
+    (line,) = reply_lines(found)
+    assert line.endswith("3 pairs of runs; the same people ran it")
+    assert state(gain("again", "t/real", people=())).name == "claimed"
+
+
+def test_fewer_pairs_than_the_track_asks_for_do_not_confirm_it():
+    two = verdict("again", [70.4, 70.6], [80.0, 80.2], people=("b",), reproduces="t/real")
+    assert state(two).name == "claimed"
+    more = dc.replace(two, submission="submissions/t/more", people=("c",))
+    assert state(two, more).name == "confirmed"
+
+
+def test_runs_without_a_gain_do_not_confirm_it():
+    found = state(
+        dc.replace(none("again", "t/real", people=("b",)), reply=Reply("reproduces", "real"))
+    )
+    assert found.name == "claimed"
+    assert state_words(found) == "claimed; 3 pairs of runs by others do not settle it yet"
+
+
+def test_a_maintainers_track_waits_for_the_maintainer():
+    track = dc.replace(TRACK, reproduction=Reproduction(3, "maintainer", 0.05))
+    again = gain("again", "t/real", people=("other",))
+    assert state(again, track=track).name == "claimed"
+    assert state(dc.replace(again, accepted=ACCEPTED), track=track).name == "confirmed"
+
+
+def test_what_did_not_pass_the_check_is_no_evidence():
+    again = gain("again", "t/real", people=("other",), status=Status.REJECTED)
+    assert state(again).replies == ()
+
+
+def test_a_challenge_waits_for_a_maintainer_and_then_refutes():
+    challenge = none("no", "t/lucky", people=("critic",))
+    assert state(challenge, of="lucky").name == "challenged"
+    assert state_words(state(challenge, of="lucky")).endswith("; a maintainer decides")
+    accepted = dc.replace(challenge, accepted=ACCEPTED)
+    assert state(accepted, of="lucky").name == "refuted"
+
+
+def test_a_challenge_with_fewer_pairs_than_the_entry_disputes_nothing():
+    few = verdict("no", [80.1, 79.9], [80.0, 80.2], people=("critic",), challenges="t/real")
+    assert state(dc.replace(few, accepted=ACCEPTED)).name == "claimed"
+    assert state(dc.replace(none("no", "t/real"), accepted=ACCEPTED)).name == "refuted"
+
+
+def test_a_challenge_that_shows_the_gain_confirms_it():
+    challenge = gain("no", "t/real", people=("critic",), accepted=ACCEPTED)
+    found = state(dc.replace(challenge, reply=Reply("challenges", "t/real")))
+    assert found.name == "confirmed"
+
+
+def test_others_who_show_the_gain_outweigh_a_challenge():
+    crowd = [gain(f"again{n}", "t/real", people=(f"p{n}",)) for n in range(3)]
+    noisy = verdict("no", [80.0, 90.0, 70.0, 84.0], [80.0, 80.2, 79.8, 80.0], people=("critic",),
+                    challenges="t/real", accepted=ACCEPTED)  # fmt: skip
+    assert state(noisy, *crowd).name == "confirmed"
+
+
+def test_a_reply_has_no_place_and_joins_the_evidence():
+    board = rank([BASE, REAL, gain("again", "t/real", people=("other",))], TRACK)
+    assert [e.submission for e in board.entries] == ["submissions/t/real", "submissions/t/base"]
+    (reply,) = board.unranked
+    assert reply.why == "it reproduces submissions/t/real and joins its evidence"
+    progress = board.entries[0].progress
+    both = math.exp((math.log(88 / 100) + math.log(70.6 / 80)) / 2)
+    assert (progress.pairs, progress.ratio) == (6, pytest.approx(both))
+    assert board.entries[0].grade is Grade.REPRODUCED
+
+
+def test_an_unknown_entry_is_named():
+    (reply,) = rank([BASE, gain("again", "t/nothing")], TRACK).unranked
+    assert reply.why == "it reproduces t/nothing, which is no entry of the board"
+
+
+def test_only_a_confirmed_entry_makes_a_baseline():
+    assert [e.progress.promotes for e in rank([REAL], TRACK).entries] == [False]
+    board = rank([REAL, gain("again", "t/real", people=("other",))], TRACK)
+    assert [e.progress.promotes for e in board.entries] == [True]
+    loose = dc.replace(TRACK, reproduction=None)
+    assert [e.progress.promotes for e in rank([REAL], loose).entries] == [True]
+
+
+def test_a_single_lucky_pair_takes_the_spread_of_the_others():
+    again = gain("again", "t/lucky", people=("other",))
+    (entry,) = rank([LUCKY, again], TRACK).entries
+    assert entry.progress.pairs == 4
+    assert entry.progress.interval is not None
+    assert entry.progress.interval[0] < entry.progress.ratio < entry.progress.interval[1]
+
+
+def test_a_refuted_ancestor_is_named_and_the_entry_keeps_its_place():
+    child = verdict("child", [85.0, 85.5, 84.5], [100.0, 100.5, 99.5], based_on="t/lucky")
+    grandchild = verdict("grandchild", [84.0, 84.5], [100.0, 100.5], based_on="t/child")
+    challenge = none("no", "t/lucky", people=("critic",), accepted=ACCEPTED)
+    board = rank([BASE, LUCKY, child, grandchild, challenge], TRACK)
+    names = {e.submission: e.state.refuted for e in board.entries}
+    lucky = "submissions/t/lucky"
+    assert names["submissions/t/child"] == names["submissions/t/grandchild"] == (lucky,)
+    assert names["submissions/t/base"] == ()
+    assert lucky not in names and lucky not in [r.submission for r in board.records]
+    assert "it is refuted by submissions/t/no" in [u.why for u in board.unranked]
+
+
+def test_a_refuted_baseline_gives_way_and_what_ran_it_stays_on_the_scale():
+    """Measured at 0.9 of a false baseline that is no faster than the first: it is at 0.9 still."""
+    false = Baseline("lucky", "submissions/t/lucky", "2026-03-01", "training_time_s", (86.0,), (),
+                     after="base", ratio=0.86)  # fmt: skip
+    track = dc.replace(TRACK, baselines=(*TRACK.baselines, false), baseline_id="lucky")
+    after = verdict("after", [90.0, 90.5, 89.5], [100.0, 100.5, 99.5], based_on="lucky",
+                    date="2026-04-01")  # fmt: skip
+    before = rank([BASE, LUCKY, after], track)
+    assert before.track.baseline_id == "lucky"
+    challenge = none("no", "t/lucky", people=("critic",), accepted=ACCEPTED)
+    board = rank([BASE, LUCKY, after, challenge], track)
+    assert (board.track.baseline_id, board.base.baseline_id) == ("base", "lucky")
+    shown = {e.submission: e.progress.ratio for e in board.entries}
+    assert shown["submissions/t/after"] == pytest.approx(0.9 * 1.0, rel=1e-3)

@@ -1,0 +1,127 @@
+"""Reproductions and challenges: cases that trigger a rule, and near misses."""
+
+from __future__ import annotations
+
+import dataclasses as dc
+from typing import Any
+
+import pytest
+
+from bot.judge import judge
+from bot.model.case import Case, Standing, Target
+from bot.model.submission import Reply
+from bot.model.track import Reproduction
+from bot.model.verdict import Finding
+from bot.registry import Level, Status
+from tests.bot.rules.run_cases import SMALL, a_case, found
+from tests.bot.rules.test_arms import SINGLE, run
+
+CLAIM = {
+    "cost": {"values": [52.0, 53.0, 52.5]},
+    "baseline": {
+        "ratio": 0.875,
+        "ratio_interval": [0.86, 0.89],
+        "cost": {"values": [60.0, 60.1, 59.9]},
+    },
+}
+TARGET = Target("submissions/single-gpu/faster", CLAIM, frozenset({"ab" * 32}))
+
+
+def reply(
+    kind: str, seconds: float, pairs: int = 3, target: Target | None = TARGET, **changes: Any
+) -> Case:
+    """A reply whose candidate takes so long where the baseline takes 60 s."""
+    ours = [run(n, seconds + n / 10) for n in range(pairs)]
+    theirs = [run(n + 10, 60 + n / 10) for n in range(pairs)]
+    raw = {kind: "single-gpu/faster", "runs": []}
+    made = a_case(
+        [*ours, *theirs],
+        arms=["candidate"] * pairs + ["baseline"] * pairs,
+        track=changes.pop("track", SINGLE),
+        submission={"reply": Reply(kind, "single-gpu/faster"), "raw": raw},
+        standing=Standing(known=True, target=target),
+    )
+    return dc.replace(made, **changes)
+
+
+def of(rule: str, case: Case) -> list[Finding]:
+    return list(found(rule, case))
+
+
+def test_a_reply_to_nothing() -> None:
+    (item,) = of("entry-unknown", reply("reproduces", 53.0, target=None))
+    assert item.message == "single-gpu has no entry single-gpu/faster"
+    assert (item.pointer, item.level) == ("/reproduces", Level.ERROR)
+    assert of("entry-unknown", reply("reproduces", 53.0)) == []
+
+
+def test_without_a_board_nobody_knows_the_entries() -> None:
+    case = reply("reproduces", 53.0, target=None)
+    context = dc.replace(case.context, standing=Standing())
+    assert of("entry-unknown", dc.replace(case, context=context)) == []
+
+
+def test_a_reply_does_one_of_the_two() -> None:
+    case = reply("reproduces", 53.0)
+    raw = {"reproduces": "single-gpu/faster", "challenges": "single-gpu/faster"}
+    both = dc.replace(case.submission, reply=None, raw=raw)
+    (item,) = of("entry-unknown", dc.replace(case, submission=both))
+    assert item.message == "it both reproduces and challenges"
+
+
+def test_only_ratios_are_reproduced() -> None:
+    (item,) = of("entry-unknown", reply("reproduces", 53.0, track=SMALL))
+    assert "nanogpt-small are not reproduced" in item.message
+
+
+@pytest.mark.parametrize(
+    ("kind", "seconds", "by", "asks"),
+    [
+        ("challenges", 60.0, "another-person", True),
+        ("challenges", 52.6, "another-person", False),  # it shows the gain after all
+        ("reproduces", 60.0, "another-person", False),
+        ("reproduces", 52.6, "maintainer", True),
+    ],
+)
+def test_when_a_maintainer_decides(kind: str, seconds: float, by: str, asks: bool) -> None:
+    track = dc.replace(SINGLE, reproduction=Reproduction(2, by, 0.05))
+    items = of("maintainer-decides", reply(kind, seconds, track=track))
+    assert bool(items) is asks
+    if asks:
+        assert "submissions/single-gpu/faster is at" in items[0].message
+        assert "0.875 claimed" in items[0].message
+
+
+def test_a_challenge_needs_as_many_pairs_as_the_entry() -> None:
+    (item,) = of("too-few-runs", reply("challenges", 60.0, 2))
+    assert item.message == (
+        "2 runs of the entry and 2 runs of the baseline; a challenge needs at least 3 of each"
+    )
+    assert of("too-few-runs", reply("challenges", 60.0, 3)) == []
+    assert of("too-few-runs", reply("reproduces", 60.0, 2)) == []
+
+
+def test_too_few_pairs_ask_for_runs_on_a_loose_track_too() -> None:
+    verdict = judge(reply("challenges", 60.0, 2))
+    assert [f.rule for f in verdict.errors] == ["code-differs-from-submission", "too-few-runs"]
+
+
+def test_a_reply_runs_the_code_of_the_entry() -> None:
+    (item,) = of("code-differs-from-submission", reply("reproduces", 53.0))
+    assert "that of submissions/single-gpu/faster is abababababab" in item.message
+    code = frozenset(run(0).code_sha256.values())
+    same = dc.replace(TARGET, code=code)
+    assert of("code-differs-from-submission", reply("reproduces", 53.0, target=same)) == []
+    unknown = dc.replace(TARGET, code=frozenset())
+    assert of("code-differs-from-submission", reply("reproduces", 53.0, target=unknown)) == []
+
+
+def test_what_a_reply_shows_is_no_fault_of_it() -> None:
+    unknown = dc.replace(TARGET, code=frozenset())
+    verdict = judge(reply("reproduces", 60.0, target=unknown))
+    assert verdict.status is Status.VERIFIED, verdict.findings
+    challenge = judge(reply("challenges", 60.0, target=unknown))
+    assert challenge.status is Status.NEEDS_REVIEW
+    assert [f.rule for f in challenge.findings if f.level is Level.WARNING] == [
+        "maintainer-decides"
+    ]
