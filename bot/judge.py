@@ -9,13 +9,13 @@ from typing import Any
 
 from bot.compute import metrics
 from bot.compute.case_statistics import of_case, points_of
-from bot.compute.summary import Summary
 from bot.compute.witnesses import grade_of as grade_of_run
 from bot.compute.witnesses import weakest, witnesses_of
 from bot.evidence import linked
 from bot.model.case import Case
 from bot.model.run import Run, Witness
 from bot.model.submission import Reply
+from bot.model.summary import Summary
 from bot.model.track import NAMES
 from bot.model.verdict import MAIN, Finding, Point, Verdict, finding, status_of
 from bot.registry import OURS, Grade, Level, catalogue
@@ -70,7 +70,6 @@ def judge(case: Case) -> Verdict:
             for item in case.evidence
             for run in item.runs
         ),
-        statistics=points[0].statistics if points else None,
         note=note,
         title=short(case.submission.title, 120),
         date=date_of(case),
@@ -215,7 +214,7 @@ def _point(case: Case, name: str | None) -> Point:
         quality=quality,
         cost=cost,
         metrics=values,
-        statistics=summary.to_json() if summary is not None and tested else None,
+        statistics=summary if tested else None,
         rests_on=_rests_on(counted or case.runs("candidate", name)),
     )
 

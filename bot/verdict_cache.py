@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from bot import files
-from bot.model.verdict import Verdict, verdict_from_json
+from bot.model.verdict import Verdict, without_series
 from bot.paths import program_files
 
 
@@ -30,20 +30,16 @@ class VerdictCache:
         """Key -> verdict; empty where nothing is kept or it cannot be read."""
         try:
             kept = json.loads((self._folder / f"{track_id}.json").read_bytes())
-            return {key: verdict_from_json(item) for key, item in kept.items()}
+            return {key: Verdict.from_json(item) for key, item in kept.items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return {}
 
     def save(self, track_id: str, verdicts: Mapping[str, Verdict]) -> None:
         """Keep these and no others; without room they are judged again the next time."""
-        text = json.dumps({key: _slim(verdict) for key, verdict in verdicts.items()})
+        slim = {key: without_series(verdict).to_json() for key, verdict in verdicts.items()}
+        text = json.dumps(slim)
         with contextlib.suppress(OSError):
             files.write(self._folder / f"{track_id}.json", text, durable=False)
-
-
-def _slim(verdict: Verdict) -> dict[str, object]:
-    runs = [run.to_json() | {"val": []} for run in verdict.runs]
-    return {**verdict.to_json(), "runs": runs}
 
 
 def digest(parts: Iterable[str | bytes]) -> str:

@@ -15,7 +15,8 @@ from typing import Any
 
 import pandas as pd
 
-from bot.model.verdict import finding_to_json
+from bot.model.serial import fields_to_json
+from bot.model.summary import Summary
 from leaderboard_site import text
 from leaderboard_site.model import Item, Place, Site, TrackBoard, device_of
 from leaderboard_site.pages.environment import number
@@ -73,8 +74,8 @@ def board_rows(site: Site, board: TrackBoard) -> list[dict[str, Any]]:
 def _row(site: Site, board: TrackBoard, item: Item, place: Place | None) -> dict[str, Any]:
     verdict, track = item.verdict, board.track
     entry = place.entry if place else None
-    stats = (entry.point.statistics or {}) if entry else {}
-    low, high = stats.get("interval") or (None, None)
+    stats = entry.point.summary if entry else Summary()
+    low, high = stats.interval or (None, None)
     row: dict[str, Any] = {
         "track": track.id,
         "number": item.number,
@@ -92,10 +93,10 @@ def _row(site: Site, board: TrackBoard, item: Item, place: Place | None) -> dict
         "ratio": entry.progress.ratio if entry and entry.progress else None,
         "band": entry.band if entry else None,
         "band_place": entry.band_place if entry else None,
-        "n": stats.get("n"),
+        "n": stats.n or None,
         "interval_low": number(low),
         "interval_high": number(high),
-        "p": number(stats.get("p")),
+        "p": number(stats.p),
         "status": str(verdict.status),
         "evidence": str(verdict.evidence),
         "date": verdict.date,
@@ -216,7 +217,7 @@ def _run(item: Item, run: Any) -> dict[str, Any]:
 
 
 def _finding(item: Item, finding: Any) -> dict[str, Any]:
-    data = finding_to_json(finding)
+    data = fields_to_json(finding)
     return {"track": item.verdict.track, "submission": item.path} | {
         k: _plain(data[k]) for k in FINDINGS
     }

@@ -34,6 +34,7 @@ from bot.commands.root import ROOT, Unusable, root_of, track_of, tracks_of
 from bot.compute import accelerators
 from bot.local import Local
 from bot.model.submission import MAX_JSON_BYTES, PLACEHOLDER
+from bot.model.summary import Summary
 from bot.model.track import Track
 from bot.model.verdict import Point, Verdict
 from bot.patterns import LOGIN, SLUG
@@ -202,12 +203,11 @@ def _with_loss(
     Raises Unusable where no run has it."""
     for changed in (made | {"keys": {"loss": key}}, made | {"claims": {key: 0.0}}):
         points = _judged(changed, shown, files, local).verdict.points
-        statistics = (points[0].statistics if points else None) or {}
         if "keys" in changed and points and points[0].quality is not None:
             plain = _judged(made, shown, files, local).verdict.points
             if plain and plain[0].quality is None:
                 return changed
-        elif "claims" in changed and statistics.get("metric") == key:
+        elif "claims" in changed and points and points[0].summary.metric == key:
             return changed
     raise Unusable(
         f'--loss-key "{key[:100]}": no run has this metric in its history; `speedrun runs` shows '
@@ -249,18 +249,19 @@ def _of_point(point: Point, loss_key: str | None) -> dict[str, Any]:
         if (value := point.metrics.get(name)) in (point.quality, point.cost) and value is not None
     }
     stated: dict[str, Any] = dict(names)
-    statistics = point.statistics or {}
+    mean = point.summary.moments
     for name, value in names.items():
-        if value == statistics.get("mean") and value == point.quality:
-            stated[name] = _stated(statistics)
+        if mean is not None and value == mean.mean == point.quality:
+            stated[name] = _stated(point.summary)
     if loss_key is not None:
         stated.pop("loss", None)
-        stated = {loss_key: _stated(statistics)} | stated
+        stated = {loss_key: _stated(point.summary)} | stated
     return stated
 
 
-def _stated(statistics: Mapping[str, Any]) -> dict[str, Any]:
-    parts = {key: statistics.get(key) for key in ("mean", "sd", "n", "p")}
+def _stated(summary: Summary) -> dict[str, Any]:
+    m = summary.moments
+    parts = {"mean": m and m.mean, "sd": m and m.sd, "n": summary.n or None, "p": summary.p}
     return {key: part for key, part in parts.items() if part is not None}
 
 

@@ -13,10 +13,11 @@ import click
 from bot.commands.root import ROOT, root_of, track_of
 from bot.evidence.sources import Found, read_sources
 from bot.model.run import Run
+from bot.model.serial import fields_to_json
 
 if TYPE_CHECKING:
     from bot.commands.arms import Arms
-    from bot.compute.summary import Summary
+    from bot.model.summary import Summary
 
 FORMAT = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
@@ -143,7 +144,7 @@ def _name_spilt(sources: tuple[str, ...], baseline: tuple[str, ...]) -> None:
 def _record(run: Run) -> dict[str, Any]:
     """The public record of a run, and what else was read from it."""
     listed = ("arm", "point", "claimed")
-    shown = {k: v for k, v in run.record().to_json().items() if k not in listed}
+    shown = {k: v for k, v in fields_to_json(run.record()).items() if k not in listed}
     return shown | {
         "name": run.name,
         "driver": run.hardware.driver,

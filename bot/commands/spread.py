@@ -9,8 +9,8 @@ import click
 
 from bot.commands.arms import arms_of
 from bot.compute.moderated import Prior, estimate_prior
-from bot.compute.significance import Moments
 from bot.compute.summary import summarise
+from bot.model.summary import Moments
 from bot.model.track import Track
 
 

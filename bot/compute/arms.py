@@ -2,89 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses as dc
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from bot.compute import significance as sig
 from bot.compute.ratios import promotes
-from bot.compute.selection import Excluded, Kept, RunKey, select
-from bot.compute.significance import Comparison, Sample
+from bot.compute.selection import Kept, select
 from bot.model.run import Run
+from bot.model.summary import BaselineArm, Comparison, Pairwise, RunKey, Sample
 from bot.model.track import Track
-
-
-@dc.dataclass(frozen=True, slots=True)
-class Pairwise:
-    """The rule for two results that stop at different steps.
-
-    `statistic` = (baseline mean - mean + worth x steps saved) / sqrt(1/n + 1/m), `worth` in loss
-    a step; `passes` where it reaches the track's threshold, `p` with the known sigma.
-    """
-
-    statistic: float
-    p: float | None
-    passes: bool
-    steps_saved: float
-
-
-@dc.dataclass(frozen=True, slots=True)
-class Baseline:
-    """The comparison with the baseline arm, in the track's cost and in quality."""
-
-    quality: Sample
-    cost: Sample
-    comparison: Comparison | None
-    pairwise: Pairwise | None
-    passes: bool | None
-    """Whether the improvement is proved at the track's alpha; None where it cannot be tested."""
-    excluded: tuple[Excluded, ...]
-    promote_at: float | None = None
-    """The ratio at which the track makes a new baseline."""
-    p_holm: float | None = None
-    """p corrected for the number of points of the submission (Holm); None for one point."""
-
-    @property
-    def p(self) -> float | None:
-        """The p that decides; None where the arms cannot be tested."""
-        if self.pairwise is not None:
-            return self.pairwise.p
-        return (
-            self.comparison.p if self.comparison is not None and self.passes is not None else None
-        )
-
-    @property
-    def promotes(self) -> bool | None:
-        """Whether the whole interval of the ratio lies beyond the track's threshold, so that a new
-        baseline is due; None if the track has no threshold or the arms have no ratio."""
-        c = self.comparison
-        if c is None or c.ratio is None or self.promote_at is None:
-            return None
-        return promotes(c.ratio_interval, self.promote_at)
-
-    def to_json(self) -> dict[str, Any]:
-        """The comparison flat, with the arm's own numbers."""
-        c = self.comparison
-        quality = self.quality.moments
-        return {
-            "n": len(self.quality.values),
-            "mean": quality.mean if quality else None,
-            "sd": quality.sd if quality else None,
-            "cost": self.cost.to_json(),
-            "method": c.method if c else None,
-            "difference": c.difference if c else None,
-            "statistic": c.statistic if c else None,
-            "df": c.df if c else None,
-            "p": c.p if c else None,
-            "p_holm": self.p_holm,
-            "ratio": c.ratio if c else None,
-            "ratio_interval": list(c.ratio_interval) if c and c.ratio_interval else None,
-            "pairwise": dc.asdict(self.pairwise) if self.pairwise else None,
-            "passes": self.passes,
-            "promote_at": self.promote_at,
-            "promotes": self.promotes,
-            "excluded": [e.to_json() for e in self.excluded],
-        }
 
 
 def compare_arms(
@@ -94,7 +19,7 @@ def compare_arms(
     step: int | None,
     loss_key: str | None,
     pairs: Mapping[RunKey, str],
-) -> Baseline:
+) -> BaselineArm:
     # A baseline that stops at another step, or that logs no such metric, is taken at its own.
     own_step = _shared_end(baseline) if track.common_stop_step else step
     shared = loss_key if any(loss_key in run.history for run in baseline) else None
@@ -116,7 +41,18 @@ def compare_arms(
         if comparison.method == "paired" or min(len(ours.values), len(theirs.values)) >= 3:
             passes = comparison.p < track.significance.alpha_each
     due = track.promote_at
-    return Baseline(quality, theirs, comparison, pairwise, passes, other.excluded, due)
+    return BaselineArm(
+        quality=quality.moments,
+        cost=theirs,
+        comparison=comparison,
+        pairwise=pairwise,
+        passes=passes,
+        excluded=other.excluded,
+        promote_at=due,
+        promotes=None
+        if comparison is None or comparison.ratio is None or due is None
+        else promotes(comparison.ratio_interval, due),
+    )
 
 
 def _shared_end(runs: Sequence[Run]) -> int | None:

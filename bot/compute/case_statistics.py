@@ -11,13 +11,13 @@ from collections.abc import Iterable
 
 from bot.compute.duplicates import run_key
 from bot.compute.independence import same_points
-from bot.compute.selection import RunKey
 from bot.compute.several import corrected
-from bot.compute.summary import Summary, summarise
+from bot.compute.summary import summarise
 from bot.model.case import Case, Seen
 from bot.model.look import Look
 from bot.model.run import Run
 from bot.model.submission import Claim
+from bot.model.summary import RunKey, Summary
 from bot.model.track import STEP_METRICS
 from bot.model.values import parse_timestamp
 from bot.model.verdict import MAIN, Point
@@ -70,9 +70,9 @@ def looks_of(points: Iterable[Point]) -> tuple[Look, ...]:
     """The looks that a verdict took, to be remembered."""
     found = []
     for point in points:
-        digest, runs = ((point.statistics or {}).get(name) for name in ("look", "judged"))
-        if digest and runs:
-            found.append(Look(point.name, runs, digest))
+        made = point.summary.decision
+        if made.look and made.judged:
+            found.append(Look(point.name, made.judged, made.look))
     return tuple(found)
 
 

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from bot.compute.significance import Moments
+from bot.model.summary import Chance, Moments
 
 NOT_FEASIBLE = 100
 """More runs than this are no advice: a longer run is the way."""
@@ -24,14 +24,6 @@ _POINTS = 1024
 # Additive recurrences of the plastic number's powers fill the cube evenly (Roberts 2018,
 # "The unreasonable effectiveness of quasirandom sequences").
 _STRIDES = (0.8191725133961645, 0.6710436067037893, 0.5497004779019703)
-
-
-@dc.dataclass(frozen=True, slots=True)
-class Chance:
-    """With `runs` more runs the test passes with probability `chance`."""
-
-    runs: int
-    chance: float
 
 
 @dc.dataclass(frozen=True, slots=True)

@@ -9,30 +9,17 @@ over runs, plus what the slope's own uncertainty adds (delta method).
 
 from __future__ import annotations
 
-import dataclasses as dc
 import math
 from collections.abc import Sequence
 
-from bot.compute.significance import Moments, t_quantile
+from bot.compute.significance import t_quantile
+from bot.model.summary import AtTarget, Moments
 
 _NORMAL = 1.959964
 """The 97.5 % point of the normal distribution."""
 
 Curve = Sequence[tuple[float, float]]
 """(cost, loss) at the validations of one run, in order of cost."""
-
-
-@dc.dataclass(frozen=True, slots=True)
-class AtTarget:
-    """Mean cost at the target over `n` runs, with its standard error (None for one run).
-
-    The error is widened for few runs by the ratio of Student's and the normal 97.5 % points, so
-    that two standard errors are a 95 % interval also for small n.
-    """
-
-    n: int
-    mean: float
-    standard_error: float | None
 
 
 def end_of(curve: Curve) -> tuple[float, float] | None:

@@ -82,9 +82,8 @@ def _track(plan: Plan, verdict: Verdict) -> Row | None:
 
 def _finished(point: Point, verdict: Verdict) -> int:
     """How many runs of the change count at a point."""
-    counted = (point.statistics or {}).get("n")
-    if isinstance(counted, int):
-        return counted
+    if point.statistics is not None:
+        return point.statistics.n
     alone = len(verdict.points) == 1
     return sum(
         run.arm == "candidate"
@@ -127,7 +126,7 @@ def _stop(plan: Plan, verdict: Verdict, counts: tuple[int, ...], ended: bool) ->
 
 
 def _passes(point: Point) -> bool:
-    return (point.statistics or {}).get("passes") is True
+    return point.summary.passes
 
 
 def _elsewhere(verdict: Verdict) -> Row | None:

@@ -17,7 +17,8 @@ import dataclasses as dc
 import math
 from collections.abc import Iterable
 
-from bot.compute.significance import Moments, t_cdf
+from bot.compute.significance import t_cdf
+from bot.model.summary import Moments
 
 _MOST_DF = 1e6
 """Degrees of freedom beyond which groups are taken to share one spread."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bot.compute.significance import Moments
+from bot.model.summary import Moments
 
 MOST = 1000
 """Entries compared with each other; beyond, a board has no intervals."""

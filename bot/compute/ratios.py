@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import dataclasses as dc
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from bot.compute.significance import Moments, t_cdf, t_quantile
+from bot.compute.significance import t_cdf, t_quantile
+from bot.model.summary import Moments, Summary
 from bot.model.track import Reproduction, Track
 from bot.model.values import finite
 
@@ -89,17 +89,19 @@ class Measured:
         return 1 - t_cdf(gain / math.sqrt(self.link.log_variance), self.link.df)
 
 
-def measured(statistics: Mapping[str, Any] | None) -> Measured | None:
+def measured(statistics: Summary | None) -> Measured | None:
     """What the statistics of a point show of its two arms; None without a baseline arm."""
-    arm = (statistics or {}).get("baseline") or {}
-    ratio, bounds = arm.get("ratio"), arm.get("ratio_interval")
-    if not finite(ratio) or ratio <= 0:
+    arm = statistics.baseline if statistics else None
+    if statistics is None or arm is None or arm.comparison is None:
         return None
-    costs = [(side.get("cost") or {}).get("values") or () for side in (statistics or {}, arm)]
+    ratio, bounds = arm.ratio, arm.ratio_interval
+    if ratio is None or not finite(ratio) or ratio <= 0:
+        return None
+    costs = statistics.cost.values, arm.cost.values
     pairs = max(min(map(len, costs)), 1)
     if bounds is None or not all(finite(b) and b > 0 for b in bounds) or bounds[0] >= bounds[1]:
         return Measured(ratio, pairs)
-    df = float(pairs - 1) if arm.get("method") == "paired" else _welch_df(costs)
+    df = float(pairs - 1) if arm.comparison.method == "paired" else _welch_df(costs)
     error = math.log(bounds[1] / bounds[0]) / 2 / t_quantile(0.975, df)
     return Measured(ratio, pairs, Link(ratio, error**2, df), (bounds[0], bounds[1]))
 

@@ -8,35 +8,16 @@ from __future__ import annotations
 import dataclasses as dc
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any
 
 from bot.compute.duplicates import MOST_RUNS, repeats
 from bot.model.run import Run, Validation
+from bot.model.summary import Excluded
 from bot.model.track import LOSS_METRICS, STEP_METRICS, TIME_METRICS, Track
 from bot.render.untrusted import plain
 
 # Beyond these nothing is a measurement, and squares overflow.
 _LARGEST, _SMALLEST = 1e40, 1e-40
 _ENDED_BADLY = ("crashed", "failed", "killed", "running")
-
-
-RunKey = tuple[str, int]
-"""The file and the index of a run."""
-
-
-@dc.dataclass(frozen=True, slots=True)
-class Excluded:
-    """A run that does not count, and why in a few words. `copy`: "same" for another file of a run
-    that counts, or a part of it, "alike" where only its numbers are too much alike."""
-
-    file: str
-    run: int
-    why: str
-    copy: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """The run as JSON values."""
-        return {"file": self.file, "run": self.run, "why": self.why}
 
 
 @dc.dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses as dc
 from collections.abc import Mapping, Sequence
 
-from bot.compute.summary import Summary
+from bot.model.summary import Summary
 
 
 def holm_adjusted(p_values: Sequence[float]) -> list[float]:

@@ -9,11 +9,11 @@ scipy is imported on first use, so that commands without statistics do not pay f
 
 from __future__ import annotations
 
-import dataclasses as dc
 import math
-import statistics as stdlib
 from collections.abc import Callable, Sequence
 from typing import Any
+
+from bot.model.summary import Comparison, Moments
 
 MIXTURE_VARIANCE = 1.0
 """Variance of the half-normal mixture over effect sizes (mean gain / sd) of the anytime test."""
@@ -22,60 +22,6 @@ _MAX_RUNS = 10_000_000
 SLACK = 1e-9
 # Half an interval of a log ratio beyond which it says nothing and is left out.
 _WIDEST = 100.0
-
-
-@dc.dataclass(frozen=True, slots=True)
-class Moments:
-    """n, mean and sd (None for n < 2) of a sample; raises ValueError on none or on non-finite."""
-
-    n: int
-    mean: float
-    sd: float | None
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Moments:
-        """The moments of `values`, each sum correctly rounded."""
-        if not values:
-            raise ValueError("no values to take the mean of")
-        if not all(math.isfinite(v) for v in values):
-            raise ValueError("a value is not a finite number")
-        n = len(values)
-        mean = math.fsum(values) / n
-        if n == 1:
-            return cls(1, mean, None)
-        if min(values) == max(values):
-            return cls(n, values[0], 0.0)
-        return cls(n, mean, math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1)))
-
-    def gain(self, target: float, goal: str) -> Moments:
-        """The moments of the gains over `target`."""
-        mean = target - self.mean if goal == "min" else self.mean - target
-        return Moments(self.n, mean, self.sd)
-
-
-@dc.dataclass(frozen=True, slots=True)
-class Sample:
-    """Values of one quantity over the runs kept."""
-
-    values: tuple[float, ...]
-
-    @property
-    def moments(self) -> Moments | None:
-        """n, mean and sd; None for no values."""
-        return Moments.of(self.values) if self.values else None
-
-    def to_json(self) -> dict[str, Any]:
-        """n, mean, sd, min, max, median and the values; null where there are none."""
-        m = self.moments
-        return {
-            "n": len(self.values),
-            "mean": m.mean if m else None,
-            "sd": m.sd if m else None,
-            "min": min(self.values, default=None),
-            "max": max(self.values, default=None),
-            "median": stdlib.median(self.values) if self.values else None,
-            "values": list(self.values),
-        }
 
 
 # ---- One sample --------------------------------------------------------------------------------
@@ -256,23 +202,6 @@ def reaches(value: float, bound: float) -> bool:
 
 
 # ---- Two samples -------------------------------------------------------------------------------
-
-
-@dc.dataclass(frozen=True, slots=True)
-class Comparison:
-    """Candidate against baseline in a cost: difference of means, test, ratio with its interval.
-
-    `p` is one-sided, for the candidate's mean being the smaller (or the greater where more is
-    better). `statistic`, `df`, `p` and `ratio_interval` are None where an arm has one run.
-    """
-
-    method: str
-    difference: float
-    statistic: float | None
-    df: float | None
-    p: float | None
-    ratio: float | None
-    ratio_interval: tuple[float, float] | None
 
 
 def welch(a: Sequence[float], b: Sequence[float], goal: str = "min") -> Comparison:

@@ -15,133 +15,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bot.compute import significance as sig
-from bot.compute.arms import Baseline, compare_arms
-from bot.compute.chance import Bar, Chance, outlook
-from bot.compute.equal_loss import AtTarget, at_target
+from bot.compute.arms import compare_arms
+from bot.compute.chance import Bar, outlook
+from bot.compute.equal_loss import at_target
 from bot.compute.looks import digest_of, judged_at, taken_by
 from bot.compute.moderated import moderated_p, moderated_statistic
-from bot.compute.selection import Excluded, Kept, RunKey, select
-from bot.compute.significance import Moments, Sample
+from bot.compute.selection import Kept, select
 from bot.model.look import Look
 from bot.model.run import Run
+from bot.model.summary import (
+    AtTarget,
+    Chance,
+    Decision,
+    Moments,
+    RunKey,
+    Sample,
+    Summary,
+    WithoutBest,
+)
 from bot.model.track import LOSS_METRICS, STEP_METRICS, TIME_METRICS, Axis, Significance, Track
-
-
-@dc.dataclass(frozen=True, slots=True)
-class Decision:
-    """What the track's test says of a sample. `p` is None where it cannot be computed."""
-
-    test: str
-    statistic: float | None
-    p: float | None
-    passes: bool
-    bound: float | None = None
-    """The threshold that the statistic must reach, where that decides."""
-    judged: int | None = None
-    """How many runs were judged, on a track that judges at fixed looks only."""
-    look: str | None = None
-    """Which runs were judged at a look: a digest of their losses."""
-    taken: Look | None = None
-    """The earlier look, with other runs, for which these are not judged again."""
-    p_holm: float | None = None
-    """p corrected for the number of points of the submission (Holm); None for one point."""
-
-
-@dc.dataclass(frozen=True, slots=True)
-class Summary:
-    """Everything about one set of runs. `quality` and `cost` are in the order of the runs kept.
-
-    `decision` is the track's own test; `p_t`, `p_sigma`, `p_pooled` and `p_anytime` are the others,
-    None where the track gives no sd for them or there are too few runs. `without_best` is the
-    decision without the best run. `step` is the common stop step, where one was used.
-    """
-
-    track: str
-    metric: str
-    target: float | None
-    goal: str
-    alpha: float
-    level: float
-    """What p must fall below: alpha, or one look's share of it, or the p of the z rule's bound."""
-    kept: tuple[RunKey, ...]
-    quality: Sample
-    cost: Sample
-    cost_metric: str
-    cost_goal: str
-    at_target: AtTarget | None
-    """The mean cost moved along the runs' own curves to the target loss; None without curves."""
-    time: Sample
-    step: int | None
-    decision: Decision
-    p_t: float | None
-    p_sigma: float | None
-    p_pooled: float | None
-    p_anytime: float | None
-    p_moderated: float | None
-    chances: tuple[Chance, ...]
-    """The fewest further runs that pass with a chance of a half, and of four fifths."""
-    without_best: Decision | None
-    needed_runs: int | None
-    excluded: tuple[Excluded, ...]
-    hint: str | None
-    gpu_count: int | None
-    baseline: Baseline | None = None
-
-    @property
-    def n(self) -> int:
-        """How many runs count."""
-        return len(self.quality.values)
-
-    @property
-    def moments(self) -> Moments | None:
-        """n, mean and sd of the quality."""
-        return self.quality.moments
-
-    @property
-    def passes(self) -> bool:
-        """Whether the track's test is passed."""
-        return self.decision.passes
-
-    def to_json(self) -> dict[str, Any]:
-        """The shape of `speedrun stats --format json`."""
-        m = self.moments
-        bounds = sig.interval(m) if m else None
-        return {
-            "track": self.track,
-            "metric": self.metric,
-            "target": self.target,
-            "step": self.step,
-            "n": self.n,
-            "values": list(self.quality.values),
-            "mean": m.mean if m else None,
-            "sd": m.sd if m else None,
-            "interval": list(bounds) if bounds else None,
-            "test": self.decision.test,
-            "statistic": self.decision.statistic,
-            "threshold": self.decision.bound,
-            "p": self.decision.p,
-            "p_t": self.p_t,
-            "p_sigma": self.p_sigma,
-            "p_pooled": self.p_pooled,
-            "p_anytime": self.p_anytime,
-            "p_moderated": self.p_moderated,
-            "p_holm": self.decision.p_holm,
-            "judged": self.decision.judged,
-            "look": self.decision.look,
-            "p_without_best": self.without_best.p if self.without_best else None,
-            "passes_without_best": self.without_best.passes if self.without_best else None,
-            "alpha": self.alpha,
-            "level": self.level,
-            "passes": self.passes,
-            "needed_runs": self.needed_runs,
-            "chances": [dc.asdict(c) for c in self.chances],
-            "excluded": [e.to_json() for e in self.excluded],
-            "hint": self.hint,
-            "cost": self.cost.to_json() | {"metric": self.cost_metric},
-            "cost_at_target": dc.asdict(self.at_target) if self.at_target else None,
-            "time": self.time.to_json(),
-            "baseline": self.baseline.to_json() if self.baseline else None,
-        }
 
 
 def summarise(
@@ -176,6 +68,7 @@ def summarise(
         level=_level(rule),
         kept=tuple((k.run.file, k.run.index) for k in kept),
         quality=quality,
+        interval=sig.interval(quality.moments) if quality.moments else None,
         cost=Sample(tuple(k.cost for k in kept if k.cost is not None)),
         cost_metric=track.cost.metric,
         cost_goal=track.cost.goal,
@@ -370,7 +263,7 @@ def _gain(sample: Sample, axis: Axis) -> Moments | None:
     return sample.moments.gain(axis.target, axis.goal)
 
 
-def _without_best(quality: Sample, track: Track) -> Decision | None:
+def _without_best(quality: Sample, track: Track) -> WithoutBest | None:
     """The decision without the best run; None where a test of the rest is not possible."""
     if len(quality.values) < 3 or track.significance.test == "none":
         return None
@@ -378,4 +271,5 @@ def _without_best(quality: Sample, track: Track) -> Decision | None:
     rest = list(quality.values)
     rest.remove(best(rest))
     sample = Sample(tuple(rest))
-    return decide(_gain(sample, track.quality), track, sample.moments)
+    decision = decide(_gain(sample, track.quality), track, sample.moments)
+    return WithoutBest(decision.p, decision.passes)

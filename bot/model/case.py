@@ -8,13 +8,13 @@ from __future__ import annotations
 import dataclasses as dc
 import datetime as dt
 from collections.abc import Mapping
-from typing import Any
 
 from bot.model.document import Document
 from bot.model.look import Look
 from bot.model.results import ResultsRun
 from bot.model.run import Run, Validation
 from bot.model.submission import Folder, RunSpec, Submission
+from bot.model.summary import Summary
 from bot.model.trace import Trace
 from bot.model.track import Track
 from bot.model.verdict import Finding, Verdict
@@ -72,7 +72,7 @@ class Target:
     its own runs, where they are known."""
 
     path: str
-    statistics: Mapping[str, Any] | None = None
+    statistics: Summary | None = None
     code: frozenset[str] = frozenset()
 
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import dataclasses as dc
 import enum
-from collections.abc import Mapping
-from typing import Any
 
 
 class Stop(enum.StrEnum):
@@ -57,18 +55,6 @@ class Plan:
     """When the first run began, or was shown here first, ISO 8601 in UTC."""
     first_run_by: str = ""
     """Whose clock that is: `W&B` (the run's creation) or `GitHub` (shown here first)."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The plan as JSON values."""
-        return dc.asdict(self) | {"stop": self.stop and str(self.stop)}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Plan:
-        """The inverse of `to_json`. Raises KeyError, TypeError or ValueError otherwise."""
-        conditions = tuple(Condition(**item) for item in data.get("conditions", ()))
-        stop = Stop(data["stop"]) if data.get("stop") else None
-        unread = tuple(data.get("unread", ()))
-        return cls(**{**data, "conditions": conditions, "stop": stop, "unread": unread})
 
 
 @dc.dataclass(frozen=True, slots=True)

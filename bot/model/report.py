@@ -10,11 +10,12 @@ import dataclasses as dc
 import enum
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Self
 
 from bot.model.experiment import Plan
 from bot.model.look import Look
-from bot.model.verdict import Verdict, verdict_from_json
+from bot.model.serial import JsonObject, Shaped, fields_to_json, read_fields
+from bot.model.verdict import Verdict, without_series
 from bot.registry import Status
 
 SCHEMA_VERSION = 1
@@ -89,7 +90,7 @@ class Change:
 
 
 @dc.dataclass(frozen=True, slots=True)
-class Report:
+class Report(Shaped):
     """Everything that the answer to a pull request is made of."""
 
     repository: str
@@ -115,46 +116,12 @@ class Report:
         """The worst status of the verdicts; None if there are none."""
         return min((v.status for v in self.verdicts), key=_ORDER.index, default=None)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """The report as JSON values; validation series stay out, they are in the snapshots."""
-        data = {f.name: getattr(self, f.name) for f in dc.fields(self)}
-        data["schema_version"] = SCHEMA_VERSION
-        data["kind"] = str(self.kind)
-        data["verdicts"] = [_slim(v.to_json()) for v in self.verdicts]
-        data["places"] = {name: dc.asdict(place) for name, place in self.places.items()}
-        data["changes"] = [dc.asdict(change) for change in self.changes]
-        data["shown"] = [dc.asdict(item) for item in self.shown]
-        data["plans"] = {name: plan.to_json() for name, plan in self.plans.items()}
-        return data
+        slim = [without_series(verdict).to_json() for verdict in self.verdicts]
+        return fields_to_json(self) | {"verdicts": slim, "schema_version": SCHEMA_VERSION}
 
-
-def _slim(verdict: dict[str, Any]) -> dict[str, Any]:
-    runs = [{k: v for k, v in run.items() if k != "val"} for run in verdict["runs"]]
-    return {**verdict, "runs": runs}
-
-
-def _place(data: Mapping[str, Any]) -> Place:
-    return Place(**{**data, "rows": tuple((a, b, c, d) for a, b, c, d in data.get("rows", ()))})
-
-
-def report_from_json(data: Mapping[str, Any]) -> Report:
-    """The inverse of `Report.to_json`, for data that fits the schema."""
-    fields = {f.name: data[f.name] for f in dc.fields(Report) if f.name in data}
-    return Report(
-        **{
-            **fields,
-            "kind": Kind(data["kind"]),
-            "verdicts": tuple(verdict_from_json(v) for v in data["verdicts"]),
-            "places": {name: _place(place) for name, place in data.get("places", {}).items()},
-            "changes": tuple(Change(**change) for change in data.get("changes", ())),
-            "shown": tuple(_shown(item) for item in data.get("shown", ())),
-            "plans": {k: Plan.from_json(v) for k, v in data.get("plans", {}).items()},
-            **{k: tuple(data.get(k, ())) for k in ("outside", "problems", "advice")},
-        }
-    )
-
-
-def _shown(item: Mapping[str, Any]) -> Shown:
-    points = tuple(tuple((a, b, c) for a, b, c in run) for run in item["points"])
-    looks = tuple(Look(**look) for look in item.get("looks", ()))
-    return Shown(item["submission"], tuple(item["runs"]), points, looks)
+    @classmethod
+    def from_json(cls, data: Mapping[str, object]) -> Self:
+        """The inverse of `to_json`, for data that fits the schema."""
+        return read_fields(cls, data)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses as dc
 import enum
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 FROM_LOG = "attached log"
 """The mark of a W&B run whose numbers stand in a text file attached to it, and not in its history:
@@ -20,10 +20,6 @@ SOURCES = ("wandb", "wandb-offline", "log", "results", "snapshot")
 TRAINER = "reference_trainer"
 """The name under which `code_sha256` holds the trainer's hash of itself, which is no code of a
 submission: all who use one version of it share it."""
-
-FROM_LOG = "attached log"
-"""The mark of a W&B run whose numbers stand in a text file attached to it, and not in its history:
-it is graded as a log."""
 
 
 class Validation(NamedTuple):
@@ -102,23 +98,6 @@ class RunRecord:
     point: str | None = None
     claimed: Mapping[str, float] | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """The record as JSON values."""
-        values = {name: getattr(self, name) for name in _RECORD}
-        claimed = None if self.claimed is None else dict(self.claimed)
-        series = [list(v) for v in self.val]
-        return values | {"code_sha256": dict(self.code_sha256), "val": series, "claimed": claimed}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> RunRecord:
-        """The inverse of `to_json`; what an older version did not write has its default."""
-        known = {name: data[name] for name in _RECORD if data.get(name) is not None}
-        points = tuple(Validation(*point) for point in known.get("val", ()))
-        return cls(**{**known, "file": str(data["file"]), "val": points})
-
-
-_RECORD = tuple(field.name for field in dc.fields(RunRecord))
-
 
 @dc.dataclass(frozen=True, slots=True)
 class Run:
@@ -159,7 +138,7 @@ class Run:
     state: str | None = None
     hardware: Hardware = Hardware()
     software: Mapping[str, str] = dc.field(default_factory=dict)
-    config: Mapping[str, Any] = dc.field(default_factory=dict)
+    config: Mapping[str, object] = dc.field(default_factory=dict)
     tags: tuple[str, ...] = ()
     code_sha256: Mapping[str, str] = dc.field(default_factory=dict)
     seed: int | None = None

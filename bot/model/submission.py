@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses as dc
 from collections.abc import Container, Mapping
-from typing import Any
 
 ROLES = ("idea", "code", "runs", "writing", "review", "pr")
 PLACEHOLDER = "your-github-login"
@@ -125,9 +124,9 @@ class Submission:
     links: tuple[Mapping[str, str], ...] = ()
     keys: Mapping[str, str] = dc.field(default_factory=dict)
     """Quantity (`loss`, `time_s`, ...) -> its name in the author's logs or W&B history."""
-    imported: Mapping[str, Any] | None = None
-    withdrawn: Mapping[str, Any] | None = None
-    raw: Mapping[str, Any] = dc.field(default_factory=dict)
+    imported: Mapping[str, object] | None = None
+    withdrawn: Mapping[str, object] | None = None
+    raw: Mapping[str, object] = dc.field(default_factory=dict)
 
 
 def entry_paths(named: str, track: str) -> tuple[str, ...]:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import dataclasses as dc
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Self, TypedDict, Unpack
 
 from bot.model.run import RunRecord, Witness, WitnessKind
+from bot.model.serial import JsonObject, Shaped, fields_to_json, read, read_fields, to_json
 from bot.model.submission import REPLIES, Reply
+from bot.model.summary import Summary
 from bot.registry import (
     EXIT_CODES,
     EXIT_PRECEDENCE,
@@ -45,18 +47,35 @@ class Finding:
     file: str | None = None
     line: int | None = None
     pointer: str | None = None
-    claimed: Any = None
-    expected: Any = None
+    claimed: object = None
+    expected: object = None
     ratio: float | None = None
     fix: str | None = None
     run: str | None = None
     point: str | None = None
-    write: Any = None
+    write: str | float | None = None
     suggestion: str | None = None
     because: str | None = None
 
 
-def finding(name: str, message: str, level: Level | None = None, **fields: Any) -> Finding:
+class FindingFields(TypedDict, total=False):
+    """What a finding may hold beside its rule, level and message."""
+
+    file: str | None
+    line: int | None
+    pointer: str | None
+    claimed: object
+    expected: object
+    ratio: float | None
+    fix: str | None
+    run: str | None
+    point: str | None
+    write: str | float | None
+
+
+def finding(
+    name: str, message: str, level: Level | None = None, **fields: Unpack[FindingFields]
+) -> Finding:
     """A finding of the rule `name` at its default level, unless `level` is given."""
     return Finding(name, default_level(name) if level is None else level, message, **fields)
 
@@ -66,49 +85,66 @@ MAIN = "main"
 
 
 @dc.dataclass(frozen=True, slots=True)
-class Point:
+class Point(Shaped):
     """One ranked point of a submission: its recomputed numbers and their statistics.
 
     `metrics` maps metric names (`hardware_flops`, `chips`, `peak_flops`, `tokens`, `model_flops`,
     `mfu`, `parameters`, `training_time_s`, `bpb`, `loss`, `steps`, ...) to numbers or None.
     `quality` and `cost` are the values that the track ranks by, None if they do not exist.
-    `statistics` is `bot.compute.summary.Summary.to_json()`, or None if the track asks for no test.
+    `statistics` is None if the track asks for no test.
     """
 
     name: str
     quality: float | None
     cost: float | None
     metrics: Mapping[str, float | int | None]
-    statistics: Mapping[str, Any] | None = None
+    statistics: Summary | None = None
     rests_on: Mapping[str, tuple[Witness, ...]] = dc.field(default_factory=dict)
     """Quantity -> who states it: what each number rests on."""
 
-    def to_json(self) -> dict[str, Any]:
-        """The point as JSON values."""
-        return {
-            **{name: getattr(self, name) for name in _POINT},
-            "rests_on": {
-                quantity: [
-                    {"kind": str(w.kind), "source": w.source, "value": w.value} for w in witnesses
-                ]
-                for quantity, witnesses in self.rests_on.items()
-            },
+    @property
+    def summary(self) -> Summary:
+        """The statistics; those of no run if the track asks for no test."""
+        return self.statistics or _NO_RUNS
+
+    def to_json(self) -> JsonObject:
+        """The point as JSON values; a witness stands under its quantity."""
+        rests_on = {
+            quantity: to_json([_Statement(w.kind, w.source, w.value) for w in found])
+            for quantity, found in self.rests_on.items()
         }
+        return fields_to_json(self) | {"rests_on": rests_on}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Point:
+    def from_json(cls, data: Mapping[str, object]) -> Self:
         """The inverse of `to_json`."""
+        stated = read(_Stated, {"by": data.get("rests_on", {})})
         rests_on = {
-            quantity: tuple(
-                Witness(quantity, w["value"], WitnessKind(w["kind"]), w["source"]) for w in items
-            )
-            for quantity, items in data.get("rests_on", {}).items()
+            quantity: tuple(Witness(quantity, w.value, w.kind, w.source) for w in found)
+            for quantity, found in stated.by.items()
         }
-        return cls(**{**data, "rests_on": rests_on})
+        return dc.replace(read_fields(cls, {**data, "rests_on": {}}), rests_on=rests_on)
+
+
+_NO_RUNS = Summary()
 
 
 @dc.dataclass(frozen=True, slots=True)
-class Verdict:
+class _Statement:
+    """A witness as it is written."""
+
+    kind: WitnessKind
+    source: str
+    value: float | str
+
+
+@dc.dataclass(frozen=True, slots=True)
+class _Stated:
+    by: Mapping[str, tuple[_Statement, ...]]
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Verdict(Shaped):
     """The answer to one submission. Pure data: the same inputs give the same verdict.
 
     `runs` holds one allow-listed record a run (see `bot.model.run.RunRecord`); `note` is a
@@ -123,7 +159,6 @@ class Verdict:
     findings: tuple[Finding, ...]
     points: tuple[Point, ...]
     runs: tuple[RunRecord, ...] = ()
-    statistics: Mapping[str, Any] | None = None
     note: str | None = None
     title: str | None = None
     date: str | None = None
@@ -142,62 +177,36 @@ class Verdict:
         return self.points[0].metrics if self.points else {}
 
     @property
+    def statistics(self) -> Summary | None:
+        """The statistics of the first point."""
+        return self.points[0].statistics if self.points else None
+
+    @property
     def errors(self) -> tuple[Finding, ...]:
         """The findings that block."""
         return tuple(f for f in self.findings if f.level is Level.ERROR)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """The verdict in the shape of `schemas/verdict.schema.json`."""
-        return {
-            "submission": self.submission,
-            "track": self.track,
-            "status": str(self.status),
-            "evidence": str(self.evidence),
-            "title": self.title,
-            "date": self.date,
-            "note": self.note,
-            "findings": [finding_to_json(f) for f in self.findings],
-            "metrics": dict(self.metrics),
-            "points": [p.to_json() for p in self.points],
-            "runs": [run.to_json() for run in self.runs],
-            "statistics": None if self.statistics is None else dict(self.statistics),
-            "accepted": dict(self.accepted),
-            "based_on": self.based_on,
-            **{
-                kind: self.reply.entry for kind in REPLIES if self.reply and self.reply.kind == kind
-            },
-            "people": list(self.people),
-        }
+        reply = {self.reply.kind: self.reply.entry} if self.reply else {}
+        return {name: to_json(getattr(self, name)) for name in _WRITTEN} | reply
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, object]) -> Self:
+        """The inverse of `to_json`."""
+        replies = ({"kind": kind, "entry": data[kind]} for kind in REPLIES if data.get(kind))
+        return read_fields(cls, {**data, "reply": next(replies, None)})
 
 
-def finding_to_json(finding: Finding) -> dict[str, Any]:
-    """One finding as JSON values."""
-    return {name: getattr(finding, name) for name in _FINDING} | {"level": str(finding.level)}
+_WRITTEN = (
+    *("submission", "track", "status", "evidence", "title", "date", "note", "findings", "metrics"),
+    *("points", "runs", "statistics", "accepted", "based_on", "people"),
+)
 
 
-_FINDING = tuple(f.name for f in dc.fields(Finding))
-_POINT = tuple(f.name for f in dc.fields(Point))
-
-
-def verdict_from_json(data: Mapping[str, Any]) -> Verdict:
-    """The inverse of `Verdict.to_json`. Raises KeyError, TypeError or ValueError otherwise."""
-    return Verdict(
-        submission=data["submission"],
-        track=data["track"],
-        status=Status(data["status"]),
-        evidence=Grade(data["evidence"]),
-        findings=tuple(Finding(**{**f, "level": Level(f["level"])}) for f in data["findings"]),
-        points=tuple(Point.from_json(p) for p in data["points"]),
-        runs=tuple(map(RunRecord.from_json, data.get("runs", ()))),
-        statistics=data.get("statistics"),
-        note=data.get("note"),
-        title=data.get("title"),
-        date=data.get("date"),
-        accepted=data.get("accepted", {}),
-        based_on=data.get("based_on"),
-        reply=next((Reply(kind, data[kind]) for kind in REPLIES if data.get(kind)), None),
-        people=tuple(data.get("people", ())),
-    )
+def without_series(verdict: Verdict) -> Verdict:
+    """The verdict without the validation points of its runs, which only charts need."""
+    return dc.replace(verdict, runs=tuple(dc.replace(run, val=()) for run in verdict.runs))
 
 
 def status_of(findings: Iterable[Finding], evidence: Grade) -> Status:

@@ -12,7 +12,7 @@ from typing import Any
 
 from bot.model.board import Board, Entry
 from bot.model.track import Track
-from bot.model.verdict import READABLE_VERSIONS, SCHEMA_VERSION, Verdict, verdict_from_json
+from bot.model.verdict import READABLE_VERSIONS, SCHEMA_VERSION, Verdict
 from bot.rank.ranking import rank
 
 NO_AUDIT = "not what `speedrun audit --format json` prints"
@@ -97,7 +97,7 @@ def from_json(data: Any, tracks: Mapping[str, Track]) -> Boards:
         if data["schema_version"] not in READABLE_VERSIONS:
             known = "we know " + " and ".join(map(str, READABLE_VERSIONS))
             raise ValueError(f"schema_version is {data['schema_version']}, {known}")
-        return boards_of([verdict_from_json(item) for item in data["verdicts"]], tracks)
+        return boards_of([Verdict.from_json(item) for item in data["verdicts"]], tracks)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(NO_AUDIT) from error
 

@@ -37,6 +37,7 @@ from bot import files as disk
 from bot.compute.accelerators import find
 from bot.model.board import Board, Entry, Progress
 from bot.model.submission import ROLES, Submission, entry_path
+from bot.model.summary import Sample
 from bot.model.track import Baseline, Credit, Track
 from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
@@ -156,7 +157,7 @@ def freeze(
     if not verdict.points:
         raise BaselineError(f"{verdict.submission} has no run to freeze")
     point = verdict.points[0]
-    costs = _values((point.statistics or {}).get("cost"), point.cost)
+    costs = _values(point.summary.cost, point.cost)
     if not costs:
         raise BaselineError(f"{verdict.submission} has no {track.cost.metric} to measure against")
     hardware = _hardware(verdict)
@@ -186,13 +187,13 @@ def _interval(progress: Progress) -> tuple[float, float] | None:
     return progress.interval[0] * scale, progress.interval[1] * scale
 
 
-def _values(sample: Any, alone: float | None) -> tuple[float, ...]:
-    values = (sample or {}).get("values") or ([] if alone is None else [alone])
+def _values(sample: Sample, alone: float | None) -> tuple[float, ...]:
+    values = sample.values or (() if alone is None else (alone,))
     return tuple(v for v in values if finite(v))
 
 
 def _losses(point: Point) -> tuple[float, ...]:
-    return _values(point.statistics, point.quality)
+    return _values(point.summary.quality, point.quality)
 
 
 # ---- Credit -----------------------------------------------------------------------------------

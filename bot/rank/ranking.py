@@ -31,11 +31,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from bot.compute.places import MOST, rank_intervals, rank_intervals_known
-from bot.compute.significance import Moments
 from bot.model.board import Board, Entry, Placement, Progress, RecordStep, Unranked
 from bot.model.case import Standing, Target
 from bot.model.run import TRAINER
 from bot.model.submission import Reply, entry_path
+from bot.model.summary import Moments
 from bot.model.track import TIME_METRICS, Track
 from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
@@ -161,7 +161,7 @@ def _ranks(rows: Sequence[Row], track: Track) -> dict[int, tuple[int, int]]:
 
 
 def _count(point: Point) -> int:
-    return (point.statistics or {}).get("n") or 1
+    return point.summary.n or 1
 
 
 def _spread(row: Row) -> Moments:
@@ -175,8 +175,7 @@ def _spread(row: Row) -> Moments:
 
 def _values(point: Point) -> tuple[float, ...]:
     """The costs of single runs, as the statistics of a point list them."""
-    cost = (point.statistics or {}).get("cost") or {}
-    return tuple(v for v in cost.get("values") or () if finite(v))
+    return tuple(v for v in point.summary.cost.values if finite(v))
 
 
 # ---- Quality bands ----------------------------------------------------------------------------
@@ -232,7 +231,8 @@ def _dated(
     entries: frozenset[str] | set[str],
     retimings: Mapping[str, tuple[tuple[str, float], ...]],
 ) -> Dated:
-    ratio = ((row.point.statistics or {}).get("baseline") or {}).get("ratio")
+    arm = row.point.summary.baseline
+    ratio = arm.ratio if arm else None
     return Dated(
         date=row.verdict.date,
         submission=row.verdict.submission,
@@ -244,7 +244,7 @@ def _dated(
         fixed=row.score if row.progress else None,
         retimings=retimings.get(row.verdict.submission, ()),
         timed=track.objective == "target" and track.cost.metric in TIME_METRICS,
-        ratio=ratio if finite(ratio) and ratio > 0 else None,
+        ratio=ratio if ratio is not None and finite(ratio) and ratio > 0 else None,
         against=_named(row.verdict.based_on, track, entries),
     )
 
@@ -328,7 +328,7 @@ def _run_costs(entry: Entry) -> tuple[float, ...]:
 
 
 def _run_values(entry: Entry) -> tuple[float, ...]:
-    values = tuple(v for v in (entry.point.statistics or {}).get("values") or () if finite(v))
+    values = tuple(v for v in entry.point.summary.quality.values if finite(v))
     return values or (entry.quality,)
 
 

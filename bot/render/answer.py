@@ -250,8 +250,8 @@ def needed(verdict: Verdict) -> int:
         for f in verdict.findings
         if f.rule == "too-few-runs" and isinstance(f.expected, int) and isinstance(f.claimed, int)
     ]
-    needs = [(point.statistics or {}).get("needed_runs") for point in verdict.points]
-    return max([1, *asked, *(n for n in needs if isinstance(n, int))])
+    needs = [point.summary.needed_runs or 0 for point in verdict.points]
+    return max(1, *asked, *needs)
 
 
 # ---- the next step ------------------------------------------------------------------------------

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools as ft
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
+from bot.model.summary import Moments, Summary
 from bot.model.verdict import Verdict
 from bot.registry import RELATIVE_TOLERANCE
 from bot.render import numbers
@@ -73,39 +73,36 @@ def statistics(verdict: Verdict) -> Iterator[str]:
     """A sentence on the statistics of each point that has some, and what is not counted."""
     for point in verdict.points:
         s = point.statistics
-        if not s:
+        if s is None:
             continue
         name = f"{plain(point.name, 40)}: " if len(verdict.points) > 1 else ""
-        if s.get("n") and all(isinstance(s.get(k), int | float) for k in ("n", "mean")):
-            yield f"{name}{_moments(s)}{_tests(s)}."
-        for item in s.get("excluded") or ():
-            file, why = plain(str(item["file"]), 160), plain(str(item["why"]), 200)
-            yield f"{name}Not counted: {file}, {why}."
+        if s.moments is not None:
+            yield f"{name}{_moments(s, s.moments)}{_tests(s)}."
+        for item in s.excluded:
+            yield f"{name}Not counted: {plain(item.file, 160)}, {plain(item.why, 200)}."
 
 
-def _moments(s: Mapping[str, Any]) -> str:
-    runs = numbers.count(s["n"], "run")
-    said = f"{runs}: mean {plain(str(s['metric']), 40)} {numbers.figure(s['mean'], 7)}"
-    if s.get("sd") is not None:
-        said += f", standard deviation {numbers.figure(s['sd'], 3)} (n - 1)"
-    if s.get("interval"):
-        low, high = (numbers.figure(v, 6) for v in s["interval"])
+def _moments(s: Summary, m: Moments) -> str:
+    said = f"{numbers.count(m.n, 'run')}: mean {plain(s.metric, 40)} {numbers.figure(m.mean, 7)}"
+    if m.sd is not None:
+        said += f", standard deviation {numbers.figure(m.sd, 3)} (n - 1)"
+    if s.interval:
+        low, high = (numbers.figure(v, 6) for v in s.interval)
         said += f", 95 % interval {low} to {high}"
     return said
 
 
-def _tests(s: Mapping[str, Any]) -> str:
+def _tests(s: Summary) -> str:
     """The p-values: that of the track's own test first."""
     named = (
-        ("p", "p"),
-        ("p_sigma", "p with the known sigma"),
-        ("p_pooled", "p with the track's pooled sd"),
-        ("p_without_best", "p without the best run"),
+        ("p", s.p),
+        ("p with the known sigma", s.p_sigma),
+        ("p with the track's pooled sd", s.p_pooled),
+        ("p without the best run", s.without_best.p if s.without_best else None),
     )
-    known = [(words, s[key]) for key, words in named if s.get(key) is not None]
-    if s.get("test") in (None, "none") or not known:
+    shown = [f"{words}: {numbers.probability(p)}" for words, p in named if p is not None]
+    if s.decision.test == "none" or not shown:
         return ""
-    shown = [f"{words}: {numbers.probability(p)}" for words, p in known]
     return f"; {', '.join(shown)}"
 
 

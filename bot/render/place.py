@@ -6,10 +6,10 @@ Plain text made of our own numbers, so that it travels in a report to whoever pr
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from bot.model.board import Placement, State
 from bot.model.report import Place
+from bot.model.summary import Summary
 from bot.model.track import Axis, Track
 from bot.model.verdict import Point, Verdict
 from bot.registry import Status
@@ -75,7 +75,8 @@ def _result(point: Point, track: Track, placement: Placement | None) -> str:
     progress = placement.entry.progress if placement else None
     ratio = progress.ratio if progress else None
     if track.objective == "baseline" and placement is None:
-        ratio = ((point.statistics or {}).get("baseline") or {}).get("ratio")
+        arm = point.summary.baseline
+        ratio = arm.ratio if arm else None
     if ratio is not None:
         return _beside_baseline(ratio, _plain(track.cost.metric))
     return "" if point.cost is None else cost
@@ -129,11 +130,10 @@ def _frontier(placement: Placement, track: Track) -> str:
 def _rows(
     point: Point, track: Track, record_cost: float | None, placement: Placement | None
 ) -> Iterator[Row]:
-    s = point.statistics or {}
+    s = point.summary
     quality, cost = track.quality, track.cost
     if point.quality is not None:
-        n = s.get("n")
-        mean = f", mean of {n} runs" if isinstance(n, int) and n > 1 else ""
+        mean = f", mean of {s.n} runs" if s.n > 1 else ""
         yield label(quality.metric) + mean, *_against_target(point.quality, quality), ""
     yield from _certainty(s, track)
     if point.cost is not None:
@@ -152,13 +152,13 @@ def _against_target(value: float, axis: Axis) -> tuple[str, str]:
     return numbers.apart(value, axis.target), f"{side} {numbers.figure(axis.target)}"
 
 
-def _certainty(s: Mapping[str, Any], track: Track) -> Iterator[Row]:
+def _certainty(s: Summary, track: Track) -> Iterator[Row]:
     rule = track.significance
-    if rule.test == "z" and rule.threshold is not None and s.get("statistic") is not None:
-        shown = numbers.apart(s["statistic"], rule.threshold, 3)
+    if rule.test == "z" and rule.threshold is not None and s.decision.statistic is not None:
+        shown = numbers.apart(s.decision.statistic, rule.threshold, 3)
         yield "(target - mean) × √n", shown, f"at least {numbers.figure(rule.threshold)}", ""
-    elif rule.test != "none" and s.get("p") is not None:
-        shown = numbers.probability(s["p"], rule.alpha)
+    elif rule.test != "none" and s.p is not None:
+        shown = numbers.probability(s.p, rule.alpha)
         yield "Certainty (p)", shown, f"below {numbers.figure(rule.alpha)}", ""
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.compute import significance as sig
-from bot.compute.arms import Baseline
-from bot.compute.summary import Summary
+from bot.model.summary import BaselineArm, Moments, Summary
 from bot.render import numbers
 from bot.render.answer import sentence
 from bot.rules.statistics import for_points, look_taken, more_runs
@@ -40,7 +38,7 @@ def _what(s: Summary) -> str:
     assert m is not None
     runs = numbers.count(m.n, "run")
     at = f" at step {s.step}" if s.step is not None else ""
-    bounds = sig.interval(m)
+    bounds = s.interval
     decimals = _decimals((bounds[1] - bounds[0]) / 2) if bounds else 4
     half = f" ± {(bounds[1] - bounds[0]) / 2:.{decimals}f}" if bounds else ""
     return f"{runs}{at}, mean {m.mean:.{decimals}f}{half}"
@@ -104,8 +102,8 @@ def _direction(p: float, ratio: float, goal: str) -> str:
     return f", so not {better}"
 
 
-def _baseline(s: Summary, b: Baseline) -> Iterator[str]:
-    n = len(b.quality.values)
+def _baseline(s: Summary, b: BaselineArm) -> Iterator[str]:
+    n = b.n
     if not n:
         yield "No run of the baseline counts."
     c = b.comparison
@@ -130,7 +128,7 @@ def _baseline(s: Summary, b: Baseline) -> Iterator[str]:
 
 
 def _spread(values: tuple[float, ...]) -> str:
-    m = sig.Moments.of(values)
+    m = Moments.of(values)
     if m.sd is None:
         return numbers.figure(m.mean, 7)
     return f"mean {numbers.figure(m.mean, 7)}, sd {numbers.figure(m.sd, 3)}, {m.n} runs"

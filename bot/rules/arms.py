@@ -9,11 +9,11 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from bot.compute import accelerators
-from bot.compute.arms import Baseline as Arm
 from bot.compute.case_statistics import of_case, points_of
-from bot.compute.summary import Summary
 from bot.model.case import Case
 from bot.model.run import Run
+from bot.model.summary import BaselineArm as Arm
+from bot.model.summary import Summary
 from bot.model.track import Baseline
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
@@ -73,7 +73,7 @@ def _differences(
 def _trained_on(case: Case, summary: Summary) -> str | None:
     """A baseline arm that ends at a better loss than the candidate, in words."""
     arm, mine = summary.baseline, summary.moments
-    theirs = None if arm is None else arm.quality.moments
+    theirs = None if arm is None else arm.quality
     if mine is None or theirs is None or case.track.cost.step is not None:
         return None
     target = summary.target

@@ -10,9 +10,9 @@ from typing import Any
 
 from bot.compute.case_statistics import of_case, points_of
 from bot.compute.duplicates import MOST_RUNS, link_key, repeats, run_key, value_keys
-from bot.compute.selection import Excluded
 from bot.model.case import Case
 from bot.model.results import ResultsRun
+from bot.model.summary import Excluded
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
 from bot.render.untrusted import plain

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bot.compute.arms import Pairwise, pairwise_rule
+from bot.compute.arms import pairwise_rule
 from bot.compute.case_statistics import points_of
-from bot.compute.significance import Sample, reaches
-from bot.compute.summary import Summary
+from bot.compute.significance import reaches
 from bot.model.case import Case
 from bot.model.run import TRAINER, Run
 from bot.model.submission import same_entry
+from bot.model.summary import Pairwise, Sample, Summary
 from bot.model.track import TIME_METRICS
 from bot.model.verdict import Finding
 from bot.registry import Level

@@ -7,7 +7,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 
-from bot.compute.arms import Baseline as Arm
 from bot.compute.case_statistics import of_case, points_of
 from bot.model.case import Case
 from bot.model.track import Baseline
@@ -87,10 +86,10 @@ def _odd_baseline(case: Case) -> Iterator[Finding]:
     for point in points_of(case):
         summary = of_case(case, point)
         arm = None if summary is None else summary.baseline
-        if arm is None or not arm.quality.values:
+        if arm is None or arm.quality is None:
             continue
         known = [b for b in case.track.baselines if len(b.losses) > 1]
-        why = _other_loss(case, arm, known)
+        why = _other_loss(case, arm.quality.mean, known)
         if why is not None:
             yield finding(
                 "metric-implausible",
@@ -102,8 +101,8 @@ def _odd_baseline(case: Case) -> Iterator[Finding]:
             )
 
 
-def _other_loss(case: Case, arm: Arm, known: list[Baseline]) -> str | None:
-    axis, mean = case.track.quality, statistics.fmean(arm.quality.values)
+def _other_loss(case: Case, mean: float, known: list[Baseline]) -> str | None:
+    axis = case.track.quality
     if known:
         if any(
             abs(mean - statistics.fmean(b.losses))

@@ -60,7 +60,7 @@ def maintainer_decides(case: Case) -> Iterator[Finding]:
     own = measured(target.statistics)
     for point in points_of(case)[:1]:
         summary = of_case(case, point)
-        ratio = None if summary is None else measured(summary.to_json())
+        ratio = measured(summary)
         if ratio is None:
             continue
         disputed = reply.kind == "challenges" and disputes(ratio, own, case.track)

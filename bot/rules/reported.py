@@ -13,11 +13,11 @@ from collections.abc import Iterator
 
 from bot.compute import significance as sig
 from bot.compute.case_statistics import claims_of, loss_key_of
-from bot.compute.significance import Sample
-from bot.compute.summary import Summary
 from bot.model.case import Case
 from bot.model.submission import Claim
+from bot.model.summary import Sample, Summary
 from bot.model.track import LOSS_METRICS, STEP_METRICS, TIME_METRICS
+from bot.model.values import finite
 from bot.registry import (
     LOSS_TOLERANCE,
     P_TOLERANCE,
@@ -241,10 +241,9 @@ def _table(case: Case, s: Summary) -> Iterator[Wrong]:
     imported = case.submission.imported or {}
     shown, resolution = imported.get("time_s"), imported.get("time_resolution_s")
     m = s.time.moments
-    for value in (shown, resolution):
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            return
-    if m is None or shown is None or resolution is None or s.cost_metric not in TIME_METRICS:
+    if m is None or s.cost_metric not in TIME_METRICS:
+        return
+    if not finite(shown) or not finite(resolution):
         return
     if abs(shown - m.mean) > resolution + TABLE_TOLERANCE_S:
         # The maintainers timed it themselves, on another machine: a fact about this result.

@@ -14,8 +14,8 @@ from typing import Any
 from bot.compute import significance as sig
 from bot.compute.case_statistics import has_unread, of_case, points_of
 from bot.compute.ratios import measured, needed_pairs
-from bot.compute.summary import Decision, Summary
 from bot.model.case import Case
+from bot.model.summary import Decision, Summary
 from bot.model.verdict import Finding, finding
 from bot.registry import MANY_RUNS, Level, default_level
 from bot.render.numbers import apart, figure, p_is

@@ -136,7 +136,7 @@ def label_of(item: Item, place: Place) -> str:
 
 def probability_of(place: Place) -> float | None:
     """The p-value of the point's statistics."""
-    return number((place.entry.point.statistics or {}).get("p"))
+    return number(place.entry.point.summary.p)
 
 
 def cells(
@@ -183,7 +183,7 @@ def _small(words: str) -> str:
 
 def spread_words(shown: Format, place: Place) -> str:
     """Under a quality: half the interval of the mean, and of how many runs."""
-    n = (place.entry.point.statistics or {}).get("n")
+    n = place.entry.point.summary.n
     if not n:
         return ""
     half = _half(place)
@@ -296,8 +296,8 @@ def _some(board: TrackBoard) -> dict[str, Any]:
         data["ranks"] = [list(r) if r and r[0] != r[1] else None for r in ranks]
     if track.significance.test != "none":
         data["p"] = [kept(probability_of(p)) for _, p in places]
-    if any((p.entry.point.statistics or {}).get("n") for _, p in places):
-        data["n"] = [(p.entry.point.statistics or {}).get("n") or 0 for _, p in places]
+    if any(p.entry.point.summary.n for _, p in places):
+        data["n"] = [p.entry.point.summary.n for _, p in places]
         data["h"] = [kept(_half(p)) for _, p in places]
     if track.objective == "baseline":
         progress = [p.entry.progress for _, p in places]
@@ -359,6 +359,5 @@ def _since(item: Item, first: int) -> int | None:
 
 
 def _half(place: Place) -> float | None:
-    interval = (place.entry.point.statistics or {}).get("interval") or (None, None)
-    low, high = number(interval[0]), number(interval[1])
-    return (high - low) / 2 if low is not None and high is not None else None
+    interval = place.entry.point.summary.interval
+    return None if interval is None else (interval[1] - interval[0]) / 2

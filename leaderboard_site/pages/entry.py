@@ -21,7 +21,6 @@ from leaderboard_site.pages.entry_parts import (
 from leaderboard_site.pages.entry_sources import bibtex, code, command, imported, links, sources
 from leaderboard_site.pages.environment import (
     GRADE_WORDS,
-    interval_of,
     number,
     render,
 )
@@ -210,8 +209,7 @@ def figures(board: TrackBoard, item: Item) -> list[dict[str, str]]:
             for m in names
         ]
     track, entry = board.track, place.entry
-    stats = entry.point.statistics or {}
-    interval = interval_of(stats)
+    interval = entry.point.summary.interval
     spread = f"± {(interval[1] - interval[0]) / 2:.2g}" if interval else ""
     rows = [
         (
@@ -298,8 +296,10 @@ def _recomputed(item: Item, metric: str, point: str | None) -> float | None:
             value = number(candidate.metrics.get(metric))
             if value is not None:
                 return value
-            stats = candidate.statistics or {}
-            return number(stats.get(metric)) if metric in ("p", "n", "sd", "mean") else None
+            m = candidate.summary.moments
+            if m is None:
+                return None
+            return {"p": candidate.summary.p, "n": m.n, "sd": m.sd, "mean": m.mean}.get(metric)
     return None
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from bot.model.board import RecordStep
 from bot.model.run import RunRecord
+from bot.model.summary import Moments, Summary
 from leaderboard_site import curves as drawn
 from leaderboard_site import text
 from leaderboard_site.charts import Axis, Mark
 from leaderboard_site.curves import Line
 from leaderboard_site.model import Item, Place, TrackBoard, runs_of
-from leaderboard_site.pages.environment import interval_of, number
+from leaderboard_site.pages.environment import number
 from leaderboard_site.text import esc
 
 BASE = "../../../"
@@ -89,14 +90,14 @@ def _against(board: TrackBoard, place: Place, parent: Item) -> str:
 
 def _baseline(item: Item) -> str | None:
     place = item.best
-    data = ((place.entry.point.statistics or {}).get("baseline") or {}) if place else {}
-    ratio = number(data.get("ratio"))
-    if ratio is None:
+    summary = place.entry.point.summary if place else None
+    arm = summary.baseline if summary else None
+    ratio = number(arm.ratio) if arm else None
+    if summary is None or arm is None or ratio is None:
         return None
-    low, high = data.get("ratio_interval") or (None, None)
-    spread = f" (95 % interval {low:.4f} to {high:.4f})" if number(low) and number(high) else ""
-    count, mine = data.get("n"), (place.entry.point.statistics or {}).get("n") if place else None
-    runs = f", {mine} and {count} runs" if count and mine else ""
+    low, high = arm.ratio_interval or (None, None)
+    spread = f" (95 % interval {low:.4f} to {high:.4f})" if low and high else ""
+    runs = f", {summary.n} and {arm.n} runs" if arm.n and summary.n else ""
     return (
         f"On one machine it took {ratio:.4f}{spread} of the cost of the code that it was run "
         f"against, its baseline arm{runs}."
@@ -112,10 +113,10 @@ def statistics_sections(board: TrackBoard, item: Item) -> list[dict[str, Any]]:
     several = len(item.verdict.points) > 1
     for point in item.verdict.points[:8]:
         stats = point.statistics
-        if not stats or not stats.get("n"):
+        if stats is None or stats.moments is None:
             continue
         metric, target = board.track.quality.metric, board.track.quality.target
-        values = [v for v in stats.get("values") or () if number(v) is not None]
+        values = stats.quality.values
         strip = (
             drawn.strip(
                 values,
@@ -123,10 +124,10 @@ def statistics_sections(board: TrackBoard, item: Item) -> list[dict[str, Any]]:
                 label=f"{text.label(metric)} of each run",
                 title=text.label(metric),
                 target=target,
-                mean=number(stats.get("mean")),
-                interval=interval_of(stats),
+                mean=stats.moments.mean,
+                interval=stats.interval,
             )
-            if values and len(values) <= 400
+            if len(values) <= 400
             else ""
         )
         out.append(
@@ -134,59 +135,52 @@ def statistics_sections(board: TrackBoard, item: Item) -> list[dict[str, Any]]:
                 "point": text.clean(point.name, 60) if several else None,
                 "strip": strip,
                 "words": _words(stats, target),
-                "figures": _numbers(stats),
+                "figures": _numbers(stats, stats.moments),
             }
         )
     return out
 
 
-def _words(stats: Mapping[str, Any], target: float | None) -> str:
-    n = stats["n"]
+def _words(stats: Summary, target: float | None) -> str:
+    n = stats.n
     if n == 1:
         return "One run: no spread, hence no test. What it shows is recorded, not proved."
     start = f"{text.plural(n, 'run')}"
-    p = number(stats.get("p"))
+    p = number(stats.p)
     if target is None or p is None:
         return f"{start}; the standard deviation divides by n − 1."
-    verb = "proves" if stats.get("passes") else "does not prove"
+    verb = "proves" if stats.passes else "does not prove"
     words = f"{start}: p = {text.probability(p)} {verb} a mean better than {target:g} at "
-    words += f"{stats.get('alpha', 0.01):g} (one-sided {stats.get('test', 't')} test, n − 1)."
-    more = stats.get("needed_runs")
-    if not stats.get("passes") and more:
-        words += f" {text.plural(int(more), 'more run')} like these would."
+    words += f"{stats.alpha:g} (one-sided {stats.decision.test} test, n − 1)."
+    more = stats.needed_runs
+    if not stats.passes and more:
+        words += f" {text.plural(more, 'more run')} like these would."
     return words
 
 
-def _numbers(stats: Mapping[str, Any]) -> list[dict[str, str]]:
+def _numbers(stats: Summary, m: Moments) -> list[dict[str, str]]:
     rows = [
-        ("n", str(stats["n"])),
-        ("mean", _fixed(stats.get("mean"), 5)),
-        ("sd", _fixed(stats.get("sd"), 5)),
+        ("n", str(m.n)),
+        ("mean", f"{m.mean:.5f}"),
+        ("sd", text.DASH if m.sd is None else f"{m.sd:.5f}"),
     ]
-    low, high = stats.get("interval") or (None, None)
-    if number(low) is not None and number(high) is not None:
-        rows.append(("95 % interval", f"{low:.5f} to {high:.5f}"))
-    for key, label in (
-        ("p", "p"),
-        ("p_sigma", "p, known sigma"),
-        ("p_pooled", "p, pooled sd"),
-        ("p_without_best", "p without the best run"),
+    if stats.interval is not None:
+        rows.append(("95 % interval", "{:.5f} to {:.5f}".format(*stats.interval)))
+    for label, p in (
+        ("p", stats.p),
+        ("p, known sigma", stats.p_sigma),
+        ("p, pooled sd", stats.p_pooled),
+        ("p without the best run", stats.without_best.p if stats.without_best else None),
     ):
-        if number(stats.get(key)) is not None:
-            rows.append((label, text.probability(stats[key])))
-    cost = stats.get("cost") or {}
-    if number(cost.get("sd")) is not None:
-        rows.append(("sd of cost", f"{cost['sd']:.3g}"))
-    excluded = stats.get("excluded") or ()
-    if excluded:
-        why = text.clean(excluded[0].get("why", ""), 80)
-        rows.append(("left out", f"{len(excluded)}: {why}"))
+        if p is not None:
+            rows.append((label, text.probability(p)))
+    cost = stats.cost.moments
+    if cost is not None and cost.sd is not None:
+        rows.append(("sd of cost", f"{cost.sd:.3g}"))
+    if stats.excluded:
+        why = text.clean(stats.excluded[0].why, 80)
+        rows.append(("left out", f"{len(stats.excluded)}: {why}"))
     return [{"label": a, "value": b} for a, b in rows]
-
-
-def _fixed(value: Any, digits: int) -> str:
-    found = number(value)
-    return text.DASH if found is None else f"{found:.{digits}f}"
 
 
 # ---- Curves and runs -----------------------------------------------------------------------------
@@ -261,7 +255,7 @@ def run_rows(item: Item) -> list[dict[str, Any]]:
                 "arm": text.clean(run.arm, 20),
                 "seed": _or_dash(run.seed),
                 "step": _or_dash(run.step),
-                "loss": _fixed(run.loss, 5),
+                "loss": text.DASH if number(run.loss) is None else f"{run.loss:.5f}",
                 "time": text.quantity("time_s", number(run.time_s)),
                 "hardware": _hardware(run),
                 "finished": "yes" if finished else "no" if finished is False else "not stated",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools as ft
 import math
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -110,12 +109,6 @@ def quoted(value: str) -> str:
     """A double-quoted YAML scalar."""
     safe = text.clean(value, 300).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{safe}"'
-
-
-def interval_of(statistics: Mapping[str, Any]) -> tuple[float, float] | None:
-    """The interval of a point's statistics where both of its ends are known."""
-    low, high = map(number, statistics.get("interval") or (None, None))
-    return None if low is None or high is None else (low, high)
 
 
 def number(value: Any) -> float | None:

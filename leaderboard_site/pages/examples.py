@@ -6,7 +6,7 @@ from typing import Any
 
 from bot.compute import accounting, significance
 from bot.compute.accelerators import all_accelerators, find, peak_flops
-from bot.compute.significance import Moments
+from bot.model.summary import Moments
 from bot.registry import catalogue
 from leaderboard_site import fits, text
 from leaderboard_site.model import Site, rates, rates_note

@@ -10,7 +10,7 @@ from leaderboard_site import charts, text
 from leaderboard_site.charts import Axis, Dot, Mark
 from leaderboard_site.model import Item, Place, TrackBoard
 from leaderboard_site.pages.columns import label_of, title_of
-from leaderboard_site.pages.environment import interval_of, number
+from leaderboard_site.pages.environment import number
 from leaderboard_site.states import state_of
 
 X_AXES = ("hardware_flops", "model_flops", "training_time_s", "steps", "chip_hours", "cost_usd")
@@ -119,8 +119,7 @@ def _dot(
     gap: float | None,
 ) -> Dot:
     quality = board.track.quality.metric
-    stats = place.entry.point.statistics or {}
-    interval = interval_of(stats) if stats.get("interval") else None
+    interval = place.entry.point.summary.interval
     weak = state_of(item.verdict).kind != "verified"
     if kind is None and interval is None:
         # One of the many in the background, which has no words.

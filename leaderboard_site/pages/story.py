@@ -215,8 +215,7 @@ def _short(milestone: Milestone) -> str:
 
 
 def _row(board: TrackBoard, m: Milestone, metric: str, base: str) -> dict[str, Any]:
-    stats = (m.place.entry.point.statistics or {}) if m.place else {}
-    n = stats.get("n")
+    n = m.place.entry.point.summary.n if m.place else 0
     own = m.own if m.clock != "own" and m.place else None
     return {
         "number": m.number,
@@ -257,7 +256,7 @@ def unproved(board: TrackBoard, item: Item | None, place: Place | None) -> str:
         return ""
     day = text.date_of(item.verdict.date)
     test = board.track.on(day).significance
-    n = (place.entry.point.statistics or {}).get("n")
+    n = place.entry.point.summary.n
     if test.test == "none" or n != 1:
         return ""
     return f"one run on file: p < {test.alpha:g} is not shown here"

@@ -16,7 +16,8 @@ import time
 
 import numpy as np
 
-from bot.compute.significance import Moments, anytime_p, t_p, z_p
+from bot.compute.significance import anytime_p, t_p, z_p
+from bot.model.summary import Moments
 
 REPETITIONS = 20_000
 LOOKS = 40

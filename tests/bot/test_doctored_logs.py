@@ -132,15 +132,15 @@ def copies(change: Callable[[str, int], str]) -> Verdict:
 def test_copies_of_a_run_count_once(change: Callable[[str, int], str]) -> None:
     verdict = copies(change)
     assert verdict.status in (Status.REJECTED, Status.NEEDS_RUNS)
-    assert verdict.statistics is not None and verdict.statistics["n"] == 1
-    assert len(verdict.statistics["excluded"]) == 4
+    assert verdict.statistics is not None and verdict.statistics.n == 1
+    assert len(verdict.statistics.excluded) == 4
 
 
 def test_two_runs_with_equal_losses_prove_nothing() -> None:
     verdict = judged({f"logs/{i}.log": log("3.2799", i) for i in (1, 2)})
     assert (verdict.status, rules(verdict)) == (Status.NEEDS_RUNS, {"target-not-significant"})
-    assert verdict.statistics is not None and verdict.statistics["p"] is None
-    assert verdict.statistics["needed_runs"] > 0
+    assert verdict.statistics is not None and verdict.statistics.p is None
+    assert verdict.statistics.needed_runs > 0
 
 
 def test_no_control_characters_come_out_of_a_log() -> None:

@@ -108,9 +108,9 @@ def test_statistics_of_every_record_are_the_published_ones(verdicts, golden):
         claimed = record["groups"]["claimed"]
         expected = (claimed.get("finished_only") or claimed)["loss"]
         found = verdict.statistics
-        assert found["n"] == expected["n"]
-        assert found["mean"] == pytest.approx(expected["mean"], rel=1e-6)
+        assert found.n == expected["n"]
+        assert found.moments.mean == pytest.approx(expected["mean"], rel=1e-6)
         if expected["sd"] is not None:
-            assert found["sd"] == pytest.approx(expected["sd"], rel=1e-6)
+            assert found.moments.sd == pytest.approx(expected["sd"], rel=1e-6)
         compared += 1
     assert compared > 60

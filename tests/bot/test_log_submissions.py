@@ -53,7 +53,7 @@ def rules(verdict: Verdict) -> set[str]:
 def test_good_logs_are_verified() -> None:
     verdict = judged(logs(), claims={"loss": {"mean": 3.2771, "n": 5}, "training_time_s": 90.0})
     assert (verdict.status, rules(verdict)) == (Status.VERIFIED, set())
-    assert verdict.statistics is not None and verdict.statistics["n"] == 5
+    assert verdict.statistics is not None and verdict.statistics.n == 5
     assert verdict.points[0].cost == 90.0
     assert verdict.points[0].quality == pytest.approx(3.27706)
 
@@ -103,14 +103,14 @@ def test_each_kind_of_bad_log_gets_its_rule_and_the_rest_is_checked(
     verdict = judged(files, claims={"loss": {"mean": 3.2, "n": 5}})
     assert {rule, "reported-statistics-wrong"} <= rules(verdict)
     assert verdict.status is Status.REJECTED
-    assert verdict.statistics is not None and verdict.statistics["n"] >= 4
+    assert verdict.statistics is not None and verdict.statistics.n >= 4
 
 
 def test_a_log_listed_twice() -> None:
     files = logs()
     verdict = judged(files, [*sorted(files), "logs/0.log"])
     assert "duplicate-run" in rules(verdict)
-    assert verdict.statistics is not None and verdict.statistics["n"] == 5
+    assert verdict.statistics is not None and verdict.statistics.n == 5
 
 
 def test_a_copy_of_a_log_under_another_name() -> None:
@@ -118,14 +118,14 @@ def test_a_copy_of_a_log_under_another_name() -> None:
     files["logs/9.log"] = files["logs/0.log"]
     verdict = judged(files)
     assert "duplicate-run" in rules(verdict)
-    assert verdict.statistics is not None and verdict.statistics["n"] == 5
+    assert verdict.statistics is not None and verdict.statistics.n == 5
 
 
 def test_two_runs_in_one_file_are_two_runs() -> None:
     files = logs()
     files["logs/0.log"] += files.pop("logs/1.log")
     verdict = judged(files)
-    assert verdict.statistics is not None and verdict.statistics["n"] == 5
+    assert verdict.statistics is not None and verdict.statistics.n == 5
 
 
 def test_too_few_runs_ask_for_more_and_reject_nothing() -> None:
@@ -138,7 +138,7 @@ def test_runs_that_spread_too_much_need_more() -> None:
     files = {f"logs/{i}.log": log(v, i) for i, v in enumerate(("3.2771", "3.2795", "3.2790"))}
     verdict = judged(files)
     assert (verdict.status, rules(verdict)) == (Status.NEEDS_RUNS, {"target-not-significant"})
-    assert verdict.statistics is not None and verdict.statistics["needed_runs"] == 5
+    assert verdict.statistics is not None and verdict.statistics.needed_runs == 5
 
 
 def test_a_mean_above_the_target_is_rejected() -> None:
@@ -159,8 +159,8 @@ def test_a_baseline_arm_is_compared_with() -> None:
     verdict = judged(files | slow, runs=runs)
     assert verdict.status is Status.VERIFIED
     assert verdict.statistics is not None
-    assert verdict.statistics["baseline"]["ratio"] == pytest.approx(90 / 99.001)
-    assert verdict.statistics["baseline"]["passes"] is True
+    assert verdict.statistics.baseline.ratio == pytest.approx(90 / 99.001)
+    assert verdict.statistics.baseline.passes is True
 
 
 def test_logs_that_are_not_listed_are_an_open_drawer() -> None:
@@ -248,7 +248,7 @@ def test_a_copy_with_a_quarter_of_its_losses_changed_is_one() -> None:
     other = log("3.2770", 0).replace("seed=0", "seed=1").replace("loss:9.1333", "loss:9.1413")
     files = {"a.log": log("3.2771", 0), "b.log": other, "c.log": log("3.2769", 2)}
     verdict = judged(files)
-    assert verdict.statistics is not None and verdict.statistics["n"] == 2
+    assert verdict.statistics is not None and verdict.statistics.n == 2
 
 
 def test_runs_of_points_that_are_not_declared_are_not_pooled() -> None:

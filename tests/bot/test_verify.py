@@ -12,7 +12,7 @@ from bot.judge import NOT_REPRODUCED
 from bot.model.case import Context, PullRequest
 from bot.model.submission import Folder
 from bot.model.track import Track
-from bot.model.verdict import Verdict, verdict_from_json
+from bot.model.verdict import Verdict
 from bot.parse.folder import ReadError
 from bot.parse.track_toml import load_tracks, parse_track
 from bot.registry import Grade, Status
@@ -85,7 +85,7 @@ def test_points_are_judged_apart_and_runs_pooled_within() -> None:
 def test_the_verdict_survives_json() -> None:
     file = Folder("r.json", {"r.json": changed("v1_fp32", lambda i: None)}, bare=True)
     verdict = verify(file, TRACKS, track_id="fineweb-edu")
-    again = verdict_from_json(json.loads(json.dumps(verdict.to_json())))
+    again = Verdict.from_json(json.loads(json.dumps(verdict.to_json())))
     assert again == verdict
     assert verify(file, TRACKS, track_id="fineweb-edu") == verdict
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from bot.compute.chance import Bar, chance_of
-from bot.compute.significance import Moments, t_quantile
+from bot.compute.significance import t_quantile
+from bot.model.summary import Moments
 from tests.simulations.common import Result, generator, t_p
 
 ALPHA = 0.01

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from bot.compute.looks import judged_at
-from bot.compute.significance import Moments
 from bot.compute.summary import decide
+from bot.model.summary import Moments
 from bot.model.track import Axis, Significance, Track
 from tests.simulations.common import Result, generator, slack_of
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from bot.compute.equal_loss import at_target
 from bot.compute.places import rank_intervals
-from bot.compute.significance import Moments
+from bot.model.summary import Moments
 from tests.simulations.common import Result, generator
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bot.compute.arms import Baseline
-from bot.compute.significance import Comparison, Sample, welch
+from bot.compute.ratios import promotes as is_due
+from bot.compute.significance import welch
 from tests.simulations.common import Result, generator, slack_of
 
 PROMOTE_AT, TRIES = 0.9, 20
@@ -15,10 +15,8 @@ PROMOTE_AT, TRIES = 0.9, 20
 
 def promotes(candidate: list[float], baseline: list[float]) -> bool:
     """Whether the program calls a new baseline due."""
-    comparison: Comparison = welch(candidate, baseline)
-    empty = Sample(())
-    arm = Baseline(empty, Sample(tuple(baseline)), comparison, None, None, (), PROMOTE_AT)
-    return bool(arm.promotes)
+    comparison = welch(candidate, baseline)
+    return is_due(comparison.ratio_interval, PROMOTE_AT)
 
 
 def simulate(repetitions: int) -> Iterator[Result]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bot.compute.moderated import estimate_prior, moderated_p
-from bot.compute.significance import Moments
+from bot.model.summary import Moments
 from tests.simulations.common import Result, generator, slack_of, t_p
 
 # Of the groups of runs of the track nanogpt-small (`speedrun stats --groups`).

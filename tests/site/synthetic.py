@@ -13,6 +13,15 @@ from collections.abc import Iterator
 
 from bot.model.run import RunRecord, Validation
 from bot.model.submission import Contributor, Submission
+from bot.model.summary import (
+    BaselineArm,
+    Comparison,
+    Decision,
+    Moments,
+    Sample,
+    Summary,
+    WithoutBest,
+)
 from bot.model.track import Track
 from bot.model.verdict import Finding, Point, Verdict
 from bot.parse.track_toml import parse_track
@@ -148,39 +157,30 @@ def pareto_verdict(i: int, seed: int = 0) -> Verdict:
         (Point("main", quality, flops, metrics),),
         (run(rng, quality * 2.2, 10_000, seconds, device, 0),),
         None,
-        None,
         f"{name.split('-')[0].title()} at {flops:.1e}",
         _date(rng),
     )
 
 
-def statistics(values: list[float], costs: list[float], target: float, alpha: float) -> dict:
-    """The shape of `speedrun stats --format json`, with a normal p for the synthetic data."""
-    n, mean = len(values), sum(values) / len(values)
-    sd = math.sqrt(sum((v - mean) ** 2 for v in values) / (n - 1)) if n > 1 else None
-    half = 2.3 * sd / math.sqrt(n) if sd else None
-    p = 0.5 * math.erfc((target - mean) / (sd / math.sqrt(n)) / math.sqrt(2)) if sd else None
-    cost_mean = sum(costs) / n
-    cost_sd = math.sqrt(sum((c - cost_mean) ** 2 for c in costs) / (n - 1)) if n > 1 else None
-    return {
-        "n": n,
-        "values": values,
-        "mean": mean,
-        "sd": sd,
-        "interval": [mean - half, mean + half] if half else [None, None],
-        "test": "t",
-        "statistic": None,
-        "p": p,
-        "p_sigma": p,
-        "p_pooled": p,
-        "p_without_best": p,
-        "alpha": alpha,
-        "passes": p is not None and p < alpha,
-        "needed_runs": 0,
-        "excluded": [],
-        "cost": {"n": n, "mean": cost_mean, "sd": cost_sd},
-        "baseline": None,
-    }
+def statistics(values: list[float], costs: list[float], target: float, alpha: float) -> Summary:
+    """What the statistics of a point hold, with a normal p for the synthetic data."""
+    m = Moments.of(values)
+    half = 2.3 * m.sd / math.sqrt(m.n) if m.sd else None
+    z = (target - m.mean) / (m.sd / math.sqrt(m.n)) if m.sd else None
+    p = 0.5 * math.erfc(z / math.sqrt(2)) if z is not None else None
+    return Summary(
+        metric="loss",
+        target=target,
+        alpha=alpha,
+        quality=Sample(tuple(values)),
+        interval=(m.mean - half, m.mean + half) if half else None,
+        cost=Sample(tuple(costs)),
+        decision=Decision("t", None, p, p is not None and p < alpha),
+        p_sigma=p,
+        p_pooled=p,
+        without_best=WithoutBest(p, False),
+        needed_runs=0,
+    )
 
 
 def target_verdict(i: int, seed: int = 0) -> Verdict:
@@ -192,8 +192,8 @@ def target_verdict(i: int, seed: int = 0) -> Verdict:
     costs = [round(rng.gauss(seconds, 0.4), 2) for _ in range(n)]
     stats = statistics(values, costs, 3.28, 0.01)
     metrics = {
-        "training_time_s": stats["cost"]["mean"],
-        "loss": stats["mean"],
+        "training_time_s": sum(costs) / len(costs),
+        "loss": sum(values) / len(values),
         "steps": 3000 - i,
         "chips": 8,
         "peak_flops": 989e12,
@@ -207,12 +207,11 @@ def target_verdict(i: int, seed: int = 0) -> Verdict:
         Status.VERIFIED,
         Grade.LOG,
         (),
-        (Point("main", stats["mean"], stats["cost"]["mean"], metrics, stats),),
+        (Point("main", metrics["loss"], metrics["training_time_s"], metrics, stats),),
         tuple(
             run(rng, v, 3000 - i, c, DEVICES[0], k)
             for k, (v, c) in enumerate(zip(values, costs, strict=True))
         ),
-        stats,
         None,
         f"Idea number {i}",
         day,
@@ -226,16 +225,13 @@ def baseline_verdict(i: int, seed: int = 0) -> Verdict:
     values = [round(rng.gauss(3.59, 0.001), 4) for _ in range(2)]
     costs = [round(1800 * ratio + rng.gauss(0, 2), 1) for _ in range(2)]
     stats = statistics(values, costs, 3.6, 0.05)
-    stats["baseline"] = {
-        "n": 2,
-        "mean": 1800.0,
-        "sd": 2.0,
-        "ratio": ratio,
-        "ratio_interval": [ratio - 0.01, ratio + 0.01],
-    }
+    bounds = ratio - 0.01, ratio + 0.01
+    compared = Comparison("welch", 0.0, None, None, None, ratio, bounds)
+    arm = BaselineArm(Moments(2, 1800.0, 2.0), comparison=compared)
+    stats = dc.replace(stats, baseline=arm)
     metrics = {
-        "training_time_s": stats["cost"]["mean"],
-        "loss": stats["mean"],
+        "training_time_s": sum(costs) / len(costs),
+        "loss": sum(values) / len(values),
         "steps": 5000,
         "chips": 1,
         "tokens": 3e8,
@@ -246,12 +242,11 @@ def baseline_verdict(i: int, seed: int = 0) -> Verdict:
         Status.VERIFIED,
         Grade.LOG,
         (),
-        (Point("main", stats["mean"], stats["cost"]["mean"], metrics, stats),),
+        (Point("main", metrics["loss"], metrics["training_time_s"], metrics, stats),),
         tuple(
             run(rng, v, 5000, c, "NVIDIA GeForce RTX 4090", k)
             for k, (v, c) in enumerate(zip(values, costs, strict=True))
         ),
-        stats,
         "recorded, not yet reproduced",
         f"Try {i}",
         f"2026-{1 + i % 9:02d}-03T00:00:00Z",
@@ -338,7 +333,6 @@ def hostile() -> Site:
             (finding,),
             base.points,
             (record,),
-            None,
             attack,
             attack,
             base.date,

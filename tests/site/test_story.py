@@ -15,6 +15,7 @@ import pytest
 
 from bot.model.official import OfficialRecord, OfficialTable
 from bot.model.submission import Contributor, Submission
+from bot.model.summary import Decision, Sample, Summary
 from bot.model.verdict import Finding, Point, Verdict
 from bot.paths import schema_path
 from bot.registry import Grade, Level, Status
@@ -46,9 +47,13 @@ TABLE = OfficialTable(
 OFFICIAL = dc.replace(synthetic.TARGET, official=TABLE)
 
 
-def verdict(name: str, cost: float, date: str, **fields: object) -> Verdict:
-    stats = {"n": 3, "values": [3.27] * 3, "mean": 3.27, "interval": [3.26, 3.28], "p": 0.001}
-    point = Point("main", 3.27, cost, {"training_time_s": cost}, {**stats, **fields})
+def verdict(name: str, cost: float, date: str, n: int = 3) -> Verdict:
+    stats = Summary(
+        quality=Sample((3.27,) * n),
+        interval=(3.26, 3.28),
+        decision=Decision("t", None, 0.001, True),
+    )
+    point = Point("main", 3.27, cost, {"training_time_s": cost}, stats)
     return Verdict(
         f"submissions/target/{name}",
         "target",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from bot.model.verdict import Verdict, verdict_from_json
+from bot.model.verdict import Verdict
 
 VERDICTS = ".speedrun/verdicts"
 _MAX_BYTES = 5_000_000
@@ -26,7 +26,7 @@ def recorded(evidence: Path | None, submission: str, but: int = 0) -> Verdict | 
         try:
             for item in json.loads(path.read_bytes())["verdicts"]:
                 if item["submission"] == submission:
-                    found = verdict_from_json(item)
+                    found = Verdict.from_json(item)
         except (ValueError, TypeError, KeyError):
             continue  # what a person broke by hand is as if it were not there
     return found

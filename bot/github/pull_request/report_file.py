@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bot import files as disk
-from bot.model.report import Report, report_from_json
+from bot.model.report import Report
 from bot.parse.schemas import first_problem
 
 MAX_BYTES = 4_000_000
@@ -52,7 +52,7 @@ def parse_report(data: bytes) -> Report:
         problem = first_problem(value, "pull")
         if problem:
             raise ValueError(problem)
-        return report_from_json(value)
+        return Report.from_json(value)
     except (ValueError, TypeError, RecursionError) as error:
         raise ReportError(f"not a report: {str(error)[:200]}") from error
 

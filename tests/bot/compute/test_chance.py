@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from bot.compute.chance import NOT_FEASIBLE, Bar, chance_of, outlook
-from bot.compute.significance import Moments, t_quantile
+from bot.compute.significance import t_quantile
+from bot.model.summary import Moments
 
 
 def student(n: int) -> Bar:

@@ -10,6 +10,7 @@ import pytest
 from bot.compute.experiment import compare, differences
 from bot.model.experiment import Condition, Plan, Stop
 from bot.model.run import RunRecord
+from bot.model.summary import Decision, Sample, Summary
 from bot.model.verdict import Point, Verdict, finding
 from bot.registry import Grade, Status
 
@@ -29,10 +30,14 @@ PLAN = Plan(
 )
 
 
+def _tested(n: int, passes: bool, loss: float) -> Summary:
+    return Summary(quality=Sample((loss,) * n), decision=Decision("t", None, None, passes))
+
+
 def verdict(*points: tuple[str, int, bool, float], **fields: Any) -> Verdict:
     """A verdict of points (name, runs that count, passes, loss)."""
     made = tuple(
-        Point(name, loss, 1.0, {"loss": loss}, {"n": n, "passes": passes})
+        Point(name, loss, 1.0, {"loss": loss}, _tested(n, passes, loss))
         for name, n, passes, loss in points
     )
     return Verdict("submissions/mini/a", "mini", Status.VERIFIED, Grade.LOG, (), made, **fields)

@@ -9,7 +9,8 @@ import scipy.special as special
 import scipy.stats as stats
 
 from bot.compute.moderated import estimate_prior, moderated_p, moderated_sd, moderated_statistic
-from bot.compute.significance import Moments, t_p
+from bot.compute.significance import t_p
+from bot.model.summary import Moments
 
 
 def by_integration(gain: Moments, sd: float, df: float) -> float:

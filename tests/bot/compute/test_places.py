@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
 from bot.compute.places import MOST, holm, rank_intervals
-from bot.compute.significance import Moments
+from bot.model.summary import Moments
 
 p_values = st.lists(st.floats(0, 1), min_size=1, max_size=20)
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
 from bot.compute.several import corrected, holm_adjusted
-from bot.compute.summary import Summary, summarise
+from bot.compute.summary import summarise
+from bot.model.summary import Summary
 from bot.model.track import Significance, Track
 from bot.rules import RULES
 from tests.bot.compute.test_summary import SMALL, STEPS, runs

@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bot.compute import significance as sig
-from bot.compute.significance import Moments
+from bot.model.summary import Moments
 
 sizes = st.integers(2, 40)
 values = st.floats(3.2, 3.4).map(lambda v: round(v, 4))

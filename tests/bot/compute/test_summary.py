@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.compute.summary import Summary, summarise
+from bot.compute.summary import summarise
 from bot.model.run import Hardware, Run, Validation
+from bot.model.summary import Summary
 from bot.model.track import Significance, Track
 from bot.parse.track_toml import load_tracks
 from bot.render.words import sentences

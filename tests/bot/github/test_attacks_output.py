@@ -17,6 +17,7 @@ from bot.cli import main
 from bot.github.pull_request.publish import publish
 from bot.model.report import Change, Kind, Place, Report, Settings
 from bot.model.run import RunRecord
+from bot.model.summary import Sample, Summary
 from bot.model.verdict import Finding, Point, Verdict
 from bot.registry import Grade, Level, Status
 from bot.render.comment import LIMIT, WORDS, render_comment
@@ -96,9 +97,11 @@ def report_with(text: str) -> Report:
             Finding("seed-reused", Level.WARNING, text),
             Finding("depends-on-best-run", Level.NOTE, text),
         ),
-        points=(Point(text, 1.0, 2.0, {"loss": 1.0}), Point("b", 1.0, 2.0, {})),
+        points=(
+            Point(text, 1.0, 2.0, {"loss": 1.0}, Summary(metric=text, quality=Sample((1.0, 2.0)))),
+            Point("b", 1.0, 2.0, {}),
+        ),
         runs=(RunRecord(text, step=text, loss=text, time_s=1),),
-        statistics={"n": 3, "mean": 1.5, "p": 0.5},
         note=text,
         title=text,
         accepted={"run-not-bound": text},

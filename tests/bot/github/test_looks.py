@@ -102,7 +102,7 @@ def test_more_runs_go_on_to_the_next_look(looking: Competition) -> None:
     again = looking.open(grown("fast", weak(0, 1, 2, 3, 4, 5)), branch="again", title="Again")
     report = looking.answer(again.number)
     assert report.verdicts[0].statistics is not None
-    assert report.verdicts[0].statistics["judged"] == 6
+    assert report.verdicts[0].statistics.decision.judged == 6
     assert not findings(report, "unlisted-runs") and "taken before" not in said(report)
 
 

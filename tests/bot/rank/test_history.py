@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.model.official import OfficialRecord, OfficialTable
+from bot.model.summary import BaselineArm, Comparison, Summary
 from bot.model.track import Axis, Significance, Track, TrackError
 from bot.model.verdict import Point, Verdict
 from bot.parse.track_toml import load_track
@@ -26,7 +27,8 @@ TRACK = Track(
 
 
 def entry(name, cost, date, *, ratio=None, based_on=None, metric="training_time_s"):
-    statistics = {"baseline": {"ratio": ratio}} if ratio is not None else None
+    compared = Comparison("welch", 0.0, None, None, None, ratio, None)
+    statistics = Summary(baseline=BaselineArm(comparison=compared)) if ratio is not None else None
     point = Point("default", 3.27, cost, {metric: cost}, statistics)
     path = f"submissions/t/{name}"
     return Verdict(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from bot.compute.significance import welch
 from bot.model.run import RunRecord
+from bot.model.summary import BaselineArm, Comparison, Sample, Summary
 from bot.model.track import Axis, Retiming, Significance, Track, TrackError
 from bot.model.verdict import Point, Verdict
 from bot.parse.track_toml import parse_track
@@ -50,8 +51,8 @@ def verdict(name, quality, cost, *, date=None, status=Status.VERIFIED, statistic
 
 
 def timed(name, times, loss=3.27, **fields):
-    cost = {"n": len(times), "mean": sum(times) / len(times), "values": times}
-    return verdict(name, loss, cost["mean"], statistics={"cost": cost}, **fields)
+    statistics = Summary(cost=Sample(tuple(times)))
+    return verdict(name, loss, sum(times) / len(times), statistics=statistics, **fields)
 
 
 def names(entries):
@@ -217,7 +218,8 @@ def test_single_runs_tie_only_when_equal():
 
 def test_steps_are_told_apart_by_the_pairwise_rule():
     """25 steps are worth 0.001125, 1.2 standard errors of 0.0013 sqrt(1/4 + 1/4); 250 steps 12."""
-    rows = [verdict(f"s{s}", 3.278, s, statistics={"n": 4}) for s in (3000, 3025, 3275)]
+    four = Summary(quality=Sample((3.278,) * 4))
+    rows = [verdict(f"s{s}", 3.278, s, statistics=four) for s in (3000, 3025, 3275)]
     entries = rank(rows, STEPS).entries
     assert [e.place for e in entries] == [1, 2, 3]
     assert [e.ranks for e in entries] == [(1, 2), (1, 2), (3, 3)]
@@ -259,7 +261,7 @@ def test_standing_is_without_the_submission_itself():
 
 
 def test_standing_knows_losses_and_code_of_the_record():
-    statistics = {"values": [3.27, 3.28], "cost": {"values": [100.0, 101.0]}}
+    statistics = Summary(quality=Sample((3.27, 3.28)), cost=Sample((100.0, 101.0)))
     holder = dc.replace(
         verdict("a", 3.275, 100.5, statistics=statistics),
         runs=(
@@ -274,7 +276,8 @@ def test_standing_knows_losses_and_code_of_the_record():
 
 def test_baseline_ratio_ranks_any_hardware():
     def arm(ratio, low, high):
-        return {"baseline": {"ratio": ratio, "ratio_interval": [low, high]}}
+        compared = Comparison("welch", 0.0, None, None, None, ratio, (low, high))
+        return Summary(baseline=BaselineArm(comparison=compared))
 
     slow_card = verdict("slow", 3.27, 900.0, statistics=arm(0.88, 0.86, 0.9))
     fast_card = verdict("fast", 3.27, 100.0, statistics=arm(0.97, 0.96, 0.98))

@@ -7,6 +7,7 @@ import pytest
 
 from bot.compute.significance import welch
 from bot.model.submission import Reply
+from bot.model.summary import BaselineArm, Sample, Summary
 from bot.model.track import Baseline, Reproduction, Significance
 from bot.model.verdict import Point, Verdict
 from bot.rank.ranking import rank
@@ -29,10 +30,11 @@ TRACK = dc.replace(
 
 def verdict(name, ours=(), theirs=(), people=("author",), **fields):
     """An entry, or with `reproduces` or `challenges` a reply, of runs of so many seconds."""
-    statistics = {"n": len(ours), "cost": {"values": list(ours)}}
+    arm = None
     if theirs:
-        found = welch(ours, theirs)
-        statistics["baseline"] = dc.asdict(found) | {"cost": {"values": list(theirs)}}
+        arm = BaselineArm(cost=Sample(tuple(theirs)), comparison=welch(ours, theirs))
+    quality = Sample((3.27,) * len(ours))
+    statistics = Summary(quality=quality, cost=Sample(tuple(ours)), baseline=arm)
     kind = next((k for k in ("reproduces", "challenges") if k in fields), None)
     made = {
         "reply": Reply(kind, fields.pop(kind)) if kind else None,

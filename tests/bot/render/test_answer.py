@@ -10,6 +10,7 @@ import pytest
 
 from bot.model.report import Kind, Place, Report, Settings
 from bot.model.run import RunRecord
+from bot.model.summary import Summary
 from bot.model.verdict import Finding, Point, Verdict, finding, status_of
 from bot.registry import OURS, STATUS_NAMES, Grade, Level, Status, catalogue
 from bot.render.answer import Answer, Where, answer, grouped, needed
@@ -186,7 +187,7 @@ def test_a_weak_finding_hides_no_strong_one() -> None:
 
 def short_of(claimed: int, expected: int, needed_runs: int | None = None) -> Verdict:
     item = finding("too-few-runs", "too few", claimed=claimed, expected=expected)
-    point = Point("main", 3.27, 76.0, {}, {"n": claimed, "needed_runs": needed_runs})
+    point = Point("main", 3.27, 76.0, {}, Summary(needed_runs=needed_runs))
     return Verdict("s", "t", Status.NEEDS_RUNS, Grade.LOG, (item,), (point,))
 
 

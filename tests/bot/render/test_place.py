@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bot.model.board import Entry, Placement, Progress
+from bot.model.summary import Decision, Sample, Summary
 from bot.model.track import Axis, Significance, Track
 from bot.model.verdict import Point, Verdict
 from bot.registry import Grade, Status
@@ -28,7 +29,7 @@ PARETO = dc.replace(
     cost=Axis("hardware_flops", "FLOP", "min"),
     significance=Significance(),
 )
-STATISTICS = {"n": 8, "mean": 3.2774, "p": 0.000004}
+STATISTICS = Summary(quality=Sample((3.2774,) * 8), decision=Decision("t", None, 0.000004, True))
 
 
 def placed(track: Track, **fields: Any) -> Placement:
@@ -106,7 +107,8 @@ def test_the_rows_say_yours_needed_and_record() -> None:
 def test_a_known_sigma_shows_its_statistic() -> None:
     track = dc.replace(TIMED, significance=Significance("z", threshold=0.004))
     found = placed(track)
-    point = dc.replace(found.entry.point, statistics={**STATISTICS, "statistic": 0.0040001})
+    of_z = dc.replace(STATISTICS, decision=Decision("z", 0.0040001, 0.000004, True))
+    point = dc.replace(found.entry.point, statistics=of_z)
     found = dc.replace(found, entry=dc.replace(found.entry, point=point))
     rows = place(found.entry.verdict, track, found).rows
     assert ("(target - mean) × √n", "0.0040001", "at least 0.004", "") in rows

@@ -10,6 +10,7 @@ import pytest
 from bot.compute.case_statistics import of_case
 from bot.model.case import Case
 from bot.model.run import Hardware, Run
+from bot.model.summary import BaselineArm, Comparison, Summary
 from bot.model.track import Baseline
 from bot.model.verdict import Point, Verdict
 from bot.rank.ranking import rank
@@ -112,7 +113,8 @@ def test_a_laptop_is_compared_with_itself_by_its_name() -> None:
 @pytest.mark.parametrize("level", [Level.WARNING, Level.NOTE])
 def test_an_unsound_ratio_makes_no_baseline(rule: str, level: Level) -> None:
     (item,) = found("baseline-slower-than-frozen", arms({"seconds": 129.0}))
-    statistics = {"baseline": {"ratio": 0.6, "ratio_interval": [0.59, 0.61]}}
+    ratio = Comparison("welch", -40.0, None, None, None, 0.6, (0.59, 0.61))
+    statistics = Summary(baseline=BaselineArm(comparison=ratio))
     verdict = Verdict(
         "submissions/single-gpu/mine", "single-gpu", Status.NEEDS_REVIEW, Grade.LOG,
         (dc.replace(item, rule=rule, level=level),),

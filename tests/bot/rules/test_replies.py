@@ -10,20 +10,20 @@ import pytest
 from bot.judge import judge
 from bot.model.case import Case, Standing, Target
 from bot.model.submission import Reply
+from bot.model.summary import BaselineArm, Comparison, Sample, Summary
 from bot.model.track import Reproduction
 from bot.model.verdict import Finding
 from bot.registry import Level, Status
 from tests.bot.rules.run_cases import SMALL, a_case, found
 from tests.bot.rules.test_arms import SINGLE, run
 
-CLAIM = {
-    "cost": {"values": [52.0, 53.0, 52.5]},
-    "baseline": {
-        "ratio": 0.875,
-        "ratio_interval": [0.86, 0.89],
-        "cost": {"values": [60.0, 60.1, 59.9]},
-    },
-}
+CLAIM = Summary(
+    cost=Sample((52.0, 53.0, 52.5)),
+    baseline=BaselineArm(
+        cost=Sample((60.0, 60.1, 59.9)),
+        comparison=Comparison("welch", -7.5, None, None, None, 0.875, (0.86, 0.89)),
+    ),
+)
 TARGET = Target("submissions/single-gpu/faster", CLAIM, frozenset({"ab" * 32}))
 
 
