@@ -297,7 +297,9 @@ def of_run(run: Run, track: Track) -> dict[str, float | int | None]:
         found[name] = _first(run.metrics.get(name), series[-1][1] if series else None)
     if run.source == "results":
         return found
-    point = run.validation[-1] if run.validation else None
+    point = track.end_of(run)
+    if point is not None and point is not run.validation[-1]:
+        found |= {"loss": point.loss, "training_time_s": point.time_s, "steps": point.step}
     found["loss"] = _first(found["loss"], None if point is None else point.loss)
     found["training_time_s"] = _first(
         found["training_time_s"], None if point is None else point.time_s

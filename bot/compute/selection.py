@@ -179,21 +179,21 @@ def _unusable(
         return None if run.at_step(step) else f"no validation at step {step}{_nearest(run, step)}"
     if original.state in _ENDED_BADLY and run.finished is not True:
         return f"its state is {original.state}"
-    if run.finished is False and not _ended_otherwise(run, track):
+    if run.finished is False and not ended_otherwise(run, track):
         return _unfinished(run, original)
     if not by_loss and _metric(run, track.quality.metric, track, step) is None:
         return f"it has no {track.quality.metric}"
     return None
 
 
-def _ended_otherwise(run: Run, track: Track) -> bool:
+def ended_otherwise(run: Run, track: Track) -> bool:
     """Whether the run ended as the track lets it end: by the clock, or by reaching the target."""
     if track.finish == "time-limit":
         return True
-    target, loss = track.quality.target, run.loss
-    if track.finish != "target" or target is None or loss is None:
+    target, end = track.quality.target, track.end_of(run)
+    if track.finish != "target" or target is None or end is None:
         return False
-    return loss <= target if track.quality.goal == "min" else loss >= target
+    return end.loss <= target if track.quality.goal == "min" else end.loss >= target
 
 
 def _unfinished(run: Run, original: Run) -> str:
@@ -215,7 +215,7 @@ def _values(run: Run, track: Track, step: int | None, by_loss: bool) -> Kept | N
     """The values that count; None where the run has none at `step`."""
     point = None
     if run.validation:
-        point = run.validation[-1] if step is None else run.at_step(step)
+        point = track.end_of(run) if step is None else run.at_step(step)
         if point is None:
             return None
     metric = track.quality.metric

@@ -9,23 +9,27 @@ Every entry point reads files through this function; each reader is imported whe
 from __future__ import annotations
 
 import dataclasses as dc
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bot.model.run import Run
 from bot.model.submission import MAX_JSON_BYTES, MAX_LOG_BYTES
 from bot.model.track import Track
+
+if TYPE_CHECKING:
+    from bot.evidence.log.training_log import Reading
 
 MAX_OFFLINE_BYTES = 512_000_000
 
 
 class FileRuns(NamedTuple):
     """The runs of a file. `why` and `fix` say what it lacks where it holds no run, or no run with
-    a validation loss; `rule` is the rule that this breaks."""
+    a validation loss; `rule` is the rule that this breaks. `blank`: it is a text and no log."""
 
     runs: tuple[Run, ...]
     why: str = ""
     fix: str | None = None
     rule: str = "metric-missing"
+    blank: bool = False
 
 
 def most_bytes(name: str) -> int:
@@ -84,29 +88,35 @@ def _results(data: bytes, file: str, track: Track) -> FileRuns:
 
 
 def _log(data: bytes, file: str, track: Track, mapped: frozenset[str]) -> FileRuns:
-    """The runs of a log, with the track's own metrics where the log holds one run."""
-    if not (track.log_patterns or any(m.patterns for m in track.metrics.values())):
-        return _usual_log(data, file, track, mapped)
-    from bot.evidence.own import step_lines, values_in
-
-    read = _usual_log(step_lines(data, track), file, track, mapped)
-    values = values_in(data, track)
-    if len(read.runs) > 1 or not values:
-        return read
-    run = read.runs[0] if read.runs else Run(source="log", file=file, finished=True)
-    run = dc.replace(run, metrics={**run.metrics, **values})
-    if track.quality.metric in values:
-        return FileRuns((run,))
-    return read._replace(runs=(run,)) if read.runs else read
-
-
-def _usual_log(data: bytes, file: str, track: Track, mapped: frozenset[str]) -> FileRuns:
-    from bot.evidence.log.near import map_line
+    """The runs of a log, with the track's own metrics where it tells them apart."""
     from bot.evidence.log.training_log import read
 
-    reading = read(data, file, track.keys, mapped)
+    if not (track.log_patterns or any(m.patterns for m in track.metrics.values())):
+        return _usual_log(read(data, file, track.keys, mapped), file)
+    from bot.evidence.own import step_lines, values_in
+
+    reading = read(step_lines(data, track), file, track.keys, mapped)
+    found = _usual_log(reading, file)
+    if len(reading.runs) > 1 and not reading.starts:
+        return found
+    values = values_in(data, track, reading.starts or (0,))
+    if not any(values):
+        return found
+    runs = reading.runs or (Run(source="log", file=file, finished=True),)
+    runs = tuple(
+        dc.replace(run, metrics={**run.metrics, **own})
+        for run, own in zip(runs, values, strict=True)
+    )
+    if any(track.quality.metric in own for own in values):
+        return FileRuns(runs)
+    return found._replace(runs=runs) if reading.runs else found
+
+
+def _usual_log(reading: Reading, file: str) -> FileRuns:
+    from bot.evidence.log.near import map_line
+
     if not reading.runs or reading.near.unread and not any(r.validation for r in reading.runs):
-        return FileRuns(reading.runs, *reading.why())
+        return FileRuns(reading.runs, *reading.why(), blank=reading.near.blank)
     if any(map(_has_losses, reading.runs)):
         return FileRuns(reading.runs)
     names = sorted(dict.fromkeys(name for run in reading.runs for name in run.history))

@@ -20,7 +20,7 @@ from bot.model.run import Run
 from bot.model.submission import LOG_ENDINGS, Folder, RunSpec, Submission
 from bot.model.track import LOSS_METRICS, STEP_METRICS, Track
 from bot.model.verdict import Finding, finding
-from bot.registry import catalogue
+from bot.registry import Level, catalogue
 
 if TYPE_CHECKING:
     from bot.evidence.links import RunRef
@@ -67,7 +67,18 @@ def gather(
         remote[spec] if spec in remote else _from_folder(spec, folder, track, own)
         for spec in submission.runs
     )
+    if not submission.raw and any(item.runs for item in gathered):
+        gathered = tuple(map(_beside_runs, gathered))
     return Evidence(tuple(_placed(item, folder) for item in _joined(gathered)), unlisted)
+
+
+def _beside_runs(item: RunEvidence) -> RunEvidence:
+    """A file that holds no run, in a folder whose runs nobody listed and which has others: a
+    person looks at it, unless it is plainly no log."""
+    if item.runs or item.spec.source != "log":
+        return item
+    level = Level.NOTE if item.blank else Level.WARNING
+    return dc.replace(item, problems=tuple(dc.replace(f, level=level) for f in item.problems))
 
 
 def _joined(items: tuple[RunEvidence, ...]) -> tuple[RunEvidence, ...]:
@@ -212,7 +223,7 @@ def _from_file(
     data, shown = folder.files[name], folder.full(name)
     read = read_file(data, shown, track, results=spec.source == "results", mapped=own)
     if not read.runs or read.why and track.quality.metric in LOSS_METRICS:
-        return _problem(spec, read.rule, read.why, read.fix)
+        return dc.replace(_problem(spec, read.rule, read.why, read.fix), blank=read.blank)
     runs = read.runs
     if runs[0].source == "wandb-offline":
         from bot.evidence.snapshot import restrict

@@ -1,7 +1,7 @@
 """What a track reads in its own way: other step lines, metrics of its own, foreign JSON.
 
     data = step_lines(data, track)          a log with the track's patterns in the usual form
-    values = values_in(data, track)         metric -> value, by the track's patterns
+    values = values_in(data, track, (0,))   metric -> value of each run, by the track's patterns
     run = foreign_run(value, file, track)   a run of a JSON file of another format
 
 Patterns are RE2, so that a hostile log costs time linear in its size.
@@ -10,17 +10,19 @@ Patterns are RE2, so that a hostile log costs time linear in its size.
 from __future__ import annotations
 
 import functools as ft
-import math
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.evidence.log.text import decode
 from bot.model.run import Run, Validation
 from bot.model.track import Track
+from bot.parse.foreign_json import fields_of, number
 from bot.parse.track_sense import compiled
 
 _MAX_LINE = 4000
-_PARTS = (("train_time", "time_ms", "ms"), ("train_time", "time_s", "s"))
+_LOSSES = (("val_loss", "loss"), ("train_loss", "train_loss"))
+_SECONDS = {"time_ms": 1e-3, "time_s": 1.0, "time_min": 60.0, "time_h": 3600.0}
 
 
 @ft.lru_cache(maxsize=64)
@@ -44,28 +46,29 @@ def _step_line(line: str, track: Track) -> str:
             continue
         found = match.groupdict()
         total = f"/{found['total']}" if found.get("total") else ""
-        parts = [f"step:{found['step']}{total}", f"val_loss:{found['loss']}"]
-        if found.get("train_loss"):
-            parts.append(f"train_loss:{found['train_loss']}")
-        parts += [f"{key}:{found[n]}{unit}" for key, n, unit in _PARTS if found.get(n)]
+        parts = [f"step:{found['step']}{total}"]
+        parts += [f"{key}:{found[n]}" for key, n in _LOSSES if found.get(n)]
+        clocks = ((n, number(found[n])) for n in _SECONDS if found.get(n))
+        parts += [f"train_time:{v * _SECONDS[n]:.9g}s" for n, v in clocks if v is not None]
         return " ".join(parts)
     return line
 
 
-def values_in(data: bytes, track: Track) -> dict[str, float]:
-    """The track's own metrics that a log states: of each the last match of its first pattern that
-    matches anywhere."""
-    wanted = {name: m.patterns for name, m in track.metrics.items() if m.patterns}
-    if not wanted:
-        return {}
+def values_in(data: bytes, track: Track, starts: Sequence[int]) -> list[dict[str, float]]:
+    """The track's own metrics that a log states of each run, whose first lines are `starts`: of
+    each metric the last match, up to the next run, of its first pattern that matches anywhere in
+    the log. So no run is scored by a lesser line than another."""
     text, _ = decode(data)
     lines = [line[:_MAX_LINE] for line in text.split("\n")]
-    found: dict[str, float] = {}
-    for name, patterns in wanted.items():
-        values = (_last(pattern, lines) for pattern in patterns)
-        value = next((v for v in values if v is not None), None)
-        if value is not None:
-            found[name] = value
+    bounds = itertools.pairwise([0, *starts[1:], len(lines)])
+    parts = [lines[a:b] for a, b in bounds]
+    found: list[dict[str, float]] = [{} for _ in parts]
+    for name, metric in track.metrics.items():
+        scored = ([_last(pattern, part) for part in parts] for pattern in metric.patterns)
+        values = next((v for v in scored if any(x is not None for x in v)), [])
+        for own, value in zip(found, values, strict=False):
+            if value is not None:
+                own[name] = value
     return found
 
 
@@ -74,49 +77,8 @@ def _last(pattern: str, lines: list[str]) -> float | None:
     for line in reversed(lines):
         match = search(line)
         if match is not None:
-            return _number(match.group(1))
+            return number(match.group(1))
     return None
-
-
-def _number(value: object) -> float | None:
-    """A finite number; in a log with separators of thousands as well."""
-    if isinstance(value, str):
-        try:
-            value = float(value.replace(",", "").replace("_", ""))
-        except ValueError:
-            return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
-
-
-def fields_of(value: object, track: Track) -> dict[str, float]:
-    """Metric -> number of a JSON value, by the track's field map and its metrics' pointers."""
-    pointers = [(name, pointer) for name, pointer in track.result_fields.items()]
-    pointers += [(m.name, pointer) for m in track.metrics.values() for pointer in m.pointers]
-    found: dict[str, float] = {}
-    for name, pointer in pointers:
-        number = _number(_at(value, pointer))
-        if name not in found and number is not None:
-            found[name] = number
-    return found
-
-
-def _at(value: object, pointer: str) -> object:
-    """What a JSON pointer (RFC 6901) leads to; None if it leads nowhere."""
-    for part in pointer.split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, dict):
-            value = value.get(key)
-        elif isinstance(value, list) and key.isdigit() and int(key) < len(value):
-            value = value[int(key)]
-        else:
-            return None
-    return value
 
 
 def foreign_run(value: object, file: str, track: Track) -> Run | None:

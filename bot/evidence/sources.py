@@ -17,7 +17,13 @@ from pathlib import Path
 from bot.evidence.files import FileRuns, most_bytes, read_file
 from bot.evidence.progress import counted
 from bot.model.run import Run
-from bot.model.submission import Folder, RunSpec, Submission
+from bot.model.submission import (
+    LOG_ENDINGS,
+    TABLE_ENDINGS,
+    Folder,
+    RunSpec,
+    Submission,
+)
 from bot.model.track import Axis, Track
 from bot.registry import OURS
 
@@ -31,7 +37,7 @@ ANY_TRACK = Track(
 """Stands in where no track is named: the usual history keys, no target, no test."""
 
 _HEAD = 4096
-_LOG_SUFFIXES = ("", ".log", ".txt", ".out", ".stdout", ".err")
+_LOG_SUFFIXES = ("", *LOG_ENDINGS, *TABLE_ENDINGS, ".stdout")
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -86,7 +92,7 @@ def _folder(
 ) -> None:
     files = tuple(_walk(path))
     for file in counted(f"Reading {path.name}", files):
-        if file.suffix in (*_LOG_SUFFIXES, ".wandb", ".json"):
+        if file.suffix in (*_LOG_SUFFIXES, ".json"):
             _file(file, track, mapped, runs, skipped)
         else:
             skipped.append(_other(file))

@@ -31,6 +31,8 @@ class RunEvidence:
     spec: RunSpec
     runs: tuple[Run, ...] = ()
     problems: tuple[Finding, ...] = ()
+    blank: bool = False
+    """Whether its file is a text that speaks of no training."""
     joined: bool = False
     """Whether its run is a part of one that another entry begins: it was resumed into two files."""
 
@@ -193,6 +195,12 @@ class Case:
         does, and that the track lists as such: `imported` alone is a participant's word."""
         listed = self.track.is_imported(self.folder.path)
         return self.submission.imported is not None and self.context.merged and listed
+
+    @property
+    def list_file(self) -> str | None:
+        """The submission.json that says what the submission is; None where there is none, or where
+        the file of that name is another competition's."""
+        return self.folder.full("submission.json") if "submission.json" in self.documents else None
 
     def problems_of(self, rule: str) -> tuple[Finding, ...]:
         """What the readers found under `rule`: a reader names the rule, the rule reports it."""

@@ -12,6 +12,8 @@ from collections.abc import Container, Mapping
 ROLES = ("idea", "code", "runs", "writing", "review", "pr")
 PLACEHOLDER = "your-github-login"
 LOG_ENDINGS = (".log", ".txt", ".wandb")
+TABLE_ENDINGS = (".csv", ".tsv", ".jsonl", ".out", ".err")
+"""Further endings of a file that is a log where somebody names it as one."""
 MAX_JSON_BYTES = 1_000_000
 MAX_LOG_BYTES = 20_000_000
 MAX_FILES = 100
@@ -83,6 +85,9 @@ class Claim:
     pointer: str = ""
     scalar: bool = True
     """True for a bare number, False for an object {mean, sd, n, p}."""
+    of_any: bool = False
+    """True where its file does not say whether it is the mean or one run's value: whatever lies
+    among the values of the runs agrees."""
 
 
 @dc.dataclass(frozen=True, slots=True)

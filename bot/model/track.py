@@ -10,6 +10,7 @@ import datetime as dt
 from collections.abc import Mapping
 
 from bot.model.official import OfficialTable
+from bot.model.run import Run, Validation
 from bot.model.submission import entry_paths
 from bot.parse.globs import matches
 
@@ -250,6 +251,16 @@ class Track:
     """Where it is stated, a new baseline is made of confirmed entries alone."""
     official: OfficialTable = OfficialTable()
     """The official record table beside the file, empty where there is none."""
+
+    def end_of(self, run: Run) -> Validation | None:
+        """The validation that counts where nothing asks for a step: the last, or where the target
+        ends a run the first that reaches it."""
+        goal = self.quality.target
+        if self.finish == "target" and goal is not None:
+            for point in run.validation:
+                if point.loss <= goal if self.quality.goal == "min" else point.loss >= goal:
+                    return point
+        return run.validation[-1] if run.validation else None
 
     def is_imported(self, path: str) -> bool:
         """Whether a submission lies where the maintainers keep what they brought over."""

@@ -22,6 +22,7 @@ from bot.model.submission import (
     MAX_FOLDER_BYTES,
     MAX_JSON_BYTES,
     MAX_LOG_BYTES,
+    TABLE_ENDINGS,
     Folder,
     RunSpec,
     Submission,
@@ -29,6 +30,7 @@ from bot.model.submission import (
 from bot.model.track import Track
 from bot.model.values import near_key
 from bot.model.verdict import Finding, finding
+from bot.parse.foreign_json import claims_of, is_foreign
 from bot.parse.globs import matches
 from bot.parse.json_file import read_json
 from bot.parse.json_scan import escape
@@ -181,28 +183,27 @@ def parse_submission(
     )
     problems = [problem for document in documents.values() for problem in document.problems]
     problems.extend(_skipped(folder))
+    foreign = is_foreign(raw, tracks.get(track_id or _by_glob(folder, tracks) or ""), tracks)
+    if foreign:
+        documents, listed = {n: d for n, d in documents.items() if n != SUBMISSION}, None
+    claimed, raw = (raw, {}) if foreign else ({}, raw)
     track, wrong = _track(folder, tracks, track_id, raw, results)
     problems.extend(dc.replace(f, line=listed.line("/track")) if listed else f for f in wrong)
     problems.extend(link_problems(results))
-    if track is not None and _is_foreign(raw, track):
-        documents, raw, listed = {n: d for n, d in documents.items() if n != SUBMISSION}, {}, None
     submission = read_submission(folder, raw, track, documents, results)
+    if track is not None and claimed:
+        submission = dc.replace(submission, claims=claims_of(claimed, track))
     problems.extend(_specs(folder, submission, listed))
     problems.extend(_not_accepted(submission, track, listed))
     problems.extend(_claimed_points(submission, listed))
     return Parsed(submission, track, documents, results, tuple(problems))
 
 
-def _is_foreign(raw: Mapping[str, Any], track: Track) -> bool:
-    """Whether a submission.json is that of another competition, which the track reads in place."""
-    reads = track.result_fields or any(m.pointers for m in track.metrics.values())
-    return bool(reads and raw) and not {"schema_version", "track", "runs", "$schema"} & set(raw)
-
-
 def _json_names(folder: Folder) -> list[str]:
     """The JSON files that are read: submission.json, results files, and those it lists."""
     if folder.bare:
-        return [name for name in folder.files if not name.lower().endswith(LOG_ENDINGS)]
+        logs = (*LOG_ENDINGS, *TABLE_ENDINGS)
+        return [name for name in folder.files if not name.lower().endswith(logs)]
     names = [name for name in folder.files if name.endswith(".json")]
     wanted = [n for n in names if n == SUBMISSION or "results" in n.rpartition("/")[2]]
     if SUBMISSION in wanted:

@@ -137,7 +137,7 @@ def _implied_specs(folder: Folder, documents: Mapping[str, Document]) -> tuple[R
     specs += [
         RunSpec("log", name)
         for name in folder.files
-        if name not in documents and name.lower().endswith(LOG_ENDINGS)
+        if name not in documents and (folder.bare or name.lower().endswith(LOG_ENDINGS))
     ]
     if not specs and not folder.bare:
         # A JSON file of another format, which the track's field map reads.

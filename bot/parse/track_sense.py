@@ -18,7 +18,9 @@ Problem = tuple[Path, str]
 
 KNOWN = frozenset((*NAMES, *LOSS_METRICS, *TIME_METRICS, *STEP_METRICS))
 """Metrics that the program reads or computes by itself."""
-GROUPS = frozenset({"step", "total", "loss", "train_loss", "time_s", "time_ms"})
+GROUPS = frozenset(
+    {"step", "total", "loss", "train_loss", "time_s", "time_ms", "time_min", "time_h"}
+)
 """What a pattern of step lines may name."""
 SOURCES = ("wandb", "log", "results")
 
@@ -131,12 +133,13 @@ def _pattern(
     if groups is None:
         if found.groups != 1:
             yield path, f"{where}: the pattern has {found.groups} groups, expected one, the value"
-    elif not {"step", "loss"} <= named or not named <= groups:
+    elif "step" not in named or not named & {"loss", "train_loss"} or not named <= groups:
         shown = ", ".join(sorted(named)) or "none"
         yield (
             path,
-            f"{where}: the named groups are {shown}; step and loss are needed, and "
-            f"{', '.join(sorted(groups - {'step', 'loss'}))} may be added",
+            f"{where}: the named groups are {shown}; step is needed and loss (of the validation) "
+            f"or train_loss, and {', '.join(sorted(groups - {'step', 'loss', 'train_loss'}))} "
+            "may be added",
         )
 
 

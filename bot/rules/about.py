@@ -23,14 +23,13 @@ def about(
     case: Case, item: RunEvidence, run: Run, name: str, message: str, **fields: Any
 ) -> Finding:
     """A finding about one run; `per_message` adds which run it is."""
-    has_list = "submission.json" in case.folder.files
     return finding(
         name,
         message,
         run=f"{run.file}#{run.index + 1}" if len(item.runs) > 1 else run.file,
         point=item.spec.point,
-        pointer=(item.spec.pointer or None) if has_list else None,
-        file=case.folder.full("submission.json") if has_list else run.file,
+        pointer=(item.spec.pointer or None) if case.list_file else None,
+        file=case.list_file or run.file,
         **fields,
     )
 

@@ -158,7 +158,6 @@ def _about(
     fix: str,
     level: Level | None = None,
 ) -> Finding:
-    listed = "submission.json" in case.folder.files
-    file = case.folder.full("submission.json") if listed else plain(case.folder.path, 200)
-    pointer = "/runs" if listed else None
+    file = case.list_file or plain(case.folder.path, 200)
+    pointer = "/runs" if case.list_file else None
     return finding(name, message, level, file=file, pointer=pointer, point=point, fix=fix)

@@ -167,8 +167,7 @@ def code_missing(case: Case) -> Iterator[Finding]:
     """
     submission = case.submission
     path = submission.code_path
-    has_list = "submission.json" in case.folder.files
-    file = case.folder.full("submission.json") if has_list else case.folder.path
+    file = case.list_file or case.folder.path
     if path is not None and not _submitted(case) and _base(path) not in _names(case):
         yield finding(
             "code-missing",

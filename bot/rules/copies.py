@@ -20,7 +20,8 @@ from bot.render.untrusted import plain
 
 def within(case: Case) -> Iterator[Finding]:
     """The same run twice in one submission, whatever its arm; by its link, its series, and in
-    one point by a loss or bits per byte that agree too well."""
+    one point by a loss or bits per byte that agree too well. Where nobody listed the logs, two of
+    one run count once: see `uncounted_copies`."""
     seen: dict[tuple[str, str], str] = {}
     told: set[tuple[str, str]] = set()
     named = [
@@ -37,7 +38,7 @@ def within(case: Case) -> Iterator[Finding]:
             name_inside(case, run.file) + (f" run {run.index}" if run.index else ""),
         )
         for item in case.evidence
-        if item.spec.source == "log"
+        if item.spec.source == "log" and (case.list_file or case.folder.bare)
         for run in item.runs
     ]
     point_of = {case.folder.full(s.target): s.point for s in case.submission.runs}

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from bot.compute.case_statistics import of_case, points_of
 from bot.compute.duplicates import Known, nonce_key, run_key, trace_of
+from bot.compute.selection import ended_otherwise
 from bot.evidence.links import LinkProblem, parse_link
 from bot.evidence.neighbours import run_keys
 from bot.model.case import Case
@@ -96,7 +97,8 @@ def _run_unfinished(case: Case) -> Iterator[Finding]:
     for item, run in runs_of(case):
         if run.state not in _UNDONE and (run.file, run.index) in counted:
             continue
-        if run.finished is False or run.state in _UNDONE:
+        short = run.finished is False and not ended_otherwise(run, case.track)
+        if short or run.state in _UNDONE:
             last = run.step if run.last_step is None else run.last_step
             where = "no step" if last is None else f"step {last}"
             total = "" if run.total_steps is None else f" of {run.total_steps}"

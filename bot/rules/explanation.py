@@ -26,11 +26,10 @@ def explanation_missing(case: Case) -> Iterator[Finding]:
         return
     words = max(len(text.split()) for text in _texts(case))
     if words < _MIN_WORDS and not submission.links:
-        has_list = "submission.json" in case.folder.files
         yield finding(
             "explanation-missing",
             f"the explanation has {words} words, expected at least {_MIN_WORDS}",
-            file=case.folder.full("submission.json") if has_list else None,
+            file=case.list_file,
             pointer="/summary",
             claimed=words,
             expected=_MIN_WORDS,

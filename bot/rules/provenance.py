@@ -151,7 +151,7 @@ def _stated_at(case: Case, name: str | None) -> dict[str, Any]:
         if name is None or run.number(name) is not None:
             pointer = run.info_pointer if name is None else run.where(name)
             return {"file": run.file, "line": run.document.line(pointer), "pointer": pointer}
-    return {"file": _list(case) or plain(case.folder.path, 200), "pointer": None}
+    return {"file": case.list_file or plain(case.folder.path, 200), "pointer": None}
 
 
 def author_not_contributor(case: Case) -> Iterator[Finding]:
@@ -165,7 +165,7 @@ def author_not_contributor(case: Case) -> Iterator[Finding]:
     request = case.context.pull_request
     if request is None or case.brought_over:
         return
-    listed = "submission.json" in case.folder.files
+    listed = case.list_file is not None
     document = case.documents.get("submission.json")
     if document is not None and not isinstance(document.value, dict):
         return  # it cannot be read, which is told; whom it names is not known
@@ -174,7 +174,7 @@ def author_not_contributor(case: Case) -> Iterator[Finding]:
             "author-not-contributor",
             "the submission says that it was imported, which only a maintainer's import can say, "
             "so it is judged like any other",
-            file=_list(case),
+            file=case.list_file,
             pointer="/imported",
             fix="remove `imported` and name the contributors",
         )
@@ -188,7 +188,7 @@ def author_not_contributor(case: Case) -> Iterator[Finding]:
             f"{plain(request.author, 60)} opened the pull request but is not listed as a "
             "contributor",
             None if listed else Level.WARNING,
-            file=_list(case),
+            file=case.list_file,
             pointer="/contributors" if listed else None,
             claimed=", ".join(plain(n, 60) for n in sorted(logins)[:5]) or None,
             expected=plain(request.author, 60),
@@ -258,7 +258,7 @@ def unlisted_runs(case: Case) -> Iterator[Finding]:
             "unlisted-runs",
             f"{where} has {runs} with the same {what} that the submission "
             f"does not list{spread}{_with_them(case)}",
-            file=_list(case),
+            file=case.list_file,
             pointer="/runs",
             claimed=len(case.runs()),
             expected=len(case.runs()) + count,
@@ -321,7 +321,7 @@ def seed_reused(case: Case) -> Iterator[Finding]:
         yield finding(
             "seed-reused",
             f"runs of the {arm} arm share a seed: {shown}{more}",
-            file=_list(case),
+            file=case.list_file,
             point=point,
             run=groups[0][1][1],
             claimed=groups[0][0],
@@ -338,9 +338,3 @@ def _with_them(case: Case) -> str:
     p = summary.decision.p
     chance = "" if p is None else f", {p_is(p)}"
     return f"; with them n = {moments.n}, mean {figure(moments.mean, 5)}{chance}"
-
-
-def _list(case: Case) -> str | None:
-    """The submission.json of the case, None for a bare file."""
-    has_list = "submission.json" in case.folder.files
-    return case.folder.full("submission.json") if has_list else None

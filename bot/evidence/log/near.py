@@ -52,6 +52,11 @@ class Near:
         self._file = file
         self._said = b"step" in data or b"iter" in data, b"loss" in data
 
+    @property
+    def blank(self) -> bool:
+        """Whether the file speaks of neither steps nor losses, as a text that is no log."""
+        return self.other is None and not self.unread and not any(self._said)
+
     def count(self, cause: str, number: int, line: str, names: Sequence[str] = ()) -> None:
         """Count a line, `number` from 0, that looks like a step and is not read."""
         if cause == "code" or cause == "long" and "loss" not in line[:20_000]:

@@ -13,6 +13,7 @@ like steps and are not read are counted by cause. Time and memory are linear in 
 from __future__ import annotations
 
 import dataclasses as dc
+import itertools
 import json
 import math
 import re
@@ -36,10 +37,12 @@ _WRAPPED = re.compile(r'"(?:log|message|msg|text)"\s?:\s?"')
 
 @dc.dataclass(frozen=True, slots=True)
 class Reading:
-    """The runs of a log, and what of it looks like steps and was not read."""
+    """The runs of a log, and what of it looks like steps and was not read. `starts`: the lines,
+    from 0, at which the runs begin, empty where runs lie between one another's lines."""
 
     runs: tuple[Run, ...]
     near: Near
+    starts: tuple[int, ...] = ()
 
     def why(self) -> tuple[str, str]:
         """Why there is no run with a validation loss, and what to do."""
@@ -138,7 +141,9 @@ def read(
         drafts = _of_table(lines, names, near)
     kept = _resumed(_without_echoes(drafts))
     runs = tuple(_run(draft, file, i, kept, near) for i, draft in enumerate(kept))
-    return Reading(runs, near)
+    starts = tuple(draft.lines[0] for draft in kept)
+    apart = all(a.lines[1] < b.lines[0] for a, b in itertools.pairwise(kept))
+    return Reading(runs, near, starts if apart else ())
 
 
 def _unpacked(text: str) -> list[str] | None:
