@@ -291,7 +291,7 @@ def _no_longer_listed(case: Case) -> Iterator[Finding]:
     yield finding(
         "unlisted-runs",
         f"this submission showed {what}: {', '.join(shown)}",
-        file=_list(case),
+        file=case.list_file,
         pointer="/runs",
         claimed=len(here),
         expected=len(here) + count,
