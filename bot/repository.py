@@ -186,7 +186,8 @@ class Repository:
     @ft.cached_property
     def _common(self) -> str:
         """A digest of what every verdict depends on."""
-        tracks = sorted((self.root / "tracks").glob("*.toml"))
+        folder = self.root / "tracks"
+        tracks = sorted([*folder.glob("*.toml"), *folder.glob("baselines/*/*.json")])
         return digest([program_digest(), *(path.read_bytes() for path in tracks)])
 
     @ft.cached_property

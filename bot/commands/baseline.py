@@ -17,7 +17,18 @@ from bot.model.submission import Submission
 from bot.model.track import Baseline, Credit, Track, TrackError
 from bot.model.verdict import Verdict
 from bot.parse.folder import ReadError, parse_submission, read_path
-from bot.rank.baseline import BaselineError, best, credit, due, fastest, freeze, write
+from bot.rank.baseline import (
+    BaselineError,
+    best,
+    credit,
+    distance,
+    due,
+    fastest,
+    freeze,
+    rows,
+    write,
+)
+from bot.render.states import distance_words, state_words
 from bot.render.untrusted import plain
 from bot.repository import submission_folders
 
@@ -150,8 +161,8 @@ def _cut(root: Path, board: Board, verdict: Verdict, on: str | None, dry_run: bo
     until = f"submissions/{track.id}/{before}" if before else None
     people = credit(verdict.submission, _submissions(root, track), until)
     try:
-        made = freeze(verdict, track, on=_date(on), people=people, entry=entry)
-        path = None if dry_run else write(track, made)
+        made = freeze(verdict, track, on=_date(on), people=people, entry=entry, board=rows(board))
+        path = None if dry_run else write(root, track, made)
     except (BaselineError, TrackError) as error:
         raise Unusable(str(error)) from error
     click.echo(plain(f"baseline of {track.id}: {_described(made, track)}", LINE))
@@ -206,9 +217,16 @@ def _lines(board: Board) -> list[str]:
         lines.append(
             f"  best so far: {top.submission}, {_ratio(top.progress.ratio, top.progress.interval)}"
         )
-    ready = due(board)
+    ready, far = due(board), distance(board)
     if ready is not None:
         lines.append(f"  due now: speedrun baseline promote {track.id} {ready.submission}")
+    if far is not None:
+        lines.append(f"  {distance_words(far)}")
+    lines += [
+        f"  {e.submission}: {state_words(e.state)}"
+        for e in board.entries
+        if e.state.replies or e.state.refuted
+    ]
     for name, entry in fastest(board).items():
         lines.append(f"  fastest on {name}: {entry.cost:.6g} {track.cost.unit}, {entry.submission}")
     return lines
@@ -250,10 +268,19 @@ def _status(board: Board) -> dict[str, Any]:
                 "interval": e.progress.interval if e.progress else None,
                 "measured": e.progress.measured if e.progress else None,
                 "against": e.progress.against if e.progress else None,
+                "state": e.state.name,
             }
             for e in board.entries
         ],
         "best": top.submission if top else None,
         "due": ready.submission if ready else None,
+        "distance": _distance(board),
         "fastest": {name: entry.submission for name, entry in fastest(board).items()},
     }
+
+
+def _distance(board: Board) -> dict[str, Any] | None:
+    far = distance(board)
+    if far is None:
+        return None
+    return {"left": far.left, "interval": far.interval, "why": far.why or None}

@@ -157,6 +157,15 @@ class Credit:
 
 
 @dc.dataclass(frozen=True, slots=True)
+class BoardRow:
+    """An entry of the board on the day on which a baseline was frozen."""
+
+    submission: str
+    ratio: float
+    state: str
+
+
+@dc.dataclass(frozen=True, slots=True)
 class Baseline:
     """One frozen baseline. `costs` and `losses` are those of single runs; `ratio` and `interval`
     are its progress over the baseline `after`, None for the first, or where nothing relates it."""
@@ -173,6 +182,7 @@ class Baseline:
     ratio: float | None = None
     interval: tuple[float, float] | None = None
     credits: tuple[Credit, ...] = ()
+    board: tuple[BoardRow, ...] = ()
 
 
 @dc.dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "boolean": ((bool,), "true or false"),
     "object": ((dict,), "a table of keys"),
 }
-_DATES = ("date", "frozen_on")
+_DATES = ("date",)
 _RANGES: Mapping[Path, tuple[float, float, str]] = {
     ("significance", "alpha"): (0, 1, "a number between 0 and 1, such as 0.01"),
     ("significance", "sigma"): (0, math.inf, "a number above 0"),

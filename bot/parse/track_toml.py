@@ -18,8 +18,6 @@ from bot.model.track import (
     OBJECTIVES,
     TESTS,
     Axis,
-    Baseline,
-    Credit,
     DatedRule,
     Keys,
     Metric,
@@ -29,7 +27,8 @@ from bot.model.track import (
     Track,
     TrackError,
 )
-from bot.model.values import finite, positive
+from bot.model.values import positive
+from bot.parse.baselines_json import read_folder, with_baselines
 from bot.parse.records_json import read_official
 from bot.parse.track_schema import problems_in
 from bot.parse.track_sense import SOURCES, kind_of, names
@@ -46,7 +45,8 @@ def load_track(path: Path) -> Track:
         official = read_official(path.with_suffix(".records.json"), track.id)
     except ValueError as error:
         raise TrackError(str(error)) from error
-    return dc.replace(track, official=official)
+    track = dc.replace(track, official=official)
+    return with_baselines(track, read_folder(path.parent / "baselines" / path.stem))
 
 
 def read_track(data: bytes, path: str) -> Track:
@@ -141,7 +141,6 @@ def _parse(data: Mapping[str, Any], path: str) -> Track:
         clock=data.get("clock", ""),
         source=data.get("source", ""),
         vocab_size=positive(fingerprints.get("vocab_size")),
-        baselines=_baselines(data, path),
         retimings=_retimings(data, path),
         metrics=own,
         limits=data.get("limits", {}),
@@ -178,13 +177,6 @@ def _earlier(
         data = _merge(data, rule.before)
         earlier.append((rule.date, _parse(data, path)))
     return tuple(reversed(earlier))
-
-
-def _baselines(data: Mapping[str, Any], path: str) -> tuple[Baseline, ...]:
-    try:
-        return tuple(_baseline(item) for item in data.get("baselines", ()))
-    except (KeyError, TypeError, ValueError) as error:
-        raise TrackError(f"{path}: a table [[baselines]] is incomplete: {error}") from error
 
 
 def _retimings(data: Mapping[str, Any], path: str) -> tuple[Retiming, ...]:
@@ -230,39 +222,3 @@ def _merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
         both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
         merged[key] = _merge(merged[key], value) if both else value
     return merged
-
-
-def _baseline(data: Mapping[str, Any]) -> Baseline:
-    ratio, interval = data.get("ratio"), data.get("interval")
-    if ratio is not None and not (finite(ratio) and ratio > 0):
-        raise ValueError(f"ratio is {ratio!r}, expected a number above 0")
-    return Baseline(
-        id=str(data["id"]),
-        submission=str(data["submission"]),
-        frozen_on=_day(data["frozen_on"]),
-        cost_metric=str(data["cost_metric"]),
-        costs=_numbers(data["costs"]),
-        losses=_numbers(data.get("losses", ())),
-        device=data.get("device"),
-        count=data.get("count"),
-        after=data.get("after"),
-        ratio=ratio,
-        interval=None if interval is None else (float(interval[0]), float(interval[1])),
-        credits=tuple(
-            Credit(c["github"], c.get("name"), tuple(c["roles"]), tuple(c["submissions"]))
-            for c in data.get("credits", ())
-        ),
-    )
-
-
-def _day(value: Any) -> str:
-    if not isinstance(value, dt.date):
-        raise ValueError(f"frozen_on is {value!r}, expected a date")
-    return value.isoformat()[:10]
-
-
-def _numbers(values: Any) -> tuple[float, ...]:
-    numbers = tuple(values)
-    if not all(finite(value) for value in numbers):
-        raise ValueError(f"{numbers!r} are not all numbers")
-    return numbers

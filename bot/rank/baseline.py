@@ -1,22 +1,8 @@
 """The life of a baseline: frozen from a submission's runs, measured against, promoted, credited.
 
-A track of objective `baseline` names its baseline by `[baseline] id`, the name of a submission, and
-lists every one that was ever frozen:
-
-    [[baselines]]
-    id = "faster"
-    submission = "submissions/my-track/faster"
-    frozen_on = 2026-02-03
-    cost_metric = "training_time_s"
-    costs = [620.0, 621.0]
-    losses = [3.27, 3.275]
-    after = "first"
-    ratio = 0.885
-
-    [[baselines.credits]]
-    github = "example-user"
-    roles = ["idea", "code"]
-    submissions = ["submissions/my-track/faster"]
+A track of objective `baseline` keeps every baseline that was ever frozen as a file of its own,
+`tracks/baselines/<track>/<name>.json` (`bot.parse.baselines_json`): costs and losses of its runs,
+its progress over the one before, who is credited for what, and the board of that day.
 
 An entry is measured against the baseline of its day. `relation` puts it on the scale of the one
 that stands now: its ratio times the ratios of the baselines between. Nothing here reads a clock;
@@ -26,22 +12,20 @@ writing is `write`.
 from __future__ import annotations
 
 import dataclasses as dc
-import json
-import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from bot import files as disk
 from bot.compute.accelerators import find
+from bot.compute.ratios import promotes
 from bot.model.board import Board, Entry, Progress
 from bot.model.submission import ROLES, Submission, entry_path
 from bot.model.summary import Sample
-from bot.model.track import Baseline, Credit, Track
+from bot.model.track import Baseline, BoardRow, Credit, Track
 from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
-from bot.parse.track_toml import parse_track
+from bot.parse.baselines_json import path_of, to_text
 from bot.patterns import ENTRY
 
 
@@ -64,6 +48,52 @@ def best(board: Board) -> Entry | None:
     """The entry of most progress over the baseline, the baseline itself left out; None without."""
     rest = (e for e in board.entries if e.progress and not board.track.is_baseline(e.submission))
     return next(rest, None)
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Distance:
+    """How far the next baseline is: the best entry that ran the current one.
+
+    `left` is what its cost must still be multiplied by, with its interval; `why` says in words what
+    is missing although the ratio itself is there, empty where the ratio is not.
+    """
+
+    entry: Entry
+    left: float
+    interval: tuple[float, float] | None
+    why: str
+
+
+def distance(board: Board) -> Distance | None:
+    """How far the next baseline is; None where one is due, nothing ran it, or no ratio is set."""
+    track, at = board.track, board.track.promote_at
+    ran = (
+        e
+        for e in board.entries
+        if e.progress
+        and not track.is_baseline(e.submission)
+        and e.progress.against in (track.baseline_id, None)
+    )
+    entry = next(ran, None)
+    if at is None or entry is None or entry.progress is None or due(board) is not None:
+        return None
+    ratio, bounds = entry.progress.ratio, entry.progress.interval
+    left = (at / bounds[1], at / bounds[0]) if bounds else None
+    reached = ratio <= at if at <= 1 else ratio >= at
+    return Distance(entry, at / ratio, left, _missing(entry, track) if reached else "")
+
+
+def _missing(entry: Entry, track: Track) -> str:
+    """What an entry lacks whose ratio would make a new baseline."""
+    progress = entry.progress
+    assert progress is not None
+    if track.reproduction is not None and entry.state.name != "confirmed":
+        return f"nobody has confirmed it yet: it is {entry.state.name}"
+    if progress.interval is None:
+        return "it has one run in an arm, so that nothing says how far the ratio may be off"
+    if not promotes(progress.interval, track.promote_at):
+        return f"its interval reaches beyond {track.promote_at:g}: more runs narrow it"
+    return "its findings say why"
 
 
 def fastest(board: Board) -> Mapping[str, Entry]:
@@ -142,6 +172,7 @@ def freeze(
     on: str,
     people: Iterable[Credit] = (),
     entry: Entry | None = None,
+    board: Iterable[BoardRow] = (),
 ) -> Baseline:
     """A baseline of the candidate's runs of `verdict`. Raises BaselineError where it has none.
 
@@ -176,6 +207,7 @@ def freeze(
         ratio=progress.measured if progress else None,
         interval=_interval(progress) if progress else None,
         credits=tuple(people),
+        board=tuple(board),
     )
 
 
@@ -194,6 +226,13 @@ def _values(sample: Sample, alone: float | None) -> tuple[float, ...]:
 
 def _losses(point: Point) -> tuple[float, ...]:
     return _values(point.summary.quality, point.quality)
+
+
+def rows(board: Board) -> tuple[BoardRow, ...]:
+    """The board as a new baseline keeps it: entries with their ratio and state, best first."""
+    return tuple(
+        BoardRow(e.submission, e.progress.ratio, e.state.name) for e in board.entries if e.progress
+    )
 
 
 # ---- Credit -----------------------------------------------------------------------------------
@@ -252,68 +291,20 @@ def _merged(before: Credit | None, person: Credit, path: str) -> Credit:
     )
 
 
-# ---- The track file ---------------------------------------------------------------------------
+# ---- The file -----------------------------------------------------------------------------------
 
 
-def write(track: Track, baseline: Baseline) -> Path:
-    """Append the baseline to the track's file and name it there; returns the file.
+def write(root: Path, track: Track, baseline: Baseline) -> Path:
+    """Write the baseline's file below `root`; returns it.
 
-    Raises BaselineError where it is the baseline already, or the file would not come out right.
+    Raises BaselineError where it is the baseline already.
     """
-    frozen = track.baselines
-    if track.baseline_id == baseline.id and frozen:
+    path = root / path_of(track.id, baseline.id)
+    if path.exists():
+        frozen = next((b for b in track.baselines if b.id == baseline.id), baseline)
         raise BaselineError(
-            f"{baseline.id} is the baseline of {track.id} since {frozen[-1].frozen_on}"
+            f"{baseline.id} was frozen for {track.id} on {frozen.frozen_on}; delete {path} first"
         )
-    path = Path(track.path)
-    text = with_baseline(path.read_text(encoding="utf-8"), baseline.id, str(path))
-    text = text.rstrip("\n") + "\n\n" + to_toml(baseline)
-    after = parse_track(tomllib.loads(text), str(path))
-    if after.baselines != (*frozen, baseline):
-        raise BaselineError(f"{path}: [[baselines]] cannot be appended; is it an inline array?")
-    disk.write(path, text)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    disk.write(path, to_text(baseline))
     return path
-
-
-def with_baseline(text: str, name: str, path: str) -> str:
-    """The text of a track file with `[baseline] id = name`, all else as it was."""
-    line = f'id = "{name}"'
-    header = re.search(r"^\[baseline\][^\n]*\n", text, re.MULTILINE)
-    if header is None:
-        changed = text.rstrip("\n") + f"\n\n[baseline]\n{line}\n"
-    else:
-        rest = text[header.end() :]
-        end = re.search(r"^\[", rest, re.MULTILINE)
-        table, after = (rest, "") if end is None else (rest[: end.start()], rest[end.start() :])
-        table, count = re.subn(r"^id\s*=[^\n]*$", line, table, count=1, flags=re.MULTILINE)
-        changed = text[: header.end()] + (table if count else f"{line}\n{table}") + after
-    before = tomllib.loads(text)
-    wanted = {**before, "baseline": {**before.get("baseline", {}), "id": name}}
-    if tomllib.loads(changed) != wanted:
-        raise BaselineError(f"{path}: write {line} under [baseline] by hand")
-    return changed
-
-
-def to_toml(baseline: Baseline) -> str:
-    """The tables of one baseline; what is None is left out."""
-    lines = ["[[baselines]]"]
-    for field in dc.fields(baseline):
-        value = getattr(baseline, field.name)
-        if field.name == "credits" or value is None:
-            continue
-        # A date is written as one: the schema says so, and a bare date needs no quotes.
-        text = value if field.name == "frozen_on" else _toml(value)
-        lines.append(f"{field.name} = {text}")
-    for person in baseline.credits:
-        lines += ["", "[[baselines.credits]]"]
-        lines += [
-            f"{key} = {_toml(value)}"
-            for key, value in dc.asdict(person).items()
-            if value is not None
-        ]
-    return "\n".join(lines) + "\n"
-
-
-def _toml(value: Any) -> str:
-    """A text, a finite number or a list of them. JSON's texts are TOML's, but for DEL."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("\x7f", "\\u007f")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from bot.model.board import Answered, Board, State
 from bot.model.verdict import Verdict
+from bot.rank.baseline import Distance
 from bot.rank.states import settle
 from bot.render import numbers
 from bot.render.untrusted import plain
@@ -67,3 +68,20 @@ def reply_words(board: Board, verdict: Verdict) -> str:
             stays = "stays" if before[path].name == state.name else "becomes"
             return f"{plain(path, 200)} {stays} {state.name}"
     return ""
+
+
+def distance_words(far: Distance) -> str:
+    """How far the next baseline is, in a sentence without its full stop."""
+    if far.why:
+        return f"the next baseline waits for {far.entry.submission}: {far.why}"
+    more = abs(1 - far.left) * 100
+    change = "less" if far.left < 1 else "more"
+    bounds = ""
+    if far.interval:
+        low, high = sorted(100 * abs(1 - b) * (1 if (b < 1) == (far.left < 1) else -1)
+                           for b in far.interval)  # fmt: skip
+        bounds = f" [{numbers.figure(low, 3)}, {numbers.figure(high, 3)}]"
+    return (
+        f"the next baseline takes another {numbers.figure(more, 3)} %{bounds} {change} cost than "
+        f"{far.entry.submission}"
+    )

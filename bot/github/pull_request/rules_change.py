@@ -15,6 +15,7 @@ from bot.github.pull_request.pull import ChangedFile, TreeEntry, Trees, read_blo
 from bot.model.report import Report
 from bot.model.submission import MAX_JSON_BYTES
 from bot.model.track import Track, TrackError
+from bot.parse.baselines_json import FOLDER, with_baselines
 from bot.parse.track_toml import read_track
 
 TABLE = "schemas/accelerators.json"
@@ -36,7 +37,7 @@ def rules_report(
             if path == TABLE:
                 table = accelerators.parse(_read(trees, path, trees.find(path)))
             elif track_id := _track_of(path):
-                changed[track_id] = _track(trees, path)
+                changed[track_id] = _track(engine, trees, track_id)
         except (TrackError, ValueError) as error:
             problems.append(
                 f"{path}: {error}"[:500] if path not in str(error) else str(error)[:500]
@@ -49,16 +50,26 @@ def rules_report(
 
 
 def _track_of(path: str) -> str:
+    """The track that a file below tracks/ is about; empty for any other."""
     folder, _, name = path.rpartition("/")
-    return name.removesuffix(".toml") if folder == "tracks" and name.endswith(".toml") else ""
+    if folder == "tracks" and name.endswith(".toml"):
+        return name.removesuffix(".toml")
+    above, _, track = folder.rpartition("/")
+    return track if above == FOLDER and name.endswith(".json") else ""
 
 
-def _track(trees: Trees, path: str) -> Track | None:
-    """The changed track, None for one that is removed."""
+def _track(engine: Engine, trees: Trees, track_id: str) -> Track | None:
+    """The changed track with its baselines, None for one that is removed."""
+    path = f"tracks/{track_id}.toml"
     entry = trees.find(path)
     if entry is None:
         return None
-    return read_track(_read(trees, path, entry), path)
+    track = read_track(_read(trees, path, entry), path)
+    folder = f"{FOLDER}/{track_id}"
+    files = [dc.replace(e, path=f"{folder}/{e.path}") for e in trees.files(folder)]
+    track = with_baselines(track, [(e.path, _read(trees, e.path, e)) for e in files])
+    before = engine.tracks.get(track_id)
+    return track if before is None else dc.replace(track, official=before.official)
 
 
 def _read(trees: Trees, path: str, entry: TreeEntry | None) -> bytes:

@@ -63,6 +63,26 @@ def test_progress_is_a_ratio_on_the_submitters_machine(root):
     assert not any("due now" in line for line in lines)
 
 
+def test_the_distance_to_the_next_baseline_has_its_interval(root):
+    """At 641 of 701 s it is at 0.9144; to 0.9 another 1.6 % are missing."""
+    freeze(root)
+    candidate(root, "faster", 640.0)
+    found = json.loads(run(root, "status", "one", "--format", "json").output)["distance"]
+    assert found["left"] == pytest.approx(0.9 * 701 / 641)
+    assert found["interval"][0] < found["left"] < found["interval"][1]
+    assert found["why"] is None
+    text = run(root, "status", "one").output
+    assert "the next baseline takes another 1.58 % [" in text
+    assert "less cost than submissions/one/faster" in text
+
+
+def test_what_a_good_ratio_still_lacks_is_said(root):
+    freeze(root)
+    submission(root, "one", "lucky", [(3.279, 500.0)], [(3.27, 600.0)], based_on="b1")
+    text = run(root, "status", "one").output
+    assert "the next baseline waits for submissions/one/lucky: it has one run in an arm" in text
+
+
 def test_below_the_threshold_promotion_is_refused(root):
     freeze(root)
     candidate(root, "faster", 640.0)

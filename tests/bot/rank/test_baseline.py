@@ -1,21 +1,20 @@
-"""Credit, the text of a track file, the history of baselines."""
+"""Credit, the files of frozen baselines, and how baselines relate."""
 
 import dataclasses as dc
+import json
 import tomllib
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bot.model.submission import Contributor, Submission
-from bot.model.track import Baseline, Credit, TrackError
+from bot.model.track import Baseline, BoardRow, Credit, TrackError
+from bot.parse.schemas import first_problem
 from bot.parse.track_toml import load_track, parse_track
 from bot.rank.baseline import (
     BaselineError,
     credit,
     measured_against,
     relation,
-    with_baseline,
     write,
 )
 from tests.bot.competition import BASELINE, put
@@ -77,48 +76,6 @@ def test_authors_of_an_imported_entry_are_credited():
     assert (person.github, person.name) == ("example-user", "Example")
 
 
-@pytest.mark.parametrize(
-    "text, expected",
-    [
-        ("a = 1\n", 'a = 1\n\n[baseline]\nid = "b1"\n'),
-        ("[baseline]\npromote_at = 0.9\n", '[baseline]\nid = "b1"\npromote_at = 0.9\n'),
-        (
-            '[baseline]  # here\nid = "b0"  # old\n\n[x]\nid = "stays"\n',
-            '[baseline]  # here\nid = "b1"\n\n[x]\nid = "stays"\n',
-        ),
-        (
-            '[x]\nid = "stays"\n\n[baseline]\n# why\nid="b0"\n',
-            '[x]\nid = "stays"\n\n[baseline]\n# why\nid = "b1"\n',
-        ),
-    ],
-)
-def test_the_track_file_keeps_its_other_lines(text, expected):
-    assert with_baseline(text, "b1", "t.toml") == expected
-
-
-@given(
-    st.dictionaries(
-        st.sampled_from(["id", "promote_at", "z"]), st.sampled_from(["1", '"b0"']), max_size=3
-    ),
-    st.booleans(),
-)
-def test_the_track_file_says_what_it_said(keys, followed):
-    text = "a = 1\n[baseline]\n" + "".join(f"{k} = {v}\n" for k, v in keys.items())
-    text += '[after]\nid = "kept"\n' if followed else ""
-    before = tomllib.loads(text)
-    after = tomllib.loads(with_baseline(text, "b1", "t.toml"))
-    assert after == {**before, "baseline": {**before["baseline"], "id": "b1"}}
-
-
-def test_what_would_not_come_out_right_is_refused():
-    text = 'baseline = {id = "b0"}\n'
-    with pytest.raises((BaselineError, tomllib.TOMLDecodeError)):
-        with_baseline(text, "b1", "t.toml")
-    nested = 'text = """\n[baseline]\n"""\n'
-    with pytest.raises(BaselineError, match='write id = "b1" under'):
-        with_baseline(nested, "b1", "t.toml")
-
-
 def frozen(name, **fields):
     return Baseline(
         name,
@@ -139,42 +96,65 @@ def test_history_grows_and_comes_back(tmp_path):
         Credit("other", None, (), ()),
     )
     first = frozen("b1", device="NVIDIA A100", count=1)
-    second = frozen("b2", after="b1", ratio=0.89, interval=(0.88, 0.9), credits=people)
-    for item in (first, second):
-        assert write(load_track(path), item) == path
+    board = (BoardRow("submissions/one/b2", 0.89, "confirmed"),)
+    second = frozen("b2", after="b1", ratio=0.89, interval=(0.88, 0.9), credits=people, board=board)
+    for item in (second, first):
+        write(tmp_path, load_track(path), item)
     track = load_track(path)
     assert track.baselines == (first, second)
     assert (track.baseline_id, track.promote_at) == ("b2", 0.9)
-    assert path.read_text().startswith(BASELINE.split("[baseline]")[0])
-    assert "# a tenth less" in path.read_text()
+    assert path.read_text() == BASELINE
+    for file in (tmp_path / "tracks/baselines/one").iterdir():
+        assert first_problem(json.loads(file.read_text()), "baseline") is None
+
+
+def test_names_of_several_components_have_one_file(tmp_path):
+    put(tmp_path, "tracks/one.toml", BASELINE)
+    path = write(tmp_path, load_track(tmp_path / "tracks/one.toml"), frozen("suite/b1"))
+    assert path == tmp_path / "tracks/baselines/one/suite.b1.json"
+    assert load_track(tmp_path / "tracks/one.toml").baseline_id == "suite/b1"
 
 
 def test_the_same_baseline_is_not_frozen_twice(tmp_path):
     put(tmp_path, "tracks/one.toml", BASELINE)
-    write(load_track(tmp_path / "tracks/one.toml"), frozen("b1"))
-    with pytest.raises(BaselineError, match="b1 is the baseline of one since 2026-01-02"):
-        write(load_track(tmp_path / "tracks/one.toml"), frozen("b1"))
+    write(tmp_path, load_track(tmp_path / "tracks/one.toml"), frozen("b1"))
+    with pytest.raises(BaselineError, match="b1 was frozen for one on 2026-01-02; delete"):
+        write(tmp_path, load_track(tmp_path / "tracks/one.toml"), frozen("b1"))
+
+
+SOUND = {
+    "schema_version": 1,
+    "id": "b",
+    "submission": "s",
+    "frozen_on": "2026-01-01",
+    "cost_metric": "x",
+    "costs": [],
+}
 
 
 @pytest.mark.parametrize(
-    "table",
+    ("change", "says"),
     [
-        "",
-        'id = "b"\nsubmission = "s"\nfrozen_on = "today"\ncost_metric = "x"\ncosts = []',
-        'id = "b"\nsubmission = "s"\nfrozen_on = 2026-01-01\ncost_metric = "x"\ncosts = ["1"]',
-        'id = "b"\nsubmission = "s"\nfrozen_on = 2026-01-01\ncost_metric = "x"\ncosts = [nan]',
-        'id = "b"\nsubmission = "s"\nfrozen_on = 2026-01-01\ncost_metric = "x"\ncosts = []\n'
-        "ratio = 0",
-        'id = "b"\nsubmission = "s"\nfrozen_on = 2026-01-01\ncost_metric = "x"\ncosts = 3',
+        ({"frozen_on": "today"}, "not a frozen baseline"),
+        ({"costs": ["1"]}, "are not all numbers"),
+        ({"costs": 3}, "not a frozen baseline"),
+        ({"ratio": 0}, "ratio is 0, expected a number above 0"),
+        ({"schema_version": 9}, "schema_version is 9, we know 1"),
+        ({"id": None}, None),
     ],
 )
-def test_an_incomplete_history_is_one_sentence(tmp_path, table):
-    put(tmp_path, "tracks/one.toml", f"{BASELINE}\n[[baselines]]\n{table}\n")
-    with pytest.raises(TrackError, match=r"one.toml: line \d+: "):
+def test_a_broken_file_is_one_sentence(tmp_path, change, says):
+    put(tmp_path, "tracks/one.toml", BASELINE)
+    data = {k: v for k, v in (SOUND | change).items() if v is not None}
+    put(tmp_path, "tracks/baselines/one/b.json", json.dumps(data))
+    with pytest.raises(TrackError, match=f"one/b.json: .*{says or 'the key .id. is missing'}"):
         load_track(tmp_path / "tracks/one.toml")
-    data = tomllib.loads(f"{BASELINE}\n[[baselines]]\n{table}\n")
-    with pytest.raises(TrackError, match=r"one.toml: a table \[\[baselines\]\] is incomplete"):
-        parse_track(data, "one.toml")
+
+
+def test_a_sound_file_is_the_baseline(tmp_path):
+    put(tmp_path, "tracks/one.toml", BASELINE)
+    put(tmp_path, "tracks/baselines/one/b.json", json.dumps(SOUND))
+    assert load_track(tmp_path / "tracks/one.toml").baseline_id == "b"
 
 
 # ---- What an entry was measured against --------------------------------------------------------
