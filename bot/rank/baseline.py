@@ -14,7 +14,6 @@ from __future__ import annotations
 import dataclasses as dc
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from bot import files as disk
 from bot.compute.accelerators import find
