@@ -19,7 +19,7 @@ from bot.model.summary import Summary
 from bot.model.track import NAMES
 from bot.model.verdict import MAIN, Finding, Point, Verdict, finding, status_of
 from bot.registry import OURS, Grade, Level, catalogue
-from bot.render.untrusted import plain
+from bot.render.untrusted import is_safe_line, plain
 from bot.rules import run_rules
 from bot.rules.merging import merge
 
@@ -155,7 +155,6 @@ _TEXTS = (
     "file",
     "point",
     "write",
-    "suggestion",
 )
 
 
@@ -170,7 +169,8 @@ def _clean(item: Finding) -> Finding:
         for name in ("claimed", "expected", "ratio")
         if isinstance(value := getattr(item, name), float) and not math.isfinite(value)
     }
-    return dc.replace(item, **texts, **endless)
+    line = item.suggestion if is_safe_line(item.suggestion or "") else None
+    return dc.replace(item, **texts, **endless, suggestion=line)
 
 
 def _located(case: Case, item: Finding) -> Finding:

@@ -10,6 +10,7 @@ import dataclasses as dc
 import functools as ft
 import json
 import re
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -119,10 +120,15 @@ def run_link(run: object) -> Safe:
     return Safe(f"[{name}]({text})" if RUN_PAGE.fullmatch(text) else name)
 
 
+def block(text: str, language: str) -> Safe:
+    """A text in a fence that it cannot close."""
+    fence = "`" * (max([2, *map(len, re.findall("`+", text))]) + 1)
+    return Safe(f"{fence}{language}\n{text}\n{fence}")
+
+
 def fenced(line: str, language: str) -> Safe:
-    """One line in a fence that it cannot close, as a part of a numbered item."""
-    fence = "`" * (max([2, *(len(run) for run in re.findall("`+", line))]) + 1)
-    return Safe(f"   {fence}{language}\n   {line}\n   {fence}")
+    """One line in a fence, as a part of a numbered item."""
+    return Safe(textwrap.indent(block(line, language), "   "))
 
 
 @ft.lru_cache(maxsize=4)
@@ -142,6 +148,7 @@ def environment(custom: Path | None) -> ImmutableSandboxedEnvironment:
     env.filters["sentence"] = lambda value: Safe(markdown.sentence(value))
     env.filters["cell"] = cell
     env.filters["run"] = run_link
+    env.filters["block"] = block
     env.filters["fenced"] = fenced
     env.filters["rule_page"] = lambda rule: Safe(re.sub(r"[^a-z0-9-]", "", str(rule)))
     env.filters["short"] = lambda sha: Safe(markdown.code(str(sha)[:7]))
@@ -176,13 +183,19 @@ def state_of(report: Report, before: State | None = None) -> State:
     )
 
 
-def render_comment(report: Report, settings: Settings, before: State | None = None) -> str:
+Links = Mapping[tuple[str, int], str]
+"""File and line -> the page of the suggestion that stands there."""
+
+
+def render_comment(
+    report: Report, settings: Settings, before: State | None = None, links: Links | None = None
+) -> str:
     """The sticky comment, its hidden lines included, under GitHub's limit whatever happens."""
     state = state_of(report, before)
     head = f"{STICKY}\n{state.marker()}\n"
     body = ""
     for findings, rows, folds in _SHRINK:
-        body = body_of(report, settings, findings, rows, folds)
+        body = body_of(report, settings, findings, rows, folds, links)
         if len(head) + len(body) <= ROOM:
             return head + body
     notice = "\n\n_Cut here: the whole report is in the check run and in the job's artifact._\n"
@@ -197,7 +210,12 @@ def _cut(body: str, room: int) -> str:
 
 
 def body_of(
-    report: Report, settings: Settings, findings: int = 200, rows: int = 50, details: bool = True
+    report: Report,
+    settings: Settings,
+    findings: int = 200,
+    rows: int = 50,
+    details: bool = True,
+    links: Links | None = None,
 ) -> str:
     """The visible part, with at most so many findings folded and rows a table."""
     return render(
@@ -205,12 +223,11 @@ def body_of(
         settings,
         report=report,
         answers=[
-            view(answer_of(report, verdict, settings), findings, rows)
+            view(answer_of(report, verdict, settings), findings, rows, links)
             for verdict in report.verdicts
         ],
         details=details,
         experiments=of_report(report),
-        fence="suggestion",
     )
 
 
@@ -231,13 +248,13 @@ def entry_page(verdict: Verdict, settings: Settings) -> Safe:
 def to_markdown(item: Answer, settings: Settings) -> str:
     """An answer as Markdown for any place, without what only a pull request has."""
     shown = view(item, 200, 50)
-    text = render("_answer.md.j2", settings, a=shown, details=True, fence="json", sha="")
+    text = render("_answer.md.j2", settings, a=shown, details=True, sha="")
     if len(text) <= ROOM:
         return text
     return _cut(text, ROOM - 100) + "\n\n_The rest is left out; `speedrun check -v` shows it._\n"
 
 
-def view(item: Answer, most: int, rows: int) -> Mapping[str, Any]:
+def view(item: Answer, most: int, rows: int, links: Links | None = None) -> Mapping[str, Any]:
     """One answer as the templates see it: values, and nothing that can do something."""
     verdict = item.verdict
     shown = [f for group in item.groups for f in group.folded]
@@ -248,7 +265,7 @@ def view(item: Answer, most: int, rows: int) -> Mapping[str, Any]:
         "line": item.line,
         "next": item.next,
         "status": str(verdict.status),
-        "groups": [_group(group) for group in item.groups],
+        "groups": [_group(group, links or {}) for group in item.groups],
         "columns": [("", "yours", "needed", "record")[i] for i in columns],
         "rows": [[row[i] for i in columns] for row in item.rows],
         "fold": item.fold,
@@ -266,8 +283,9 @@ def view(item: Answer, most: int, rows: int) -> Mapping[str, Any]:
     }
 
 
-def _group(group: Group) -> Mapping[str, Any]:
+def _group(group: Group, links: Links) -> Mapping[str, Any]:
     first = group.first
+    page = links.get((first.file or "", first.line or 0))
     return {
         "rule": group.rule,
         "level": str(group.level),
@@ -278,4 +296,5 @@ def _group(group: Group) -> Mapping[str, Any]:
         "file": None if first.file is None else first.file.rpartition("/")[2],
         "line": first.line,
         "suggestion": first.suggestion,
+        "suggested": Safe(page) if page else None,
     }

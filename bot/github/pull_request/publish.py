@@ -2,7 +2,8 @@
 
 Everything is read first and written after, each write is an upsert, and the order is such that a
 process killed between any two of them is put right by the next run: the check run, then the short
-notice of a change, then the sticky comment (which remembers the state), then label and reviewer.
+notice of a change, then suggestions, then the sticky comment (which remembers the state and links
+them), then label and reviewer.
 Nothing is written for a commit that is not the pull request's head any more.
 """
 
@@ -18,6 +19,7 @@ from github.IssueComment import IssueComment
 from github.PullRequest import PullRequest as ApiPull
 
 from bot.github.api.client import GitHubTrouble, Repo, login_of, settle, told, transient
+from bot.github.pull_request import suggestions
 from bot.github.pull_request.pull import facts
 from bot.model.report import Kind, Report, Settings
 from bot.registry import Status
@@ -59,7 +61,8 @@ def publish(repo: Repo, report: Report, settings: Settings) -> Published:
             return Published()  # the required check is answered, and nobody is told
         before = read_state(sticky.body) if sticky else None
         changed = _tell_change(repo, issue, comments, before, report, settings, sticky)
-        body = render_comment(report, settings, before)
+        links = suggestions.put(repo, pull, report, settings)
+        body = render_comment(report, settings, before, links)
         first = [comments]
         url = settle(repo, lambda: _upsert_sticky(repo, issue, first, body))
         settle(repo, lambda: _label(pull, report, seen.labels))
@@ -221,20 +224,10 @@ def label_of(report: Report) -> str:
 
 
 def _label(pull: ApiPull, report: Report, present: tuple[str, ...]) -> None:
-    wanted = label_of(report)
-    for name in present:
-        if name.startswith(LABEL) and name != wanted:
-            _forget(pull, name)
-    if wanted not in present:
-        pull.add_to_labels(wanted)
-
-
-def _forget(pull: ApiPull, name: str) -> None:
-    try:
-        pull.remove_from_labels(name)
-    except GithubException as error:
-        if error.status != 404:  # gone already: an earlier try or another worker removed it
-            raise
+    """In one request, those of others kept as they were read."""
+    wanted = (*(name for name in present if not name.startswith(LABEL)), label_of(report))
+    if set(wanted) != set(present):
+        pull.set_labels(*wanted)
 
 
 def _ask_reviewer(

@@ -10,6 +10,7 @@ import contextlib
 import datetime as dt
 import json
 import random
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -117,6 +118,7 @@ step = ["step", "_step"]
 total_steps = ["train_steps"]
 """
 STEPS, POINTS = 1000, 9
+FREE = re.compile(r"/git/blobs|/files$|/pulls/(\d+/(comments|reviews)|comments/\d+)$")
 
 
 def log(loss: float, seconds: float, salt: int = 0) -> str:
@@ -243,11 +245,12 @@ class Competition:
 
     @contextlib.contextmanager
     def counted(self, step: str) -> Iterator[None]:
-        """Note the requests of a step beyond one a blob and one a hundred changed files."""
+        """Note the requests of a step beyond one a blob, one a hundred changed files, and those
+        about suggestions."""
         since = len(self.github.calls)
         yield
         made = self.github.calls[since:]
-        free = sum("/git/blobs" in c.path or c.path.endswith("/files") for c in made)
+        free = sum(bool(FREE.search(c.path)) for c in made)
         self.costs.append((step, len(made) - free))
 
     # ---- what people do -------------------------------------------------------------------------

@@ -41,7 +41,7 @@ FILE = "submissions/mini/fast/submission.json"
 def mended(competition: Competition) -> int:
     """A pull request that failed and was mended: publishing it makes every kind of write.
 
-    Check run, notice, edit of the comment, removal of a label, new label, request of a reviewer.
+    Check run, notice, edit of the comment, label, request of a reviewer.
     """
     files = submission("fast", seconds=90.0, summary="")
     pull = competition.open(files | {FILE: "{,}\n"}, body="")
@@ -70,8 +70,7 @@ WRITES = {
     "check": ("POST", "/check-runs$"),
     "notice": ("POST", "/issues/1/comments$"),
     "comment": ("PATCH", "/issues/comments/"),
-    "old label": ("DELETE", "/labels/"),
-    "new label": ("POST", "/issues/1/labels$"),
+    "label": ("PUT", "/issues/1/labels$"),
     "reviewer": ("POST", "/requested_reviewers$"),
 }
 FAULTS: dict[str, Callable[[str, str], Fault]] = {

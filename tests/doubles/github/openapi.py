@@ -21,6 +21,9 @@ KNOWN_DRIFT = (
     # a bare array of names is accepted by the service and sent by PyGithub
     ("POST", re.compile(r".*/issues/\d+/labels$"), "request"),
     ("PUT", re.compile(r".*/issues/\d+/labels$"), "request"),
+    # the line is null once the comment is outdated; described as never null
+    ("GET", re.compile(r".*/pulls/\d+/comments$"), "/line"),
+    ("PATCH", re.compile(r".*/pulls/comments/\d+$"), "answer line"),
     # head.repo is null when the fork was deleted; described as never null
     ("GET", re.compile(r".*/pulls(/\d+)?$"), "head/repo"),
 )

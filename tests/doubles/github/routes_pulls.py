@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from tests.doubles.github import routes_reviews
 from tests.doubles.github.world import Refused
 
 if TYPE_CHECKING:
@@ -68,7 +69,14 @@ def post_pull(request: Request) -> Answer:
 
 def list_files(request: Request, number: str) -> Answer:
     request.need("pull_requests", "read")
-    files = request.shapes.files(request.repo, request.repo.pulls[int(number)])
+    pull = request.repo.pulls[int(number)]
+    files = request.shapes.files(request.repo, pull)
+    if pull.pretend_files is None:
+        shown = routes_reviews.patches(request.world, request.repo, pull)
+        files = [
+            file | ({"patch": shown[file["filename"]]} if file["filename"] in shown else {})
+            for file in files
+        ]
     return 200, files[:FILES_LIMIT]
 
 

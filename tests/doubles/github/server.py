@@ -24,6 +24,7 @@ from tests.doubles.github import (
     routes_git,
     routes_issues,
     routes_pulls,
+    routes_reviews,
 )
 from tests.doubles.github.faults import Fault
 from tests.doubles.github.git import GitError
@@ -67,6 +68,7 @@ class Call:
 ROUTES = (
     *routes_git.ROUTES,
     *routes_pulls.ROUTES,
+    *routes_reviews.ROUTES,
     *routes_issues.ROUTES,
     *routes_checks.ROUTES,
     *routes_admin.ROUTES,

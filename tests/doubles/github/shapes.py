@@ -80,6 +80,7 @@ class Shapes:
                 "repo": self.repo(repo),
                 "user": self.user(repo.name.split("/")[0]),
             },
+            "review_comments": sum(c["number"] == pull.number for c in repo.reviewed.values()),
             "changed_files": pull.pretend_count or len(self.files(repo, pull)),
             "labels": [self.label(repo, name) for name in issue.labels],
             "requested_reviewers": [self.user(login) for login in pull.reviewers],

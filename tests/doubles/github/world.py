@@ -85,6 +85,8 @@ class Repo:
     pulls: dict[int, Pull] = field(default_factory=dict)
     issues: dict[int, Issue] = field(default_factory=dict)
     comments: dict[int, dict[str, Any]] = field(default_factory=dict)
+    reviewed: dict[int, dict[str, Any]] = field(default_factory=dict)
+    """Comments on lines of pull requests."""
     reactions: list[tuple[str, int, str, str]] = field(default_factory=list)
     labels: dict[str, dict[str, str]] = field(default_factory=dict)
     checks: dict[int, dict[str, Any]] = field(default_factory=dict)
