@@ -20,6 +20,7 @@ from bot.github.api.workflows import Dispatch
 from bot.github.conversation import edits, forms
 from bot.github.conversation.commands import COMMANDS, Command, Links, Mistake, Unknown, parse
 from bot.github.conversation.intake_pull import open_submission
+from bot.github.pull_request import suggestions
 from bot.github.pull_request.intake import Intake, submitter
 from bot.github.pull_request.preregistration import fetch_plan
 from bot.github.pull_request.publish import LABEL, our_checks
@@ -310,8 +311,11 @@ def _edit(
         talk.reply("mistake.md.j2", problem="this pull request is closed", form="/help")
         return "closed"
     may = may and _branch_is_theirs(talk, pull)
-    outcome = edits.apply(talk.repo, pull, talk.tracks, change, message, may)
-    values = {"outcome": outcome, "link": Safe(outcome.link), "message": message}
+    outcome = edits.apply(talk.repo, pull, talk.tracks, change, message, may, talk.settings)
+    link = outcome.link
+    if outcome.suggestion is not None:
+        link = suggestions.ask(talk.repo, pull, outcome.suggestion, talk.said.id)
+    values = {"outcome": outcome, "link": Safe(link), "message": message}
     body = render("edited.md.j2", talk.settings, **values)
     if act and outcome.kind != "refused":
         body = f"{Acted(talk.said.author, act).marker()}\n{body}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses as dc
 import difflib
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,12 +13,15 @@ from github.Repository import Repository
 from bot.evidence.links import RunRef, parse_link
 from bot.github.api import branches
 from bot.github.api.client import GitHubTrouble, Repo, told
+from bot.github.pull_request import suggestions
 from bot.github.pull_request.classify import Plan, classify
-from bot.github.pull_request.intake import to_text
 from bot.github.pull_request.pull import Pull, TreeEntry, Trees, blob_sha, changed_files, read_blob
+from bot.github.pull_request.suggestions import Suggestion
+from bot.model.report import Settings
 from bot.model.track import Track
+from bot.parse.json_edit import edited
 from bot.parse.json_file import read_json
-from bot.render.comment import Safe
+from bot.render.comment import Safe, block
 
 FILE = "submission.json"
 Change = Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -39,10 +41,17 @@ class Outcome:
     link: str = ""
     sha: str = ""
     verify: int = 0
+    suggestion: Suggestion | None = None
 
 
 def apply(
-    repo: Repo, pull: Pull, tracks: Mapping[str, Track], change: Change, message: str, may: bool
+    repo: Repo,
+    pull: Pull,
+    tracks: Mapping[str, Track],
+    change: Change,
+    message: str,
+    may: bool,
+    settings: Settings,
 ) -> Outcome:
     """Change the submission of a pull request. `may`: the person may write, not only propose."""
     commit = pull.merge_sha if pull.merged and pull.merge_sha else pull.head_sha
@@ -55,16 +64,21 @@ def apply(
     old = read_blob(repo, entry)
     document = read_json(old, path)
     if not isinstance(document.value, dict):
-        return Outcome("refused", f"{path} is not readable JSON yet; mend that first")
-    new = to_text(change(document.value)).encode()
-    if change(document.value) == document.value:
+        return Outcome("refused", f"{path} is not readable JSON yet; fix that first")
+    wanted = change(document.value)
+    text = edited(document.text, wanted)
+    new = text.encode()
+    if wanted == document.value:
         # an earlier try may have been cut off before it started the verification
         return Outcome("nothing", path=path, verify=pull.number if pull.state == "open" else 0)
     if may and pull.merged:
         return _propose(repo, pull, path, new, message)
     if may and (committed := _commit(repo, pull, path, new, message)):
         return Outcome("committed", path=path, sha=committed, verify=pull.number)
-    return Outcome("patch", path=path, patch=patch_of(path, old, new))
+    suggestion = None
+    if pull.state == "open":
+        suggestion = suggestions.of_change(path, document.text, text, message, settings)
+    return Outcome("patch", path=path, patch=patch_of(path, old, new), suggestion=suggestion)
 
 
 def _file(plan: Plan) -> tuple[str, TreeEntry | None]:
@@ -136,9 +150,7 @@ def patch_of(path: str, old: bytes, new: bytes) -> Safe:
     text = ""
     for line in lines:
         text += line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-    fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=2) + 1)
-    fence = fence if len(fence) >= 3 else "```"
-    return Safe(f"{fence}diff\n{text}{fence}")
+    return block(text.removesuffix("\n"), "diff")
 
 
 # ---- changes that commands make -----------------------------------------------------------------

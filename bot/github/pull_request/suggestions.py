@@ -9,16 +9,18 @@ posts nothing twice, and takes back what no longer holds.
 from __future__ import annotations
 
 import dataclasses as dc
+import difflib
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from github import GithubException
 from github.PullRequest import PullRequest as ApiPull
 from github.PullRequest import ReviewComment
 from github.PullRequestComment import PullRequestComment
 
-from bot.github.api.client import Repo, login_of, settle, transient
+from bot.github.api.client import Repo, login_of, settle, told, transient
+from bot.github.pull_request.pull import Pull
 from bot.model.report import Report, Settings
 from bot.model.verdict import Finding
 from bot.render.answer import MOST_GROUPS
@@ -28,10 +30,13 @@ from bot.render.untrusted import is_safe_line
 START = "<!-- speedrun:suggestion"
 VERDICT = f"{START} -->"
 MOST_ASKED = 10
-"""Suggestions by command that stand on one pull request at a time."""
+"""With so many of ours on one pull request, a command posts no further one."""
 _LOG = logging.getLogger("speedrun.suggestions")
 _HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
+_BLOCK = re.compile(r"^(`{3,})suggestion\n(.*?)\n\1$", re.MULTILINE | re.DOTALL)
 Place = tuple[str, int]
+Shown = Mapping[str, Mapping[int, str]]
+"""Path -> line -> text, as far as the diff shows it."""
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -71,6 +76,24 @@ def _suggestion(item: Finding, settings: Settings) -> Suggestion | None:
     return Suggestion(item.file, item.line, text, f"{VERDICT}\n{body}")
 
 
+def of_change(path: str, old: str, new: str, words: str, settings: Settings) -> Suggestion | None:
+    """A change of a file as a suggestion, if it replaces one line or adds some below it."""
+    before, after = old.split("\n"), new.split("\n")
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    changed = [op for op in matcher.get_opcodes() if op[0] != "equal"]
+    if len(changed) != 1:
+        return None
+    _, first, end, start, stop = changed[0]
+    if first == end and first and start:
+        first, start = first - 1, start - 1
+    lines = after[start:stop]
+    if end - first != 1 or not lines or not all(map(is_safe_line, lines)):
+        return None
+    text = "\n".join(lines)
+    body = render("suggestion.md.j2", settings, rule="", words=words, text=text)
+    return Suggestion(path, first + 1, text, body)
+
+
 # ---- the diff -----------------------------------------------------------------------------------
 
 
@@ -91,21 +114,24 @@ def shown_lines(patch: str) -> dict[int, str]:
     return lines | (hunk if number == end else {})
 
 
-def fitting(pull: ApiPull, items: Sequence[Suggestion]) -> tuple[Suggestion, ...]:
-    """Those that GitHub can show and apply; one request for each hundred changed files."""
-    if not items:
-        return ()
-    paths = {item.path for item in items}
-    shown = {
-        f.filename: shown_lines(f.patch or "") for f in pull.get_files() if f.filename in paths
-    }
-    return tuple(
-        item
-        for item in items
-        if (line := shown.get(item.path, {}).get(item.line)) is not None
-        and not line.endswith("\r")
-        and line != item.text
-    )
+def _shown(pull: ApiPull, paths: Collection[str]) -> Shown:
+    """What the diff shows of some files; one request for each hundred changed files."""
+    if not paths:
+        return {}
+    return {f.filename: shown_lines(f.patch or "") for f in pull.get_files() if f.filename in paths}
+
+
+def fits(item: Suggestion, shown: Shown) -> bool:
+    """Whether GitHub can show a suggestion, apply it, and leave every other byte as it is."""
+    line = shown.get(item.path, {}).get(item.line)
+    return line is not None and not line.endswith("\r") and line != item.text
+
+
+def _applied(comment: PullRequestComment, shown: Shown) -> bool:
+    """Whether the lines that a comment suggests stand in the file."""
+    block = _BLOCK.search(comment.body)
+    text = "\n".join(shown.get(comment.path, {}).values())
+    return block is not None and f"\n{block[2]}\n" in f"\n{text}\n"
 
 
 # ---- comments -----------------------------------------------------------------------------------
@@ -118,7 +144,8 @@ def put(repo: Repo, pull: ApiPull, report: Report, settings: Settings) -> Mappin
     files if there is something to suggest, one review, and one for each that is taken back.
     """
     asked = wanted(report, settings)
-    known = [bool(pull.review_comments)]  # a second attempt looks whatever was known before
+    # a second attempt looks, whatever was known before the first
+    known = [bool(pull.review_comments)]
     return settle(
         repo, lambda: _put(repo, pull, report.head_sha, asked, known.pop() if known else True)
     )
@@ -128,24 +155,47 @@ def _put(
     repo: Repo, pull: ApiPull, sha: str, asked: Sequence[Suggestion], look: bool
 ) -> Mapping[Place, str]:
     every = list(pull.get_review_comments()) if look else []
-    fit = fitting(pull, asked)[:MOST_GROUPS]
+    ours = [c for c in every if login_of(c) == repo.login and (c.body or "").startswith(START)]
+    verdicts = [c for c in ours if c.body.startswith(VERDICT)]
+    others = [c for c in ours if c not in verdicts]
+    shown = _shown(pull, {s.path for s in asked} | {c.path for c in others if c.line})
+    fit = [s for s in asked if fits(s, shown)][:MOST_GROUPS]
     standing: dict[tuple[str, int, str], PullRequestComment] = {}
-    for comment in every:
-        if login_of(comment) != repo.login or not (comment.body or "").startswith(START):
-            continue
+    for comment in verdicts:
         key = (comment.path, comment.line or 0, comment.body)
-        ours = comment.body.startswith(VERDICT)
-        if ours and key not in standing and any(key == (*s.place, s.body) for s in fit):
+        if key not in standing and any(key == (*s.place, s.body) for s in fit):
             standing[key] = comment
-        elif ours or not comment.line:
+        else:
+            _take_back(comment, every)
+    for comment in others:
+        if not comment.line or _applied(comment, shown):
             _take_back(comment, every)
     new = [s for s in fit if (*s.place, s.body) not in standing]
-    links = {(path, line): _page(pull, c) for (path, line, _), c in standing.items()}
-    page = post(repo, pull, sha, new)
+    links = {(path, line): _page(repo, pull, c) for (path, line, _), c in standing.items()}
+    page = _post(repo, pull, sha, new)
     return links | ({s.place: page for s in new} if page else {})
 
 
-def post(repo: Repo, pull: ApiPull, sha: str, items: Iterable[Suggestion]) -> str:
+def ask(repo: Repo, pull: Pull, item: Suggestion, comment: str) -> str:
+    """Post the suggestion that a command asked for, once; its address, empty if it cannot stand."""
+    mark = f"{START} {comment} -->"
+    api = repo.api.get_pull(pull.number)
+
+    def upsert() -> str:
+        ours = [c for c in api.get_review_comments() if login_of(c) == repo.login]
+        asked = [c for c in ours if (c.body or "").startswith(START)]
+        known = next((c for c in asked if c.body.startswith(mark)), None)
+        if known is not None:
+            return _page(repo, api, known)
+        if len(asked) >= MOST_ASKED or not fits(item, _shown(api, {item.path})):
+            return ""
+        return _post(repo, api, pull.head_sha, [dc.replace(item, body=f"{mark}\n{item.body}")])
+
+    with told("suggesting the change"):
+        return settle(repo, upsert)
+
+
+def _post(repo: Repo, pull: ApiPull, sha: str, items: Iterable[Suggestion]) -> str:
     """One review that holds suggestions; its address, empty if there are none or GitHub refuses."""
     comments: list[ReviewComment] = [
         {"path": s.path, "line": s.line, "side": "RIGHT", "body": s.body} for s in items
@@ -164,9 +214,9 @@ def post(repo: Repo, pull: ApiPull, sha: str, items: Iterable[Suggestion]) -> st
     return str(review.html_url)
 
 
-def _page(pull: ApiPull, comment: PullRequestComment) -> str:
+def _page(repo: Repo, pull: ApiPull, comment: PullRequestComment) -> str:
     """The review that holds a comment, as its first answer said."""
-    return f"{pull.html_url}#pullrequestreview-{comment.pull_request_review_id}"
+    return f"{repo.page}/pull/{pull.number}#pullrequestreview-{comment.pull_request_review_id}"
 
 
 def _take_back(comment: PullRequestComment, every: Sequence[PullRequestComment]) -> None:

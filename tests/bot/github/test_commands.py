@@ -21,6 +21,7 @@ from tests.bot.github.competition import (
     wandb_submission,
 )
 from tests.doubles.github import git
+from tests.doubles.github.routes_reviews import apply_suggestion
 from tests.doubles.wandb import WandbDouble
 
 LINK = "https://wandb.ai/example-team/speedrun/runs/r9"
@@ -213,6 +214,48 @@ def test_runs_for_a_fork_come_as_a_patch_that_applies(
     subprocess.run(["git", "-C", str(clone), "apply", str(tmp_path / "change.patch")], check=True)
     text = (clone / "submissions/mini/linked/submission.json").read_text()
     assert json.loads(text)["runs"][-1]["link"] == LINK
+    [ours] = competition.repo.reviewed.values()
+    assert f"#pullrequestreview-{ours['review']})" in answer
+    competition.command(pull.number, comment, "change")
+    assert list(competition.repo.reviewed.values()) == [ours], "asked once, suggested once"
+    apply_suggestion(competition.github, competition.repo, ours["id"])
+    path = "submissions/mini/linked/submission.json"
+    assert git.text(fork, "show", f"entry:{path}") == text.strip()
+    competition.verify(pull.number)
+    competition.publish(pull.number)
+    assert ours["id"] not in competition.repo.reviewed, "an applied suggestion is taken back"
+
+
+@pytest.mark.parametrize("layout", ["windows", "one line each", "one line"])
+def test_patch_for_a_file_in_another_layout(
+    competition: Competition, wandb: WandbDouble, tmp_path: Path, layout: str
+) -> None:
+    path = "submissions/mini/linked/submission.json"
+    files = wandb_submission(wandb, "linked", runs=2)
+    data = json.loads(files[path])
+    text = {
+        "windows": files[path].replace("\n", "\r\n"),
+        "one line each": "{\n"
+        + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in data.items())
+        + "\n}\n",
+        "one line": json.dumps(data),
+    }[layout]
+    pull = competition.open({path: text})
+    comment = competition.say(pull.number, STRANGER, f"/runs add {LINK}")
+    assert competition.command(pull.number, comment, "change") == "patch"
+    patch = competition.comments(pull.number)[-1].split("```diff\n")[1].split("```")[0]
+    changed = [row for row in patch.split("\n") if row[:1] == "+" and row[:3] != "+++"]
+    assert len(changed) <= 5, "only what changes is in the patch"
+    # a page shows no carriage returns, so what is copied from it has none
+    (tmp_path / "change.patch").write_text(patch.replace("\r", ""))
+    clone = tmp_path / "clone"
+    fork = competition.github.repos[f"{AUTHOR}/speedrun"].directory
+    subprocess.run(["git", "clone", "-q", "-b", "entry", str(fork), str(clone)], check=True)
+    command = ["git", "-C", str(clone), "apply", "--ignore-whitespace"]
+    subprocess.run([*command, str(tmp_path / "change.patch")], check=True)
+    assert json.loads((clone / path).read_text())["runs"][-1]["link"] == LINK
+    suggested = list(competition.repo.reviewed.values())
+    assert bool(suggested) == (layout == "one line each")
 
 
 def test_withdraw_leaves_a_note(competition: Competition) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from bot.render.markdown import code, prose, sentence
-from bot.render.untrusted import plain, secrets_in, shown, strip_secrets, unsafe_in
+from bot.render.untrusted import is_safe_line, plain, secrets_in, shown, strip_secrets, unsafe_in
 from tests.corpus.variants import secrets
 
 
@@ -94,6 +94,22 @@ def test_plain_text_is_safe_and_bounded(text: str) -> None:
     out = plain(text, 80)
     assert unsafe_in(out) is None and "\n" not in out
     out.encode("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("line", "safe"),
+    [
+        ('\t"title": "\u00fcber ``` <!-- x",', True),
+        ("", True),
+        ("a\nb", False),
+        ("a\r", False),
+        ("a\u202eb", False),
+        ("x" * 401, False),
+        ("gh" + "p_" + "a1B2" * 9, False),
+    ],
+)
+def test_only_whole_and_harmless_lines_are_written_back(line: str, safe: bool) -> None:
+    assert is_safe_line(line) is safe
 
 
 @given(st.text(max_size=60))
