@@ -209,12 +209,8 @@ def _json_names(folder: Folder) -> list[str]:
     if SUBMISSION in wanted:
         value = read_json(folder.files[SUBMISSION], SUBMISSION).value
         runs = value.get("runs") if isinstance(value, dict) else None
-        paths = (
-            [run.get("path") for run in runs if isinstance(run, dict)]
-            if isinstance(runs, list)
-            else []
-        )
-        listed = {path for path in paths if isinstance(path, str)}
+        runs = [run for run in runs if isinstance(run, dict)] if isinstance(runs, list) else []
+        listed = {run["path"] for run in runs if isinstance(run.get("path"), str)}
         wanted += [n for n in names if n in listed and n not in wanted]
         wanted = [n for n in wanted if n == SUBMISSION or n in listed]
     return wanted
@@ -288,6 +284,9 @@ def _track(
 def _by_glob(folder: Folder, tracks: Mapping[str, Track]) -> str | None:
     """The track whose globs take the folder or one of its files in, where that is one track."""
     paths = [folder.path, *(folder.full(name) for name in folder.files)]
+    if folder.bare:  # its path is as the user wrote it, from wherever that was
+        parts = PurePosixPath(folder.path).parts
+        paths = ["/".join(parts[n:]) for n in range(len(parts))]
     found = [
         track.id
         for track in tracks.values()
