@@ -98,7 +98,7 @@ for (const width of [1440, 390])
     await hover(page, path, width);
     await keys(page, path);
     if (width < 500) {
-      // A reader with a finger has no focus left over from arrow keys.
+      // The last key may have begun a smooth scroll, which would carry the point away from the finger.
       await page.reload({ waitUntil: "networkidle" });
       await tap(page, path);
     }
