@@ -86,6 +86,31 @@ P_TOLERANCE = 0.02
 """Relative; a p may be off by LOSS_TOLERANCE as well."""
 
 
+METRIC_LABELS: Mapping[str, str] = {
+    "bpb": "Bits per byte",
+    "loss": "Validation loss",
+    "training_time_s": "Training time",
+    "steps": "Steps",
+    "hardware_flops": "Hardware FLOPs",
+    "chips": "Chips",
+    "peak_flops": "Peak FLOP/s of a chip",
+    "tokens": "Tokens",
+    "model_flops": "Model FLOPs",
+    "mfu": "MFU",
+    "parameters": "Parameters",
+    "cost_usd": "Cost at stated rates",
+    "chip_hours": "Chip hours",
+    "ratio": "Time ÷ baseline time",
+}
+"""Metric -> its name, in the order shown; a track may name its own (`Track.label`)."""
+
+
+def metric_label(metric: str) -> str:
+    """A metric's name as a reader knows it."""
+    words = metric.removesuffix("_s").replace("_", " ")
+    return METRIC_LABELS.get(metric, words.capitalize())
+
+
 @ft.cache
 def catalogue() -> Mapping[str, Mapping[str, str]]:
     """Rule name -> {family, level}, as in `schemas/rules.json`, in its order."""

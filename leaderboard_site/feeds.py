@@ -55,8 +55,8 @@ def record_words(board: TrackBoard, step: RecordStep) -> str:
     name = f"{number}{beaten.title}" if beaten else f"{step.beat}, not on file"
     gain = text.signed(100 * step.gain, 2)
     return (
-        f"Beats {name}: {text.spoken(metric, step.previous)} to "
-        f"{text.spoken(metric, step.cost)}, {gain} %."
+        f"Beats {name}: {text.spoken(metric, step.previous, board.track)} to "
+        f"{text.spoken(metric, step.cost, board.track)}, {gain} %."
     )
 
 

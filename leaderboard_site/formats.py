@@ -12,9 +12,8 @@ from collections.abc import Iterable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import NamedTuple
 
-from leaderboard_site.text import DASH, MINUS
+from leaderboard_site.text import DASH, MINUS, fixed
 
-GROUP = "\N{NARROW NO-BREAK SPACE}"
 POWER_FROM = 1e9
 TIMES = ((86_400.0, "d", 259_200.0), (3600.0, "h", 7200.0), (60.0, "min", 600.0))
 MAGNITUDES = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
@@ -38,15 +37,6 @@ class Format(NamedTuple):
         return fixed(value / self.divisor, self.digits)
 
 
-def fixed(value: float, digits: int) -> str:
-    """A number with so many decimals, thousands in groups, a true minus."""
-    rounded = Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
-    whole, point, rest = f"{abs(rounded):f}".partition(".")
-    grouped = f"{int(whole):,}".replace(",", GROUP)
-    sign = MINUS if rounded < 0 else ""
-    return f"{sign}{grouped}{point}{rest}"
-
-
 def _power(value: float, digits: int) -> str:
     if value == 0:
         return "0"
@@ -58,8 +48,12 @@ def _power(value: float, digits: int) -> str:
     return f"{mantissa:.{digits}f}e{exponent}".replace("-", MINUS, 1 if value < 0 else 0)
 
 
-def format_of(metric: str, values: Iterable[float | int | None], unit: str = "") -> Format:
-    """The format that suits the values of a metric."""
+def format_of(
+    metric: str, values: Iterable[float | int | None], unit: str = "", digits: int | None = None
+) -> Format:
+    """The format that suits the values of a metric; `digits` are those that the track asks for."""
+    if digits is not None:
+        return Format(1.0, digits, unit)
     seen = sorted(abs(v) for v in values if v is not None and math.isfinite(v))
     middle = seen[len(seen) // 2] if seen else 0.0
     if metric.endswith("_s"):
@@ -77,6 +71,14 @@ def format_of(metric: str, values: Iterable[float | int | None], unit: str = "")
     if all(float(v).is_integer() for v in seen):
         return Format(1.0, 0, unit)
     return Format(1.0, _decimals(middle), unit)
+
+
+def apart(form: Format, values: Iterable[float | int | None]) -> Format:
+    """The format with as many decimals more, up to six, as tell different values apart."""
+    different = {v for v in values if v is not None and math.isfinite(v)}
+    while form.digits < 6 and len({form.show(v) for v in different}) < len(different):
+        form = form._replace(digits=form.digits + 1)
+    return form
 
 
 def _time(middle: float) -> Format:

@@ -15,7 +15,11 @@ import urllib.parse
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
+from bot.model.track import Track
+from bot.registry import metric_label
+
 DASH = "\N{EN DASH}"
+GROUP = "\N{NARROW NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 NEUTRAL = frozenset("\u200d\ufe0f")
@@ -82,6 +86,15 @@ def figure(value: float) -> str:
     return power(value) if abs(value) > 1e6 else f"{value:.6g}"
 
 
+def fixed(value: float, digits: int) -> str:
+    """A number with so many decimals, thousands in groups, a true minus."""
+    rounded = Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
+    whole, point, rest = f"{abs(rounded):f}".partition(".")
+    grouped = f"{int(whole):,}".replace(",", GROUP)
+    sign = MINUS if rounded < 0 else ""
+    return f"{sign}{grouped}{point}{rest}"
+
+
 def superscript(exponent: int) -> str:
     """`10¹⁸`, for ticks."""
     return "10" + str(exponent).translate(SUPERSCRIPT)
@@ -116,22 +129,24 @@ def probability(p: float | None) -> str:
     return f"{float(Decimal(p).quantize(step, ROUND_HALF_UP)):.2g}"
 
 
-def spoken(metric: str, value: float) -> str:
+def spoken(metric: str, value: float, track: Track | None = None) -> str:
     """A value inside a sentence or a title: `45 min`, `73.8 s`, `2,690`, without trailing zeros."""
-    shown = quantity(metric, value)
+    shown = quantity(metric, value, track)
     figure_, space, unit = shown.partition(" ")
     if "." in figure_ and "e" not in figure_:
         figure_ = figure_.rstrip("0").rstrip(".")
     return f"{figure_}{space}{unit}"
 
 
-FLOPS = ("hardware_flops", "model_flops")
-
-
-def quantity(metric: str, value: float | int | None) -> str:
-    """The value of a metric as text with its unit where it needs one."""
+def quantity(metric: str, value: float | int | None, track: Track | None = None) -> str:
+    """The value of a metric as text with its unit where it needs one; a metric of the track's own
+    has the track's unit and decimals."""
     if value is None or not math.isfinite(value):
         return DASH
+    if track is not None and metric in track.metrics:
+        digits = track.digits(metric)
+        plain = quantity("", value) if digits is None else fixed(value, digits)
+        return f"{plain} {track.unit(metric)}".rstrip()
     if metric.endswith("flops") or metric in ("tokens", "parameters"):
         return magnitude(value) if metric in ("tokens", "parameters") else power(value)
     if metric.endswith("time_s") or metric.endswith("_s"):
@@ -143,7 +158,7 @@ def quantity(metric: str, value: float | int | None) -> str:
     if metric in ("ratio", "cost_ratio") or "loss" in metric or metric == "bpb":
         return f"{value:.4f}"
     if float(value).is_integer():
-        return f"{value:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+        return f"{value:,.0f}".replace(",", GROUP)
     return f"{value:.4g}"
 
 
@@ -159,36 +174,12 @@ def money(dollars: float) -> str:
     """Dollars, cents only where they matter."""
     if dollars < 10:
         return f"${dollars:.2f}"
-    return f"${dollars:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+    return f"${dollars:,.0f}".replace(",", GROUP)
 
 
-LABELS = {
-    "hardware_flops": "Hardware FLOPs",
-    "model_flops": "Model FLOPs",
-    "training_time_s": "Training time",
-    "steps": "Steps",
-    "tokens": "Tokens",
-    "cost_usd": "Cost at stated rates",
-    "chip_hours": "Chip hours",
-    "bpb": "C4-EN bits per byte",
-    "loss": "Validation loss",
-    "ratio": "Time ÷ baseline time",
-    "mfu": "Model FLOPs utilisation",
-    "parameters": "Parameters",
-    "chips": "Chips",
-    "peak_flops": "Peak FLOP/s of a chip",
-}
-
-
-def label(metric: str) -> str:
-    """The metric's name as a reader knows it."""
-    return LABELS.get(metric, metric.replace("_", " ").capitalize())
-
-
-def in_sentence(metric: str) -> str:
-    """The metric's name inside a sentence: a plain first word loses its capital."""
-    name = label(metric)
-    return name[0].lower() + name[1:] if name[1:2].islower() else name
+def label(metric: str, track: Track | None = None) -> str:
+    """The metric's name as a reader of the track knows it."""
+    return metric_label(metric) if track is None else track.label(metric)
 
 
 def day(stamp: str | None) -> str:
@@ -247,5 +238,5 @@ def months(since: str | None, until: str | None) -> str:
 
 def plural(count: int, noun: str, many: str | None = None) -> str:
     """`1 run`, `3 runs`, `10 000 entries`."""
-    number = f"{count:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+    number = f"{count:,}".replace(",", GROUP)
     return f"{number} {noun if count == 1 else many or noun + 's'}"

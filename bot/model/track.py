@@ -13,6 +13,7 @@ from bot.model.official import OfficialTable
 from bot.model.run import Run, Validation
 from bot.model.submission import entry_paths
 from bot.parse.globs import matches
+from bot.registry import metric_label
 
 OBJECTIVES = ("pareto", "target", "baseline", "best")
 LOSS_METRICS = ("loss", "val_loss")
@@ -52,6 +53,8 @@ class Axis:
     bands: tuple[float, ...] = ()
     step: float | None = None
     """For a step-count cost: loss units that 100 steps are worth (the pairwise rule), if any."""
+    label: str = ""
+    """What people call it on this track, if not by its usual name."""
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -271,6 +274,32 @@ class Track:
                 if point.loss <= goal if self.quality.goal == "min" else point.loss >= goal:
                     return point
         return run.validation[-1] if run.validation else None
+
+    def label(self, metric: str) -> str:
+        """What people call a metric on this track."""
+        for axis in (self.quality, self.cost):
+            if axis.metric == metric and axis.label:
+                return axis.label
+        own = self.metrics.get(metric)
+        return own.label if own is not None else metric_label(metric)
+
+    def in_sentence(self, metric: str) -> str:
+        """A metric's name inside a sentence: a plain first word loses its capital."""
+        name = self.label(metric)
+        return name[0].lower() + name[1:] if name[1:2].islower() else name
+
+    def unit(self, metric: str) -> str:
+        """The unit that the track states for a metric, empty without one."""
+        for axis in (self.quality, self.cost):
+            if axis.metric == metric and axis.unit:
+                return axis.unit
+        own = self.metrics.get(metric)
+        return own.unit if own is not None else ""
+
+    def digits(self, metric: str) -> int | None:
+        """The decimals that the track asks for, None where it leaves them to the value."""
+        own = self.metrics.get(metric)
+        return own.digits if own is not None else None
 
     def is_imported(self, path: str) -> bool:
         """Whether a submission lies where the maintainers keep what they brought over."""

@@ -106,12 +106,15 @@ def _obstacle(verdict: Verdict, point: Point, settled: Settled) -> str | None:
     track = settled.track
     for axis, value in ((track.quality, point.quality), (track.cost, point.cost)):
         if not finite(value):
-            shown = "missing" if value is None else f"{value}, not a finite number"
-            return f"its {axis.metric} is {shown}"
+            name = track.in_sentence(axis.metric)
+            if value is None:
+                return f"its evidence states no {name}"
+            return f"its {name} is {value}, not a finite number"
     target = track.quality.target
     if track.objective != "pareto" and target is not None and finite(point.quality):
         if not reaches_target(point.quality, target, track.quality):
-            return f"its {track.quality.metric} {point.quality:.6g} misses the target {target:g}"
+            name = track.in_sentence(track.quality.metric)
+            return f"its {name} {point.quality:.6g} misses the target {target:g}"
     progress = _progress(verdict, point, settled)
     return progress if isinstance(progress, str) else None
 

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 from bot.model.summary import Moments, Summary
 from bot.model.verdict import Verdict
-from bot.registry import RELATIVE_TOLERANCE
+from bot.registry import METRIC_LABELS, RELATIVE_TOLERANCE, metric_label
 from bot.render import numbers
-from bot.render.place import LABELS
 from bot.render.untrusted import plain
 
 
@@ -18,7 +17,8 @@ def claimed_rows(verdict: Verdict) -> Iterator[tuple[str, str, str, str]]:
     claimed = _claimed(verdict)
     several = len(verdict.points) > 1
     for point in verdict.points:
-        for name, title in LABELS.items():
+        for name in dict.fromkeys((*METRIC_LABELS, *point.metrics)):
+            title = METRIC_LABELS.get(name) or plain(metric_label(name), 40)
             value, stated = point.metrics.get(name), claimed.get(name)
             if value is None and stated is None:
                 continue
@@ -41,7 +41,7 @@ _MORE_LABELS = {"device": "Device", "runtime_s": "Time that the run lasted"}
 def witness_rows(verdict: Verdict) -> Iterator[tuple[str, str, str]]:
     """(quantity, value, who states it) of the first point: what each number rests on."""
     for point in verdict.points[:1]:
-        for name, title in {**LABELS, **_MORE_LABELS}.items():
+        for name, title in {**METRIC_LABELS, **_MORE_LABELS}.items():
             found = point.rests_on.get(name, ())
             if found:
                 form = ft.partial(numbers.quantity, name)

@@ -106,10 +106,15 @@ def difference(metric: str, value: float, unit: str = "") -> str:
     return f"{figure(size, 3)} {unit}".rstrip()
 
 
-def quantity(metric: str, value: float | int | None, unit: str = "") -> str:
-    """The value of a metric with its unit; metrics that the program knows have their own form."""
+def quantity(
+    metric: str, value: float | int | None, unit: str = "", digits: int | None = None
+) -> str:
+    """The value of a metric with its unit; metrics that the program knows have their own form.
+    `digits` are the decimals that a track asks for."""
     if value is None or not math.isfinite(value):
         return DASH
+    if digits is not None:
+        return f"{value:,.{digits}f} {unit}".rstrip()
     if metric.endswith("_s"):
         return duration(value)
     if metric == "mfu":

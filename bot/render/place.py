@@ -5,31 +5,16 @@ Plain text made of our own numbers, so that it travels in a report to whoever pr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from bot.model.board import Placement, State
 from bot.model.report import Place
 from bot.model.summary import Summary
-from bot.model.track import Axis, Track
+from bot.model.track import Track
 from bot.model.verdict import Point, Verdict
 from bot.registry import Status
 from bot.render import numbers
 from bot.render.untrusted import plain
-
-LABELS: Mapping[str, str] = {
-    "bpb": "Bits per byte",
-    "loss": "Validation loss",
-    "training_time_s": "Training time",
-    "steps": "Steps",
-    "hardware_flops": "Hardware FLOPs",
-    "chips": "Chips",
-    "peak_flops": "Peak FLOP/s of a chip",
-    "tokens": "Tokens",
-    "model_flops": "Model FLOPs",
-    "mfu": "MFU",
-    "parameters": "Parameters",
-}
-"""Metric -> its name, in the order shown."""
 
 Row = tuple[str, str, str, str]
 """What, yours, needed, record."""
@@ -61,15 +46,10 @@ def place(
     )
 
 
-def label(metric: str) -> str:
-    """A metric's name as a reader knows it."""
-    return LABELS.get(metric, metric.removesuffix("_s").replace("_", " ").capitalize())
-
-
 def _result(point: Point, track: Track, placement: Placement | None) -> str:
     """The result in the track's own unit; empty where there is none."""
-    cost = numbers.quantity(track.cost.metric, point.cost, track.cost.unit)
-    quality = numbers.quantity(track.quality.metric, point.quality, track.quality.unit)
+    cost = amount(track, track.cost.metric, point.cost)
+    quality = amount(track, track.quality.metric, point.quality)
     if track.objective == "pareto":
         return f"{quality} at {cost}" if None not in (point.quality, point.cost) else ""
     progress = placement.entry.progress if placement else None
@@ -78,7 +58,7 @@ def _result(point: Point, track: Track, placement: Placement | None) -> str:
         arm = point.summary.baseline
         ratio = arm.ratio if arm else None
     if ratio is not None:
-        return _beside_baseline(ratio, _plain(track.cost.metric))
+        return _beside_baseline(ratio, track.in_sentence(track.cost.metric))
     return "" if point.cost is None else cost
 
 
@@ -132,22 +112,25 @@ def _rows(
 ) -> Iterator[Row]:
     s = point.summary
     quality, cost = track.quality, track.cost
+    record = "" if record_cost is None else amount(track, cost.metric, record_cost)
+    one = cost.metric == quality.metric  # ranked by quality alone
     if point.quality is not None:
         mean = f", mean of {s.n} runs" if s.n > 1 else ""
-        yield label(quality.metric) + mean, *_against_target(point.quality, quality), ""
+        shown, needed = _against_target(point.quality, track)
+        yield track.label(quality.metric) + mean, shown, needed, record if one else ""
     yield from _certainty(s, track)
-    if point.cost is not None:
-        record = "" if record_cost is None else _amount(cost, record_cost)
-        yield label(cost.metric), _amount(cost, point.cost), "", record
+    if point.cost is not None and not one:
+        yield track.label(cost.metric), amount(track, cost.metric, point.cost), "", record
     band = placement.entry.band if placement else None
     if placement is not None and band is not None:
         by = numbers.ordinal(placement.entry.band_place or 1)
         yield f"Place in the band {numbers.figure(band, 5)} {quality.unit}".rstrip(), by, "", ""
 
 
-def _against_target(value: float, axis: Axis) -> tuple[str, str]:
+def _against_target(value: float, track: Track) -> tuple[str, str]:
+    axis = track.quality
     if axis.target is None:
-        return numbers.figure(value, 5), ""
+        return amount(track, axis.metric, value), ""
     side = "below" if axis.goal == "min" else "above"
     return numbers.apart(value, axis.target), f"{side} {numbers.figure(axis.target)}"
 
@@ -162,10 +145,6 @@ def _certainty(s: Summary, track: Track) -> Iterator[Row]:
         yield "Certainty (p)", shown, f"below {numbers.figure(rule.alpha)}", ""
 
 
-def _amount(axis: Axis, value: float) -> str:
-    return numbers.quantity(axis.metric, value, axis.unit)
-
-
-def _plain(metric: str) -> str:
-    """A metric's name inside a sentence: `training_time_s` -> `training time`."""
-    return metric.removesuffix("_s").replace("_", " ")
+def amount(track: Track, metric: str, value: float | None) -> str:
+    """A metric's value in the track's own unit and decimals."""
+    return numbers.quantity(metric, value, track.unit(metric), track.digits(metric))

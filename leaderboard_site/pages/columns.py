@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bot.model.track import Track
+from bot.registry import metric_label
 from leaderboard_site import text
-from leaderboard_site.formats import Format, format_of
+from leaderboard_site.formats import Format, apart, format_of
 from leaderboard_site.model import Item, Place, TrackBoard, device_of
 from leaderboard_site.pages.environment import breakable, environment, number
 from leaderboard_site.states import shown_rules, state_of
@@ -41,7 +42,7 @@ SHORT = {
     "parameters": "Params",
     "tokens": "Tokens",
     "mfu": "MFU",
-    "bpb": "C4-EN BPB",
+    "bpb": "BPB",
     "loss": "Val. loss",
 }
 EXACT_UP_TO = 2000
@@ -71,6 +72,7 @@ def columns_of(board: TrackBoard, present: Sequence[str]) -> list[Column]:
     """The columns of a track's board; `present` are the metrics that some entry has."""
     track = board.track
     shown = {"training_time_s", "model_flops", "steps"} if track.objective != "baseline" else set()
+    shown = {*shown, *track.metrics}
     quality = _metric(board, track.quality.metric, "num q", optional=False)
     cost = _metric(board, track.cost.metric, "num c", optional=False)
     columns = [
@@ -79,11 +81,14 @@ def columns_of(board: TrackBoard, present: Sequence[str]) -> list[Column]:
     ]
     if track.objective == "baseline":
         columns.append(Column("ratio", "Ratio", "num", optional=False, format=Format(1.0, 4)))
-    columns += [cost, quality] if track.objective != "pareto" else [quality, cost]
+    if track.objective == "best":
+        columns.append(quality)
+    else:
+        columns += [quality, cost] if track.objective == "pareto" else [cost, quality]
     if track.significance.test != "none":
         columns.append(Column("p", "p", kind="num", hint="One-sided p that the target is reached"))
-    for metric in EXTRA:
-        if metric in present and metric not in (track.quality.metric, track.cost.metric):
+    for metric in present:
+        if metric not in (track.quality.metric, track.cost.metric):
             columns.append(_metric(board, metric, "num", shown=metric in shown))
     return [
         *columns,
@@ -98,6 +103,7 @@ def columns_of(board: TrackBoard, present: Sequence[str]) -> list[Column]:
 PLACES = {
     "pareto": "1 and how many entries are at least as good on both axes; ◆ is on the frontier",
     "target": "Place by cost on comparable clocks, = for the same; small: the ranks it may have",
+    "best": "Place by quality, = for the same; small: the ranks it may have",
     "baseline": "Place by the ratio to the baseline, = for the same",
 }
 
@@ -107,9 +113,12 @@ def _metric(
 ) -> Column:
     """A column of numbers with the format that suits the values on this board."""
     values = [value_of(board.track, place, metric) for _, place in board.places]
-    axes = {a.metric: a.unit for a in (board.track.quality, board.track.cost)}
-    found = format_of(metric, values, axes.get(metric, ""))
-    title = SHORT.get(metric, text.label(metric))
+    track = board.track
+    found = format_of(metric, values, track.unit(metric), track.digits(metric))
+    if metric in track.metrics and track.digits(metric) is None:
+        found = apart(found, values)
+    usual = track.label(metric) == metric_label(metric)
+    title = SHORT.get(metric, track.label(metric)) if usual else track.label(metric)
     return Column(metric, title, kind, optional, shown, found)
 
 
@@ -123,9 +132,10 @@ def value_of(track: Track, place: Place, metric: str) -> float | None:
 
 
 def present_metrics(board: TrackBoard) -> list[str]:
-    """The metrics of EXTRA that at least one ranked point has."""
+    """The metrics of EXTRA and of the track's own that at least one ranked point has."""
     places = [p for i in board.items.values() for p in i.places]
-    return [m for m in EXTRA if any(number(p.values.get(m)) is not None for p in places)]
+    known = dict.fromkeys((*board.track.metrics, *EXTRA))
+    return [m for m in known if any(number(p.values.get(m)) is not None for p in places)]
 
 
 def label_of(item: Item, place: Place) -> str:

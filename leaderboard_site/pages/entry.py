@@ -205,7 +205,11 @@ def figures(board: TrackBoard, item: Item) -> list[dict[str, str]]:
         metrics = item.verdict.metrics
         names = [m for m in (board.track.quality.metric, board.track.cost.metric) if m in metrics]
         return [
-            {"label": text.label(m), "value": text.quantity(m, metrics[m]), "extra": ""}
+            {
+                "label": board.track.label(m),
+                "value": text.quantity(m, metrics[m], board.track),
+                "extra": "",
+            }
             for m in names
         ]
     track, entry = board.track, place.entry
@@ -213,18 +217,17 @@ def figures(board: TrackBoard, item: Item) -> list[dict[str, str]]:
     spread = f"± {(interval[1] - interval[0]) / 2:.2g}" if interval else ""
     rows = [
         (
-            text.label(track.quality.metric),
-            text.quantity(track.quality.metric, entry.quality),
+            track.label(track.quality.metric),
+            text.quantity(track.quality.metric, entry.quality, track),
             spread or track.quality.unit,
         ),
-        (
-            text.label(track.cost.metric),
-            text.quantity(track.cost.metric, entry.shown_cost),
-            "" if entry.clock == "own" else CLOCKS[entry.clock],
-        ),
     ]
+    if track.objective != "best":
+        clock = "" if entry.clock == "own" else CLOCKS[entry.clock]
+        cost = text.quantity(track.cost.metric, entry.shown_cost, track)
+        rows.append((track.label(track.cost.metric), cost, clock))
     if entry.clock != "own":
-        rows.append(("Its own runs", text.quantity(track.cost.metric, entry.cost), ""))
+        rows.append(("Its own runs", text.quantity(track.cost.metric, entry.cost, track), ""))
     if entry.progress:
         rows.insert(
             0,
@@ -238,6 +241,7 @@ def figures(board: TrackBoard, item: Item) -> list[dict[str, str]]:
         )
     shown = {track.quality.metric, track.cost.metric}
     for metric in (
+        *track.metrics,
         "model_flops",
         "training_time_s",
         "steps",
@@ -249,7 +253,7 @@ def figures(board: TrackBoard, item: Item) -> list[dict[str, str]]:
     ):
         value = place.values.get(metric)
         if metric not in shown and number(value) is not None:
-            rows.append((text.label(metric), text.quantity(metric, value), ""))
+            rows.append((track.label(metric), text.quantity(metric, value, track), ""))
     chips, device = number(place.values.get("chips")), device_of(item.verdict, item.about)
     if device:
         count = f"{chips:g} × " if chips else ""

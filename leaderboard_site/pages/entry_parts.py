@@ -41,18 +41,21 @@ def changed(board: TrackBoard, item: Item, parent: Item | None) -> list[str]:
 def _record(board: TrackBoard, step: RecordStep) -> str:
     """`Took the record from 74.58 s (#88) to 73.8 s, −1.05 %; decided by the official timing.`"""
     metric = board.track.cost.metric
-    shown = text.spoken(metric, step.cost)
+    shown = text.spoken(metric, step.cost, board.track)
     if step.previous is None or step.gain is None:
         return f"Set the first record: <strong>{shown}</strong>."
     size = 100 * step.gain
     percent = text.signed(size, 1 if abs(size) >= 10 else 2)
+    before = text.spoken(metric, step.previous, board.track)
     words = (
-        f"Took the record from {text.spoken(metric, step.previous)} ({_beaten(board, step.beat)}) "
+        f"Took the record from {before} ({_beaten(board, step.beat)}) "
         f"to <strong>{shown}</strong>: <strong>{percent} %</strong>, decided by "
         f"{CLOCK_WORDS[step.clock]}."
     )
     if step.clock != "own" and step.own is not None:
-        words += f" Its own runs took {text.quantity(metric, step.own)} on their machine."
+        words += (
+            f" Its own runs took {text.quantity(metric, step.own, board.track)} on their machine."
+        )
     return words
 
 
@@ -84,7 +87,7 @@ def _against(board: TrackBoard, place: Place, parent: Item) -> str:
     ):
         if theirs:
             change = text.signed(100 * (mine - theirs) / abs(theirs), 2)
-            parts.append(f"{text.in_sentence(axis.metric)} {change} %")
+            parts.append(f"{board.track.in_sentence(axis.metric)} {change} %")
     return f"Beside {link}, which it builds on: {', '.join(parts)}."
 
 
@@ -121,8 +124,8 @@ def statistics_sections(board: TrackBoard, item: Item) -> list[dict[str, Any]]:
             drawn.strip(
                 values,
                 metric,
-                label=f"{text.label(metric)} of each run",
-                title=text.label(metric),
+                label=f"{board.track.label(metric)} of each run",
+                title=board.track.label(metric),
                 target=target,
                 mean=stats.moments.mean,
                 interval=stats.interval,

@@ -153,8 +153,10 @@ def models(site: Site) -> list[dict[str, Any]]:
                 "size": text.magnitude(size),
                 "count": len(members),
                 "item": item,
-                "quality": text.quantity(board.track.quality.metric, place.entry.quality),
-                "cost": text.quantity(board.track.cost.metric, place.entry.shown_cost),
+                "quality": text.quantity(
+                    board.track.quality.metric, place.entry.quality, board.track
+                ),
+                "cost": text.quantity(board.track.cost.metric, place.entry.shown_cost, board.track),
             }
         )
     return rows[:400]

@@ -145,7 +145,7 @@ def _record_row(board: TrackBoard, milestone: Milestone) -> dict[str, Any]:
         "url": BASE + milestone.item.url if milestone.item else board.track.official.source,
         "title": milestone.title,
         "date": text.day(milestone.date),
-        "cost": text.spoken(score_metric(board), milestone.cost),
+        "cost": text.spoken(score_metric(board), milestone.cost, board.track),
         "gain": gain_words(milestone),
         "stood": "stands"
         if milestone.stands

@@ -36,10 +36,15 @@ class XAxis:
 
 def x_axes(board: TrackBoard, present: Sequence[str]) -> list[XAxis]:
     """The track's own cost first, then every other cost that entries have."""
-    own = board.track.cost.metric
-    keys = [own, *(k for k in X_AXES if k != own and k in present)]
+    own = [] if board.track.objective == "best" else [board.track.cost.metric]
+    keys = [*own, *(k for k in X_AXES if k not in own and k in present)]
     return [
-        XAxis(k, AXIS_TITLES.get(k, k.replace("_", " ")), f"{k}.wide.svg", f"{k}.rel.wide.svg")
+        XAxis(
+            k,
+            AXIS_TITLES.get(k) or board.track.in_sentence(k),
+            f"{k}.wide.svg",
+            f"{k}.rel.wide.svg",
+        )
         for k in keys
     ]
 
@@ -70,7 +75,8 @@ def against(board: TrackBoard, x: str) -> Against:
     ]
     track = board.track
     pairs = [(value, place.entry.quality) for _, place, value in rows]
-    front = frozenset(frontier(pairs, track.cost.goal, track.quality.goal))
+    less = "min" if track.objective == "best" else track.cost.goal
+    front = frozenset(frontier(pairs, less, track.quality.goal))
     return Against(x, rows, pairs, front)
 
 
@@ -85,14 +91,14 @@ def quality_chart(
         _dot(board, x, item, place, value, base, best.get(i), gaps[i] if gaps else None)
         for i, (item, place, value) in enumerate(data.rows)
     ]
-    quality = text.label(track.quality.metric)
+    quality = track.label(track.quality.metric)
     y_title = f"{quality} above the frontier" if relative else quality
     marks = [] if relative else _marks(board)
     return charts.scatter(
         dots,
-        Axis(x, text.label(x)),
+        Axis(x, track.label(x)),
         Axis(track.quality.metric, y_title, log=not relative and track.objective == "pareto"),
-        label=label or f"{quality} against {text.in_sentence(x)}, {len(dots)} entries",
+        label=label or f"{quality} against {track.in_sentence(x)}, {len(dots)} entries",
         marks=marks,
         step_line=track.objective == "pareto",
         lower_is_better=track.quality.goal == "min",
@@ -125,8 +131,8 @@ def _dot(
         # One of the many in the background, which has no words.
         y = place.entry.quality if gap is None else gap
         return Dot(value, y, "", "", "weak" if weak else "entry")
-    words = f"{title_of(item, place)}: {text.quantity(quality, place.entry.quality)}"
-    words += f" at {text.quantity(x, value)}"
+    words = f"{title_of(item, place)}: {text.quantity(quality, place.entry.quality, board.track)}"
+    words += f" at {text.quantity(x, value, board.track)}"
     return Dot(
         value,
         place.entry.quality if gap is None else gap,

@@ -7,6 +7,7 @@ import statistics as st
 from collections.abc import Sequence
 from typing import Any
 
+from bot.model.track import Track
 from bot.rank.pareto import frontier
 from leaderboard_site import charts, text
 from leaderboard_site.charts import Axis, Dot, Past, Step
@@ -35,7 +36,7 @@ def story(board: TrackBoard, base: str) -> dict[str, Any] | None:
         "title": finding(board, history),
         "words": _words(board, history),
         "svg": _steps_chart(board, dated, metric, base),
-        "metric": text.label(metric),
+        "metric": board.track.label(metric),
         "unread": any(m.place is None for m in history),
         "others": any(item.path not in board.holders for item, _ in board.places),
         "rows": [_row(board, m, metric, base) for m in reversed(history)],
@@ -76,7 +77,10 @@ def finding(board: TrackBoard, history: Sequence[Milestone]) -> str:
     first, last = history[0], history[-1]
     took = text.months(first.date, last.date)
     unit = "" if metric == "ratio" or metric.endswith("_s") else f" {board.track.cost.unit}"
-    start, end = text.spoken(metric, first.cost), text.spoken(metric, last.cost)
+    start, end = (
+        text.spoken(metric, first.cost, board.track),
+        text.spoken(metric, last.cost, board.track),
+    )
     if start == end or not took:
         return f"The record: {end}{unit}".rstrip()
     if metric == "ratio":
@@ -119,7 +123,7 @@ def last_year(board: TrackBoard, history: Sequence[Milestone]) -> str:
     then, now = before[-1].cost, history[-1].cost
     metric = board.track.cost.metric
     return (
-        f"Its last twelve months: from {text.spoken(metric, then)}, "
+        f"Its last twelve months: from {text.spoken(metric, then, board.track)}, "
         f"{text.plural(since, 'record')}, {text.signed(100 * (now - then) / then, 1)} %."
     )
 
@@ -168,7 +172,7 @@ def _steps_chart(board: TrackBoard, dated: Sequence[Milestone], metric: str, bas
         and (day := text.ordinal_day(item.verdict.date))
         and (shown := _score(place, metric)) is not None
     ]
-    title = text.label(metric)
+    title = board.track.label(metric)
     return charts.record_steps(
         steps,
         Axis(metric, title),
@@ -190,7 +194,7 @@ def point_words(board: TrackBoard, milestone: Milestone, metric: str) -> str:
     number = f"#{milestone.number} " if milestone.number is not None else ""
     name = milestone.title if milestone.item else f"by {milestone.people}"
     gain = f" ({gain_words(milestone)})" if milestone.gain is not None else ""
-    shown = text.spoken(metric, milestone.cost)
+    shown = text.spoken(metric, milestone.cost, board.track)
     why = f"; {milestone.why}" if milestone.place is None else ""
     return f"{number}{name}, {text.day(milestone.date)}: {shown}{gain}{why}"
 
@@ -225,10 +229,10 @@ def _row(board: TrackBoard, m: Milestone, metric: str, base: str) -> dict[str, A
         "name": m.title if m.item else f"{board.track.source.rpartition('/')[2]} #{m.number}",
         "folder": m.item.label if m.item and m.item.label != m.item.title else "",
         "people": m.people,
-        "cost": text.quantity(metric, m.cost),
+        "cost": text.quantity(metric, m.cost, board.track),
         "clock": CLOCKS[m.clock],
-        "own": text.quantity(metric, own) if own is not None else "",
-        "again": _again(m, metric),
+        "own": text.quantity(metric, own, board.track) if own is not None else "",
+        "again": _again(board.track, m, metric),
         "gain": gain_words(m),
         "p": text.probability(probability_of(m.place)) if m.place else text.DASH,
         "n": n or text.DASH,
@@ -239,10 +243,10 @@ def _row(board: TrackBoard, m: Milestone, metric: str, base: str) -> dict[str, A
     }
 
 
-def _again(milestone: Milestone, metric: str) -> str:
+def _again(track: Track, milestone: Milestone, metric: str) -> str:
     timed = milestone.official.retimings if milestone.official else ()
     timed = milestone.step.retimings if milestone.step else timed
-    words = [f"{text.quantity(metric, cost)} on {text.day(day)}" for day, cost in timed]
+    words = [f"{text.quantity(metric, cost, track)} on {text.day(day)}" for day, cost in timed]
     return f"re-timed {', '.join(words)}" if words else ""
 
 
@@ -281,13 +285,13 @@ def _frontier_story(board: TrackBoard, base: str) -> dict[str, Any] | None:
         for i, p in board.places
         if (e := p.entry).on_frontier
     ]
-    quality = text.label(track.quality.metric)
+    quality = track.label(track.quality.metric)
     svg = charts.frontiers(
         past,
         sorted(now),
-        Axis(track.cost.metric, text.label(track.cost.metric)),
+        Axis(track.cost.metric, track.label(track.cost.metric)),
         Axis(track.quality.metric, quality),
-        label=f"The frontier of {text.in_sentence(track.quality.metric)} over time",
+        label=f"The frontier of {track.in_sentence(track.quality.metric)} over time",
     )
     words = f"Each line is the frontier as it stood on a day: the best {quality} for the cost. "
     words += f"{text.plural(len(now), 'entry', 'entries')} of {len(board.places)} form it now."
@@ -320,7 +324,7 @@ def _frontier_finding(board: TrackBoard, past: Sequence[Past]) -> str:
     """What one cost bought at first and buys now: a cost of the first frontier, the nearest to its
     middle where anything changed."""
     track = board.track
-    metric, quality = track.quality.metric, text.label(track.quality.metric)
+    metric, quality = track.quality.metric, track.label(track.quality.metric)
     first = past[0].points
     pick = min if track.quality.goal == "min" else max
     for cost, _ in sorted(first, key=lambda p: abs(first.index(p) - len(first) // 2)):
@@ -328,17 +332,16 @@ def _frontier_finding(board: TrackBoard, past: Sequence[Past]) -> str:
         now = pick(q for c, q in past[-1].points if c <= cost)
         if now != then:
             spent = f"{text.power(cost)} FLOPs" if track.cost.metric.endswith("flops") else ""
-            spent = spent or text.spoken(track.cost.metric, cost)
+            spent = spent or text.spoken(track.cost.metric, cost, track)
             return (
-                f"{quality} for {spent}: from {text.spoken(metric, then)} to "
-                f"{text.spoken(metric, now)} since {past[0].label}"
+                f"{quality} for {spent}: from {text.spoken(metric, then, board.track)} to "
+                f"{text.spoken(metric, now, board.track)} since {past[0].label}"
             )
     return f"{quality} for the cost, {past[0].label} to {past[-1].label}"
 
 
 def _front_words(board: TrackBoard, item: Item, place: Place) -> str:
     track = board.track
-    return (
-        f"{title_of(item, place)}: {text.quantity(track.quality.metric, place.entry.quality)} at "
-        f"{text.quantity(track.cost.metric, place.entry.shown_cost)}"
-    )
+    quality = text.quantity(track.quality.metric, place.entry.quality, track)
+    cost = text.quantity(track.cost.metric, place.entry.shown_cost, track)
+    return f"{title_of(item, place)}: {quality} at {cost}"

@@ -39,8 +39,8 @@ def track_files(site: Site, board: TrackBoard) -> Iterator[tuple[str, Any]]:
     track = board.track
     present = present_metrics(board)
     axes = x_axes(board, present)
-    own = against(board, track.cost.metric)
-    first = quality_chart(board, own, BASE)
+    own = against(board, axes[0].key) if axes else None
+    first = quality_chart(board, own, BASE) if own else ""
     told = story(board, BASE)
     yield f"tracks/{track.id}/index.md", track_page(site, board, present, first, told)
     if told:
@@ -52,7 +52,7 @@ def track_files(site: Site, board: TrackBoard) -> Iterator[tuple[str, Any]]:
     yield f"tracks/{track.id}/board.json", main_data(board, columns_of(board, present))
     yield f"tracks/{track.id}/more.json", more_data(board, present)
     for axis in axes:
-        data = own if axis.key == own.x else against(board, axis.key)
+        data = own if own and axis.key == own.x else against(board, axis.key)
         figure = first if data is own else quality_chart(board, data, BASE)
         name = f"tracks/{track.id}/charts/{axis.key}"
         for suffix, svg in standalone(figure).items():
@@ -70,8 +70,8 @@ def track_page(
 ) -> str:
     """The Markdown file of the page."""
     track = board.track
-    columns = columns_of(board, present)
-    cost, quality = text.label(track.cost.metric), text.label(track.quality.metric)
+    columns, axes = columns_of(board, present), x_axes(board, present)
+    cost, quality = track.label(track.cost.metric), track.label(track.quality.metric)
     total = len(board.board.entries)
     body = render(
         "track.html",
@@ -84,8 +84,8 @@ def track_page(
         chart=chart,
         chart_title=f"{quality} against cost"
         if track.objective == "pareto"
-        else f"{quality} and {text.in_sentence(track.cost.metric)}",
-        axes=x_axes(board, present),
+        else f"{quality} and {axes[0].title if axes else ''}",
+        axes=axes,
         relative=track.objective == "pareto",
         columns=columns,
         techniques=[] if is_long(board) else facets(board),
@@ -165,7 +165,7 @@ def lead(board: TrackBoard) -> str:
         over = f", {gain_words(history[-1])} against the one before" if gain is not None else ""
         return f"{shown}, {_since(item)}{over}.{counted}"
     last = history[-1]
-    newest = text.spoken(track.cost.metric, last.cost)
+    newest = text.spoken(track.cost.metric, last.cost, track)
     return (
         f"The official record is <strong>{newest}</strong> (#{last.number}, "
         f"{text.long_day(last.date)}), whose evidence is not on file. On file, "
@@ -182,7 +182,7 @@ def _frontier_lead(board: TrackBoard) -> str:
     return (
         f"{text.plural(len(front), 'entry', 'entries')} of {len(board.board.entries)} "
         f"form the frontier; the best quality is "
-        f"<strong>{text.quantity(track.quality.metric, best.quality)}</strong> by "
+        f"<strong>{text.quantity(track.quality.metric, best.quality, track)}</strong> by "
         f"{_link(board.items[best.submission])}."
     )
 
@@ -213,11 +213,13 @@ def result_of(board: TrackBoard, place: Place) -> str:
     """What a track counts, as text: a cost, a ratio, or quality at a cost."""
     track, entry = board.track, place.entry
     if track.objective == "baseline" and entry.progress:
-        return f"{entry.progress.ratio:.4f} of the baseline’s {text.in_sentence(track.cost.metric)}"
-    cost = text.quantity(track.cost.metric, entry.shown_cost)
-    if track.objective == "target":
+        return (
+            f"{entry.progress.ratio:.4f} of the baseline’s {track.in_sentence(track.cost.metric)}"
+        )
+    cost = text.quantity(track.cost.metric, entry.shown_cost, track)
+    if track.objective in ("target", "best"):
         return cost if cost[-1:].isalpha() else f"{cost} {track.cost.unit}".rstrip()
-    quality = text.quantity(track.quality.metric, entry.quality)
+    quality = text.quantity(track.quality.metric, entry.quality, track)
     return f"{quality} {track.quality.unit} at {cost} FLOPs".replace("  ", " ")
 
 
@@ -237,7 +239,7 @@ def bands(board: TrackBoard) -> list[dict[str, Any]]:
             {
                 "url": board.items[e.submission].url,
                 "name": board.items[e.submission].label,
-                "cost": text.quantity(board.track.cost.metric, e.shown_cost),
+                "cost": text.quantity(board.track.cost.metric, e.shown_cost, board.track),
             }
             for e in inside[:5]
         ]
@@ -274,7 +276,7 @@ def scaling(board: TrackBoard) -> dict[str, Any] | None:
     svg = curves.scaling(
         shown,
         Axis("model_flops", "Model FLOPs"),
-        Axis(board.track.quality.metric, text.label(board.track.quality.metric)),
+        Axis(board.track.quality.metric, board.track.label(board.track.quality.metric)),
         label="Scaling of each group with its fitted law",
     )
     words = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.model.track import Track
-from leaderboard_site.text import in_sentence
+from leaderboard_site import text
 
 
 def rules_in_words(track: Track) -> list[str]:
@@ -12,6 +12,7 @@ def rules_in_words(track: Track) -> list[str]:
         line
         for line in (
             _counts(track),
+            _limits(track),
             _hardware(track),
             _proof(track),
             _evidence(track),
@@ -24,13 +25,18 @@ def rules_in_words(track: Track) -> list[str]:
 
 
 def _counts(track: Track) -> str:
-    cost, quality = in_sentence(track.cost.metric), in_sentence(track.quality.metric)
+    cost, quality = track.in_sentence(track.cost.metric), track.in_sentence(track.quality.metric)
     if track.objective == "pareto":
         word = "Lower" if track.quality.goal == "min" else "Higher"
         return (
             f"{word} {quality} and fewer {cost} both count: an entry is on the frontier unless "
             "another is no worse on both and better on one; exact ties stay."
         )
+    if track.objective == "best":
+        word = "Lowest" if track.quality.goal == "min" else "Highest"
+        margin = track.significance.margin
+        beaten = f" A record is beaten by at least {margin:g}." if margin else ""
+        return f"{word} {quality} counts, whatever it costs within the limits.{beaten}"
     aim = f"{quality} of {track.quality.target:g}" if track.quality.target else quality
     if track.objective == "target":
         least = "Least" if track.cost.goal == "min" else "Most"
@@ -39,6 +45,18 @@ def _counts(track: Track) -> str:
         f"The ratio of {cost} to the frozen baseline on the same machine, at a {aim}. "
         "One run is welcome; it is recorded until somebody reproduces it."
     )
+
+
+def _limits(track: Track) -> str:
+    """What an entry may have at most, or at least where more of it is better."""
+    parts = []
+    for metric, bound in track.limits.items():
+        own = track.metrics.get(metric)
+        word = "at least" if own is not None and own.goal == "max" else "at most"
+        parts.append(f"{track.in_sentence(metric)} {word} {text.quantity(metric, bound, track)}")
+    ends = {"time-limit": "A run ends when its time is up.", "target": "A run ends at the target."}
+    said = [f"Limits: {', '.join(parts)}."] if parts else []
+    return " ".join([*said, *([ends[track.finish]] if track.finish in ends else [])])
 
 
 def _hardware(track: Track) -> str:
@@ -57,10 +75,9 @@ def _proof(track: Track) -> str:
     side = "below" if track.quality.goal == "min" else "above"
     if test.test in ("t", "moderated"):
         kind = "t-test" if test.test == "t" else "moderated t-test"
-        return (
-            f"Proof: a one-sided {kind} over the runs that the mean is {side} "
-            f"{track.quality.target:g}, p < {test.alpha:g}.{runs}"
-        )
+        target = track.quality.target
+        aim = "" if target is None else f" that the mean is {side} {target:g}"
+        return f"Proof: a one-sided {kind} over the runs{aim}, p < {test.alpha:g}.{runs}"
     if test.test == "z":
         # The bound decides: p at it is no round number (0.004 with 0.0013 is 0.00105).
         bound = f"p < {test.alpha:g}"

@@ -62,9 +62,9 @@ def test_what_is_no_record_here_says_why(site: Site, track: str) -> None:
     missing = [r for r in rows(track) if not item_of(board, r["folder"]).places]
     whys = {r["number"]: item_of(board, r["folder"]).unranked[0] for r in missing}
     expected = {
-        1: "its training_time_s is missing",
-        2: "its training_time_s is missing",
-        21: "its loss 3.2808 misses the target 3.28",
+        1: "its evidence states no training time",
+        2: "its evidence states no training time",
+        21: "its validation loss 3.2808 misses the target 3.28",
     }
     assert whys == (expected if track == "nanogpt-small" else {})
 

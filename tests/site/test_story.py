@@ -205,7 +205,7 @@ def test_a_pareto_board_shows_its_frontiers_over_time() -> None:
     told = story.story(whole, "")
     assert told is not None
     found = re.fullmatch(
-        r"C4-EN bits per byte for (\S+) FLOPs: from (\S+) to (\S+) since Jul 2024", told["title"]
+        r"Bits per byte for (\S+) FLOPs: from (\S+) to (\S+) since Jul 2024", told["title"]
     )
     assert found is not None
     cost, then, now = map(float, found.groups())

@@ -95,7 +95,7 @@
       sort: p.get("sort") || "place",
       desc: p.get("desc") === "1",
       cols: cols === null ? null : cols.split(","),
-      x: p.get("x") || root.dataset.cost,
+      x: p.get("x") || root.dataset.x,
       y: p.get("y") || "abs",
       pick: (p.get("pick") || "").split(",").filter(Boolean),
     };
@@ -109,7 +109,7 @@
     if (state.sort !== "place") p.set("sort", state.sort);
     if (state.desc) p.set("desc", "1");
     if (state.cols) p.set("cols", state.cols.join(","));
-    if (state.x !== root.dataset.cost) p.set("x", state.x);
+    if (state.x !== root.dataset.x) p.set("x", state.x);
     if (state.y !== "abs") p.set("y", state.y);
     if (state.pick.length) p.set("pick", state.pick.join(","));
     const text = p.toString();
@@ -238,6 +238,9 @@
     unit: (key) =>
       heads.find((h) => h.dataset.key === key)?.querySelector("small")?.textContent || "",
     withExtra,
+    get extra() {
+      return extra;
+    },
     get data() {
       return data;
     },
@@ -248,8 +251,8 @@
       return state;
     },
   };
-  const chart = window.speedrun.chart(shared);
-  const { draw, overlay } = chart;
+  const axes = root.querySelector("#chart .axes");
+  const { draw, overlay } = axes ? window.speedrun.chart(shared) : { draw() {}, overlay() {} };
 
   // ---- Events ---------------------------------------------------------------------------------
   async function change(push) {
@@ -287,7 +290,7 @@
     fill();
     change(true);
   });
-  root.querySelector("#chart .axes").addEventListener("click", (event) => {
+  axes?.addEventListener("click", (event) => {
     const link = event.target.closest("a");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
@@ -383,7 +386,7 @@
         rest();
         picks();
       } else await change(false);
-      if (state.x !== root.dataset.cost || state.y !== "abs") draw();
+      if (state.x !== root.dataset.x || state.y !== "abs") draw();
       root.dataset.ready = "1";
     })
     .catch(() => {

@@ -9,7 +9,7 @@
     const note = figure.querySelector(".chartnote");
     const links = [...figure.querySelectorAll(".axes a")];
     const axes = links.map((a) => a.dataset.x).filter(Boolean);
-    const own = board.root.dataset.cost;
+    const own = board.root.dataset.x;
     const titles = new Map(links.map((a) => [a.dataset.x || a.dataset.y, a.textContent]));
     const charts = new Map();
     let shown = { x: own, y: "abs" };
@@ -31,7 +31,7 @@
         });
         charts.set(key, await Promise.all(files));
       }
-      if (x !== own) await board.withExtra();
+      if (x !== board.root.dataset.cost) await board.withExtra();
       return charts.get(key);
     }
     async function draw() {
@@ -110,6 +110,7 @@
     function listed(svg) {
       const at = points.scaleOf(svg);
       if (!board.data || !at) return null;
+      if (shown.x !== board.data.cost && !board.extra) return null;
       const formats = board.data.formats;
       const out = [];
       for (let i = 0; i < board.data.q.length; i++) {

@@ -179,7 +179,7 @@ def test_what_has_no_place_is_named_with_the_reason(root):
     levels = '\n[levels]\n"target-missed" = "note"\n'
     put(root, "tracks/fast.toml", TARGET + levels)
     submission(root, "fast", "slow", [(3.4, 80.0), (3.41, 80.2)])
-    why = "its loss 3.405 misses the target 3.28"
+    why = "its validation loss 3.405 misses the target 3.28"
     answer = run(audit, root)
     assert f"  no place: submissions/fast/slow: {why}" in answer.output.splitlines()
     assert answer.output.startswith("fast: 3 submissions (")

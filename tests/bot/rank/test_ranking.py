@@ -163,7 +163,8 @@ def test_what_is_not_accepted_does_not_rank(status, why):
 def test_no_number_does_not_rank(value):
     board = rank([verdict("a", value, 1.0), verdict("b", 1.0, value)], PARETO)
     assert board.entries == ()
-    assert [u.why.split()[1] for u in board.unranked] == ["bpb", "hardware_flops"]
+    named = zip(board.unranked, ("bits per byte", "hardware FLOPs"), strict=True)
+    assert all(name in unranked.why for unranked, name in named)
 
 
 def test_a_missed_target_does_not_rank():
@@ -297,7 +298,7 @@ def test_a_verdict_that_holds_and_has_no_place_says_why():
         "machine (`--interleave baseline` of the trainer)"
     )
     missed = verdict("slow", 3.3, 50.0)
-    assert why_not(rank([], TARGET), missed) == ("its loss 3.3 misses the target 3.28")
+    assert why_not(rank([], TARGET), missed) == ("its validation loss 3.3 misses the target 3.28")
     assert why_not(board, dc.replace(alone, status=Status.REJECTED)) is None
     assert why_not(rank([], TARGET), verdict("good", 3.27, 50.0)) is None
 
