@@ -79,7 +79,9 @@ def freeze_(
     place = root_of(root)
     track = track_of(place, track_id)
     board, verdicts = _board(place, track, snapshots)
-    _cut(place, board, _verdict(verdicts, track, submission), on, dry_run)
+    verdict = _verdict(verdicts, track, submission)
+    entry = next((e for e in board.entries if e.verdict is verdict), None)
+    _cut(place, board, verdict, entry, on, dry_run)
 
 
 @baseline.command()
@@ -110,10 +112,12 @@ def promote(
     entry = due(board)
     if submission is not None:
         verdict = _verdict(verdicts, track, submission)
-        entry = next((e for e in board.entries if e.verdict is verdict), None)
+        mine = [e for e in board.entries if e.verdict is verdict]
+        due_first = sorted(mine, key=lambda e: not (e.progress and e.progress.promotes))
+        entry = next(iter(due_first), None)
     if entry is None or entry.progress is None or not entry.progress.promotes:
         raise Unusable(_not_due(board, entry))
-    _cut(place, board, entry.verdict, on, dry_run)
+    _cut(place, board, entry.verdict, entry, on, dry_run)
 
 
 # ---- Reading ----------------------------------------------------------------------------------
@@ -154,9 +158,10 @@ def _submissions(root: Path, track: Track) -> dict[str, Submission]:
 # ---- Cutting a baseline -----------------------------------------------------------------------
 
 
-def _cut(root: Path, board: Board, verdict: Verdict, on: str | None, dry_run: bool) -> None:
+def _cut(
+    root: Path, board: Board, verdict: Verdict, entry: Entry | None, on: str | None, dry_run: bool
+) -> None:
     track = board.track
-    entry = next((e for e in board.entries if e.verdict is verdict), None)
     before = track.baseline_id
     until = f"submissions/{track.id}/{before}" if before else None
     people = credit(verdict.submission, _submissions(root, track), until)

@@ -16,30 +16,63 @@ from bot.model.summary import Moments, Summary
 from bot.model.track import Reproduction, Track
 from bot.model.values import finite
 
+_QUANTILE = 0.975
+_KNOWN = 1e9
+"""Degrees of freedom of a spread that is as good as known."""
+_WIDEST = 700.0
+"""Half an interval of a log ratio beyond which its bounds are no numbers."""
+
 
 @dc.dataclass(frozen=True, slots=True)
 class Link:
-    """One ratio, the variance of its log, and the degrees of freedom of that variance."""
+    """One ratio, the variance of its log (infinite: unknown), and its degrees of freedom."""
 
     ratio: float
     log_variance: float
-    df: float
+    df: float = _KNOWN
+
+    @classmethod
+    def of(cls, ratio: float, bounds: tuple[float, float] | None) -> Link:
+        """The link of a ratio and its 95 % interval, of which nothing else is known.
+
+        Half the interval on the log scale stands for so many standard errors of the normal
+        distribution: squares of half intervals then add along the chain (Zou and Donner 2008,
+        "Construction of confidence limits about effect measures", Statistics in Medicine 27), and
+        what few runs made wide stays wide.
+        """
+        if bounds is None:
+            return cls(ratio, math.inf)
+        half = math.log(bounds[1] / bounds[0]) / 2
+        return cls(ratio, (half / t_quantile(_QUANTILE, _KNOWN)) ** 2)
+
+    @property
+    def inverse(self) -> Link:
+        """The same comparison the other way round."""
+        return dc.replace(self, ratio=1 / self.ratio)
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval of the ratio; None where its variance is unknown."""
+        if self.log_variance <= 0:
+            return self.ratio, self.ratio
+        half = t_quantile(_QUANTILE, self.df) * math.sqrt(self.log_variance)
+        if not half + abs(math.log(self.ratio)) < _WIDEST:
+            return None
+        return self.ratio * math.exp(-half), self.ratio * math.exp(half)
 
 
-def chained(links: Sequence[Link], level: float = 0.95) -> tuple[float, tuple[float, float]]:
-    """The product of the ratios and its interval; (1, (1, 1)) without links.
+def chained(links: Sequence[Link]) -> Link:
+    """The product of the ratios, 1 without links: log variances add.
 
     Degrees of freedom after Satterthwaite (1946, "An approximate distribution of estimates of
     variance components", Biometrics Bulletin 2).
     """
-    centre = math.fsum(math.log(link.ratio) for link in links)
-    variance = math.fsum(link.log_variance for link in links)
-    ratio = math.exp(centre)
-    if variance <= 0:
-        return ratio, (ratio, ratio)
-    df = variance**2 / math.fsum(link.log_variance**2 / link.df for link in links)
-    half = t_quantile(0.5 + level / 2, df) * math.sqrt(variance)
-    return ratio, (math.exp(centre - half), math.exp(centre + half))
+    ratio = math.exp(math.fsum(math.log(link.ratio) for link in links))
+    variance = sum(link.log_variance for link in links)
+    if not 0 < variance < math.inf:
+        return Link(ratio, variance)
+    shares = math.fsum(link.log_variance**2 / link.df for link in links)
+    return Link(ratio, variance, variance**2 / shares if shares > 0 else _KNOWN)
 
 
 def promotes(bounds: tuple[float, float] | None, promote_at: float | None) -> bool:
@@ -51,10 +84,6 @@ def promotes(bounds: tuple[float, float] | None, promote_at: float | None) -> bo
     if bounds is None or promote_at is None:
         return False
     return bounds[1] <= promote_at if promote_at <= 1 else bounds[0] >= promote_at
-
-
-_KNOWN = 1e9
-"""Degrees of freedom of a spread that is as good as known."""
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -70,16 +99,19 @@ class Measured:
     stated: tuple[float, float] | None = None
     """The interval as the statistics of one session state it."""
 
-    def scaled(self, factor: float) -> Measured:
-        """The same against another baseline, `factor` times the cost of which is this one's."""
-        link = self.link and dc.replace(self.link, ratio=self.link.ratio * factor)
-        bounds = self.stated and (self.stated[0] * factor, self.stated[1] * factor)
-        return Measured(self.ratio * factor, self.pairs, link, bounds)
+    def scaled(self, links: Sequence[Link]) -> Measured:
+        """The same against another baseline, to which `links` lead; their spreads add to its."""
+        if not links:
+            return self
+        between = chained(links)
+        link = None if self.link is None else chained([self.link, between])
+        known = link is not None and math.isfinite(link.log_variance)
+        return Measured(self.ratio * between.ratio, self.pairs, link if known else None)
 
     @property
     def interval(self) -> tuple[float, float] | None:
         """The 95 % interval of the ratio."""
-        return self.stated if self.link is None or self.stated else chained([self.link])[1]
+        return self.stated if self.link is None or self.stated else self.link.interval
 
     def p_better(self, than: float, goal: str = "min") -> float | None:
         """One-sided p that the true ratio is no better than `than`; None without a spread."""

@@ -38,6 +38,8 @@ class RecordStep:
     clock: Clock = "own"
     beat: str | None = None
     number: int | None = None
+    interval: tuple[float, float] | None = None
+    """The 95 % interval of `cost` where ratios gave it, since the last time that stood alone."""
 
     @property
     def gain(self) -> float | None:
@@ -63,6 +65,8 @@ class Progress:
     against: str | None = None
     pairs: int = 0
     """Pairs of runs behind the ratio: those of the entry and of its replies."""
+    measured_interval: tuple[float, float] | None = None
+    """The 95 % interval of `measured`."""
 
 
 @dc.dataclass(frozen=True, slots=True)

@@ -29,6 +29,10 @@ _UNSOUND = frozenset({"arms-differ", "baseline-slower-than-frozen", "target-miss
 """Rules whose findings, unless a maintainer accepted them, keep an entry from making a baseline."""
 
 
+Retimings = Mapping[tuple[str, str], tuple[tuple[str, float], ...]]
+"""Submission and point -> its official re-timings, (date, cost) in order of time."""
+
+
 @dc.dataclass(frozen=True, slots=True)
 class Row:
     """An admitted point before it is placed. `score` is minimised whatever the track's goals."""
@@ -51,7 +55,7 @@ class Row:
 def admit(
     verdict: Verdict,
     settled: Settled,
-    retimings: Mapping[str, tuple[tuple[str, float], ...]],
+    retimings: Retimings,
 ) -> Iterator[Row | Unranked]:
     """Each point of a verdict as a row, or why it has none."""
     track, state = settled.track, settled.states.get(verdict.submission, State())
@@ -79,7 +83,7 @@ def admit(
             yield Unranked(verdict, point, obstacle)
             continue
         assert point.quality is not None and point.cost is not None
-        timed = retimings.get(verdict.submission, ())
+        timed = retimings.get((verdict.submission, point.name), ())
         shown = timed[-1][1] if timed else point.cost
         progress = _progress(verdict, point, settled)
         assert not isinstance(progress, str)
@@ -142,27 +146,30 @@ def _progress(verdict: Verdict, point: Point, settled: Settled) -> Progress | st
             "(`--interleave baseline` of the trainer)"
         )
     current, own = track.baseline_id or "", against(verdict, track)
-    scale = relation(track.baselines, own, current)
-    if scale is None:
+    between = relation(track.baselines, own, current)
+    if between is None:
         return f"it is measured against {own}, and nothing relates that to {current}"
-    shown = found.scaled(scale)
+    shown = found.scaled(between)
     sound = not any(f.rule in _UNSOUND and f.level is not Level.NOTE for f in verdict.findings)
     state = settled.states.get(verdict.submission, State())
     known = track.reproduction is None or state.name == "confirmed"
     due = sound and known and own == current and promotes(shown.interval, track.promote_at)
-    return Progress(shown.ratio, shown.interval, due, found.ratio, own or None, found.pairs)
+    return Progress(
+        shown.ratio, shown.interval, due, found.ratio, own or None, found.pairs, found.interval
+    )
 
 
-def retimings_of(
-    verdicts: Iterable[Verdict], track: Track
-) -> Mapping[str, tuple[tuple[str, float], ...]]:
-    """Submission -> its official re-timings, (date, cost) in order of time."""
+def retimings_of(verdicts: Iterable[Verdict], track: Track) -> Retimings:
+    """The re-timings of each point: by the point of its name, or by the only one there is."""
     if not track.retimings:
         return {}
-    costs = {v.submission: v.points[0].cost for v in verdicts if v.points}
-    found: dict[str, list[tuple[str, float]]] = {}
+    points = {v.submission: v.points for v in verdicts}
+    found: dict[tuple[str, str], list[tuple[str, float]]] = {}
     for timed in track.retimings:
-        cost = costs.get(timed.submission)
-        if finite(cost):
-            found.setdefault(timed.of, []).append((timed.date, cost))
+        theirs, again = points.get(timed.of, ()), points.get(timed.submission, ())
+        for point in theirs:
+            alone = len(theirs) == len(again) == 1
+            cost = next((p.cost for p in again if alone or p.name == point.name), None)
+            if cost is not None and finite(cost):
+                found.setdefault((timed.of, point.name), []).append((timed.date, cost))
     return {of: tuple(sorted(items)) for of, items in found.items()}

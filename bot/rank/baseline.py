@@ -5,8 +5,8 @@ A track of objective `baseline` keeps every baseline that was ever frozen as a f
 its progress over the one before, who is credited for what, and the board of that day.
 
 An entry is measured against the baseline of its day. `relation` puts it on the scale of the one
-that stands now: its ratio times the ratios of the baselines between. Nothing here reads a clock;
-writing is `write`.
+that stands now: its ratio times the ratios of the baselines between, whose log variances add.
+Nothing here reads a clock; writing is `write`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pathlib import Path
 
 from bot import files as disk
 from bot.compute.accelerators import find
-from bot.compute.ratios import promotes
-from bot.model.board import Board, Entry, Progress
+from bot.compute.ratios import Link, promotes
+from bot.model.board import Board, Entry
 from bot.model.submission import ROLES, Submission, entry_path
 from bot.model.summary import Sample
 from bot.model.track import Baseline, BoardRow, Credit, Track
@@ -135,30 +135,36 @@ def measured_against(track: Track, current: str, based_on: str | None, date: str
     return current
 
 
-def relation(baselines: tuple[Baseline, ...], own: str, current: str) -> float | None:
-    """What a ratio to the baseline `own` is multiplied by to be one to `current`.
+def relation(baselines: tuple[Baseline, ...], own: str, current: str) -> tuple[Link, ...] | None:
+    """The ratios by which one to the baseline `own` becomes one to `current`, none if they are one.
 
     None where some baseline between them was frozen without a ratio to the one before.
     """
-    scale = _scale(baselines)
     if own == current:
-        return 1.0
-    mine, theirs = scale.get(own), scale.get(current)
+        return ()
+    chains = _chains(baselines)
+    mine, theirs = chains.get(own), chains.get(current)
     if mine is None or theirs is None or mine[0] != theirs[0]:
         return None
-    return mine[1] / theirs[1]
+    shared = sum(a == b for a, b in zip(mine[1], theirs[1], strict=False))
+    down = tuple(link for _, link in mine[1][shared:])
+    return (*down, *(link.inverse for _, link in theirs[1][shared:]))
 
 
-def _scale(baselines: tuple[Baseline, ...]) -> Mapping[str, tuple[str, float]]:
-    """Id -> (first of its chain, cost relative to that first)."""
-    scale: dict[str, tuple[str, float]] = {}
+_Chain = tuple[tuple[str, Link], ...]
+
+
+def _chains(baselines: tuple[Baseline, ...]) -> Mapping[str, tuple[str, _Chain]]:
+    """Id -> (first of its chain, the ratios from there on, each with the id that it leads to)."""
+    chains: dict[str, tuple[str, _Chain]] = {}
     for item in baselines:
-        before = scale.get(item.after) if item.after is not None else None
+        before = chains.get(item.after) if item.after is not None else None
         if before is None or item.ratio is None:
-            scale[item.id] = (item.id, 1.0)
+            chains[item.id] = (item.id, ())
         else:
-            scale[item.id] = (before[0], before[1] * item.ratio)
-    return scale
+            link = (item.id, Link.of(item.ratio, item.interval))
+            chains[item.id] = (before[0], (*before[1], link))
+    return chains
 
 
 # ---- Freezing ---------------------------------------------------------------------------------
@@ -175,8 +181,8 @@ def freeze(
 ) -> Baseline:
     """A baseline of the candidate's runs of `verdict`. Raises BaselineError where it has none.
 
-    `entry` is its place on the board, where it has progress over the baseline before; `on` is the
-    date, YYYY-MM-DD.
+    `entry` is the place on the board of the point to freeze: its costs, its losses and its progress
+    over the baseline before belong together. `on` is the date, YYYY-MM-DD.
     """
     name = verdict.submission.removeprefix(f"submissions/{track.id}/")
     if not ENTRY.fullmatch(name):
@@ -186,7 +192,10 @@ def freeze(
         raise BaselineError(f"{verdict.submission} is {verdict.status} ({rules}): fix that first")
     if not verdict.points:
         raise BaselineError(f"{verdict.submission} has no run to freeze")
-    point = verdict.points[0]
+    if entry is None and len(verdict.points) > 1:
+        names = ", ".join(point.name for point in verdict.points)
+        raise BaselineError(f"{verdict.submission} has several points ({names}) and none ranks")
+    point = verdict.points[0] if entry is None else entry.point
     costs = _values(point.summary.cost, point.cost)
     if not costs:
         raise BaselineError(f"{verdict.submission} has no {track.cost.metric} to measure against")
@@ -204,18 +213,10 @@ def freeze(
         count=count,
         after=progress.against if progress else None,
         ratio=progress.measured if progress else None,
-        interval=_interval(progress) if progress else None,
+        interval=progress.measured_interval if progress else None,
         credits=tuple(people),
         board=tuple(board),
     )
-
-
-def _interval(progress: Progress) -> tuple[float, float] | None:
-    """The interval of the ratio that was measured."""
-    if progress.interval is None:
-        return None
-    scale = progress.measured / progress.ratio
-    return progress.interval[0] * scale, progress.interval[1] * scale
 
 
 def _values(sample: Sample, alone: float | None) -> tuple[float, ...]:

@@ -8,6 +8,9 @@ Clocks of different machines do not compare. Where a cost is a time, a result sh
   machine;
 - else the time of its own machine.
 
+Along a chain of ratios the log variances add: `interval` is that of the product since the last
+time that was official or a machine's own, which it takes as it stands.
+
 Places and records go by the shown cost, and `clock` says which of the three it is. A result enters
 on its date. Of several on one date the worse enters first, so that each of them that beat the
 record of the day before is kept. Results without a date enter last. The rows of the official table
@@ -21,6 +24,7 @@ import bisect
 import dataclasses as dc
 from collections.abc import Iterable, Mapping, Sequence
 
+from bot.compute.ratios import Link, chained
 from bot.compute.significance import reaches
 from bot.model.board import Clock, RecordStep
 from bot.model.official import OfficialRecord
@@ -50,6 +54,7 @@ class Dated:
     retimings: tuple[tuple[str, float], ...] = ()
     timed: bool = False
     ratio: float | None = None
+    ratio_interval: tuple[float, float] | None = None
     against: str | None = None
 
     @property
@@ -70,10 +75,20 @@ class Dated:
 
 @dc.dataclass(frozen=True, slots=True)
 class Shown:
-    """The cost that a result goes by, and which clock gave it."""
+    """The cost that a result goes by, which clock gave it, and by which ratios if by any."""
 
     cost: float
     clock: Clock
+    links: tuple[Link, ...] = ()
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval that the ratios give the cost; None without ratios."""
+        if not self.links:
+            return None
+        whole = chained(self.links)
+        start, bounds = self.cost / whole.ratio, whole.interval
+        return None if bounds is None else (start * bounds[0], start * bounds[1])
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -93,6 +108,7 @@ class _Holder:
     score: float
     retimings: tuple[tuple[str, float], ...] = ()
     sign: int = 1
+    links: tuple[Link, ...] = ()
 
     def on(self, date: str | None) -> tuple[float, float]:
         """Cost and score that it shows on `date` (None: now)."""
@@ -134,7 +150,7 @@ class _Progress:
         self.sign, self.margin = sign, margin
         self.steps: list[RecordStep] = []
         self.shown: dict[Key, Shown] = {}
-        self.costs: dict[str, float] = {}
+        self.latest: dict[str, Shown] = {}
         self.holder: _Holder | None = None
 
     def read(self, ordered: Sequence[Dated], official: Sequence[OfficialRecord]) -> History:
@@ -153,8 +169,9 @@ class _Progress:
         retimings = row.retimings if row and row.retimings else result.retimings
         latest = retimings[-1][1] if retimings else entered.cost
         clock: Clock = "official" if retimings else entered.clock
-        self.shown[result.key] = Shown(latest, clock)
-        self.costs.setdefault(result.submission, latest)
+        shown = Shown(latest, clock, () if retimings else entered.links)
+        self.shown[result.key] = shown
+        self.latest.setdefault(result.submission, shown)
         score = self.sign * entered.cost if result.fixed is None else result.fixed
         previous = self.holder.on(result.date) if self.holder else None
         if row is not None:
@@ -174,8 +191,10 @@ class _Progress:
             clock=entered.clock,
             beat=self.holder.name if self.holder else None,
             number=row.number if row else None,
+            interval=entered.interval,
         )
-        holder = _Holder(result.submission, entered.cost, score, retimings, self.sign)
+        links = entered.links
+        holder = _Holder(result.submission, entered.cost, score, retimings, self.sign, links)
         self._pass_to(holder, result.date)
         self.steps.append(step)
 
@@ -186,16 +205,22 @@ class _Progress:
         if row is not None:
             return Shown(row.cost, "official")
         if result.ratio is not None:
-            base = self._cost_of(result.against, result.date)
+            base = self._base(result.against, result.date)
             if base is not None:
-                return Shown(base * result.ratio, "paired")
+                link = Link.of(result.ratio, result.ratio_interval)
+                return Shown(base.cost * result.ratio, "paired", (*base.links, link))
         return Shown(result.cost, "own")
 
-    def _cost_of(self, submission: str | None, date: str | None) -> float | None:
+    def _base(self, submission: str | None, date: str | None) -> Shown | None:
         """What the entry of a baseline arm shows; without a name it is the record of the day."""
-        if submission is None:
-            return self.holder.on(date)[0] if self.holder else None
-        return self.costs.get(submission)
+        if submission is not None:
+            return self.latest.get(submission)
+        if self.holder is None:
+            return None
+        cost = self.holder.on(date)[0]
+        # An official timing that counts by then ends the chain.
+        links = self.holder.links if cost == self.holder.cost else ()
+        return Shown(cost, "own", links)
 
     def _pass_to(self, holder: _Holder, date: str | None) -> None:
         """Give the record to `holder`; the last step that stood has ended."""

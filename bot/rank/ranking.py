@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import dataclasses as dc
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from bot.compute.places import MOST, rank_intervals, rank_intervals_known
 from bot.model.board import Board, Entry, Placement, Progress, RecordStep, Unranked
@@ -39,7 +39,7 @@ from bot.model.summary import Moments
 from bot.model.track import TIME_METRICS, Track
 from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
-from bot.rank.admission import Row, admit, reaches_target, retimings_of
+from bot.rank.admission import Retimings, Row, admit, reaches_target, retimings_of
 from bot.rank.history import Dated, History, progression
 from bot.rank.pareto import dominators, frontier
 from bot.rank.states import settle
@@ -211,9 +211,7 @@ def _banded(entries: tuple[Entry, ...], track: Track) -> tuple[Entry, ...]:
 # ---- The record over time, and where a verdict would stand --------------------------------------
 
 
-def _history(
-    rows: Iterable[Row], track: Track, retimings: Mapping[str, tuple[tuple[str, float], ...]]
-) -> History:
+def _history(rows: Iterable[Row], track: Track, retimings: Retimings) -> History:
     """The record over time, and the cost that each row goes by."""
     sign = 1 if track.cost.goal == "min" else -1
     official = track.official.records if track.objective == "target" else ()
@@ -229,10 +227,10 @@ def _dated(
     track: Track,
     sign: int,
     entries: frozenset[str] | set[str],
-    retimings: Mapping[str, tuple[tuple[str, float], ...]],
+    retimings: Retimings,
 ) -> Dated:
     arm = row.point.summary.baseline
-    ratio = arm.ratio if arm else None
+    ratio, bounds = (arm.ratio, arm.ratio_interval) if arm else (None, None)
     return Dated(
         date=row.verdict.date,
         submission=row.verdict.submission,
@@ -242,9 +240,10 @@ def _dated(
         quality_score=row.quality if track.quality.goal == "min" else -row.quality,
         sign=sign,
         fixed=row.score if row.progress else None,
-        retimings=retimings.get(row.verdict.submission, ()),
+        retimings=retimings.get(row.key, ()),
         timed=track.objective == "target" and track.cost.metric in TIME_METRICS,
         ratio=ratio if ratio is not None and finite(ratio) and ratio > 0 else None,
+        ratio_interval=bounds if bounds and all(map(finite, bounds)) else None,
         against=_named(row.verdict.based_on, track, entries),
     )
 

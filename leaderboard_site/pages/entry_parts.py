@@ -52,6 +52,9 @@ def _record(board: TrackBoard, step: RecordStep) -> str:
         f"to <strong>{shown}</strong>: <strong>{percent} %</strong>, decided by "
         f"{CLOCK_WORDS[step.clock]}."
     )
+    if step.interval is not None:
+        low, high = (text.quantity(metric, bound) for bound in step.interval)
+        words += f" Along the chain of ratios the 95 % interval is {low} to {high}."
     if step.clock != "own" and step.own is not None:
         words += (
             f" Its own runs took {text.quantity(metric, step.own, board.track)} on their machine."

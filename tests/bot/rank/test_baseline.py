@@ -2,21 +2,28 @@
 
 import dataclasses as dc
 import json
+import math
 import tomllib
 
 import pytest
 
+from bot.compute.ratios import chained
 from bot.model.submission import Contributor, Submission
+from bot.model.summary import BaselineArm, Comparison, Sample, Summary
 from bot.model.track import Baseline, BoardRow, Credit, TrackError
+from bot.model.verdict import Point, Verdict
 from bot.parse.schemas import first_problem
 from bot.parse.track_toml import load_track, parse_track
 from bot.rank.baseline import (
     BaselineError,
     credit,
+    freeze,
     measured_against,
     relation,
     write,
 )
+from bot.rank.ranking import rank
+from bot.registry import Grade, Status
 from tests.bot.competition import BASELINE, put
 
 
@@ -199,4 +206,57 @@ def test_the_baseline_of_an_entry(based_on, date, expected):
 )
 def test_ratios_are_put_on_one_scale(own, current, scale):
     found = relation(CHAIN, own, current)
-    assert found is scale if scale is None else found == pytest.approx(scale)
+    if scale is None:
+        assert found is None
+    else:
+        assert found is not None and math.prod(k.ratio for k in found) == pytest.approx(scale)
+
+
+def test_the_spread_of_every_baseline_between_is_in_the_interval():
+    """Half intervals of 1 % and 2 % on the log scale: together sqrt(5) %."""
+    wide = [dc.replace(b, interval=spread(b.ratio, 0.01 * n)) for n, b in enumerate(CHAIN[:3])]
+    links = relation((*wide, CHAIN[3]), "b3", "b1")
+    assert links is not None
+    whole = chained(links)
+    assert whole.ratio == pytest.approx(0.72) and whole.interval is not None
+    assert math.log(whole.interval[1] / whole.ratio) == pytest.approx(0.01 * math.sqrt(5))
+    # One baseline that was frozen without an interval leaves the product without one.
+    unknown = relation(CHAIN, "b3", "b1")
+    assert unknown is not None and chained(unknown).interval is None
+
+
+def spread(ratio, half):
+    return None if ratio is None else (ratio * math.exp(-half), ratio * math.exp(half))
+
+
+# ---- Several points ----------------------------------------------------------------------------
+
+
+def measured(name, cost, ratio):
+    bounds = (ratio - 0.01, ratio + 0.01)
+    arm = BaselineArm(comparison=Comparison("welch", 0.0, None, None, None, ratio, bounds))
+    values = Sample((cost - 1, cost + 1))
+    statistics = Summary(cost=values, quality=Sample((3.2, 3.21)), baseline=arm)
+    return Point(name, 3.205, cost, {"training_time_s": cost}, statistics)
+
+
+def several(*points):
+    path = "submissions/one/win"
+    return Verdict(path, "one", Status.VERIFIED, Grade.LOG, (), points, based_on="b3")
+
+
+def test_costs_and_ratio_that_are_frozen_are_those_of_one_point():
+    """The best point is the second, and the first costs half of it."""
+    track = dc.replace(TRACK, baseline_id="b3")
+    found = several(measured("130m", 50.0, 0.97), measured("300m", 100.0, 0.8))
+    best = rank([found], track).entries[0]
+    made = freeze(found, track, on="2026-05-01", entry=best)
+    assert (made.costs, made.ratio, made.interval) == ((99.0, 101.0), 0.8, (0.79, 0.81))
+
+
+def test_none_of_several_points_that_do_not_rank_is_frozen():
+    found = several(measured("130m", 50.0, 0.97), measured("300m", 100.0, 0.8))
+    with pytest.raises(BaselineError, match=r"has several points \(130m, 300m\) and none ranks"):
+        freeze(found, TRACK, on="2026-05-01")
+    one = several(measured("130m", 50.0, 0.97))
+    assert freeze(one, TRACK, on="2026-05-01").costs == (49.0, 51.0)

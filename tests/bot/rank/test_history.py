@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses as dc
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -26,8 +27,9 @@ TRACK = Track(
 )
 
 
-def entry(name, cost, date, *, ratio=None, based_on=None, metric="training_time_s"):
-    compared = Comparison("welch", 0.0, None, None, None, ratio, None)
+def entry(name, cost, date, *, ratio=None, half=None, based_on=None, metric="training_time_s"):
+    bounds = None if half is None else (ratio * math.exp(-half), ratio * math.exp(half))
+    compared = Comparison("welch", 0.0, None, None, None, ratio, bounds)
     statistics = Summary(baseline=BaselineArm(comparison=compared)) if ratio is not None else None
     point = Point("default", 3.27, cost, {metric: cost}, statistics)
     path = f"submissions/t/{name}"
@@ -67,6 +69,23 @@ def test_a_ratio_above_one_is_no_record_however_fast_its_machine() -> None:
     board = rank(verdicts, TRACK)
     assert [s.submission[-1] for s in board.records] == ["a"]
     assert [e.shown_cost for e in board.entries] == [100.0, pytest.approx(101.0)]
+
+
+def test_the_spreads_of_a_chain_of_ratios_add() -> None:
+    """Half intervals of 0.3 % and 0.4 %: the product has 0.5 %, not 0.7 % and not 0.4 %."""
+    verdicts = [
+        entry("a", 100.0, "2025-01-01"),
+        entry("b", 99.0, "2025-02-01", ratio=0.98, half=0.003),
+        entry("c", 99.0, "2025-03-01", ratio=0.97, half=0.004),
+    ]
+    first, second, third = rank(verdicts, TRACK).records
+    assert first.interval is None and second.interval is not None and third.interval is not None
+    assert second.interval[1] == pytest.approx(98.0 * math.exp(0.003))
+    assert third.cost == pytest.approx(100 * 0.98 * 0.97)
+    assert third.interval[1] == pytest.approx(third.cost * math.exp(0.005))
+    # An official timing ends the chain.
+    again = rank([*verdicts[:2]], official(row(1, 98.0, "2025-02-01", "b")))
+    assert again.records[-1].interval is None
 
 
 def test_without_an_arm_its_own_clock_counts() -> None:

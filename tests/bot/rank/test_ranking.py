@@ -324,6 +324,21 @@ def test_an_official_re_timing_changes_the_time_and_is_no_record():
     assert "re-timing of submissions/t/a" in board.unranked[0].why
 
 
+def test_each_point_shows_its_own_re_timing():
+    """The second point was timed again too, a third was not."""
+    again = Retiming("submissions/t/again", "submissions/t/a", "2025-02-01")
+    track = dc.replace(TARGET, retimings=(again,))
+
+    def of(name, date, **costs):
+        points = tuple(Point(k, 3.27, cost, {}) for k, cost in costs.items())
+        return dc.replace(verdict(name, 3.27, 1.0, date=date), points=points)
+
+    first = of("a", "2025-01-01", small=100.0, large=300.0, huge=900.0)
+    board = rank([first, of("again", "2025-02-01", large=310.0, small=104.0)], track)
+    shown = {e.point.name: e.shown_cost for e in board.entries}
+    assert shown == {"small": 104.0, "large": 310.0, "huge": 900.0}
+
+
 def test_a_re_timing_without_a_date_is_refused():
     data = tomllib.loads((DATA.parents[2] / "tracks/nanogpt-small.toml").read_text())
     with pytest.raises(TrackError, match="t.toml: a re-timing needs"):
