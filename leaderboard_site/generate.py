@@ -33,6 +33,7 @@ from leaderboard_site.pages.entry import (
     heading,
     surroundings,
 )
+from leaderboard_site.pages.experiments import experiment_files
 from leaderboard_site.pages.home import home_page
 from leaderboard_site.pages.others import other_files
 from leaderboard_site.pages.people import people_index, people_parts
@@ -85,6 +86,7 @@ def _docs(site: Site) -> Iterator[tuple[str, str | bytes]]:
     yield from documents.items()
     yield "assets/site/search.json", tables.dumps(search_data(site, documents))
     yield from other_files(site)
+    yield from experiment_files(site)
     yield from reference_files(site)
     yield "people/index.md", people_index(site)
     yield from walkthrough_files()

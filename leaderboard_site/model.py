@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bot.compute.accelerators import find
+from bot.github.pull_request.recorded import Merge
 from bot.model.official import OfficialRecord
 from bot.model.run import RunRecord
 from bot.model.submission import Contributor, Submission, entry_paths
@@ -22,6 +23,7 @@ from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
 from bot.rank import ranking
 from leaderboard_site import text
+from leaderboard_site.steps import Step
 
 HOUR = 3600.0
 
@@ -63,6 +65,10 @@ class Item:
     code: Mapping[str, str] = dc.field(default_factory=dict)
     folder_url: str | None = None
     official: OfficialRecord | None = None
+    steps: tuple[Step, ...] = ()
+    """What the trainer did for its runs, where it left a list of it."""
+    merge: Merge | None = None
+    """The pull request that brought it, as recorded with its evidence."""
     baseline: bool = False
     """Whether it is the track's baseline, which the project made."""
 

@@ -22,6 +22,7 @@ from typing import Any
 
 import click
 
+from bot.github.pull_request.recorded import merges
 from bot.model.submission import Folder, Submission
 from bot.model.track import Track, TrackError
 from bot.parse.folder import ReadError, parse_submission, read_path
@@ -29,6 +30,7 @@ from bot.parse.track_toml import load_tracks
 from bot.patterns import REPOSITORY
 from bot.repository import submission_folders, verify_repository
 from leaderboard_site.model import Pending, Site, make_board
+from leaderboard_site.steps import read_steps
 
 PENDING = ".speedrun/pending.json"
 EXPERIMENTS = ".speedrun/experiments.json"
@@ -52,10 +54,13 @@ def read_site(
             verdicts = verify_repository(root, snapshots=_snapshots(folder))
             pending, as_of = read_pending(folder)
             experiments = _read_list(folder, EXPERIMENTS, "experiments")
+            merged = merges(folder)
     except TrackError as error:
         raise click.ClickException(str(error)) from error
     source = f"https://github.com/{repository}" if repository else None
     about, extras = _written(root, tracks, source)
+    for path in extras.keys() & merged.keys():
+        extras[path]["merge"] = merged[path]
     boards = {t.id: make_board(t, verdicts, about, extras) for t in tracks.values()}
     return Site(boards, _address(url, repository), source, pending, as_of, tuple(experiments))
 
@@ -176,7 +181,11 @@ def _written(
             # The verdict says so; there is nothing else to show.
             continue
         about[name] = parsed.submission
-        extras[name] = {"readme": _readme(folder), "code": _code(folder, parsed.submission)}
+        extras[name] = {
+            "readme": _readme(folder),
+            "code": _code(folder, parsed.submission),
+            "steps": read_steps(folder),
+        }
         if source:
             kind = "blob" if folder.bare else "tree"
             extras[name]["folder_url"] = f"{source}/{kind}/HEAD/{name}"

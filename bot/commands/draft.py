@@ -12,7 +12,7 @@ import dataclasses as dc
 import json
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from bot.commands.given import given_logs
@@ -25,6 +25,9 @@ from bot.parse.folder import Parsed, ReadError, parse_submission
 
 SCHEMA = "https://speedrun-bot.github.io/schemas/submission.schema.json"
 MOST_OFFERED = 20
+MOST_STEPS = 30
+_DEPTH = 4
+"""An offline W&B file lies so deep in the folder of its run."""
 _ISSUE_PAGE = re.compile(r"https://[^\s/]+/[^\s/]+/[^\s/]+/issues/[0-9]+")
 Files = dict[str, bytes]
 Runs = list[dict[str, Any]]
@@ -104,13 +107,27 @@ def _results(name: str, files: Files) -> dict[str, Any]:
     count = sum(file.startswith("speedrun_results") for file in files)
     inside = "speedrun_results.json" if not count else f"speedrun_results_{count + 1}.json"
     files[inside] = read_whole(Path(name), MAX_JSON_BYTES)
+    _take_steps(Path(name), files)
     return {"source": "results", "path": inside}
 
 
 def _log(path: Path, files: Files) -> dict[str, Any]:
     inside = _free(f"logs/{file_name(path.name)}", files)
     files[inside] = read_whole(path, MAX_LOG_BYTES)
+    _take_steps(path, files)
     return {"source": "log", "path": inside}
+
+
+def _take_steps(path: Path, files: Files) -> None:
+    """Copy the steps that the trainer listed in the folder of a run: the board draws them."""
+    for folder in path.absolute().parents[:_DEPTH]:
+        steps = folder / STEPS
+        if steps.is_file() and steps.stat().st_size <= MAX_JSON_BYTES:
+            data = steps.read_bytes()
+            kept = [name for name in files if PurePosixPath(name).match("execution*.json")]
+            if len(kept) < MOST_STEPS and data not in [files[name] for name in kept]:
+                files[_free(STEPS, files)] = data
+            return
 
 
 def _offer(link: str) -> None:

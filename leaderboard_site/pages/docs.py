@@ -10,7 +10,7 @@ import jinja2
 
 from leaderboard_site.model import Site
 from leaderboard_site.pages.examples import examples
-from leaderboard_site.pages.others import experiments
+from leaderboard_site.pages.experiments import experiments, models, sizes
 
 DOCS = Path(__file__).parent.parent / "docs"
 TITLES = {
@@ -74,7 +74,7 @@ def navigation(site: Site) -> list[Any]:
         {
             "Project": [
                 *([{"Experiments": "experiments.md"}] if experiments(site) else []),
-                {"Models": "models.md"},
+                *([{"Models": "models.md"}] if models(site) or sizes(site) else []),
                 {"Cite and reuse": "cite.md"},
                 *({TITLES[n]: f"{n}.md"} for n in ("host", "bot", "architecture", "api", "boards")),
             ]

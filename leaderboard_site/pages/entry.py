@@ -25,6 +25,7 @@ from leaderboard_site.pages.environment import (
     render,
 )
 from leaderboard_site.pages.people import person_links
+from leaderboard_site.pages.provenance import experiment, provenance
 from leaderboard_site.pages.story import unproved
 from leaderboard_site.techniques import techniques_of
 
@@ -75,6 +76,8 @@ def entry_page(
         digest=digest,
         command=command(site, item),
         diff=code_diff(item, parent),
+        experiment=experiment(site, item),
+        provenance=provenance(site, item, digest),
         bibtex=bibtex(site, item),
         rival=f"{rival.verdict.track}/{rival.slug}" if rival else None,
         card=card,

@@ -19,6 +19,7 @@ from leaderboard_site import tables
 from leaderboard_site.model import slug_of
 from leaderboard_site.pages import track as track_pages
 from leaderboard_site.pages.columns import columns_of, main_data, value_of
+from leaderboard_site.pages.experiments import experiment_files
 from leaderboard_site.pages.others import other_files, pending
 from leaderboard_site.pages.plots import against, quality_chart
 from tests.site import synthetic
@@ -142,7 +143,9 @@ def test_without_the_bots_list_the_page_says_so() -> None:
 
 def test_a_preregistration_without_a_submission_is_listed_with_its_state() -> None:
     _, tests = synthetic.lists()
-    page = dict(other_files(dc.replace(synthetic.site(5), experiments=tests)))["experiments.md"]
+    page = dict(experiment_files(dc.replace(synthetic.site(5), experiments=tests)))[
+        "experiments.md"
+    ]
     assert "closed without a submission" in page and "Does QK-norm hold at 1.2B?" in page
 
 

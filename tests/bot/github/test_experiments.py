@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from bot.cli import main
 from bot.model.experiment import Stop
 from bot.parse.plan import FIELDS, PREREGISTRATION, STOPS, read_plan
 from bot.parse.track_toml import parse_track
@@ -240,3 +242,60 @@ def test_plan_of_an_own_text_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     empty = read_plan({**issue, "body": None}, {"mini": track})
     assert (empty.runs, empty.stop, empty.conditions) == (None, None, ())
     assert len(empty.unread) == 4
+
+
+def steps(seed: int) -> str:
+    """What the trainer leaves beside a run."""
+    made = {
+        "corpus": ("c" * 64, [], "finished"),
+        "train": (f"{seed:064x}", ["c" * 64], "finished"),
+        "results": (f"{seed + 100:064x}", [f"{seed:064x}"], "finished"),
+    }
+    return json.dumps(
+        {
+            "schema_version": 1,
+            "steps": {
+                name: {"identity": identity, "inputs": inputs, "status": status, "at": "x"}
+                for name, (identity, inputs, status) in made.items()
+            },
+        }
+    )
+
+
+def test_the_site_draws_the_chain_and_lists_the_experiment(competition: Competition) -> None:
+    pytest.importorskip("mkdocs", reason="needs mkdocs (extra `site`)")
+    number = announce(competition, plan(confirmed="training_time_s < 90", hypothesis=EVIL))
+    kinds = [
+        ("wandb-report", "https://wandb.ai/x/y/reports/z--1"),
+        ("model", "https://huggingface.co/example-user/mini"),
+    ]
+    links = [{"kind": kind, "url": url} for kind, url in kinds]
+    entry = submission("embedding", preregistration=number, links=links)
+    for n in range(2):
+        name = f"submissions/mini/embedding/execution{'_2' if n else ''}.json"
+        entry[name] = steps(n)
+    pull = competition.open(entry)
+    competition.answer(pull.number)
+    competition.github.merge(REPO, pull.number)
+    competition.record(pull.number)
+    root = competition.checkout()
+    out = competition.folder / "site"
+    built = CliRunner().invoke(
+        main,
+        ["site", "build", "--root", str(root), "--out", str(out), "--repository", REPO]
+        + ["--evidence", str(root / "evidence")],
+    )
+    assert built.exit_code == 0, built.output
+    page = (out / "entries/mini/embedding/index.html").read_text()
+    assert "The result does not confirm the hypothesis; run as planned." in page
+    assert f'<a href="https://github.com/{REPO}/issues/1"' in page
+    assert f'<a href="https://github.com/{REPO}/pull/2"' in page
+    for says in ("Step corpus", "Step train", "2 × finished", "8 runs", "Pull #2", "Verdict"):
+        assert says in page, says
+    assert str(pull.merge_sha) in page and "c" * 64 in page
+    assert "<script>alert" not in page and "\u202e" not in page
+    experiments = (out / "experiments/index.html").read_text()
+    for link in (f"{REPO}/issues/1", f"{REPO}/pull/2", "execution.json", kinds[0][1], kinds[1][1]):
+        assert link in experiments, link
+    assert "does not confirm" in experiments
+    assert kinds[1][1] in (out / "models/index.html").read_text()
