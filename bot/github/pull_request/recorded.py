@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.model.experiment import Plan
+from bot.model.serial import read
 from bot.model.verdict import Verdict
 
 VERDICTS = ".speedrun/verdicts"
@@ -50,7 +51,7 @@ def merges(evidence: Path | None) -> dict[str, Merge]:
     found: dict[str, Merge] = {}
     for data in _files(evidence):
         try:
-            plans = {name: Plan.from_json(plan) for name, plan in data.get("plans", {}).items()}
+            plans = {name: read(Plan, plan) for name, plan in data.get("plans", {}).items()}
             merge = Merge(int(data["pr"]), str(data["head_sha"]), str(data["recorded_at"]))
             for item in data["verdicts"]:
                 name = str(item["submission"])
