@@ -24,6 +24,7 @@ COMMANDS = {
     "remember": "bot.github.cli:remember",
     "queue": "bot.github.cli:queue",
     "record": "bot.github.cli:record",
+    "promote": "bot.github.cli:promote",
     "command": "bot.github.cli:command",
     "pending": "bot.github.cli:pending",
     "webhook": "bot.github.cli:webhook",

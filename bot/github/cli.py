@@ -159,6 +159,24 @@ def record(
 
 @click.command()
 @_repo
+@_pr
+@click.option("--evidence", type=click.Path(file_okay=False), help="Checkout of the evidence.")
+@_root
+def promote(repo: str, pr: int, evidence: str | None, root: str | None) -> None:
+    """After a merge: open the pull request of a new baseline, if one is due."""
+    from bot.github.server import running
+
+    with plainly():
+        place = the_root(root)
+        settings = load_settings(place)
+        engine = running.engine_of(place, evidence, False)
+        target = open_named(repo, settings)
+        for line in running.promote(target, settings, engine, pr, running.now()):
+            click.echo(line)
+
+
+@click.command()
+@_repo
 @click.option(
     "--event",
     required=True,

@@ -138,6 +138,10 @@ def _progress(verdict: Verdict, point: Point, settled: Settled) -> Progress | st
         return None
     if track.is_baseline(verdict.submission):
         return Progress(1.0, None, False, 1.0, track.baseline_id)
+    frozen = next((b.id for b in track.baselines if b.submission == verdict.submission), None)
+    since = relation(track.baselines, frozen, track.baseline_id or "") if frozen else None
+    if since is not None:
+        return Progress(since, None, False, 1.0, frozen)
     first = verdict.points[0] is point
     found = settled.ratios.get(verdict.submission) if first else measured(point.statistics)
     if found is None:

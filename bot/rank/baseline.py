@@ -35,12 +35,19 @@ class BaselineError(ValueError):
 # ---- Measuring --------------------------------------------------------------------------------
 
 
-def due(board: Board) -> Entry | None:
-    """The entry that makes a new baseline due: the best that reaches `promote_at`, or None.
+def contenders(board: Board) -> list[Entry]:
+    """The entries that reach `promote_at`, those whose evidence was seen first before the others.
 
-    No significance is asked: a lucky run is welcome, and the community sorts out what is real.
+    No significance beyond the track's `[reproduction]` is asked: a lucky run is welcome, and the
+    community sorts out what is real.
     """
-    return next((e for e in board.entries if e.progress and e.progress.promotes), None)
+    found = [e for e in board.entries if e.progress and e.progress.promotes]
+    return sorted(found, key=lambda e: (e.verdict.date is None, e.verdict.date or "", e.place))
+
+
+def due(board: Board) -> Entry | None:
+    """The entry that makes a new baseline due: the first that reached `promote_at`, or None."""
+    return next(iter(contenders(board)), None)
 
 
 def best(board: Board) -> Entry | None:
@@ -243,6 +250,8 @@ def credit(
 ) -> tuple[Credit, ...]:
     """Everybody behind `winner`: its people, those of what it is based on, and of its re-runs.
 
+    Who reproduced or challenged one of these counts as well: both made it certain.
+
     `submissions` are those of the track by path. The chain of `based_on` is followed up to the
     baseline `until`, whose people were credited when it was frozen. Roles are those that each
     submission states.
@@ -255,7 +264,8 @@ def credit(
     again = sorted(
         path
         for path, s in submissions.items()
-        if path not in chain and _parent(s, submissions) == winner
+        if path not in chain
+        and (_parent(s, submissions) == winner or _replied(s, submissions) in chain)
     )
     found: dict[str, Credit] = {}
     for path in (*chain, *again):
@@ -268,6 +278,12 @@ def credit(
 def _parent(submission: Submission, submissions: Mapping[str, Submission]) -> str | None:
     """The path of what a submission is based on."""
     return entry_path(submission.based_on, submission.track, submissions)
+
+
+def _replied(submission: Submission, known: Mapping[str, Submission]) -> str | None:
+    """The path of the entry that a submission reproduces or challenges."""
+    reply = submission.reply
+    return None if reply is None else entry_path(reply.entry, submission.track, known)
 
 
 def _people(submission: Submission) -> Iterable[Credit]:

@@ -85,6 +85,12 @@ PERMISSIONS = {
         "pull-requests": "write",
         "actions": "write",
     },
+    ("speedrun-record", "promote"): {
+        "contents": "write",
+        "issues": "write",
+        "pull-requests": "write",
+        "actions": "write",
+    },
     ("speedrun-command", "answer"): {
         "contents": "read",
         "checks": "read",

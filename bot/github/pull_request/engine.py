@@ -242,6 +242,14 @@ class Engine:
         best = all(cost < other if lower else cost > other for other in own)
         return dc.replace(words, first_entry=not own, personal_best=bool(own) and best)
 
+    def submissions(self, track_id: str) -> dict[str, Submission]:
+        """The submissions of a track by path."""
+        return {
+            folder.path: parsed.submission
+            for folder, parsed in self._parsed
+            if parsed.submission.track == track_id
+        }
+
     def _entries_of(self, author: str) -> set[str]:
         return {
             folder.path

@@ -134,6 +134,23 @@ def record_file(
         yield from summarise(repo, report, settings)
 
 
+def promote(
+    repo: Repo,
+    settings: Settings,
+    engine: Engine,
+    number: int,
+    now: dt.datetime,
+    dispatch: Dispatch | None = None,
+) -> Iterator[str]:
+    """Open the pull requests of the baselines that are due after a merge; says what was done."""
+    from bot.github.api.workflows import dispatch_workflow
+    from bot.github.pull_request.promotion import open_promotions
+
+    start = dispatch or dispatch_workflow(repo)
+    found = list(open_promotions(repo, settings, engine, number, now.date(), start))
+    yield from found or ["no new baseline is due"]
+
+
 def answer_event(
     repo: Repo,
     settings: Settings,

@@ -146,7 +146,13 @@ def tasks(name: str, root: Path, queue: Queue) -> Tasks:
         if report.status is Status.UNVERIFIABLE:
             raise GitHubTrouble("the evidence could not be read; tried again later")
         append(repo, report, [run for run in runs if run.source == "wandb"], running.now())
-        return f"told {tell(repo, report, settings)}"
+        said = f"told {tell(repo, report, settings)}"
+        refresh(root)
+        after = running.engine_of(root, None, True)
+        start = enqueue(queue, name)
+        return "; ".join(
+            [said, *running.promote(repo, settings, after, number, running.now(), start)]
+        )
 
     def command(named: str, event: str, number: int, comment: str) -> str:
         repo, settings = ready(named)

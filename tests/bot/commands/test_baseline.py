@@ -139,7 +139,7 @@ def test_after_a_promotion_older_entries_are_on_the_new_scale(root):
     )
     data = json.loads(run(root, "status", "one", "--format", "json").output)
     ratios = {e["submission"].rpartition("/")[2]: e["ratio"] for e in data["entries"]}
-    assert ratios == pytest.approx({"next": 0.98, "win": 1.0, "slow": 0.95 / 0.8})
+    assert ratios == pytest.approx({"next": 0.98, "win": 1.0, "slow": 0.95 / 0.8, "b1": 1 / 0.8})
     against = {e["submission"].rpartition("/")[2]: e["against"] for e in data["entries"]}
     assert (against["slow"], against["next"]) == ("b1", "win")
     assert data["due"] is None
