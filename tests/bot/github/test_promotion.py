@@ -171,7 +171,10 @@ def test_where_actions_may_open_none_the_page_is_linked(lab: Competition) -> Non
 
 
 def test_nothing_is_opened_that_is_not_due(competition: Competition) -> None:
-    files: dict[str, Any] = {"tracks/lab.toml": TRACK, **entry("first", 100.0, {"host": ["code"]}, 1)}
+    files: dict[str, Any] = {
+        "tracks/lab.toml": TRACK,
+        **entry("first", 100.0, {"host": ["code"]}, 1),
+    }
     files |= {"tracks/baselines/lab/first.json": json.dumps(FROZEN)}
     files |= entry("thought", 98.0, {"thinker": ["idea"]}, 2, based_on="first")
     competition.github.commit(REPO, "main", files)
