@@ -17,6 +17,7 @@ import pandas as pd
 
 from bot.model.serial import fields_to_json
 from bot.model.summary import Summary
+from bot.model.track import Track
 from leaderboard_site import text
 from leaderboard_site.model import Item, Place, Site, TrackBoard, device_of
 from leaderboard_site.pages.environment import number
@@ -299,11 +300,17 @@ def entry_json(site: Site, board: TrackBoard, item: Item, packed: str, digest: s
             ],
             "quality_metric": board.track.quality.metric,
             "cost_metric": board.track.cost.metric,
+            "labels": _labels(board.track),
             "tokens_per_step": tokens / steps if tokens and steps else None,
             "people": text.clean(item.people, 120),
         }
     )
     return f'{head.rstrip()[:-1]},"verdict":{packed}}}\n'
+
+
+def _labels(track: Track) -> dict[str, str]:
+    """What people call the metrics that the track ranks by, and those of its own."""
+    return {m: track.label(m) for m in (track.quality.metric, track.cost.metric, *track.metrics)}
 
 
 def named(item: Item) -> str:

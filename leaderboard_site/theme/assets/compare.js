@@ -30,8 +30,6 @@
     mfu: "MFU",
     chip_hours: "Chip hours",
     cost_usd: "Cost at stated rates",
-    bpb: "Bits per byte",
-    loss: "Validation loss",
   };
   const read = () => {
     const p = new URLSearchParams(location.search);
@@ -176,7 +174,8 @@
       entries.map((d) => (best(d) ? best(d).place + (best(d).tied ? "=" : "") : DASH)),
     );
     const quality = entries[0].quality_metric,
-      cost = entries[0].cost_metric;
+      cost = entries[0].cost_metric,
+      labels = entries[0].labels;
     // Each number, and in the columns after the first how far it is from the first.
     const compared = (label, metric, pick) => {
       const values = entries.map((d) => (best(d) ? (pick(d) ?? null) : null));
@@ -191,19 +190,20 @@
         }),
       );
     };
-    compared(LABELS[quality] || quality, quality, (d) => best(d).quality);
+    compared(labels[quality], quality, (d) => best(d).quality);
     const clocks = entries.map((d) => best(d)?.clock).filter(Boolean);
     const timed = clocks.some((c) => c !== "own");
-    compared(`${LABELS[cost] || cost}${timed ? ", by the clock that decides" : ""}`, cost, (d) => best(d).cost);
+    if (cost !== quality)
+      compared(`${labels[cost]}${timed ? ", by the clock that decides" : ""}`, cost, (d) => best(d).cost);
     if (timed)
       add(
         "Decided by",
         entries.map((d) => (best(d) ? CLOCKS[best(d).clock] : DASH)),
         "",
       );
-    for (const key of COLUMNS)
-      if (key !== cost || timed)
-        compared(key === cost ? "Its own runs" : LABELS[key], key, (d) => best(d).values[key]);
+    for (const key of new Set([...Object.keys(labels), ...COLUMNS]))
+      if (key !== quality && (key !== cost || timed))
+        compared(key === cost ? "Its own runs" : labels[key] || LABELS[key], key, (d) => best(d).values[key]);
     add(
       "n",
       entries.map((d) => (stats(d) ? String(stats(d).n) : DASH)),
