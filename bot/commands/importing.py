@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -9,8 +10,8 @@ from pathlib import Path
 import click
 
 from bot.commands.root import Unusable
-from bot.importers import Import, Origin, SourceError, write
-from bot.patterns import COMMIT
+from bot.importers import Import, Origin, SourceError, in_repository, write
+from bot.patterns import COMMIT, SLUG
 
 SRC = click.Path(path_type=Path)
 
@@ -55,6 +56,42 @@ def modded_nanogpt(
     from bot.importers.modded_nanogpt import UPSTREAM, read_records
 
     _finish(out, src, lambda: read_records(src, groups, _origin(url, commit, UPSTREAM)))
+
+
+@import_.command("table")
+@click.argument("file", type=SRC)
+@click.option("--track", required=True, help="Track whose board shows the rows.")
+@click.option("--out", type=SRC, required=True, help="Repository to write tracks/ into.")
+@click.option("--heading", help="Words of the heading above the table, if the file has several.")
+@click.option("--url", help="Web address of the source repository, if FILE does not tell.")
+@click.option("--commit", help="Commit of the source, if FILE is not in a git checkout.")
+def table(
+    file: Path, track: str, out: Path, heading: str | None, url: str | None, commit: str | None
+) -> None:
+    """Import the rows of a Markdown table as claims, where a competition has no evidence.
+
+    The board shows them in the table's order, apart from the entries that rank; none of them is a
+    record. Kept are numbers, days and people, and no descriptions.
+    """
+    from bot.files import write as write_file
+    from bot.importers import origin_of
+    from bot.importers.claims_table import read_claims
+
+    origin = _origin(url, commit, "") or origin_of(file.parent, "")
+    if not SLUG.fullmatch(track):
+        raise click.UsageError(f"--track is {track!r}, expected the name of a track file")
+    if not origin.url:
+        raise click.UsageError("where is the table published? Add --url https://github.com/O/R")
+    try:
+        data = read_claims(file, heading, origin, in_repository(file))
+    except SourceError as error:
+        raise Unusable(str(error)) from error
+    target = out / "tracks" / f"{track}.claimed.json"
+    write_file(target, data)
+    count = len(json.loads(data)["rows"])
+    click.echo(f"{target}: {count} rows as claimed; they are shown on the board and never rank")
+    if not target.with_name(f"{track}.toml").is_file():
+        click.echo(f"missing   tracks/{track}.toml, without which no board shows them")
 
 
 def _origin(url: str | None, commit: str | None, upstream: str) -> Origin | None:

@@ -146,6 +146,13 @@ def origin_of(src: Path, default_url: str) -> Origin:
     return Origin(default_url)
 
 
+def in_repository(file: Path) -> str:
+    """The path of a file in the git repository around it; its name alone without one."""
+    path = file.resolve()
+    root = next((folder for folder in path.parents if (folder / ".git").is_dir()), path.parent)
+    return path.relative_to(root).as_posix()
+
+
 def _web_address(url: str) -> str | None:
     match = re.fullmatch(
         r"(?:https://(?:[^@/]+@)?|git@|ssh://git@)(github\.com)[:/]([\w.-]+)/([\w.-]+?)(?:\.git)?/?",

@@ -86,7 +86,7 @@ def _facts(row: Mapping[str, str]) -> dict[str, Any]:
     again = _AGAIN.search(" ".join(row.values()))
     if number:
         facts["retimes" if again else "number"] = int(number[1])
-    date = _date(row["date"])
+    date = day_of(row["date"])
     if date is not None:
         facts["date"] = date
     steps = next((row[name] for name in row if name.startswith("steps")), None)
@@ -96,7 +96,7 @@ def _facts(row: Mapping[str, str]) -> dict[str, Any]:
         unit = _SECONDS[time[3]]
         facts["time_s"] = round(float(time[1]) * unit, 6)
         facts["time_resolution_s"] = round(0.5 * 10.0 ** -len(time[2] or "") * unit, 6)
-    people = [] if again else list(_people(row.get("contributors", "")))
+    people = [] if again else list(people_of(row.get("contributors", "")))
     if people:
         facts["contributors"] = people
     pulls = [int(n) for n in dict.fromkeys(_PULL.findall(" ".join(row.values())))]
@@ -112,8 +112,9 @@ def _step_facts(steps: str, evidence: str) -> dict[str, Any]:
     return facts
 
 
-def _date(text: str) -> str | None:
-    for form in ("%m/%d/%y", "%Y/%m/%d", "%Y-%m-%d", "%m/%d/%Y"):
+def day_of(text: str) -> str | None:
+    """The day that a cell states, as YYYY-MM-DD; None where it states none."""
+    for form in ("%m/%d/%y", "%Y/%m/%d", "%Y-%m-%d", "%m/%d/%Y", "%b %d %Y", "%d %b %Y"):
         try:
             return dt.datetime.strptime(text.strip(), form).date().isoformat()
         except ValueError:
@@ -121,7 +122,7 @@ def _date(text: str) -> str | None:
     return None
 
 
-def _people(text: str) -> Iterator[dict[str, str]]:
+def people_of(text: str) -> Iterator[dict[str, str]]:
     """Everybody named; a login is only what the table itself links to."""
     for linked, address, bare in _PERSON.findall(text):
         person = {"name": linked or bare}

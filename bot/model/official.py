@@ -3,6 +3,9 @@
 `tracks/<id>.records.json` lists every record that the maintainers recognised, with the time that
 they measured, whether or not its evidence is on file here. Numbers in it decide where clocks of
 different machines cannot be compared.
+
+`tracks/<id>.claimed.json` lists the rows of a table without evidence: they are shown as claimed, in
+the table's order, and none of them ranks or is a record.
 """
 
 from __future__ import annotations
@@ -55,3 +58,22 @@ class OfficialTable:
     def source(self) -> str:
         """The address of the table at its commit."""
         return f"{self.repository}/blob/{self.commit}/{self.file}"
+
+
+@dc.dataclass(frozen=True, slots=True)
+class ClaimedRow:
+    """One row of a table, its values as written."""
+
+    values: Mapping[str, str]
+    number: int | None = None
+    date: str | None = None
+    contributors: tuple[str, ...] = ()
+
+
+@dc.dataclass(frozen=True, slots=True)
+class ClaimedTable:
+    """Results that are claimed elsewhere, in the order of their table; `source` is its address."""
+
+    columns: tuple[str, ...] = ()
+    rows: tuple[ClaimedRow, ...] = ()
+    source: str = ""

@@ -9,7 +9,7 @@ import dataclasses as dc
 import datetime as dt
 from collections.abc import Mapping
 
-from bot.model.official import OfficialTable
+from bot.model.official import ClaimedTable, OfficialTable
 from bot.model.run import Run, Validation
 from bot.model.submission import entry_paths
 from bot.parse.globs import matches
@@ -264,6 +264,8 @@ class Track:
     """Where it is stated, a new baseline is made of confirmed entries alone."""
     official: OfficialTable = OfficialTable()
     """The official record table beside the file, empty where there is none."""
+    claimed: ClaimedTable = ClaimedTable()
+    """Results that a table elsewhere claims: shown, and never ranked."""
 
     def end_of(self, run: Run) -> Validation | None:
         """The validation that counts where nothing asks for a step: the last, or where the target

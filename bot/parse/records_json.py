@@ -1,33 +1,66 @@
-"""`tracks/<id>.records.json`, the official record table, from a file to plain data."""
+"""The tables beside a track file, as plain data: the official records of `<id>.records.json`, and
+what is claimed elsewhere, `<id>.claimed.json`."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from bot.model.official import OfficialRecord, OfficialTable
+from bot.model.official import ClaimedRow, ClaimedTable, OfficialRecord, OfficialTable
 
 SCHEMA_VERSION = 1
+_Table = TypeVar("_Table")
 
 
 def read_official(path: Path, track: str) -> OfficialTable:
     """The table beside a track file; empty where there is none. Raises ValueError in one sentence
     that names the file."""
+    return _read(path, lambda data: _table(data, track)) or OfficialTable()
+
+
+def read_claimed(path: Path) -> ClaimedTable:
+    """The claimed rows beside a track file; empty where there are none. Raises ValueError in one
+    sentence that names the file."""
+    return _read(path, _claimed) or ClaimedTable()
+
+
+def _read(path: Path, make: Callable[[Mapping[str, Any]], _Table]) -> _Table | None:
     if not path.is_file():
-        return OfficialTable()
+        return None
     try:
-        return _table(json.loads(path.read_text(encoding="utf-8")), track)
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if data["schema_version"] != SCHEMA_VERSION:
+            raise ValueError(
+                f"schema_version is {data['schema_version']}, we know {SCHEMA_VERSION}"
+            )
+        return make(data)
     except KeyError as error:
         raise ValueError(f"{path}: the key {error} is missing") from error
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path}: {error}") from error
 
 
+def _claimed(data: Mapping[str, Any]) -> ClaimedTable:
+    source = data["source"]
+    address = str(source["repository"])
+    if "commit" in source:
+        address = f"{address}/blob/{source['commit']}/{source['file']}"
+    columns = tuple(str(name) for name in data["columns"])
+    rows = tuple(
+        ClaimedRow(
+            {str(k): str(v) for k, v in row["values"].items()},
+            row.get("number"),
+            row.get("date"),
+            tuple(str(c) for c in row.get("contributors", ())),
+        )
+        for row in data["rows"]
+    )
+    return ClaimedTable(columns, rows, address)
+
+
 def _table(data: Mapping[str, Any], track: str) -> OfficialTable:
-    if data["schema_version"] != SCHEMA_VERSION:
-        raise ValueError(f"schema_version is {data['schema_version']}, we know {SCHEMA_VERSION}")
     records = sorted((_record(row, track) for row in data["records"]), key=lambda r: r.number)
     numbers = [r.number for r in records]
     twice = next((n for n in numbers if numbers.count(n) > 1), None)

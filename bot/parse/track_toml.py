@@ -29,7 +29,7 @@ from bot.model.track import (
 )
 from bot.model.values import positive
 from bot.parse.baselines_json import read_folder, with_baselines
-from bot.parse.records_json import read_official
+from bot.parse.records_json import read_claimed, read_official
 from bot.parse.track_schema import problems_in
 from bot.parse.track_sense import SOURCES, kind_of, names
 
@@ -43,9 +43,10 @@ def load_track(path: Path) -> Track:
     track = read_track(data, str(path))
     try:
         official = read_official(path.with_suffix(".records.json"), track.id)
+        claimed = read_claimed(path.with_suffix(".claimed.json"))
     except ValueError as error:
         raise TrackError(str(error)) from error
-    track = dc.replace(track, official=official)
+    track = dc.replace(track, official=official, claimed=claimed)
     return with_baselines(track, read_folder(path.parent / "baselines" / path.stem))
 
 
