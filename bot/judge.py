@@ -196,7 +196,8 @@ def distinct(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def _point(case: Case, name: str | None) -> Point:
-    """One point: means over the runs that count, and the statistics where the track tests."""
+    """One point: means over the runs that count, and the statistics of several runs, or where the
+    track tests."""
     summary = of_case(case, name)
     counted = _counted(case, name, summary)
     values = metrics.mean_of(metrics.of_run(run, case.track) for run in counted)
@@ -207,7 +208,7 @@ def _point(case: Case, name: str | None) -> Point:
         cost = _mean(summary.cost.values)
         values |= {case.track.quality.metric: quality, case.track.cost.metric: cost}
     tested = summary is not None and (
-        case.track.significance.test != "none" or case.track.objective != "pareto"
+        case.track.significance.test != "none" or case.track.objective != "pareto" or summary.n > 1
     )
     return Point(
         name=name or MAIN,

@@ -38,6 +38,8 @@ class Dot(NamedTuple):
     kind: str = "entry"
     interval: tuple[float, float] | None = None
     short: str = ""
+    doubtful: bool = False
+    """On the frontier with a chance below one half: drawn grey."""
 
 
 class Mark(NamedTuple):
@@ -231,9 +233,10 @@ def _link(dot: Dot, x: Scale, y: Scale, radius: float, frame: Frame) -> str:
     """A point that leads somewhere. Its words stand in the wide drawing alone: the script takes
     them from there for the narrow one, and a page is half as heavy."""
     words = f"<title>{esc(clean(dot.label, 240))}</title>" if frame.name == "wide" else ""
+    kind = f"{dot.kind} doubtful" if dot.doubtful else dot.kind
     return (
         f'<a href="{esc(dot.href)}">{words}'
-        f'<circle class="{dot.kind}" cx="{x(dot.x)}" cy="{y(dot.y)}" r="{radius}"/></a>'
+        f'<circle class="{kind}" cx="{x(dot.x)}" cy="{y(dot.y)}" r="{radius}"/></a>'
     )
 
 

@@ -8,7 +8,7 @@ import os
 import pathlib
 import statistics
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from reference_trainer import corpus as corpora
 from reference_trainer import distributed, provenance, storage
@@ -34,6 +34,7 @@ class Arm:
 
 
 Arms = Sequence[Arm]
+T = TypeVar("T")
 
 
 def run_all(arms: Arms, options: dict[str, Any], backend: str) -> Iterator[str]:
@@ -91,7 +92,7 @@ def _do(arms: Arms, options: dict[str, Any], group: Group) -> Iterator[str]:
         yield from _summary(found)
 
 
-def in_turn(arms: Arms, number: int) -> Arms:
+def in_turn(arms: Sequence[T], number: int) -> Sequence[T]:
     """The arms in the order of pair `number`: candidate, baseline, baseline, candidate, ...
 
     A machine that slows down steadily then costs both arms the same. With candidate always first, a

@@ -127,6 +127,8 @@ class Entry:
     progress: Progress | None = None
     ranks: tuple[int, int] | None = None
     """The best and the worst rank that the entry may truly have (95 %, all entries at once)."""
+    frontier_chance: float | None = None
+    """How likely it truly is on a pareto frontier; None where no spread is known."""
     clock: Clock = "own"
     state: State = State()
 

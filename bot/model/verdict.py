@@ -91,7 +91,7 @@ class Point(Shaped):
     `metrics` maps metric names (`hardware_flops`, `chips`, `peak_flops`, `tokens`, `model_flops`,
     `mfu`, `parameters`, `training_time_s`, `bpb`, `loss`, `steps`, ...) to numbers or None.
     `quality` and `cost` are the values that the track ranks by, None if they do not exist.
-    `statistics` is None if the track asks for no test.
+    `statistics` is None for a single run where the track asks for no test.
     """
 
     name: str

@@ -72,6 +72,7 @@ def to_json(found: Boards) -> dict[str, Any]:
                         "quality": e.quality,
                         "cost": e.shown_cost,
                         "on_frontier": e.on_frontier,
+                        "frontier_chance": e.frontier_chance,
                         "band": e.band,
                         "band_place": e.band_place,
                     }

@@ -40,6 +40,7 @@ from bot.model.track import TIME_METRICS, Track
 from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
 from bot.rank.admission import Retimings, Row, admit, reaches_target, retimings_of
+from bot.rank.frontier_chance import chances, drawn
 from bot.rank.history import Dated, History, progression
 from bot.rank.pareto import dominators, frontier
 from bot.rank.states import settle
@@ -122,7 +123,14 @@ def _pareto(rows: Sequence[Row], track: Track) -> tuple[Entry, ...]:
     places = [1 + (count or 0) for count in counts]
     shared = Counter(places)
     order = sorted(range(len(rows)), key=lambda i: (places[i], rows[i].score, *rows[i].key))
-    return tuple(_entry(rows[i], places[i], shared[places[i]] > 1, places[i] == 1) for i in order)
+    likely = chances([drawn(row, track) for row in rows])
+    return tuple(
+        dc.replace(
+            _entry(rows[i], places[i], shared[places[i]] > 1, places[i] == 1),
+            frontier_chance=likely[i],
+        )
+        for i in order
+    )
 
 
 def _line(rows: Sequence[Row], track: Track) -> tuple[Entry, ...]:

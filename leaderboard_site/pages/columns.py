@@ -15,7 +15,7 @@ from bot.registry import metric_label
 from leaderboard_site import text
 from leaderboard_site.formats import Format, apart, format_of
 from leaderboard_site.model import Item, Place, TrackBoard, device_of
-from leaderboard_site.pages.environment import breakable, environment, number
+from leaderboard_site.pages.environment import breakable, chance_percent, environment, number
 from leaderboard_site.states import shown_rules, state_of
 from leaderboard_site.techniques import techniques_of
 
@@ -101,7 +101,8 @@ def columns_of(board: TrackBoard, present: Sequence[str]) -> list[Column]:
 
 
 PLACES = {
-    "pareto": "1 and how many entries are at least as good on both axes; ◆ is on the frontier",
+    "pareto": "1 and how many entries are at least as good on both axes; ◆ is on the frontier; "
+    "small: how likely, given how far runs differ",
     "target": "Place by cost on comparable clocks, = for the same; small: the ranks it may have",
     "best": "Place by quality, = for the same; small: the ranks it may have",
     "baseline": "Place by the ratio to the baseline, = for the same",
@@ -304,6 +305,9 @@ def _some(board: TrackBoard) -> dict[str, Any]:
     ranks = [p.entry.ranks for _, p in places]
     if track.objective != "pareto" and any(r and r[0] != r[1] for r in ranks):
         data["ranks"] = [list(r) if r and r[0] != r[1] else None for r in ranks]
+    likely = [chance_percent(p.entry) for _, p in places]
+    if any(c is not None for c in likely):
+        data["chance"] = likely
     if track.significance.test != "none":
         data["p"] = [kept(probability_of(p)) for _, p in places]
     if any(p.entry.point.summary.n for _, p in places):

@@ -11,6 +11,7 @@ from typing import Any
 import jinja2
 import markupsafe
 
+from bot.model.board import Entry
 from bot.model.values import finite
 from bot.registry import Grade
 from leaderboard_site import text
@@ -43,6 +44,7 @@ def environment() -> jinja2.Environment:
         safe_url=text.safe_url,
         day=text.day,
         plural=text.plural,
+        chance_percent=chance_percent,
         half=half,
     )
     env.globals.update(
@@ -118,3 +120,15 @@ def number(value: Any) -> float | None:
     if value is None:
         return None
     return float(value) if finite(value) else None
+
+
+def chance_percent(entry: Entry) -> int | None:
+    """How likely an entry truly is on the frontier, in whole percents; below 50 it is grey."""
+    chance = entry.frontier_chance
+    return None if chance is None else round(100 * chance)
+
+
+def is_doubtful(entry: Entry) -> bool:
+    """Whether an entry on the frontier is more likely not to belong there."""
+    percent = chance_percent(entry)
+    return percent is not None and percent < 50

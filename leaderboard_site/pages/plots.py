@@ -10,7 +10,7 @@ from leaderboard_site import charts, text
 from leaderboard_site.charts import Axis, Dot, Mark
 from leaderboard_site.model import Item, Place, TrackBoard
 from leaderboard_site.pages.columns import label_of, title_of
-from leaderboard_site.pages.environment import number
+from leaderboard_site.pages.environment import is_doubtful, number
 from leaderboard_site.states import state_of
 
 X_AXES = ("hardware_flops", "model_flops", "training_time_s", "steps", "chip_hours", "cost_usd")
@@ -141,6 +141,7 @@ def _dot(
         kind or ("weak" if weak else "entry"),
         interval if gap is None else None,
         _name_in_chart(board, item, label_of(item, place)),
+        kind == "frontier" and is_doubtful(place.entry),
     )
 
 

@@ -12,7 +12,16 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from tests.simulations import arms, bands, chances, looks, places, promotion, small_groups
+from tests.simulations import (
+    arms,
+    bands,
+    chances,
+    frontiers,
+    looks,
+    places,
+    promotion,
+    small_groups,
+)
 from tests.simulations.common import Result
 
 SIMULATIONS: tuple[tuple[Callable[[int], Iterator[Result]], int], ...] = (
@@ -26,6 +35,7 @@ SIMULATIONS: tuple[tuple[Callable[[int], Iterator[Result]], int], ...] = (
     (places.stops, 4),
     (promotion.simulate, 1),
     (bands.simulate, 40),
+    (frontiers.simulate, 20),
 )
 """Each with the share of the repetitions that it takes: one in so many."""
 

@@ -18,7 +18,12 @@
             ? "Shares this place: the same score"
             : "";
       const mark = front ? "◆" : board.data.place[i] + (tied ? "=" : "");
-      const out = [make("span", { class: front ? "place front" : "place", title: words }, mark)];
+      const chance = pareto && board.data.chance ? board.data.chance[i] : null;
+      const doubtful = front && chance !== null && chance < 50;
+      const kind = (front ? "place front" : "place") + (doubtful ? " doubtful" : "");
+      const out = [make("span", { class: kind, title: words }, mark)];
+      const likely = "How likely it truly is on the frontier";
+      if (chance !== null) out.push(make("small", { class: "ci", title: likely }, `${chance} %`));
       const ranks = board.data.ranks && board.data.ranks[i];
       if (ranks) out.push(small(ranks.join(DASH)));
       return out;
