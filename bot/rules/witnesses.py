@@ -13,7 +13,7 @@ from bot.compute import metrics
 from bot.compute.case_statistics import of_case, points_of
 from bot.compute.witnesses import grade_of, weakest
 from bot.model.case import Case, RunEvidence
-from bot.model.run import Run, Witness
+from bot.model.run import Run
 from bot.model.track import TIME_METRICS
 from bot.model.values import parse_timestamp
 from bot.model.verdict import Finding, finding
@@ -21,9 +21,12 @@ from bot.registry import Grade, Level
 from bot.render.numbers import figure
 from bot.render.untrusted import plain
 from bot.rules.about import about, per_message, ratio, read_problems, runs_of
+from bot.rules.contradicted import contradicted
 
-# The clock of a run may begin a little before its client does, and W&B rounds to seconds.
-_SLACK, _SLACK_S = 1.02, 5.0
+# The clock of a run may begin a little before its client does, and W&B rounds to seconds; a run of
+# a few seconds has no more to spare than a longer one.
+_SLACK, _SLACK_S, _SHARE = 1.02, 5.0, 0.05
+_ROUNDING_S = 0.5
 # Validation stands still in the training clock: over the real runs at hand it takes under a third.
 _SLOW, _LEAST_POINTS, _LEAST_S = 0.5, 4, 10.0
 _SLOW_IN_ALL = 0.1
@@ -39,8 +42,10 @@ def witnesses_disagree(case: Case) -> Iterator[Finding]:
     The training clock cannot count more time than passed on the machine (W&B's `_runtime`) or
     between the first and the last sign of life on W&B's servers. A clock that runs at less than
     half the pace of `_runtime` between validations is reported to a maintainer; one long pause is
-    not. More devices than W&B's client saw, and a hash that a log states of a source other than
-    the one in it, are named with both values. Log what the run did, and let nothing be edited.
+    not. So is every second statement of a run that contradicts what ranks: durations of steps,
+    clocks and time stamps beside the training clock, other counters of steps, a longer plan, more
+    devices, a higher loss, bits per byte that do not go with the loss, more memory than the card
+    has. Both values are named. Log what the run did, and let nothing be edited.
     """
     yield from read_problems(case, "witnesses-disagree")
     yield from per_message(_disagree(case))
@@ -48,11 +53,9 @@ def witnesses_disagree(case: Case) -> Iterator[Finding]:
 
 def _disagree(case: Case) -> Iterator[Finding]:
     for item, run in runs_of(case):
-        yield from _too_much_time(case, item, run)
-        yield from _slow_clock(case, item, run)
-        for quantity in ("code", "chips"):
-            said = [w for w in run.witnesses if w.quantity == quantity]
-            yield from _contradiction(case, item, run, said)
+        timed = [*_too_much_time(case, item, run)] or [*_slow_clock(case, item, run)]
+        yield from timed
+        yield from contradicted(case, item, run, untimed=not timed)
 
 
 def _too_much_time(case: Case, item: RunEvidence, run: Run) -> Iterator[Finding]:
@@ -83,7 +86,7 @@ def _too_much_time(case: Case, item: RunEvidence, run: Run) -> Iterator[Finding]
 
 
 def _too_much(time: float, limit: float) -> bool:
-    return time > _SLACK * limit + _SLACK_S
+    return time > _SLACK * limit + min(_SLACK_S, _ROUNDING_S + _SHARE * time)
 
 
 def _too_fast_between(case: Case, item: RunEvidence, run: Run) -> Iterator[Finding]:
@@ -146,34 +149,6 @@ def _pace_of_all(run: Run) -> float:
         return 1.0
     share = run.time_s / run.runtime_s
     return share if share < _SLOW_IN_ALL else 1.0
-
-
-def _contradiction(
-    case: Case, item: RunEvidence, run: Run, said: list[Witness]
-) -> Iterator[Finding]:
-    """Two sources of one quantity with two values. Fewer devices than a machine has are honest."""
-    if len({w.value for w in said}) < 2:
-        return
-    first, other = said[0], next(w for w in said if w.value != said[0].value)
-    devices = first.quantity == "chips"
-    if devices and float(other.value) < float(first.value):
-        return
-    shown = (str(w.value)[:12] if isinstance(w.value, str) else f"{figure(w.value)}" for w in said)
-    a, b = list(dict.fromkeys(shown))[:2]
-    yield about(
-        case,
-        item,
-        run,
-        "witnesses-disagree",
-        f"{'the devices' if devices else 'the hash of the code'}: {plain(first.source, 80)} says "
-        f"{a}, {plain(other.source, 80)} {b}",
-        level=Level.WARNING if devices else None,
-        claimed=other.value,
-        expected=first.value,
-        fix="let every machine of the run write to it, or give its log"
-        if devices
-        else "give the log as the training wrote it",
-    )
 
 
 def key_mapped(case: Case) -> Iterator[Finding]:

@@ -21,11 +21,15 @@ from typing import Any
 from bot.evidence.log import names as N
 from bot.evidence.log.names import Names, normal, number
 from bot.evidence.log.problems import LogStep
+from bot.evidence.second import kind_of
 from bot.render.untrusted import plain
 
 _ANCHOR = re.compile(r"(?<![\w/])(?:step:(?=\d{1,15}/\d)|s:(?=\d{1,15}\s{1,20}t[er]l:))", re.ASCII)
 _SECOND = re.compile(r"step:\d{1,15}/\d|\bs:\d{1,15}\s{1,20}t[er]l:", re.ASCII)
 _STEP = re.compile(r"step:(\d{1,15})/(\d{1,15})\s+(\S.*)", re.ASCII)
+_GROUPED = re.compile(
+    r"(?<![\w/])step:\d{1,3}(?:[,_]\d{3}){0,4}/\d{1,3}(?:[,_]\d{3}){1,4}(?=\s)", re.ASCII
+)
 _LLMC = re.compile(r"s:(\d{1,15})\s+(tel|trl):(\S+)(.*)", re.ASCII)
 _RANK = re.compile(
     r"\[?(?:rank|default)\s?\d{1,5}\]?:|^\s{0,8}\d{1,5}:(?=\s)|\(\w{1,40} pid=\d{1,9}"
@@ -94,6 +98,8 @@ NOTHING = Line()
 
 def classical(line: str, names: Names) -> Line:
     """A line `step:S/T key:value ...` or `s:S tel:X`, after any prefix of a logger."""
+    if "step:" in line:
+        line = _GROUPED.sub(lambda match: re.sub("[,_]", "", match[0]), line)
     found = _ANCHOR.search(line) if "s:" in line or "step:" in line else None
     if found is None:
         return NOTHING
@@ -139,6 +145,7 @@ def _modern(key: str, step: int, total: int, rest: str, names: Names) -> Line:
         time, why = _told(names, "train_time", text)
     average = N.clock(tokens.pop("step_avg", "")).seconds
     values = {k: v for k, t in tokens.items() if (v := number(t)) is not None}
+    clocks = {k: v for k, t in tokens.items() if k not in values and (v := _seconds(k, t))}
     name = "val_loss"
     if name not in tokens:
         name = next((k for k in tokens if names.meaning(normal(k)) == N.LOSS), name)
@@ -154,7 +161,7 @@ def _modern(key: str, step: int, total: int, rest: str, names: Names) -> Line:
         return Line(cause="clock") if why else NOTHING
     untimed = dict(pairs).get("step_avg", "").startswith("nan")
     found = LogStep(step, total, time, values, tokens.get(name, ""), untimed, average)
-    found.other, found.clock_why = _other_value(pairs), why
+    found.other, found.clock_why, found.clocks = _other_value(pairs), why, clocks
     return Line(found, key)
 
 
@@ -162,6 +169,15 @@ def _told(names: Names, name: str, text: str) -> tuple[float | None, str]:
     """A clock, or why it is none, in words."""
     seconds, why = names.clock(name, text)
     return seconds, "" if why is None else f"`{plain(f'{name}:{text}', 40)}` {why}"
+
+
+def _seconds(name: str, text: str) -> float | None:
+    """The seconds of a further clock or duration that has its unit beside it."""
+    known = kind_of(name)
+    if known is None or known.kind == "rate":
+        return None
+    seconds = N.clock(text).seconds
+    return None if seconds is None else seconds / (known.unit or 1.0)
 
 
 def _other_value(pairs: list[list[str]]) -> str:
@@ -231,6 +247,7 @@ class General:
     def _step(self, key: str, pairs: list[tuple[str, str, str]], about: str) -> Line:
         found: dict[str, str] = {}
         values: dict[str, float] = {}
+        clocks: dict[str, float | None] = {}
         time, why, counted = None, "", ("", "")
         for name, text, gap in pairs:
             meaning = self._names.meaning(name)
@@ -249,11 +266,16 @@ class General:
                 found.setdefault(meaning, text)
             elif (value := number(text)) is not None and (gap == "" or N.STEP in found):
                 values.setdefault(name, value)
+            elif gap == "" or N.STEP in found:
+                clocks.setdefault(name, _seconds(name, text))
         step, total = _counted(found.get(N.STEP), found.get(N.TOTAL))
         if step is None and self._bar is not None:
             step, total = self._bar
         told = [name for name, text, _ in pairs if name and number(text) is not None]
-        return self._made(key, step, total, found, values, told, time, why)
+        line = self._made(key, step, total, found, values, told, time, why)
+        if line.step is not None:
+            line.step.clocks = {name: value for name, value in clocks.items() if value}
+        return line
 
     def _made(
         self, key: str, step: int | None, total: int | None, found: Mapping[str, str],

@@ -7,6 +7,7 @@ Each problem is a (rule, message) pair; the message is one sentence with the ste
 from __future__ import annotations
 
 import dataclasses as dc
+import datetime as dt
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -41,6 +42,10 @@ class LogStep:
     clock_why: str = ""
     """Why a clock that the line has could not be read, in words."""
     line: int = 0
+    clocks: Mapping[str, float] = dc.field(default_factory=dict)
+    """Further clocks and durations of the line, by name, in seconds."""
+    stamp: dt.datetime | None = None
+    """The moment that the logger wrote before the line."""
 
     @property
     def is_validation(self) -> bool:

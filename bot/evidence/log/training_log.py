@@ -24,6 +24,7 @@ from bot.evidence.log.lines import General, Line, classical
 from bot.evidence.log.names import Names
 from bot.evidence.log.near import Near
 from bot.evidence.log.problems import LogStep, problems_of
+from bot.evidence.log.statements import Statements, log_witnesses, stamp_of
 from bot.evidence.log.table import table_of
 from bot.evidence.log.text import decode
 from bot.model.run import Run, Validation
@@ -59,6 +60,7 @@ class _Draft:
     steps: list[LogStep] = dc.field(default_factory=list)
     last_validation: LogStep | None = None
     cut: bool = False
+    said: Statements = dc.field(default_factory=Statements)
     lines: tuple[int, int] = (0, 0)
     """The first and the last line of the file that belong to it."""
 
@@ -102,6 +104,7 @@ class _Draft:
         first = self.steps[0].step
         self.steps[:0] = [s for s in before.steps if s.step < first]
         self.header, self.lines = before.header, (before.lines[0], self.lines[1])
+        self.said.began = before.said.began
 
 
 def read_log(
@@ -184,6 +187,8 @@ def _drafts(
     """The runs that the lines make by one form."""
     drafts: list[_Draft] = []
     current: dict[str, _Draft] = {}
+    said = Statements()
+    said.source(lines[:begin])
     for number in range(begin, len(lines)):
         raw = lines[number]
         if len(raw) > _MAX_LINE:
@@ -196,8 +201,11 @@ def _drafts(
             if found.cause:
                 near.count(found.cause, number, line, found.names)
             header.feed(line)
+            said.feed(line)
+            if drafts:
+                drafts[-1].said.feed_after(line)
             continue
-        step.line = number + 1
+        step.line, step.stamp = number + 1, stamp_of(line[:80])
         draft = current.get(key)
         if number == len(lines) - 1 and not terminated and draft and _is_cut(step, draft):
             draft.cut = True
@@ -205,7 +213,8 @@ def _drafts(
         if draft is None or draft.begins_anew(step):
             if len(drafts) == MAX_RUNS:
                 break
-            draft = current[key] = _Draft(header.copy(), key, lines=(number, number))
+            draft = _Draft(header.copy(), key, said=said.begin(), lines=(number, number))
+            current[key] = draft
             drafts.append(draft)
         elif header.devices or header.counts or not header.rows_taken:
             draft.header.go_on(header)
@@ -314,7 +323,10 @@ def _run(draft: _Draft, file: str, index: int, siblings: list[_Draft], near: Nea
         created_at=header.created_at,
         metrics=_metrics(validation, history),
         problems=tuple(_problems(draft, index, siblings, near)),
-        witnesses=header.witnesses(),
+        witnesses=(
+            *header.witnesses(),
+            *log_witnesses(draft.steps, draft.said, header.hardware().count),
+        ),
     )
 
 

@@ -13,13 +13,14 @@ from bot.compute import accelerators
 from bot.evidence.log.names import normal
 from bot.evidence.log.near import map_line
 from bot.evidence.log.problems import LogStep, begins_late, problems_of
+from bot.evidence.second import STEP_ENDS
 from bot.evidence.wandb.history import NOT_FINITE, Columns, Raw, Row, flatten, number, setting
+from bot.evidence.wandb.second import run_witnesses
 from bot.model.run import FROM_LOG, Hardware, Run, Validation, Witness, WitnessKind
 from bot.model.track import Keys
 from bot.render.untrusted import plain
 
 _HEX64 = re.compile(r"[0-9a-f]{64}")
-_STEP_NAMES = frozenset({"step", "global_step", "iter", "iteration", "update", "updates"})
 _MOST_NAMES = 8
 _LIKELY = re.compile(r"val|eval|dev|held|test|bpb")
 
@@ -70,7 +71,11 @@ def build_run(raw: Raw, columns: Columns, keys: Keys) -> Run:
         branch_point=raw.marks.branch_point,
         nodes=raw.marks.nodes,
         client_marks=(*raw.marks.words, *((FROM_LOG,) if raw.from_log else ())),
-        witnesses=(*raw.witnesses, *_devices(raw, hardware)),
+        witnesses=(
+            *raw.witnesses,
+            *_devices(raw, hardware),
+            *run_witnesses(raw, columns, keys, hardware.count),
+        ),
     )
     return dc.replace(run, metrics=final_metrics(run))
 
@@ -126,7 +131,7 @@ def unread(rows: Sequence[Row], columns: Columns, keys: Keys, present: Iterable[
     other = [
         n
         for n in names
-        if normal(n).rpartition("_")[2] in _STEP_NAMES
+        if normal(n).rpartition("_")[2] in STEP_ENDS
         and n not in keys.step
         and any(row.get(n) not in (None, row.get("_step")) for row in rows)
     ]
@@ -141,7 +146,7 @@ def unread(rows: Sequence[Row], columns: Columns, keys: Keys, present: Iterable[
 
 def step_names(present: Iterable[str]) -> frozenset[str]:
     """The keys of a history that may hold the step."""
-    found = (n for n in present if normal(n).rpartition("_")[2] in _STEP_NAMES or n in _STEP_NAMES)
+    found = (n for n in present if normal(n).rpartition("_")[2] in STEP_ENDS or n in STEP_ENDS)
     return frozenset(found)
 
 

@@ -122,6 +122,10 @@ class Columns:
     """The steps of all rows, in the order logged."""
     own: dict[str, list[tuple[int, float]]] = dc.field(default_factory=dict)
     """The track's own metrics, by name."""
+    names: frozenset[str] = frozenset()
+    """Every name that the history has."""
+    others: dict[str, Sequence[tuple[int, float]]] = dc.field(default_factory=dict)
+    """Series that state again what the track reads: see `bot.evidence.wandb.second`."""
     summed: bool = False
     """Whether the clock is the sum of durations, so that it stands between two of them."""
 
@@ -135,7 +139,7 @@ def read_columns(rows: Iterable[Row], keys: Keys, present: frozenset[str] | None
     rows = list(rows) if present is None else rows
     if present is None:
         present = frozenset(key for row in rows for key in row)
-    columns = Columns()
+    columns = Columns(names=present)
     wanted = [
         (columns.loss, pick(keys.loss), 1.0),
         (columns.bpb, pick(keys.bpb), 1.0),

@@ -20,6 +20,7 @@ from bot.evidence.wandb.build import build_run, unread
 from bot.evidence.wandb.contradictions import contradictions
 from bot.evidence.wandb.history import Raw, Row, flatten, read_columns, with_defaults
 from bot.evidence.wandb.marks import FEATURES, Marks, nodes_of
+from bot.evidence.wandb.second import read_second
 from bot.model.run import BranchPoint, Hardware, Run
 from bot.model.track import Keys
 
@@ -68,12 +69,14 @@ def read_offline(data: bytes, file: str, keys: Keys) -> Run:
     resolved = with_defaults(keys)
     raw.problems += contradictions(rows, resolved, raw.config)
     columns = read_columns(rows, resolved)
+    read_second(rows, columns, resolved, raw)
     present = frozenset(key for row in rows for key in row)
     why = unread(rows, columns, resolved, present)
     raw.problems += [("metric-missing", why)] if why else []
     run = build_run(raw, columns, resolved)
-    if raw.state == "crashed" and run.finished:
-        # All of it is there and only the last record is not, as in a file copied too soon.
+    if raw.state == "crashed" and damage is None and run.finished is not False:
+        # All of it is there, or no end is stated that it falls short of, and only the last record
+        # is missing, as in a file copied too soon.
         return dc.replace(run, state=None)
     return run
 

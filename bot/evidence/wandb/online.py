@@ -40,11 +40,14 @@ from bot.evidence.wandb.history import (
 )
 from bot.evidence.wandb.marks import read_marks
 from bot.evidence.wandb.rows import NotComplete, keys_of, read_rows
+from bot.evidence.wandb.second import read_second, second_names
 from bot.model.case import Unlisted
 from bot.model.run import Run
 from bot.model.track import Keys
 from bot.paths import cache_folder
 
+_FORM = 2
+"""What a run that lies in the cache holds; more than in earlier releases."""
 LISTED = 50
 MAX_UNLISTED = 20
 WORKERS = 24
@@ -231,12 +234,14 @@ class WandbFetcher:
         raw.marks = read_marks(config.get("_wandb"))
         present = frozenset(keys_of(item))
         try:
-            rows = read_rows(self._client, item, keys, step_names(present))
+            also = step_names(present) | second_names(present, keys)
+            rows = read_rows(self._client, item, keys, also)
         except NotComplete as error:
             raise FetchError(unavailable(str(error))) from None
         raw.problems += rows.problems
         raw.problems += contradictions(rows.rows, keys, raw.config)
         columns = read_columns(rows.rows, keys, present or None)
+        read_second(rows.rows, columns, keys, raw)
         if attached:
             wants = Attached(
                 code=code,
@@ -254,7 +259,15 @@ class WandbFetcher:
         """Where the run lies in the cache: only a finished run does, and only as it is now."""
         if self._cache is None or item.state != "finished":
             return None
-        facts = [ref, item.heartbeatAt, item.historyLineCount, all_names(keys), code, attached]
+        facts = [
+            _FORM,
+            ref,
+            item.heartbeatAt,
+            item.historyLineCount,
+            all_names(keys),
+            code,
+            attached,
+        ]
         facts += [sorted(item.config), list(item.tags), item.state, dict(item.summary)]
         name = hashlib.sha256(json.dumps(facts, default=str).encode()).hexdigest()
         return self._cache / f"{name}.json.xz"

@@ -122,7 +122,9 @@ def test_the_log_is_read_where_the_history_lacks_the_keys(
 def test_a_log_that_contradicts_the_history_is_found_out(
     server: WandbDouble, fetcher: WandbFetcher
 ) -> None:
-    rows = [{"_step": n, "val_loss": 4 - n / 1000} for n in range(0, 1001, 100)]
+    rows = [
+        {"_step": n, "_runtime": 0.07 * n, "val_loss": 4 - n / 1000} for n in range(0, 1001, 100)
+    ]
     log = "".join(
         f"step:{n}/1000 val_loss:{3.9 - n / 1000:.4f} train_time:{60 * n}ms step_avg:60.00ms\n"
         for n in range(0, 1001, 100)

@@ -35,6 +35,7 @@ def history(seed: int = 0, steps: int = 1000, final: float = 3.2771) -> list[dic
         loss = final + 7.5 * (1 - share) ** 3
         row: dict[str, Any] = {"_step": step, "train_loss": loss + draw.gauss(0, 0.02)}
         row["train_time"] = 60.25 * step
+        row["_runtime"] = 5.0 + 0.065 * step
         if step % 100 == 0:
             row["val_loss"] = round(loss + (draw.gauss(0, 0.002) if step < steps else 0), 4)
         rows.append(row)

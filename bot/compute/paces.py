@@ -1,0 +1,111 @@
+"""How fast one clock of a run goes by another one, and what training time the other makes of it.
+
+    implied_by_clock(clock, other, validations)     a second clock that runs on, as in `elapsed`
+    implied_by_durations(clock, durations, units)   times of single steps, as in `dt`
+
+Series are (step, seconds). Where a run stalled, both clocks are left out. What is implied is the
+training time that the run would have if the other clock is right.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+import statistics
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+Series = Sequence[tuple[int, float]]
+
+LEAST_INTERVALS = 3
+_STALL = 5.0
+"""A stretch that takes so many times the usual is a stall, or a validation."""
+_RESOLUTIONS = 10
+"""A second clock must have advanced by so many of its smallest units to say anything."""
+
+
+_LEAST_PACE = 1e-6
+
+
+class Implied(NamedTuple):
+    """The training time by a second clock. `bare` says that no validation lies in what was
+    compared, so that both clocks must agree."""
+
+    seconds: float
+    bare: bool
+
+
+def implied_by_clock(
+    clock: Series, other: Series, validations: Collection[int], units: Sequence[float] = (1.0,)
+) -> Implied | None:
+    """The training time by a clock that runs on, in the unit that fits best; None where too little
+    of it is there."""
+    total = max(clock, default=(0, 0.0))[1]
+    found = [
+        (implied, abs(math.log(max(implied.seconds, 1e-9) / total)))
+        for unit in units
+        if total > 0 and (implied := _implied(clock, other, validations, unit)) is not None
+    ]
+    return min(found, key=lambda item: item[1])[0] if found else None
+
+
+def _implied(
+    clock: Series, other: Series, validations: Collection[int], scale: float
+) -> Implied | None:
+    mine, theirs = dict(clock), {step: value * scale for step, value in other}
+    both = [(s, mine[s], theirs[s]) for s in sorted(mine.keys() & theirs.keys())]
+    total = max(clock)[1]
+    unit = scale if all(t == int(t) for _, t in other) else 0.001
+    pairs = list(zip(both, both[1:], strict=False))
+    stops = sorted(validations)
+    bare = [pair for pair in pairs if not _within(stops, pair[0][0], pair[1][0])]
+    for chosen in (bare, pairs):
+        pace = _pace([(b[1] - a[1], b[2] - a[2]) for a, b in chosen], unit)
+        if pace is not None:
+            return Implied(total / max(pace, _LEAST_PACE), chosen is bare)
+    return None
+
+
+def _within(stops: Sequence[int], begin: int, end: int) -> bool:
+    place = bisect.bisect_left(stops, begin)
+    return place < len(stops) and stops[place] <= end
+
+
+def _pace(deltas: Sequence[tuple[float, float]], unit: float) -> float | None:
+    """Seconds of the first clock to one of the second, over what is no stall."""
+    if len(deltas) < LEAST_INTERVALS:
+        return None
+    usual = max(statistics.median(b for _, b in deltas), unit)
+    kept = [(a, b) for a, b in deltas if 0 <= b <= _STALL * usual and a >= 0]
+    mine, theirs = sum(a for a, _ in kept), sum(b for _, b in kept)
+    if len(kept) < LEAST_INTERVALS or max(mine, theirs) < _RESOLUTIONS * unit:
+        return None
+    return mine / max(theirs, unit)
+
+
+def implied_by_durations(clock: Series, durations: Series, units: Sequence[float]) -> float | None:
+    """The training time by the durations of steps, in the unit that fits best; None where they are
+    too few. Of each stretch of the clock the median of its steps counts, or of all."""
+    timed = sorted(dict(clock).items())
+    steps = [(s, d) for s, d in sorted(dict(durations).items()) if d > 0]
+    if len(timed) < 2 or not steps or timed[-1][1] <= 0:
+        return None
+    stretches = list(_stretches(timed, steps))
+    usual = statistics.median(a / n for a, n, _ in stretches)
+    kept = [(a, n * d) for a, n, d in stretches if a <= _STALL * max(usual, 1e-9) * n]
+    mine, theirs = sum(a for a, _ in kept), sum(b for _, b in kept)
+    if mine <= 0 or theirs <= 0:
+        return None
+    # The unit is that of the name; without one it is the one that makes both agree best.
+    unit = min(units, key=lambda u: max(theirs * u / mine, mine / (theirs * u)))
+    return timed[-1][1] * theirs * unit / mine
+
+
+def _stretches(timed: Series, steps: Series) -> Iterator[tuple[float, int, float]]:
+    """(seconds by the clock, steps, usual duration) from one reading of the clock to the next."""
+    everywhere = statistics.median(d for _, d in steps)
+    places = [s for s, _ in steps]
+    for (begin, clock), (end, later) in zip(timed, timed[1:], strict=False):
+        inside = steps[bisect.bisect_right(places, begin) : bisect.bisect_right(places, end)]
+        duration = statistics.median(d for _, d in inside) if inside else everywhere
+        yield later - clock, end - begin, duration

@@ -1,0 +1,257 @@
+"""What a log says about a whole run outside its step lines: times, devices, plans, sizes.
+
+    statements = Statements()
+    statements.feed(line)                     # lines before the steps of a run
+    statements.feed_after(line)               # lines between them and after them
+    statements.source(lines)                  # the source that the log embeds
+    log_witnesses(steps, statements, chips)   # with the second clocks of the step lines
+
+Each is a second statement of something that ranks; `bot.evidence.second` knows the names.
+"""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import datetime as dt
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from bot.compute.paces import Series
+from bot.evidence import second
+from bot.evidence.log import names as N
+from bot.evidence.log.names import number
+from bot.evidence.log.problems import LogStep
+from bot.model.run import Witness, WitnessKind
+from bot.registry import LOSS_TOLERANCE
+from bot.render.untrusted import plain
+
+_LINES, _LINE = "the log's lines", "the log"
+_MOST = 200
+_LONGEST = 400
+_SETTING = re.compile(
+    r"(?<![\w.])([A-Za-z][\w.-]{1,50})(?:\s{0,3}:\s{0,3}int)?['\"]?\s{0,3}[:=]\s{0,3}"
+    r"(\d[\d_,]{0,15}(?:\.\d{1,9})?)(?![\w.])"
+)
+_GPUS = re.compile(
+    r"\b(?:on|using|with|over)\s{1,3}(\d{1,5})\s{0,2}x?\s{0,2}(?:GPU|device|chip)s?\b",
+    re.IGNORECASE,
+)
+_TIME = re.compile(
+    r"\b((?:total[ _])?(?:train(?:ing)?[ _]time|wall(?:[ _-]?clock)?(?:[ _]time)?"
+    r"|elapsed(?:[ _]time)?|run[ _]?time|job[ _]time)|total[ _](?:time|train(?:ing)?[ _]time))"
+    r"(?:[ _]\(?(s|sec|seconds|ms|min|minutes|h|hours)\)?)?\s{0,3}[:=]\s{0,3}"
+    r"(\d[\w.,: ]{0,30}?)\s*$",
+    re.IGNORECASE,
+)
+_ISO = re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
+_BEGAN = re.compile(r"\b(?:start|began|begin|run utc timestamp|launch)", re.IGNORECASE)
+_ENDED = re.compile(r"\b(?:finish|end|complet|done|stopp)", re.IGNORECASE)
+_STAMP = re.compile(r"^.{0,40}?(\d{4}-\d\d-\d\d[T _]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)")
+_FINAL = re.compile(
+    r"\bfinal[ _](?:val(?:idation)?|eval)[ _/]?loss\s{0,3}[:=]\s{0,3}(\d[\d.]{0,20})", re.IGNORECASE
+)
+_MEMORY = re.compile(
+    r"\bmemory[ _](?:allocated|consumption|usage|used)\s{0,3}[:=]\s{0,3}"
+    r"([\d,.]{1,16})\s?(MiB|MB|GiB|GB)",
+    re.IGNORECASE,
+)
+_BYTES = {"mib": 2**20, "mb": 10**6, "gib": 2**30, "gb": 10**9}
+_PARAMETERS = re.compile(
+    r"\b(?:number of param(?:eter)?s|num[ _]param(?:eter)?s|n_params|total param(?:eter)?s"
+    r"|param(?:eter)?[ _]count)\s{0,3}[:=]?\s{0,3}([\d,_.]{1,20})\s?([KMB])?\b",
+    re.IGNORECASE,
+)
+_THOUSANDS = {"k": 1e3, "m": 1e6, "b": 1e9, "": 1.0}
+_HINTS = ("time", "elapsed", "wall", "gpu", "device", "chip", "world", "nodes", "nproc", "steps",
+          "iter", "batch", "loss", "memory", "param", "seq", "block", "start", "finish", "ended",
+          "complete", "began", "done")  # fmt: skip
+
+
+@dc.dataclass(slots=True)
+class Statements:
+    """What the lines of one run state, the last of each name."""
+
+    settings: dict[str, float] = dc.field(default_factory=dict)
+    plans: dict[str, set[float]] = dc.field(default_factory=dict)
+    """Planned lengths that the embedded source assigns, every value of each name."""
+    times: list[tuple[str, float]] = dc.field(default_factory=list)
+    gpus: int | None = None
+    began: dt.datetime | None = None
+    ended: dt.datetime | None = None
+    final_loss: str | None = None
+    memory: float | None = None
+    parameters: float | None = None
+
+    def feed(self, line: str) -> None:
+        """Take one line that stands before the steps of a run."""
+        if not _says_something(line):
+            return
+        for name, text in _SETTING.findall(line) if "{" not in line or '"' in line else ():
+            value = _count(text)
+            if value is not None and len(self.settings) < _MOST:
+                self.settings[name] = value
+        if match := _GPUS.search(line):
+            self.gpus = int(match[1])
+        if match := _PARAMETERS.search(line):
+            size = number(match[1].replace(",", "").replace("_", "").rstrip("."))
+            self.parameters = None if size is None else size * _THOUSANDS[(match[2] or "").lower()]
+        self._moment(line)
+
+    def feed_after(self, line: str) -> None:
+        """Take one line that stands after steps of the run; it may be the head of the next one."""
+        if not _says_something(line):
+            return
+        if (match := _TIME.search(line)) and len(self.times) < _MOST:
+            self._time(match[1], match[2], match[3])
+        if match := _FINAL.search(line):
+            self.final_loss = match[1].rstrip(".")
+        if match := _MEMORY.search(line):
+            size = number(match[1].replace(",", "").rstrip("."))
+            self.memory = None if size is None else size * _BYTES[match[2].lower()]
+        self._moment(line)
+
+    def _time(self, name: str, unit: str | None, text: str) -> None:
+        seconds = N.clock(f"{text.strip()} {unit}".strip() if unit else text.strip()).seconds
+        if seconds is not None and seconds > 0:
+            self.times.append((second.words(name), seconds))
+
+    def _moment(self, line: str) -> None:
+        match = _ISO.search(line)
+        moment = None if match is None else stamp_of(match[0])
+        if moment is None:
+            return
+        if _BEGAN.search(line):
+            self.began = self.began or moment
+        elif _ENDED.search(line):
+            self.ended = moment
+
+    def source(self, lines: Iterable[str]) -> None:
+        """Take the planned lengths that a source file assigns."""
+        for line in lines:
+            if "#" in line:
+                line = line[: line.index("#")]
+            if len(line) > _LONGEST or not ("iter" in line or "steps" in line):
+                continue
+            for name, text in _SETTING.findall(line):
+                value = _count(text)
+                if value is not None and second.states_length(name):
+                    self.plans.setdefault(name, set()).add(value)
+
+    def begin(self) -> Statements:
+        """What is known where a run begins; plans of the source count for every run."""
+        known = dc.replace(self, settings=dict(self.settings), times=[], ended=None)
+        self.began = None
+        return known
+
+
+def _says_something(line: str) -> bool:
+    return len(line) <= _LONGEST and any(hint in line.lower() for hint in _HINTS)
+
+
+def stamp_of(text: str) -> dt.datetime | None:
+    """The moment at the beginning of a line, to compare with others of the same log."""
+    match = _STAMP.match(text)
+    if match is None:
+        return None
+    try:
+        return dt.datetime.fromisoformat(match[1].replace("_", "T").replace(",", "."))
+    except ValueError:
+        return None
+
+
+def _count(text: str) -> float | None:
+    return number(re.sub(r"[,_](?=\d{3})", "", text).rstrip(",_"))
+
+
+def log_witnesses(
+    steps: Sequence[LogStep], said: Statements, chips: int | None
+) -> Iterator[Witness]:
+    """Every second statement of a run of a log."""
+    clock = [(s.step, s.clock_s) for s in steps if s.clock_s is not None]
+    points = [s for s in steps if s.is_validation and s.loss is not None]
+    stops = {s.step for s in points}
+    others = _series(steps)
+    yield from second.clock_witnesses(others, clock, stops, _LINES)
+    tokens = others.get("tokens", ())
+    yield from second.rate_witnesses(others, clock, tokens, chips, _LINES)
+    yield from _whole(said)
+    last, end = max(stops, default=0), max(s.step for s in steps)
+    found = {n: max(v for _, v in x) for n, x in others.items() if second.counts_steps(n) and x}
+    yield from second.larger(found, end, "steps", _LINES)
+    yield from second.steps_by_batch(said.settings, tokens, last, _LINE)
+    total = max(end, *(s.total or 0 for s in steps))
+    yield from second.larger(_plans(said, total), total, "total_steps", _LINE)
+    if end > last + _usual(points):
+        yield Witness("later_steps", end, WitnessKind.PROGRAM, _LINES)
+    yield from _devices(said, chips)
+    losses = [(s.step, s.loss) for s in points if s.loss is not None and math.isfinite(s.loss)]
+    yield from second.lower_of_two("val_loss", others, losses, _LINES)
+    yield from _final(said, losses)
+    if said.memory is not None:
+        yield Witness(
+            "memory_bytes", said.memory, WitnessKind.PROGRAM, "the peak memory in the log"
+        )
+    if said.parameters:
+        yield Witness("parameters", said.parameters, WitnessKind.PROGRAM, _LINE)
+
+
+def _series(steps: Sequence[LogStep]) -> Mapping[str, Series]:
+    """The second numbers of the step lines by name; time stamps of the lines as one clock."""
+    found: dict[str, list[tuple[int, float]]] = {}
+    first = next((s.stamp for s in steps if s.stamp is not None), None)
+    for s in steps:
+        for name, value in (*s.values.items(), *s.clocks.items()):
+            if name != "val_loss" and math.isfinite(value):
+                found.setdefault(name, []).append((s.step, value))
+        if s.stamp is not None and first is not None:
+            found.setdefault("_timestamp", []).append((s.step, (s.stamp - first).total_seconds()))
+    return found
+
+
+def _whole(said: Statements) -> Iterator[Witness]:
+    """Times of the whole: a training time is like the clock, the rest holds the job."""
+    for name, seconds in said.times:
+        quantity = "training_time_s" if "train" in name else "job_time_s"
+        yield Witness(quantity, seconds, WitnessKind.PROGRAM, f"`{plain(name, 40)}` in {_LINE}")
+    if said.began is not None and said.ended is not None:
+        passed = (said.ended.replace(tzinfo=None) - said.began.replace(tzinfo=None)).total_seconds()
+        source = "the log from its stated begin to its end"
+        yield Witness("job_time_s", max(passed, 0.0), WitnessKind.PROGRAM, source)
+
+
+def _plans(said: Statements, total: float) -> dict[str, float]:
+    """Stated lengths; those of a source only where none of the name's values fits the run."""
+    lengths = {n: v for n, v in said.settings.items() if second.states_length(n)}
+    for name, values in said.plans.items():
+        if all(value > 1.01 * total + 2 for value in values):
+            lengths.setdefault(name, min(values))
+    return lengths
+
+
+def _usual(points: Sequence[LogStep]) -> int:
+    """The usual distance of validations."""
+    apart = sorted(b.step - a.step for a, b in zip(points, points[1:], strict=False))
+    return max(apart[len(apart) // 2] if apart else 0, 1)
+
+
+def _devices(said: Statements, chips: int | None) -> Iterator[Witness]:
+    found = {n: v for n, v in said.settings.items() if second.last_part(n) in second.COUNTS}
+    found |= {} if said.gpus is None else {"GPUs": float(said.gpus)}
+    nodes = second.first_of(said.settings, ("nnodes", "num_nodes", "n_nodes"))
+    each = second.first_of(said.settings, ("nproc_per_node", "gpus_per_node", "devices_per_node"))
+    if nodes and each:
+        found["nodes x devices of each"] = nodes * each
+    for name, value in found.items():
+        if value != chips and value == int(value) and value < 1e6:
+            yield Witness("chips", int(value), WitnessKind.PROGRAM, f"`{name[:40]}` in {_LINE}")
+
+
+def _final(said: Statements, losses: Series) -> Iterator[Witness]:
+    """A final loss that the log states at its end, other than that of its last validation."""
+    value = None if said.final_loss is None else number(said.final_loss)
+    if value is None or not losses or said.final_loss is None:
+        return
+    digits = len(said.final_loss.partition(".")[2])
+    if abs(value - max(losses)[1]) > 0.51 * 10.0**-digits + LOSS_TOLERANCE:
+        yield Witness("loss", value, WitnessKind.PROGRAM, f"the final loss in {_LINE}")

@@ -1,0 +1,234 @@
+"""Names under which a run says a second time what it measures, and what is made of them.
+
+    kind_of("train/dt_ms")              Second("duration", 0.001)
+    witnesses(readings, clock, ...)     every second clock as a statement of the training time
+
+One list of names for logs and W&B: whoever writes a number beside the one that ranks is a witness
+of it. A name that is not known here is nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from bot.compute.paces import Series, implied_by_clock, implied_by_durations
+from bot.model.run import Witness, WitnessKind
+from bot.render.untrusted import plain
+
+_SPLIT = re.compile(r"[\s/._:@()-]+|(?<=[a-z])(?=[A-Z])")
+_UNITS: Mapping[str, float] = {
+    "ms": 0.001, "msec": 0.001, "millis": 0.001, "s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0,
+    "min": 60.0, "mins": 60.0, "minutes": 60.0, "h": 3600.0, "hours": 3600.0, "us": 1e-6,
+}  # fmt: skip
+_UNIT_WORDS = re.compile(r"^(ms|s|sec|seconds)_per_(?:step|iter|iteration|batch)$")
+_DURATION = re.compile(
+    r"(?:^|_)(?:dt|(?:step|iter|iteration|batch)_(?:time|duration|dt|avg|latency)"
+    r"|(?:time|duration)_per_(?:step|iter|iteration|batch)|sec_per_(?:step|iter)"
+    r"|ms_per_(?:step|iter)|throughput_duration|perf_step)$"
+)
+_CLOCK = re.compile(
+    r"(?:^|_)(?:wall|walltime|wallclock|wall_time|wall_clock|wall_clock_time|elapsed|elapsed_time"
+    r"|time_elapsed|total_time|total_elapsed|timestamp|unix_time|uptime|runtime|run_time"
+    r"|time_since_start)$"
+)
+_RATE = re.compile(
+    r"(?:^|_)(?:(?:tokens?|toks?)_per_(?:s|sec|second)|(?:tokens?|toks?)_(?:s|sec)|tps)$"
+)
+_ELSEWHERE = frozenset(
+    "val valid validation eval evaluation data load loading compile forward fwd backward bwd "
+    "optimizer checkpoint ckpt save hook sample sampling comm gpu ema".split()
+)
+STEP_ENDS = frozenset({"step", "global_step", "iter", "iteration", "update", "updates"})
+_NO_STEPS = frozenset("micro inner outer eval val epoch batch accum save log warmup".split())
+LENGTHS = frozenset(
+    "max_steps num_steps total_steps train_steps num_train_steps training_steps max_train_steps "
+    "max_iters num_iterations num_iters n_steps total_iterations train_iters max_iterations "
+    "total_train_steps num_training_steps iterations train_iterations max_updates".split()
+)
+_SHORT_LENGTHS = frozenset({"steps", "iters"})
+COUNTS = frozenset(
+    "chips world_size num_gpus n_gpus ngpus gpus gpu_count num_devices n_devices device_count "
+    "num_processes num_chips total_gpus n_gpu num_gpu".split()
+)
+BATCHES = frozenset(
+    "global_batch_size total_batch_size train_batch_size tokens_per_step batch_tokens "
+    "tokens_per_batch global_batch_tokens batch_size_tokens tokens_per_iter".split()
+)
+SEQUENCES = ("seq_len", "train_seq_len", "max_seq_len", "sequence_length", "block_size",
+             "context_length", "seq_length")  # fmt: skip
+PARAMETERS = frozenset(
+    "parameter_count num_params n_params num_parameters parameters total_params n_parameters "
+    "total_parameters param_count model_parameters".split()
+)
+
+
+class Second(NamedTuple):
+    """What a name states again: a `duration` of a step, a `clock` that runs on, or a `rate` of
+    tokens; `unit` in seconds is None where the name has none."""
+
+    kind: str
+    unit: float | None
+
+
+def words(name: str) -> str:
+    """A name in lower case with one `_` between its words."""
+    return "_".join(part.lower() for part in _SPLIT.split(name) if part)[:100]
+
+
+def last_part(name: str) -> str:
+    """The last part of a dotted or slashed name, in words."""
+    return words(re.split(r"[./]", name)[-1])
+
+
+def kind_of(name: str) -> Second | None:
+    """Which second clock a name is; None for every other."""
+    plain_name = words(name)
+    if match := _UNIT_WORDS.match(plain_name):
+        return Second("duration", _UNITS[match[1]])
+    if _RATE.search(plain_name):
+        return Second("rate", None)
+    stem, _, end = plain_name.rpartition("_")
+    unit = _UNITS.get(end)
+    base = stem if unit is not None and stem else plain_name
+    if _ELSEWHERE & set(base.split("_")):
+        return None
+    if _DURATION.search(base):
+        return Second("duration", unit or (0.001 if base.startswith("ms_per") else None))
+    if _CLOCK.search(base):
+        return Second("clock", unit)
+    return None
+
+
+def counts_steps(name: str) -> bool:
+    """Whether a name of a history counts training steps."""
+    parts = words(name).split("_")
+    ends = parts[-1] in STEP_ENDS or words(name) in STEP_ENDS
+    return ends and not name.startswith("_") and not _NO_STEPS & set(parts)
+
+
+def states_length(name: str) -> bool:
+    """Whether a setting is the planned number of steps."""
+    last, parents = last_part(name), set(words(name).split("_"))
+    if _NO_STEPS & parents or "lr" in parents or "scheduler" in parents:
+        return False
+    whole = re.split(r"[./]", name)
+    return last in LENGTHS or (
+        last in _SHORT_LENGTHS
+        and (len(whole) == 1 or words(whole[-2]) in ("train", "trainer", "training"))
+    )
+
+
+def is_loss_beside(name: str, chosen: str) -> bool:
+    """Whether a name is a validation loss beside the chosen one: its words and further ones, such
+    as `val_loss_full` beside `val_loss`. A loss of another data set has a path of its own."""
+    mine, other = set(words(chosen).split("_")), set(words(name).split("_"))
+    return mine < other and len(other - mine) <= 2 and name.count("/") <= chosen.count("/")
+
+
+def clock_witnesses(
+    readings: Mapping[str, Series],
+    clock: Series,
+    validations: Collection[int],
+    where: str,
+    kinds: Mapping[str, WitnessKind] | None = None,
+) -> Iterator[Witness]:
+    """Every second clock among named series, as the training time that it makes of the run."""
+    for name, series in readings.items():
+        second = kind_of(name)
+        if second is None or second.kind == "rate":
+            continue
+        kind = (kinds or {}).get(name, WitnessKind.PROGRAM)
+        source = f"`{plain(name, 40)}` in {where}"
+        if second.kind == "duration":
+            units = (second.unit,) if second.unit else (1.0, 0.001)
+            value = implied_by_durations(clock, series, units)
+            if value is not None:
+                yield Witness("training_time_s", value, kind, source)
+            continue
+        known = second.unit or (1.0 if name.startswith("_") else None)
+        units = (known,) if known else (1.0, 0.001, 60.0, 3600.0)
+        implied = implied_by_clock(clock, series, validations, units)
+        if implied is not None:
+            quantity = "elapsed_s" if implied.bare else "wall_time_s"
+            yield Witness(quantity, implied.seconds, kind, source)
+
+
+def rate_witnesses(
+    readings: Mapping[str, Series], clock: Series, tokens: Series, chips: int | None, where: str
+) -> Iterator[Witness]:
+    """Tokens a second, of all devices or of one, as the training time that they make of the run."""
+    counted = sorted(dict(tokens).items())
+    if len(counted) < 2 or counted[-1][0] <= counted[0][0]:
+        return
+    (begin, first), (end, last) = counted[0], counted[-1]
+    each = (last - first) / (end - begin)
+    for name, series in readings.items():
+        second = kind_of(name)
+        if second is None or second.kind != "rate" or each <= 0:
+            continue
+        durations = [(step, each / rate) for step, rate in series if rate > 0]
+        value = implied_by_durations(clock, durations, (1.0, 1 / max(chips or 1, 1), 0.001))
+        if value is not None:
+            yield Witness(
+                "training_time_s", value, WitnessKind.PROGRAM, f"`{plain(name, 40)}` in {where}"
+            )
+
+
+def larger(
+    values: Mapping[str, float], than: float, quantity: str, where: str
+) -> Iterator[Witness]:
+    """Settings that state more of a quantity than was counted."""
+    for name, value in values.items():
+        if value > 1.01 * than + 2:
+            yield Witness(quantity, value, WitnessKind.PROGRAM, f"`{plain(name, 40)}` in {where}")
+
+
+def steps_by_batch(
+    settings: Mapping[str, float], tokens: Series, steps: int, where: str
+) -> Iterator[Witness]:
+    """The steps that the tokens make by a stated batch of all devices, where they are more."""
+    counted = sorted(dict(tokens).items())
+    lengths = [v for n, v in settings.items() if last_part(n) in SEQUENCES]
+    batches = {n: v for n, v in settings.items() if last_part(n) in BATCHES and v > 0}
+    if len(counted) < 2 or counted[-1][0] <= counted[0][0]:
+        return
+    (begin, first), (end, last) = counted[0], counted[-1]
+    each = (last - first) / (end - begin)
+    for name, batch in batches.items():
+        fits = [batch, *(batch * length for length in lengths)]
+        if each > 1.01 * max(fits):
+            value = steps * each / max(fits)
+            source = f"the tokens and `{plain(name, 40)}` in {where}"
+            yield Witness("steps", round(value), WitnessKind.PROGRAM, source)
+            return
+        if all(abs(each / fit - 1) > 0.01 for fit in fits) and len(fits) > 1:
+            return
+
+
+def lower_of_two(
+    chosen: str, readings: Mapping[str, Series], losses: Series, where: str
+) -> Iterator[Witness]:
+    """Another validation loss in the run that ends higher than the chosen one."""
+    last = max(losses, default=None)
+    for name, series in readings.items():
+        if last is None or not is_loss_beside(name, chosen):
+            continue
+        other = dict(series).get(last[0])
+        if other is not None and other > last[1] + max(1e-3, 1e-3 * abs(last[1])):
+            yield Witness("loss", other, WitnessKind.PROGRAM, f"`{plain(name, 40)}` in {where}")
+
+
+def numbers_of(settings: Mapping[str, object]) -> dict[str, float]:
+    """The settings that are positive numbers."""
+    return {
+        name: float(value)
+        for name, value in settings.items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e18
+    }
+
+
+def first_of(settings: Mapping[str, float], names: Sequence[str] | Collection[str]) -> float | None:
+    """The first setting whose last part is one of some names."""
+    return next((v for n, v in settings.items() if last_part(n) in names), None)

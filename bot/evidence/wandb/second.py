@@ -1,0 +1,172 @@
+"""What a W&B run says a second time: rows and settings beside those that the track reads.
+
+second_names(present, keys)                 # history keys to be read besides the track's
+read_second(rows, columns, keys, raw)       # fills `columns.others`, says what is missing
+run_witnesses(raw, columns, keys, chips)    # statements of clock, steps, devices and loss
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from bot.compute.paces import Series
+from bot.evidence import second
+from bot.evidence.wandb.history import RUNTIME, Columns, Raw, Row, flatten, number, step_of
+from bot.model.run import Witness, WitnessKind
+from bot.model.track import Keys
+
+MOST_NAMES = 24
+TIMESTAMP = "_timestamp"
+_HISTORY, _SETTINGS = "the history", "the configuration"
+_SERVICE_KEYS = frozenset({"_step", RUNTIME})
+# Of the implied bits per byte at the end, by the loss beside them, so much may be off.
+_FACTOR = 0.02
+
+
+def second_names(present: Iterable[str], keys: Keys) -> frozenset[str]:
+    """The keys of a history that state again what the track reads, at most `MOST_NAMES`."""
+    present = frozenset(present)
+    used = _used(present, keys)
+    found = [n for n in sorted(present - used - _SERVICE_KEYS) if _matters(n, present, keys)]
+    return frozenset(found[:MOST_NAMES])
+
+
+def _matters(name: str, present: frozenset[str], keys: Keys) -> bool:
+    losses = [n for n in keys.loss if n in present][:1]
+    return (
+        second.kind_of(name) is not None
+        or second.counts_steps(name)
+        or any(second.is_loss_beside(name, loss) for loss in losses)
+        or name in _siblings(present, keys)
+        or second.last_part(name) == "mfu"
+    )
+
+
+def _siblings(present: frozenset[str], keys: Keys) -> Mapping[str, str]:
+    """The loss that stands beside bits per byte, under the same path: {loss: bpb}."""
+    found = {}
+    for name in [n for n in keys.bpb if n in present][:1]:
+        stem, _, last = name.rpartition("/")
+        if stem and last == "bpb" and f"{stem}/loss" in present:
+            found[f"{stem}/loss"] = name
+    return found
+
+
+def _used(present: frozenset[str], keys: Keys) -> frozenset[str]:
+    """The names that are read already: the first of each quantity that is there."""
+    clock = next((n for n in (*keys.time_s, *keys.time_ms) if n in present), None)
+    firsts = (keys.loss, keys.bpb, keys.train_loss, keys.tokens, keys.step, keys.total_steps)
+    found = {next((n for n in names if n in present), "") for names in firsts}
+    found |= {clock} if clock else set(keys.step_time_s[:1])
+    return frozenset(name for name in found if name)
+
+
+def read_second(rows: Sequence[Row], columns: Columns, keys: Keys, raw: Raw) -> None:
+    """Read the second statements of the rows; a history without the client's clock says so."""
+    present = frozenset(key for row in rows for key in row)
+    columns.others |= _readings(rows, keys, second_names(present, keys))
+    missing = _untimed(columns, rows)
+    raw.problems += [("history-gap", missing)] if missing else []
+
+
+def _readings(rows: Sequence[Row], keys: Keys, names: Iterable[str]) -> dict[str, Series]:
+    """The series of each name by the step of its rows, finite values only."""
+    present = frozenset(key for row in rows for key in row)
+    steps = tuple(name for name in keys.step if name in present and name != "_step")
+    found: dict[str, list[tuple[int, float]]] = {name: [] for name in names}
+    for row in rows:
+        step = step_of(row, steps)
+        for name, series in found.items() if step is not None else ():
+            value = number(row.get(name))
+            if step is not None and value is not None and math.isfinite(value):
+                series.append((step, value))
+    return {name: series for name, series in found.items() if series}
+
+
+def run_witnesses(raw: Raw, columns: Columns, keys: Keys, chips: int | None) -> Iterator[Witness]:
+    """Every second statement of a run."""
+    clock = [(s, v) for s, v in columns.clock if math.isfinite(v)]
+    losses = [(s, v) for s, v in columns.loss if math.isfinite(v)]
+    stops = {s for s, _ in (*columns.loss, *columns.bpb)}
+    settings = second.numbers_of(flatten(raw.config))
+    clocks = {**columns.others, RUNTIME: [p for p in columns.runtime if math.isfinite(p[1])]}
+    kinds = {RUNTIME: WitnessKind.MACHINE}
+    yield from second.clock_witnesses(clocks, clock, stops, _HISTORY, kinds)
+    tokens = [p for p in columns.tokens if math.isfinite(p[1])]
+    yield from second.rate_witnesses(columns.others, clock, tokens, chips, _HISTORY)
+    last = max((s for s, _ in (*columns.loss, *columns.bpb)), default=columns.last_step or 0)
+    yield from _steps(columns, last)
+    yield from second.steps_by_batch(settings, tokens, last, _SETTINGS)
+    lengths = {n: v for n, v in settings.items() if second.states_length(n)}
+    end = max(columns.total or 0, *(columns.last_step or 0, last))
+    yield from second.larger(lengths, end, "total_steps", _SETTINGS)
+    yield from _devices(settings, chips)
+    chosen = next((n for n in keys.loss if n in columns.names), None)
+    if chosen is not None:
+        yield from second.lower_of_two(chosen, columns.others, losses, _HISTORY)
+    yield from _bits(columns, keys)
+    yield from _share(columns)
+
+
+def _steps(columns: Columns, last: int) -> Iterator[Witness]:
+    """Other counters of steps, at the last validation or the row before it."""
+    found = {}
+    for name, series in columns.others.items():
+        before = [value for step, value in series if step <= last]
+        if second.counts_steps(name) and before:
+            found[name] = max(before)
+    yield from second.larger(found, last, "steps", _HISTORY)
+
+
+def _devices(settings: Mapping[str, float], chips: int | None) -> Iterator[Witness]:
+    """Settings that count devices, also those of each machine times the machines."""
+    found = {n: v for n, v in settings.items() if second.last_part(n) in second.COUNTS}
+    nodes = second.first_of(settings, ("nnodes", "num_nodes", "n_nodes"))
+    each = second.first_of(
+        settings, ("nproc_per_node", "gpus_per_node", "devices_per_node", "num_gpus_per_node")
+    )
+    if nodes and each:
+        found["nodes x devices of each"] = nodes * each
+    for name, value in found.items():
+        if value != chips and value == int(value) and value < 1e6:
+            yield Witness("chips", int(value), WitnessKind.PROGRAM, f"`{name[:40]}` in {_SETTINGS}")
+
+
+def _bits(columns: Columns, keys: Keys) -> Iterator[Witness]:
+    """Bits per byte at the end by the loss of the same text: their factor is that of the text."""
+    for loss, name in _siblings(frozenset({*columns.names, *columns.others}), keys).items():
+        series = dict(columns.others.get(loss, columns.loss if loss in columns.names else ()))
+        pairs = [(v, series[s]) for s, v in columns.bpb if series.get(s, 0) > 0 and v > 0]
+        if len(pairs) < 2:
+            continue
+        factor, (bits, nats) = pairs[0][0] / pairs[0][1], pairs[-1]
+        if abs(factor * nats / bits - 1) > _FACTOR:
+            source = f"`{loss[:40]}` beside `{name[:40]}` in {_HISTORY}"
+            yield Witness("bpb", factor * nats, WitnessKind.PROGRAM, source)
+
+
+def _share(columns: Columns) -> Iterator[Witness]:
+    """A share of the peak that the run itself logs, as a fraction or in per cent."""
+    for name, series in columns.others.items():
+        if second.last_part(name) == "mfu":
+            values = sorted(v for _, v in series)
+            middle = values[len(values) // 2]
+            scale = 100.0 if values[-1] > 1.5 else 1.0
+            yield Witness(
+                "mfu", middle / scale, WitnessKind.PROGRAM, f"`{name[:40]}` in {_HISTORY}"
+            )
+
+
+def _untimed(columns: Columns, rows: Sequence[Row]) -> str | None:
+    """That the client's own clock is not in the rows, in words; None if it is."""
+    told = [row for row in rows if any(k not in _SERVICE_KEYS and k != TIMESTAMP for k in row)]
+    if not told or not columns.last_step:
+        return None
+    last = max((s for s, _ in (*columns.loss, *columns.bpb)), default=None)
+    have = {s for s, _ in columns.runtime}
+    if not have:
+        return f"no row of the history has `{RUNTIME}`, which W&B's client writes in each"
+    if last is not None and last not in have:
+        return f"the last validation, at step {last}, has no `{RUNTIME}` in its row"
+    return None

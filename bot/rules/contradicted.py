@@ -1,0 +1,249 @@
+"""Second statements of a run that contradict what ranks: one comparison for each quantity.
+
+Part of the rule `witnesses-disagree`, in `bot.rules.witnesses`. Most are warnings: the source of a
+second number may measure something else, and a maintainer sees both values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from bot.compute import accelerators
+from bot.model.case import Case, RunEvidence
+from bot.model.run import Run, Witness, WitnessKind
+from bot.model.verdict import Finding
+from bot.registry import Level
+from bot.render.numbers import figure
+from bot.render.untrusted import plain
+from bot.rules.about import about, ratio
+
+# Times of steps leave out what stands between them; on the real logs at hand they are within 8 %.
+_STEP_PACE, _CLOCK_PACE = 0.8, 0.7
+# Validation stands still in the training clock: over the real runs at hand it takes under a third.
+_WALL_PACE, _WALL_OVER = 0.6, 1.05
+_WALL_SLACK_S = 2.0
+# Of a whole job an hour of start-up and evaluation is honest, and so is a notebook left open.
+_JOB_PACE, _JOB_LEAST_S = 0.1, 10.0
+_MEMORY = 1.02
+_MOST_SHARE = 1.0
+_LEAST_EQUAL = 3
+
+
+def contradicted(
+    case: Case, item: RunEvidence, run: Run, *, untimed: bool = True
+) -> Iterator[Finding]:
+    """Every contradiction of one run, the first of each quantity; `untimed` says that nothing is
+    told of its clock yet."""
+    yield from _code(case, item, run)
+    told: set[str] = set() if untimed else {"time"}
+    for witness in run.witnesses:
+        judge = _JUDGES.get(witness.quantity)
+        group = "time" if witness.quantity.endswith("_s") else witness.quantity
+        if judge is None or group in told or isinstance(witness.value, str):
+            continue
+        said = judge(case, item, run, witness)
+        if said is not None:
+            told.add(group)
+            message, ours, fix = said
+            yield about(
+                case,
+                item,
+                run,
+                "witnesses-disagree",
+                message,
+                level=Level.WARNING,
+                claimed=ours,
+                expected=witness.value,
+                ratio=ratio(ours, float(witness.value)),
+                fix=fix,
+            )
+    yield from _one_loss(case, item, run)
+
+
+Said = tuple[str, float, str] | None
+"""The message, our value and the remedy; None where both agree."""
+_CLOCK_FIX = "log the training time that passed, or say in the README what the other number counts"
+
+
+def _training_time(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
+    """A like clock: it runs as fast as the training clock. A slow one makes no result better, but
+    a slow baseline arm does."""
+    time, other = run.metrics.get("training_time_s"), float(w.value)
+    if time is None or other <= 0:
+        return None
+    slow = item.spec.arm == "baseline" and time * _STEP_PACE > other
+    if time >= _STEP_PACE * other and not slow:
+        return None
+    return _times(time, w, "makes it"), time, _CLOCK_FIX
+
+
+def _elapsed(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
+    """A clock that runs on, over stretches without a validation: loading and logging take some."""
+    time, other = run.metrics.get("training_time_s"), float(w.value)
+    if time is None or _fits(time, other, _CLOCK_PACE):
+        return None
+    return _times(time, w, "makes it"), time, _CLOCK_FIX
+
+
+def _wall_time(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
+    """A clock that also counts validations: the training clock is no faster, and not far slower."""
+    time, other = run.metrics.get("training_time_s"), float(w.value)
+    if time is None or _fits(time, other, _WALL_PACE):
+        return None
+    return _times(time, w, "with validations makes it"), time, _CLOCK_FIX
+
+
+def _fits(time: float, other: float, pace: float) -> bool:
+    """Whether a training time goes with another clock; a run of a moment may be off by a moment."""
+    slow = time < pace * other and other - time > _WALL_SLACK_S / 2
+    return not slow and time <= _WALL_OVER * other + min(_WALL_SLACK_S, time / 2)
+
+
+def _job_time(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
+    """The time of the whole job: no shorter than the training, and not of another order."""
+    time, other = run.metrics.get("training_time_s"), float(w.value)
+    if time is None:
+        return None
+    far = other >= _JOB_LEAST_S and time < _JOB_PACE * other
+    if not far and time <= 1.02 * other + _WALL_SLACK_S:
+        return None
+    return _times(time, w, "says the whole job took"), time, _CLOCK_FIX
+
+
+def _times(time: float, w: Witness, verb: str) -> str:
+    return (
+        f"the training clock says {figure(time)} s, {plain(w.source, 90)} {verb} "
+        f"{figure(float(w.value))} s"
+    )
+
+
+def _steps(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
+    ours = run.step if run.step is not None else run.last_step
+    if ours is None or float(w.value) <= 1.01 * ours + 2:
+        return None
+    message = f"the run counts {ours:,} steps, {plain(w.source, 90)} {figure(float(w.value))}"
+    return message, ours, "count every update of the weights as a step"
+
+
+def _length(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
+    """A longer plan: where runs end by their number of steps, the end may be a chosen one."""
+    ours = max(run.total_steps or 0, run.last_step or run.step or 0)
+    if case.track.finish != "steps" or not ours or float(w.value) <= 1.01 * ours + 2:
+        return None
+    message = f"the run ends at step {ours:,}, {plain(w.source, 90)} plans {figure(float(w.value))}"
+    return message, ours, "say in the README why the run ends before its plan"
+
+
+def _went_on(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
+    """Training after the last validation where no end is stated: the stop may be chosen."""
+    if run.total_steps is not None or case.track.finish != "steps" or run.step is None:
+        return None
+    message = f"the last validation is at step {run.step:,}, and training goes on to {w.value:,}"
+    return message, run.step, "state the planned number of steps in the log, as in `step:100/1000`"
+
+
+def _chips(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
+    """Fewer devices than a machine has are honest; fewer than the program says are not."""
+    used, other = run.hardware.count, float(w.value)
+    if not used:
+        return None
+    shown = accelerators.find(run.hardware.device) if run.hardware.device else None
+    per_chip = 1 if shown is None else shown.accelerator.devices_per_chip
+    if w.kind is WitnessKind.MACHINE:
+        fits = used <= other
+    else:
+        fits = other <= used or other == used * per_chip
+    if fits:
+        return None
+    message = f"the run is counted with {used} devices, {plain(w.source, 90)} says {figure(other)}"
+    return message, used, "let every machine of the run write to it, or give its log"
+
+
+def _loss(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
+    if run.loss is None:
+        return None
+    message = f"the validation loss is {figure(run.loss, 6)}, {plain(w.source, 90)} ends at "
+    message += f"{figure(float(w.value), 6)}"
+    return message, run.loss, "say in the README what the other loss measures, and which one counts"
+
+
+def _bits(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
+    ours = run.metrics.get("bpb")
+    if ours is None:
+        return None
+    message = (
+        f"bits per byte end at {figure(ours, 5)}; by {plain(w.source, 120)}, and their factor at "
+        f"the first validation, they are {figure(float(w.value), 5)}"
+    )
+    return message, ours, "log both of one evaluation of the same text"
+
+
+def _memory(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
+    found = accelerators.find(run.hardware.device) if run.hardware.device else None
+    size = None if found is None else found.accelerator.memory_bytes
+    if size is None or float(w.value) <= _MEMORY * size:
+        return None
+    message = (
+        f"{plain(w.source, 90)} says {figure(float(w.value) / 2**30)} GiB, and a "
+        f"{plain(run.hardware.device or '', 60)} has {figure(size / 2**30)}"
+    )
+    return message, size, "name the device that the run used"
+
+
+def _share(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
+    if float(w.value) <= _MOST_SHARE:
+        return None
+    message = f"{plain(w.source, 90)} says that the run used {figure(float(w.value), 3)} times the "
+    message += "peak of its chips"
+    return message, _MOST_SHARE, "check the clock, the devices and their peak"
+
+
+_JUDGES: Mapping[str, Callable[[Case, RunEvidence, Run, Witness], Said]] = {
+    "training_time_s": _training_time,
+    "elapsed_s": _elapsed,
+    "wall_time_s": _wall_time,
+    "job_time_s": _job_time,
+    "steps": _steps,
+    "total_steps": _length,
+    "later_steps": _went_on,
+    "chips": _chips,
+    "loss": _loss,
+    "bpb": _bits,
+    "memory_bytes": _memory,
+    "mfu": _share,
+}
+
+
+def _code(case: Case, item: RunEvidence, run: Run) -> Iterator[Finding]:
+    """A hash that a log states of a source other than the one in it."""
+    said = [w for w in run.witnesses if w.quantity == "code"]
+    other = next((w for w in said if w.value != said[0].value), None)
+    if other is not None:
+        first = said[0]
+        yield about(
+            case,
+            item,
+            run,
+            "witnesses-disagree",
+            f"the hash of the code: {plain(first.source, 80)} says {str(first.value)[:12]}, "
+            f"{plain(other.source, 80)} {str(other.value)[:12]}",
+            claimed=other.value,
+            expected=first.value,
+            fix="give the log as the training wrote it",
+        )
+
+
+def _one_loss(case: Case, item: RunEvidence, run: Run) -> Iterator[Finding]:
+    """A training loss that is the validation loss at every validation, to the last digit."""
+    training = dict(run.history.get("train_loss", ()))
+    both = [(v.loss, training[v.step]) for v in run.validation if v.step > 0 and v.step in training]
+    if len(both) >= _LEAST_EQUAL and all(a == b for a, b in both):
+        yield about(
+            case,
+            item,
+            run,
+            "witnesses-disagree",
+            f"the training loss equals the validation loss at all {len(both)} validations",
+            level=Level.WARNING,
+            fix="say in the README how the validation loss is computed, and on which text",
+        )

@@ -1,0 +1,225 @@
+"""A run that says twice what ranks, and not alike: at every door, with near misses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from bot.evidence.log.training_log import read_log
+from bot.evidence.wandb.offline import read_offline
+from bot.model.run import Run
+from bot.registry import Level
+from tests.bot.rules.run_cases import SMALL, TRACKS, a_case, found
+from tests.doubles.wandb.offline_file import offline_file
+
+RULE = "witnesses-disagree"
+TOTAL, SECONDS = 1400, 70.0
+TUTORIAL, PARETO = TRACKS["tutorial"], TRACKS["fineweb-edu"]
+
+
+def loss_at(step: int) -> float:
+    return 3.275 + 5 * (1 - step / TOTAL) ** 2
+
+
+def log(
+    more: Callable[[int], str] = lambda step: "",
+    *,
+    head: str = "",
+    tail: str = "",
+    stamp: Callable[[int], str] = lambda step: "",
+    total: bool = True,
+    pace: float = SECONDS / TOTAL,
+) -> bytes:
+    """A run of 1400 steps in 70 s with a validation every 100, on 8 H100."""
+    lines = ["device: NVIDIA H100 80GB HBM3", "world_size: 8", head]
+    for step in range(0, TOTAL + 1, 100):
+        length = f"/{TOTAL}" if total else f"/{TOTAL}"
+        clock = f"val_loss:{loss_at(step):.4f} train_time:{1000 * pace * step:.0f}ms"
+        lines.append(f"{stamp(step)}step:{step}{length} {clock}{more(step)}")
+    return "\n".join([*lines, tail, ""]).encode()
+
+
+def said(data: bytes) -> list[tuple[str, Level]]:
+    (run,) = read_log(data, "run.log")
+    return told(run)
+
+
+def told(run: Run, track: Any = SMALL) -> list[tuple[str, Level]]:
+    return [(item.message, item.level) for item in found(RULE, a_case([run], track=track))]
+
+
+def minutes(step: int, each: float) -> str:
+    seconds = round(step * each)
+    return f"[2026-08-01 10:{seconds // 60:02d}:{seconds % 60:02d}] "
+
+
+SOURCE = "import torch\nfor x in y:\n    {}\n" + "=" * 100 + "\n"
+LOGS: list[tuple[str, str, bytes, bytes]] = [
+    ("a duration", "`dt`", log(lambda s: " dt:100.2ms"), log(lambda s: " dt:55ms")),
+    ("without a unit", "`dt`", log(lambda s: " dt:0.1002"), log(lambda s: " dt:50.1")),
+    ("a clock", "`wall_time`", log(lambda s: f" wall_time:{s * 0.1:.2f}s"),
+     log(lambda s: f" wall_time:{s * 0.07:.2f}s")),
+    ("a clock that is behind", "`elapsed`", log(lambda s: f" elapsed:{s * 0.02:.2f}s"),
+     log(lambda s: f" elapsed:{9 + s * 0.051:.2f}s")),
+    ("stamps", "`_timestamp`", log(stamp=lambda s: minutes(s, 0.1)),
+     log(stamp=lambda s: minutes(s, 0.06))),
+    ("stamps that stand", "`_timestamp`", log(stamp=lambda s: minutes(0, 0)),
+     log(stamp=lambda s: minutes(s, 0.051))),
+    ("a total", "`total_training_time`", log(tail="total_training_time: 95.0s"),
+     log(tail="total_training_time: 70.4s")),
+    ("a whole job", "`total_wall_time`", log(tail="Total wall time: 3h12m"),
+     log(tail="Total wall time: 4m10s")),
+    ("begin and end", "stated begin",
+     log(head="Run UTC timestamp=2026-08-01T10:00:00Z", tail="finished at 2026-08-01T10:00:40Z"),
+     log(head="Run UTC timestamp=2026-08-01T10:00:00Z", tail="finished at 2026-08-01T10:02:40Z")),
+    ("another counter", "`iter`", log(lambda s: f" iter:{2 * s}"), log(lambda s: f" iter:{s}")),
+    ("a plan", "`num_iterations`", log(head="Hyperparameters: num_iterations=6000 cooldown=0.4"),
+     log(head="Hyperparameters: num_iterations=1400 warmup_steps=6000")),
+    ("devices", "GPUs", log(head="Running on 16 GPUs"), log(head="Running on 8 GPUs")),
+    ("machines", "nodes", log(head="nnodes: 2 nproc_per_node: 8"),
+     log(head="nnodes: 1 nproc_per_node: 8")),
+    ("a higher loss", "`val_loss_full`", log(lambda s: f" val_loss_full:{loss_at(s) + 0.3:.4f}"),
+     log(lambda s: f" val_loss_ema:{loss_at(s) - 0.01:.4f}")),
+    ("a final loss", "the final loss", log(tail="Final val_loss: 3.41"),
+     log(tail="Final val_loss: 3.28")),
+    ("one loss", "equals", log(lambda s: f" train_loss:{loss_at(s):.4f}"),
+     log(lambda s: f" train_loss:{loss_at(s) + 0.01:.4f}")),
+    ("memory", "GiB", log(tail="peak memory allocated: 139000 MiB reserved: 140000 MiB"),
+     log(tail="peak memory allocated: 39000 MiB reserved: 40000 MiB")),
+    ("a source's plan", "`num_iterations`",
+     SOURCE.format("num_iterations = 6000").encode() + log(),
+     SOURCE.format("num_iterations = 1400").encode() + log()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "says", "data", "other"), LOGS, ids=[row[0] for row in LOGS])
+def test_a_log_that_contradicts_itself(kind: str, says: str, data: bytes, other: bytes) -> None:
+    (item,) = said(data)
+    assert item[1] is Level.WARNING and says in item[0], (kind, item)
+    assert said(other) == [], kind
+
+
+def test_a_run_that_goes_on_after_its_last_validation_chose_its_end() -> None:
+    text = re.sub(rb"(step:\d+)/\d+", rb"\1/2000", log())
+    on = b"".join(b"step:%d/2000 train_loss:3.1 train_time:99000ms\n" % s for s in (1500, 1900))
+    general = re.sub(rb"step:(\d+)/\d+ val_loss:", rb"step \1 val loss ", log())
+    went_on = general + b"step 1500 train loss 3.1 train_time:75000ms\n"
+    went_on += b"step 1900 train loss 3.1 train_time:95000ms\n"
+    (item,) = said(went_on)
+    assert "training goes on to 1,900" in item[0]
+    assert said(general + b"step 1450 train loss 3.1 train_time:72500ms\n") == []
+    assert said(text + on) == []  # a stated end is judged by `run-unfinished`
+
+
+# ---- W&B ----------------------------------------------------------------------------------------
+
+
+def rows(more: Callable[[int], Mapping[str, Any]] = lambda step: {}) -> list[dict[str, Any]]:
+    """A history that logs its clock every 20 steps and a validation every 100."""
+    made = []
+    for step in range(0, TOTAL + 1, 20):
+        row = {
+            "_step": step,
+            "step": step,
+            "train_time_s": step * 0.05,
+            "_runtime": 9 + step * 0.06,
+        }
+        row |= {"val_loss": loss_at(step)} if step % 100 == 0 else {}
+        made.append(row | dict(more(step)))
+    return made
+
+
+def offline(made: list[dict[str, Any]], track: Any = SMALL, **fields: Any) -> Run:
+    fields["config"] = {"total_steps": TOTAL} | fields.get("config", {})
+    return read_offline(offline_file(made, **fields), "run.wandb", track.keys)
+
+
+def config(**values: Any) -> dict[str, Any]:
+    return {"config": values}
+
+
+HISTORIES: list[tuple[str, str, Run, Run]] = [
+    ("a duration", "`train/dt`", offline(rows(lambda s: {"train/dt": 0.1})),
+     offline(rows(lambda s: {"train/dt": 0.055}))),
+    ("the machine's clock", "`_runtime`", offline(rows(lambda s: {"_runtime": 9 + 0.09 * s})),
+     offline(rows(lambda s: {"_runtime": 9 + 0.065 * s + 7200 * (s > 900)}))),
+    ("stamps", "`_timestamp`", offline(rows(lambda s: {"_timestamp": 1.79e9 + 0.1 * s})),
+     offline(rows(lambda s: {"_timestamp": 1.79e9 + 0.06 * s}))),
+    ("tokens a second", "`tokens_per_second`",
+     offline(rows(lambda s: {"tokens": s * 1e5, "tokens_per_second": 1e6})),
+     offline(rows(lambda s: {"tokens": s * 1e5, "tokens_per_second": 2.05e6 / 8}))),
+    ("another counter", "`trainer/global_step`",
+     offline(rows(lambda s: {"trainer/global_step": 2 * s})),
+     offline(rows(lambda s: {"trainer/global_step": s, "micro_step": 4 * s}))),
+    ("a batch", "`global_batch_size`",
+     offline(rows(lambda s: {"tokens": s * 1_048_576}), **config(global_batch_size=524_288)),
+     offline(rows(lambda s: {"tokens": s * 524_288}), **config(global_batch_size=524_288))),
+    ("a batch of sequences", "`train_batch_size`",
+     offline(rows(lambda s: {"tokens": s * 1_048_576}),
+             **config(train_batch_size=512, seq_len=1024)),
+     offline(rows(lambda s: {"tokens": s * 524_288}),
+             **config(train_batch_size=512, seq_len=1024))),
+    ("a plan", "`max_steps`", offline(rows(), **config(max_steps=4000)),
+     offline(rows(), **config(max_steps=-1, eval_steps=4000))),
+    ("a nested plan", "`train.steps`", offline(rows(), **config(train={"steps": 4000})),
+     offline(rows(), **config(scheduler={"max_steps": 4000}))),
+    ("devices", "`world_size`", offline(rows(), **config(chips=1, world_size=8)),
+     offline(rows(), **config(chips=1, local_rank=0))),
+    ("machines", "nodes", offline(rows(), **config(chips=8, nnodes=2, nproc_per_node=8)),
+     offline(rows(), **config(chips=8, nnodes=2, nproc_per_node=4))),
+    ("a higher loss", "`val_loss_full`",
+     offline(rows(lambda s: {"val_loss_full": loss_at(s) + 0.3})),
+     offline(rows(lambda s: {"data/x/val_loss": loss_at(s) + 0.3}))),
+    ("one loss", "equals", offline(rows(lambda s: {"train_loss": loss_at(s)})),
+     offline(rows(lambda s: {"train_loss": loss_at(s) + 0.001 * (s == 700)}))),
+    ("a share of the peak", "`perf/mfu`", offline(rows(lambda s: {"perf/mfu": 812.0})),
+     offline(rows(lambda s: {"perf/mfu": 43.0}))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "says", "run", "other"), HISTORIES, ids=[r[0] for r in HISTORIES])
+def test_a_history_that_contradicts_itself(kind: str, says: str, run: Run, other: Run) -> None:
+    (item,) = told(run)
+    assert item[1] is Level.WARNING and says in item[0], (kind, item)
+    assert told(other) == [], kind
+
+
+def bits(factor: Callable[[int], float], loss: float | None = None) -> Run:
+    def more(step: int) -> dict[str, float]:
+        bpb = 0.95 + (1 - step / TOTAL)
+        found = {"throughput/duration": 0.05 * 20, "throughput/total_tokens": step * 1e5}
+        if step % 100 == 0:
+            found["eval/paloma/c4_en/bpb"] = bpb
+            found["eval/paloma/c4_en/loss"] = bpb / factor(step)
+        return found
+
+    return offline(rows(more), PARETO)
+
+
+def test_bits_per_byte_go_with_the_loss_of_the_same_text() -> None:
+    (item,) = told(bits(lambda s: 0.36 + 0.1 * s / TOTAL), PARETO)
+    assert "bits per byte end at 0.95" in item[0]
+    assert told(bits(lambda s: 0.36 + 1e-5 * (s % 300)), PARETO) == []
+
+
+def test_a_history_without_the_machines_clock_says_so() -> None:
+    bare = [{k: v for k, v in row.items() if k != "_runtime"} for row in rows()]
+    last = [row | {} for row in rows()]
+    del last[-1]["_runtime"]
+    for made, says in ((bare, "no row of the history has"), (last, "at step 1400, has no")):
+        (problem,) = offline(made).problems
+        assert problem[0] == "history-gap" and says in problem[1]
+    assert offline(rows()).problems == ()
+
+
+def test_a_file_without_its_last_record_counts_where_everything_is_there() -> None:
+    made = rows()
+    assert offline(made, ended=False).state is None
+    no_total = read_offline(offline_file(made, ended=False), "run.wandb", SMALL.keys)
+    assert (no_total.state, no_total.finished) == (None, None)
+    assert offline(made[:-20], ended=False).state == "crashed"
+    cut = offline_file(made, ended=False)[:-40]
+    assert read_offline(cut, "run.wandb", SMALL.keys).state == "crashed"
