@@ -15,7 +15,6 @@ from bot.evidence import linked
 from bot.model.case import Case
 from bot.model.run import Run, Witness
 from bot.model.submission import Reply
-from bot.model.summary import Summary
 from bot.model.track import NAMES
 from bot.model.verdict import MAIN, Finding, Point, Verdict, finding, status_of
 from bot.registry import OURS, Grade, Level, catalogue
@@ -198,25 +197,20 @@ def distinct(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 def _point(case: Case, name: str | None) -> Point:
     """One point: means over the runs that count, and the statistics of several runs, or where the
     track tests."""
-    summary = of_case(case, name)
-    counted = _counted(case, name, summary)
-    values = metrics.mean_of(metrics.of_run(run, case.track) for run in counted)
-    quality, cost = (values.get(axis.metric) for axis in (case.track.quality, case.track.cost))
-    if summary is not None and summary.step is not None:
-        # All runs were taken at one step, which is not where each of them ended.
-        quality = _mean(summary.quality.values)
-        cost = _mean(summary.cost.values)
-        values |= {case.track.quality.metric: quality, case.track.cost.metric: cost}
+    summary, runs = of_case(case, name), case.runs("candidate", name)
+    values = metrics.mean_of(()) if summary is None else summary.metrics
+    kept = () if summary is None else summary.kept
+    counted = [run for run in runs if (run.file, run.index) in kept]
     tested = summary is not None and (
         case.track.significance.test != "none" or case.track.objective != "pareto" or summary.n > 1
     )
     return Point(
         name=name or MAIN,
-        quality=quality,
-        cost=cost,
+        quality=values.get(case.track.quality.metric),
+        cost=values.get(case.track.cost.metric),
         metrics=values,
         statistics=summary if tested else None,
-        rests_on=_rests_on(counted or case.runs("candidate", name)),
+        rests_on=_rests_on(counted or runs),
     )
 
 
@@ -230,19 +224,6 @@ def _rests_on(runs: Iterable[Run]) -> Mapping[str, tuple[Witness, ...]]:
             safe = witness if not isinstance(value, str) else witness._replace(value=plain(value))
             known.setdefault((witness.kind, witness.source), safe)
     return {name: tuple(known.values()) for name, known in found.items()}
-
-
-def _counted(case: Case, name: str | None, summary: Summary | None) -> tuple[Run, ...]:
-    runs = case.runs("candidate", name)
-    if summary is None:
-        return ()
-    kept = set(summary.kept)
-    return tuple(run for run in runs if (run.file, run.index) in kept)
-
-
-def _mean(values: tuple[float, ...]) -> float | None:
-    value = metrics.mean_of({"x": v} for v in values).get("x")
-    return None if value is None else float(value)
 
 
 def grade_of(case: Case) -> Grade:

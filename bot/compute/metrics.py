@@ -289,35 +289,62 @@ def _parameters(run: ResultsRun, vocab: int | None) -> int | None:
     return accounting.parameter_count(shape)
 
 
-def of_run(run: Run, track: Track) -> dict[str, float | int | None]:
-    """All metrics of a run of any source; those that its source already holds are kept."""
-    found: dict[str, float | int | None] = {name: run.metrics.get(name) for name in NAMES}
-    for name in track.metrics:
-        series = run.history.get(name)
-        found[name] = _first(run.metrics.get(name), series[-1][1] if series else None)
-    if run.source == "results":
-        return found
-    point = track.end_of(run)
-    if point is not None and point is not run.validation[-1]:
-        found |= {"loss": point.loss, "training_time_s": point.time_s, "steps": point.step}
-    found["loss"] = _first(found["loss"], None if point is None else point.loss)
-    found["training_time_s"] = _first(
-        found["training_time_s"], None if point is None else point.time_s
-    )
-    found["steps"] = _first(found["steps"], None if point is None else point.step)
-    named, count = run.hardware.device, run.hardware.count
-    device = None if named is None else accelerators.find(named)
+_LARGEST, _SMALLEST = 1e40, 1e-40
+"""Beyond these nothing is a measurement, and squares overflow."""
+_CONSTANT = ("chips", "peak_flops", "parameters")
+_ALIASES = {"val_loss": "loss", "time_s": "training_time_s", "step": "steps"}
+
+
+def of_run(run: Run, track: Track, step: int | None = None) -> dict[str, float | int | None]:
+    """All metrics of a run of any source at its end, or at `step`: what it reached, wherever that
+    is asked. What its history shows counts before what its source states."""
+    point = run.at_step(step) if step is not None else next(reversed(run.validation), None)
+    found = {name: _stated(run, name, step) for name in NAMES}
+    found |= {name: _stated(run, name, step, own=True) for name in track.metrics}
+    if step is not None:
+        found |= {"loss": None, "training_time_s": None, "steps": step}
+    if point is not None:
+        found |= {"loss": point.loss, "steps": point.step}
+        if point.time_s is not None or run.source != "results":
+            found["training_time_s"] = point.time_s  # no clock at the end is no time
+    seconds = found["training_time_s"]
+    if seconds is not None and (seconds < 0 or (seconds == 0 and step != 0)):
+        found["training_time_s"] = None
+    if run.source != "results":
+        _add_costs(found, run)
+    for axis in (track.quality, track.cost):
+        found.setdefault(axis.metric, found.get(_ALIASES.get(axis.metric, axis.metric)))
+    return {name: value if is_measurement(value) else None for name, value in found.items()}
+
+
+def _stated(run: Run, name: str, step: int | None, own: bool = False) -> float | int | None:
+    """What the source states: the final value, for a metric of the track's `own` also by its
+    history, or the value of the history at `step`."""
+    series = run.history.get(name, ())
+    if step is not None and name not in _CONSTANT:
+        return dict(series or run.history.get(f"val_{name}", ())).get(step)
+    return _first(run.metrics.get(name), series[-1][1] if own and series else None)
+
+
+def _add_costs(found: dict[str, float | int | None], run: Run) -> None:
+    """Chips, peak, hardware FLOPs and MFU by the device of a run, where its source has none."""
+    device = accelerators.find(run.hardware.device) if run.hardware.device else None
     if device is not None:
+        count = run.hardware.count
         found["chips"] = _first(found["chips"], count if count is not None else device.chips)
         peak = accelerators.peak_flops(device.accelerator, str(run.config.get("precision", "bf16")))
         found["peak_flops"] = _first(found["peak_flops"], peak)
-    seconds, chips, peak_flops = (found[k] for k in ("training_time_s", "chips", "peak_flops"))
-    if seconds and chips and peak_flops and found["hardware_flops"] is None:
-        found["hardware_flops"] = finite(accounting.hardware_flops(seconds, int(chips), peak_flops))
+    seconds, chips, peak = (found[k] for k in ("training_time_s", "chips", "peak_flops"))
+    if seconds and chips and peak and found["hardware_flops"] is None:
+        found["hardware_flops"] = finite(accounting.hardware_flops(seconds, int(chips), peak))
     model, hardware = found["model_flops"], found["hardware_flops"]
     if model is not None and hardware is not None and found["mfu"] is None:
         found["mfu"] = _mfu(model, hardware)
-    return found
+
+
+def is_measurement(value: float | int | None) -> bool:
+    """Whether a number lies where measurements do."""
+    return value is not None and (value == 0 or _SMALLEST < abs(value) < _LARGEST)
 
 
 def mean_of(rows: Iterable[Metrics]) -> dict[str, float | int | None]:

@@ -10,24 +10,23 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 
 from bot.compute.duplicates import MOST_RUNS, repeats
+from bot.compute.metrics import Metrics, is_measurement, of_run
 from bot.model.run import Run, Validation
 from bot.model.summary import Excluded
-from bot.model.track import LOSS_METRICS, STEP_METRICS, TIME_METRICS, Track
+from bot.model.track import LOSS_METRICS, Track
 from bot.render.untrusted import plain
 
-# Beyond these nothing is a measurement, and squares overflow.
-_LARGEST, _SMALLEST = 1e40, 1e-40
 _ENDED_BADLY = ("crashed", "failed", "killed", "running")
 
 
 @dc.dataclass(frozen=True, slots=True)
 class Kept:
-    """A run that counts with the values that count. `cost` and `time_s` are None where unknown."""
+    """A run that counts with the values that count. `cost` is None where it is unknown."""
 
     run: Run
     quality: float
     cost: float | None
-    time_s: float | None
+    metrics: Metrics
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -171,7 +170,7 @@ def _unusable(
         return "it has no finite validation loss" + (
             f" under the names that the track reads: {names}" if names else ""
         )
-    if by_loss and not all(_sane(v.loss) for v in run.validation):
+    if by_loss and not all(is_measurement(v.loss) for v in run.validation):
         return "a validation loss of it is not a finite number"
     if by_loss and any(v.loss <= 0 for v in run.validation):
         return "a validation loss of it is not above 0"
@@ -181,7 +180,7 @@ def _unusable(
         return f"its state is {original.state}"
     if run.finished is False and not ended_otherwise(run, track):
         return _unfinished(run, original)
-    if not by_loss and _metric(run, track.quality.metric, track, step) is None:
+    if not by_loss and of_run(run, track, step)[track.quality.metric] is None:
         return f"it has no {track.quality.metric}"
     return None
 
@@ -213,48 +212,14 @@ def _common_step(runs: Sequence[Run]) -> int | None:
 
 def _values(run: Run, track: Track, step: int | None, by_loss: bool) -> Kept | None:
     """The values that count; None where the run has none at `step`."""
-    point = None
-    if run.validation:
-        point = track.end_of(run) if step is None else run.at_step(step)
-        if point is None:
-            return None
-    metric = track.quality.metric
-    quality = point.loss if by_loss and point is not None else _metric(run, metric, track, step)
-    if quality is None or not _sane(quality):
+    if run.validation and step is not None and run.at_step(step) is None:
         return None
-    time = point.time_s if point is not None else None
-    if time is None and (point is None or run.source == "results"):
-        time = _metric(run, "training_time_s", track)  # else no clock at the end is no time
-    if not _sane(time) or time is None or time < 0 or (time == 0 and step != 0):
-        time = None
-    cost = quality if track.objective == "best" else _cost(run, point, track, time)
-    return Kept(run, quality, cost, time)
-
-
-def _sane(value: float | None) -> bool:
-    return value is not None and (value == 0.0 or _SMALLEST < abs(value) < _LARGEST)
-
-
-def _cost(run: Run, point: Validation | None, track: Track, time: float | None) -> float | None:
-    metric = track.cost.metric
-    if metric in TIME_METRICS:
-        return time
-    if metric in STEP_METRICS:
-        return float(point.step) if point is not None else _metric(run, "steps", track)
-    return _metric(run, metric, track)
-
-
-def _metric(run: Run, name: str, track: Track, step: int | None = None) -> float | None:
-    """A final value of the run by our formulas, or its value at `step`."""
-    if step is not None:
-        history = dict(run.history.get(name) or run.history.get(f"val_{name}", ()))
-        found = history.get(step)
-        return found if _sane(found) else None
-    from bot.compute.metrics import of_run
-
-    value = run.metrics.get(name)
-    value = of_run(run, track).get(name) if value is None else value
-    return float(value) if value is not None and _sane(value) else None
+    metrics = of_run(run, track, step)
+    quality = metrics["loss" if by_loss else track.quality.metric]
+    if quality is None:
+        return None
+    cost = quality if track.objective == "best" else metrics[track.cost.metric]
+    return Kept(run, quality, None if cost is None else float(cost), metrics)
 
 
 def _hint(kept: Sequence[Kept], runs: Sequence[Run], step: int | None) -> str | None:

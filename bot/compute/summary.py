@@ -19,6 +19,7 @@ from bot.compute.arms import compare_arms
 from bot.compute.chance import Bar, outlook
 from bot.compute.equal_loss import at_target
 from bot.compute.looks import digest_of, judged_at, taken_by
+from bot.compute.metrics import mean_of
 from bot.compute.moderated import moderated_p, moderated_statistic
 from bot.compute.selection import Kept, select
 from bot.model.look import Look
@@ -73,7 +74,10 @@ def summarise(
         cost_metric=track.cost.metric,
         cost_goal=track.cost.goal,
         at_target=_at_target(kept, track, selection.step) if loss_key is None else None,
-        time=Sample(tuple(k.time_s for k in kept if k.time_s is not None)),
+        time=Sample(
+            tuple(float(t) for k in kept if (t := k.metrics["training_time_s"]) is not None)
+        ),
+        metrics=mean_of(k.metrics for k in kept),
         step=selection.step,
         decision=decision,
         **_beside(gain, track, decision.taken.runs if decision.taken else 0),

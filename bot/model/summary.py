@@ -276,6 +276,8 @@ class Summary(Shaped):
     cost_goal: str = dc.field(default="min", compare=False)
     kept: tuple[RunKey, ...] = dc.field(default=(), compare=False)
     gpu_count: int | None = dc.field(default=None, compare=False)
+    metrics: Mapping[str, float | int | None] = dc.field(default_factory=dict, compare=False)
+    """The mean of each metric over the runs that count."""
 
     @property
     def n(self) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 
-from bot.compute import metrics
 from bot.compute.case_statistics import of_case, points_of
 from bot.compute.witnesses import grade_of, weakest
 from bot.model.case import Case, RunEvidence
@@ -248,8 +247,8 @@ def uncorroborated(case: Case) -> Iterator[Finding]:
 
 def _would_lead(case: Case, point: str | None) -> bool:
     """Whether a point would hold the record, or stand on the frontier."""
-    rows = [metrics.of_run(run, case.track) for run in case.runs("candidate", point)]
-    means = metrics.mean_of(rows)
+    summary = of_case(case, point)
+    means = {} if summary is None else summary.metrics
     cost = means.get(case.track.cost.metric)
     quality = means.get(case.track.quality.metric)
     if cost is None or quality is None:

@@ -9,9 +9,11 @@ import pytest
 
 from bot.compute import metrics
 from bot.model.results import ResultsRun
+from bot.model.run import Hardware, Run, Validation
 from bot.model.values import positive
 from bot.parse.json_file import read_json
 from bot.parse.results_json import read_results
+from tests.bot.rules.run_cases import TRACKS
 from tests.corpus.variants import GOOD
 
 VOCAB = 128256
@@ -156,3 +158,44 @@ def test_absurd_dimensions_give_none_and_no_overflow() -> None:
     )
     values = metrics.of_results(run, VOCAB)
     assert values["mfu"] is None or values["mfu"] > 1
+
+
+# ---- what a run reached -------------------------------------------------------------------------
+
+STEPS = TRACKS["nanogpt-optimization"]
+CURVE = (Validation(100, 3.4, 10.0), Validation(200, 3.3, 20.0))
+H100 = Hardware("NVIDIA H100 80GB HBM3", 8)
+
+
+def reached(step: int | None = None, **fields: Any) -> dict[str, float | int | None]:
+    made = Run("log", "a.log", validation=CURVE, hardware=H100, **fields)
+    return metrics.of_run(made, STEPS, step)
+
+
+def test_a_run_is_taken_at_its_end() -> None:
+    found = reached(metrics={"loss": 2.9, "training_time_s": 5.0})
+    assert (found["loss"], found["steps"], found["training_time_s"]) == (3.3, 200, 20.0)
+
+
+def test_at_a_step_nothing_is_filled_in_from_the_end() -> None:
+    found = reached(100, metrics={"hardware_flops": 1e20, "tokens": 5, "bpb": 1.1})
+    assert (found["loss"], found["steps"], found["training_time_s"]) == (3.4, 100, 10.0)
+    assert found["hardware_flops"] == pytest.approx(10.0 * 8 * 989e12, rel=1e-3)
+    assert (found["tokens"], found["bpb"]) == (None, None)
+
+
+def test_a_metric_at_a_step_is_that_of_the_history() -> None:
+    assert reached(100, history={"bpb": ((100, 1.2), (200, 1.1))})["bpb"] == 1.2
+
+
+@pytest.mark.parametrize(("clock", "time"), [(-1.0, None), (0.0, None), (1e50, None), (0.1, 0.1)])
+def test_what_no_clock_shows_is_no_time(clock: float, time: float | None) -> None:
+    made = Run("log", "a.log", validation=(Validation(9, 3.3, clock),))
+    assert metrics.of_run(made, STEPS)["training_time_s"] == time
+
+
+def test_no_clock_at_the_end_is_no_time() -> None:
+    made = Run(
+        "log", "a.log", validation=(Validation(9, 3.3, None),), metrics={"training_time_s": 5}
+    )
+    assert metrics.of_run(made, STEPS)["training_time_s"] is None
