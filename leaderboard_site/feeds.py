@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from bot.model.board import RecordStep
 from leaderboard_site import text
+from leaderboard_site.community import event_of
+from leaderboard_site.community import state_of as state_of_entry
 from leaderboard_site.model import Item, Site, TrackBoard
 from leaderboard_site.pages.environment import SITE_NAME
 from leaderboard_site.pages.track import result_of
@@ -24,7 +26,7 @@ def feed_files(site: Site) -> Iterator[tuple[str, str]]:
     """`feeds/new.xml`, `feeds/records.xml`, and one feed a track of both."""
     new, records = [], []
     for board in site.tracks.values():
-        mine = [(i.verdict.date or "", board, i, "") for i in board.newest]
+        mine = [(i.verdict.date or "", board, i, event_of(board, i)) for i in board.newest]
         beaten = [
             (s.date, board, board.items[s.submission], record_words(board, s))
             for s in board.board.records
@@ -83,6 +85,8 @@ def _entry(site: Site, name: str, date: str, board: TrackBoard, item: Item, even
         f"{board.track.title}{result}. {state_of(item.verdict).name}, "
         f"evidence {item.verdict.evidence}."
     )
+    state = state_of_entry(board, item)
+    summary += f" {state.name.capitalize()}." if state else ""
     number = f"#{item.number} " if item.number is not None else ""
     shown = text.clean(f"{event} {summary}".strip(), 600)
     return (

@@ -322,14 +322,15 @@ def make_board(
     for gone in board.unranked:
         point = f"{gone.point.name}: " if gone.point and len(gone.verdict.points) > 1 else ""
         why.setdefault(gone.verdict.submission, []).append(point + gone.why)
+    grades = {e.submission: e.grade for e in board.entries}
     items = {
         v.submission: Item(
-            v,
+            dc.replace(v, evidence=grades.get(v.submission, v.evidence)),
             about.get(v.submission),
             tuple(places.get(v.submission, ())),
             tuple(why.get(v.submission, ())),
             official=track.official.by_submission.get(v.submission),
-            baseline=track.is_baseline(v.submission),
+            baseline=board.track.is_baseline(v.submission),
             **extras.get(v.submission, {}),
         )
         for v in mine

@@ -8,6 +8,7 @@ from typing import Any
 from bot.model.verdict import Finding
 from bot.registry import Level
 from leaderboard_site import text
+from leaderboard_site.community import entry_section
 from leaderboard_site.milestones import CLOCKS
 from leaderboard_site.model import Item, Site, TrackBoard, device_of
 from leaderboard_site.pages.entry_parts import (
@@ -55,6 +56,7 @@ def entry_page(
         standing=standing(board, item),
         figures=figures(board, item),
         changed=changed(board, item, parent),
+        community=entry_section(board, item, lineage, BASE),
         claims=claim_rows(item),
         findings=[_finding(f, verdict.accepted) for f in verdict.findings[:FINDINGS]],
         more_findings=max(0, len(verdict.findings) - FINDINGS),
@@ -100,6 +102,7 @@ def surroundings(site: Site, board: TrackBoard, item: Item, lineage: Lineage) ->
     beaten = board.items.get(step.beat or "") if step else None
     return (
         step,
+        entry_section(board, item, lineage, BASE),
         (beaten.path, beaten.title, beaten.number) if beaten else None,
         parent,
         children,

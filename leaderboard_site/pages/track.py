@@ -10,6 +10,7 @@ from bot.model.track import Track
 from bot.rank.ranking import in_band
 from leaderboard_site import curves, fits, text
 from leaderboard_site.charts import Axis
+from leaderboard_site.community import baselines, classes
 from leaderboard_site.curves import Fit
 from leaderboard_site.milestones import milestones
 from leaderboard_site.model import Item, Place, Site, TrackBoard
@@ -101,6 +102,8 @@ def track_page(
         quality_label=quality,
         story=told,
         bands=bands(board),
+        baselines=baselines(board, BASE),
+        classes=classes(board, BASE),
         scaling=scaling(board),
         rules=rules_in_words(track),
         history=history(track, site),

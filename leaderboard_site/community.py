@@ -1,0 +1,139 @@
+"""What the community made of entries and baselines, for pages, board files and feeds.
+
+States and distances are those of `bot.rank`, words those of `bot.render.states`; nothing here
+decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bot.model.board import State
+from bot.model.track import Baseline
+from bot.rank.baseline import architecture, distance, due, fastest
+from bot.render.states import distance_words, reply_lines, state_words
+from leaderboard_site import text
+from leaderboard_site.model import Item, TrackBoard
+
+MOST = 100
+DEEPEST = 8
+
+
+def state_of(board: TrackBoard, item: Item) -> State | None:
+    """The state of an entry; None for a reply, and on a track that has no states."""
+    return board.board.states.get(item.path)
+
+
+def replied(board: TrackBoard, item: Item) -> Item | None:
+    """The entry that a reproduction or a challenge names."""
+    for path, state in board.board.states.items():
+        if any(a.submission == item.path for a in state.replies):
+            return board.items.get(path)
+    return None
+
+
+def event_of(board: TrackBoard, item: Item) -> str:
+    """What a reply did, for the feed: `Reproduces Faster, which is confirmed.`"""
+    entry = replied(board, item)
+    reply = item.verdict.reply
+    if entry is None or reply is None:
+        return ""
+    name = board.board.states[entry.path].name
+    return f"{reply.kind.capitalize()} {entry.title}, which is {name}."
+
+
+def entry_section(board: TrackBoard, item: Item, lineage: Any, base: str) -> dict[str, Any] | None:
+    """What an entry's page says of its state, what that rests on, and what builds on it."""
+    state, entry = state_of(board, item), replied(board, item)
+    if entry is not None:
+        return {"title": event_of(board, item).removesuffix("."), "lines": [], "tree": [],
+                "of": {"url": base + entry.url, "name": entry.title}}  # fmt: skip
+    if state is None or item.baseline:
+        return None
+    words = state_words(state)
+    tree = list(_tree(item, lineage, base)) if state.name == "refuted" else []
+    return {
+        "title": words[:1].upper() + words[1:],
+        "lines": list(reply_lines(state))[:MOST],
+        "tree": tree[:MOST],
+        "of": None,
+    }
+
+
+def _tree(item: Item, lineage: Any, base: str, depth: int = 0) -> Iterator[dict[str, Any]]:
+    """Everything that builds on an entry, depth first, with how far below it is."""
+    for child in lineage.children(item) if depth < DEEPEST else ():
+        yield {"depth": depth, "url": base + child.url, "name": text.clean(child.title, 70)}
+        yield from _tree(child, lineage, base, depth + 1)
+
+
+# ---- The baselines of a track -------------------------------------------------------------------
+
+
+def baselines(board: TrackBoard, base: str) -> dict[str, Any] | None:
+    """The track's baselines with their credits and the board of their day, and the next one."""
+    track = board.board.track
+    if track.objective != "baseline" or not track.baselines:
+        return None
+    ready, far = due(board.board), distance(board.board)
+    after = "no entry with a baseline arm ran it yet"
+    if ready is not None:
+        after = f"a new baseline is due: {ready.submission}"
+    elif far is not None:
+        after = distance_words(far)
+    return {
+        "next": after[:1].upper() + after[1:],
+        "rows": [_baseline(board, b, base) for b in reversed(track.baselines)],
+        "now": track.baseline_id,
+    }
+
+
+def _baseline(board: TrackBoard, made: Baseline, base: str) -> dict[str, Any]:
+    item = board.items.get(made.submission)
+    state = board.board.states.get(made.submission)
+    people = [f"{c.github} ({', '.join(c.roles) or 'contributed'})" for c in made.credits]
+    return {
+        "id": made.id,
+        "url": base + item.url if item else None,
+        "frozen_on": made.frozen_on,
+        "ratio": None if made.ratio is None else f"{made.ratio:.4f}",
+        "interval": made.interval and f"{made.interval[0]:.4f} to {made.interval[1]:.4f}",
+        "after": made.after,
+        "device": made.device,
+        "cost": f"{sum(made.costs) / len(made.costs):.5g}" if made.costs else None,
+        "refuted": state is not None and state.name == "refuted",
+        "people": people,
+        "board": [
+            {"name": row.submission.rpartition("/")[2], "ratio": f"{row.ratio:.4f}",
+             "state": row.state}
+            for row in made.board[:MOST]
+        ],
+    }  # fmt: skip
+
+
+def classes(board: TrackBoard, base: str) -> list[dict[str, Any]]:
+    """Boards by architecture: absolute costs, which compare within a class alone."""
+    if board.track.objective != "baseline":
+        return []
+    found: dict[str, list[Any]] = {}
+    for entry in board.board.entries:
+        name = architecture(entry.verdict)
+        if name is not None:
+            found.setdefault(name, []).append(entry)
+    rows = []
+    for name in fastest(board.board):
+        ordered = sorted(found[name], key=lambda e: (e.cost, e.submission))[:10]
+        rows.append({"name": name, "rows": [_of_class(board, e, base) for e in ordered]})
+    return rows
+
+
+def _of_class(board: TrackBoard, entry: Any, base: str) -> Mapping[str, Any]:
+    item = board.items[entry.submission]
+    device = next((r.hardware for r in item.verdict.runs if r.hardware), "")
+    return {
+        "url": base + item.url,
+        "name": text.clean(item.title, 60),
+        "cost": text.quantity(board.track.cost.metric, entry.cost, board.track),
+        "device": text.clean(device or "", 60),
+    }
