@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses as dc
 from collections.abc import Iterable, Iterator, Mapping
 
-from bot.compute.ratios import measured, promotes
+from bot.compute.ratios import chained, measured, promotes
 from bot.model.board import Clock, Progress, State, Unranked
 from bot.model.submission import entry_path
 from bot.model.track import Axis, Track
@@ -141,7 +141,7 @@ def _progress(verdict: Verdict, point: Point, settled: Settled) -> Progress | st
     frozen = next((b.id for b in track.baselines if b.submission == verdict.submission), None)
     since = relation(track.baselines, frozen, track.baseline_id or "") if frozen else None
     if since is not None:
-        return Progress(since, None, False, 1.0, frozen)
+        return Progress(*chained(since), False, 1.0, frozen)
     first = verdict.points[0] is point
     found = settled.ratios.get(verdict.submission) if first else measured(point.statistics)
     if found is None:
