@@ -141,7 +141,8 @@ def _progress(verdict: Verdict, point: Point, settled: Settled) -> Progress | st
     frozen = next((b.id for b in track.baselines if b.submission == verdict.submission), None)
     since = relation(track.baselines, frozen, track.baseline_id or "") if frozen else None
     if since is not None:
-        return Progress(*chained(since), False, 1.0, frozen)
+        link = chained(since)
+        return Progress(link.ratio, link.interval, False, 1.0, frozen)
     first = verdict.points[0] is point
     found = settled.ratios.get(verdict.submission) if first else measured(point.statistics)
     if found is None:
