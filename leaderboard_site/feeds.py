@@ -1,11 +1,13 @@
-"""Atom feeds of new entries and of records, and the sitemap."""
+"""Atom feeds of entries, records, baselines and states, and the sitemap."""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
-from bot.model.board import RecordStep
+from bot.model.board import RecordStep, State
+from bot.registry import STATUS_NAMES, Status
 from leaderboard_site import text
 from leaderboard_site.community import event_of
 from leaderboard_site.community import state_of as state_of_entry
@@ -18,31 +20,94 @@ from leaderboard_site.text import esc
 LENGTH = 50
 
 
-Row = tuple[str, TrackBoard, Item, str]
-"""Date, board, entry, and what happened in a sentence."""
+class Event(NamedTuple):
+    """One thing that happened: when, an id of its own, where to read it, and words for it."""
+
+    date: str
+    id: str
+    link: str
+    title: str
+    author: str
+    summary: str
 
 
 def feed_files(site: Site) -> Iterator[tuple[str, str]]:
-    """`feeds/new.xml`, `feeds/records.xml`, and one feed a track of both."""
-    new, records = [], []
+    """`feeds/new.xml`, `records.xml`, `baselines.xml`, `states.xml`, and one feed a track of its
+    new entries and records."""
+    new: list[Event] = []
+    records: list[Event] = []
     for board in site.tracks.values():
-        mine = [(i.verdict.date or "", board, i, event_of(board, i)) for i in board.newest]
+        name = board.track.id
+        mine = [
+            _entry(site, name, board, i, i.verdict.date or "", event_of(board, i))
+            for i in board.newest
+        ]
         beaten = [
-            (s.date, board, board.items[s.submission], record_words(board, s))
+            _entry(site, name, board, board.items[s.submission], s.date, record_words(board, s))
             for s in board.board.records
             if s.date
         ]
-        new += mine
-        records += beaten
-        taken = {item.path for _, _, item, _ in beaten}
-        both = beaten + [row for row in mine if row[2].path not in taken]
-        name = board.track.id
+        taken = {event.link for event in beaten}
+        both = beaten + [event for event in mine if event.link not in taken]
         yield f"feeds/{name}.xml", atom(site, name, f"{SITE_NAME}: {board.track.title}", both)
+        new += [event._replace(id=f"{event.link}#new") for event in mine]
+        records += [event._replace(id=f"{event.link}#records") for event in beaten]
     for name, title, rows in (
         ("new", "new entries", new),
         ("records", "records and frontier entries", records),
+        ("baselines", "baselines", list(_baselines(site))),
+        ("states", "states of submissions and entries", list(_states(site))),
     ):
         yield f"feeds/{name}.xml", atom(site, name, f"{SITE_NAME}: {title}", rows)
+
+
+def _baselines(site: Site) -> Iterator[Event]:
+    """Each baseline when it was frozen, and what it gained on the one before."""
+    for board in site.tracks.values():
+        page = f"{site.url}tracks/{board.track.id}/"
+        for base in board.track.baselines:
+            item = site.item(base.submission, board.track.id)
+            link = site.url + item.url if item else page
+            gain = f" It takes {base.ratio:.4f} of what {base.after} took." if base.ratio else ""
+            yield Event(
+                base.frozen_on,
+                f"{page}#baseline-{base.id}",
+                link,
+                f"{board.track.title}: baseline {base.id}",
+                text.some([c.name or c.github for c in base.credits]) or SITE_NAME,
+                f"The baseline that entries are compared with from {base.frozen_on} on.{gain}",
+            )
+
+
+def _states(site: Site) -> Iterator[Event]:
+    """Open pull requests in the state in which the bot left them, and entries that others ran
+    again: another state is another event."""
+    for pull in site.pending:
+        known = pull.status in set(Status)
+        state = STATUS_NAMES[Status(pull.status)] if known else pull.status
+        more = f" About {pull.gpu_hours:.2g} GPU-hours are missing." if pull.gpu_hours else ""
+        yield Event(
+            pull.since,
+            f"{site.url}pending/#{pull.number}-{pull.status}",
+            text.safe_url(pull.url) or f"{site.url}pending/",
+            f"#{pull.number} {pull.title}: {state}",
+            pull.author,
+            f"{pull.place or 'No place yet'}.{more}",
+        )
+    for board in site.tracks.values():
+        for path, settled in board.board.states.items():
+            if path in board.items and settled.replies:
+                yield _answered(site, board, board.items[path], settled)
+
+
+def _answered(site: Site, board: TrackBoard, item: Item, state: State) -> Event:
+    replies = [board.items[r.submission] for r in state.replies if r.submission in board.items]
+    date = max((reply.verdict.date or "" for reply in replies), default="")
+    words = (
+        f"{item.title} is {state.name}, by {text.plural(len(state.replies), 'reply', 'replies')}."
+    )
+    event = _entry(site, f"state-{state.name}", board, item, date, words)
+    return event._replace(title=f"{event.title}: {state.name}")
 
 
 def record_words(board: TrackBoard, step: RecordStep) -> str:
@@ -62,11 +127,11 @@ def record_words(board: TrackBoard, step: RecordStep) -> str:
     )
 
 
-def atom(site: Site, name: str, title: str, rows: Sequence[Row]) -> str:
-    """One feed (RFC 4287) of the newest rows."""
+def atom(site: Site, name: str, title: str, rows: Sequence[Event]) -> str:
+    """One feed (RFC 4287) of the newest events."""
     own = f"{site.url}feeds/{name}.xml"
-    rows = sorted(rows, key=lambda r: (r[0], r[2].path), reverse=True)[:LENGTH]
-    updated = stamp(rows[0][0]) if rows else "1970-01-01T00:00:00Z"
+    rows = sorted(rows, key=lambda r: (r.date, r.link), reverse=True)[:LENGTH]
+    updated = stamp(rows[0].date) if rows else "1970-01-01T00:00:00Z"
     parts = [
         '<?xml version="1.0" encoding="utf-8"?>',
         '<feed xmlns="http://www.w3.org/2005/Atom">',
@@ -74,12 +139,24 @@ def atom(site: Site, name: str, title: str, rows: Sequence[Row]) -> str:
         f'<link rel="self" href="{esc(own)}"/><link href="{esc(site.url)}"/>',
         f"<author><name>{esc(SITE_NAME)}</name></author>",
     ]
-    parts += [_entry(site, name, *row) for row in rows]
-    return "\n".join([*parts, "</feed>", ""])
+    return "\n".join([*parts, *map(_written, rows), "</feed>", ""])
 
 
-def _entry(site: Site, name: str, date: str, board: TrackBoard, item: Item, event: str) -> str:
-    link = esc(site.url + item.url)
+def _written(event: Event) -> str:
+    return (
+        f"<entry><title>{esc(text.clean(event.title))}</title>"
+        f"<id>{esc(text.clean(event.id, 300))}</id>"
+        f'<link href="{esc(event.link)}"/><updated>{stamp(event.date)}</updated>'
+        f"<author><name>{esc(text.clean(event.author))}</name></author>"
+        f"<summary>{esc(text.clean(event.summary, 600))}</summary></entry>"
+    )
+
+
+def _entry(
+    site: Site, name: str, board: TrackBoard, item: Item, date: str, happened: str = ""
+) -> Event:
+    """An entry in a feed, and what happened to it in a sentence."""
+    link = site.url + item.url
     result = f": {result_of(board, item.places[0])}" if item.places else ""
     summary = (
         f"{board.track.title}{result}. {state_of(item.verdict).name}, "
@@ -88,13 +165,8 @@ def _entry(site: Site, name: str, date: str, board: TrackBoard, item: Item, even
     state = state_of_entry(board, item)
     summary += f" {state.name.capitalize()}." if state else ""
     number = f"#{item.number} " if item.number is not None else ""
-    shown = text.clean(f"{event} {summary}".strip(), 600)
-    return (
-        f"<entry><title>{esc(number + text.clean(item.title))}</title><id>{link}#{name}</id>"
-        f'<link href="{link}"/><updated>{stamp(date)}</updated>'
-        f"<author><name>{esc(text.clean(item.people))}</name></author>"
-        f"<summary>{esc(shown)}</summary></entry>"
-    )
+    title = f"{number}{text.clean(item.title)}"
+    return Event(date, f"{link}#{name}", link, title, item.people, f"{happened} {summary}".strip())
 
 
 def stamp(date: str) -> str:

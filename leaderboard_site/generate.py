@@ -43,6 +43,7 @@ from leaderboard_site.pages.search import search_data
 from leaderboard_site.pages.story import score_over_time, story
 from leaderboard_site.pages.track import track_card_name, track_files
 from leaderboard_site.pages.walkthrough import walkthrough_files
+from leaderboard_site.pages.wanted import wanted_files
 from leaderboard_site.text import clean
 
 HERE = Path(__file__).parent
@@ -87,6 +88,7 @@ def _docs(site: Site) -> Iterator[tuple[str, str | bytes]]:
     yield "assets/site/search.json", tables.dumps(search_data(site, documents))
     yield from other_files(site)
     yield from experiment_files(site)
+    yield from wanted_files(site)
     yield from reference_files(site)
     yield "people/index.md", people_index(site)
     yield from walkthrough_files()

@@ -208,6 +208,24 @@ class Pending:
     place: str | None = None
     track: str | None = None
     url: str | None = None
+    since: str = ""
+    """When the bot last answered."""
+    entry: str | None = None
+    runs: int = 0
+    """How many more runs it needs, and the GPU-hours that they take (0 if unknown)."""
+    gpu_hours: float = 0.0
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Grant:
+    """Compute that a maintainer granted to run an entry at a larger scale."""
+
+    entry: str
+    hours: float
+    by: str
+    reason: str
+    on: str
+    url: str
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -220,6 +238,7 @@ class Site:
     pending: tuple[Pending, ...] = ()
     pending_as_of: str | None = None
     experiments: tuple[Mapping[str, Any], ...] = ()
+    grants: tuple[Grant, ...] = ()
 
     @property
     def items(self) -> list[Item]:

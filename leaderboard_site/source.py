@@ -25,15 +25,17 @@ import click
 from bot.github.pull_request.recorded import merges
 from bot.model.submission import Folder, Submission
 from bot.model.track import Track, TrackError
+from bot.model.values import finite
 from bot.parse.folder import ReadError, parse_submission, read_path
 from bot.parse.track_toml import load_tracks
 from bot.patterns import REPOSITORY
 from bot.repository import submission_folders, verify_repository
-from leaderboard_site.model import Pending, Site, make_board
+from leaderboard_site.model import Grant, Pending, Site, make_board
 from leaderboard_site.steps import read_steps
 
 PENDING = ".speedrun/pending.json"
 EXPERIMENTS = ".speedrun/experiments.json"
+GRANTS = ".speedrun/grants.json"
 SNAPSHOTS = "snapshots"
 CODE_SUFFIXES = (".py", ".toml", ".sh", ".cu", ".md", ".yaml")
 CODE_BYTES = 400_000
@@ -55,6 +57,7 @@ def read_site(
             pending, as_of = read_pending(folder)
             experiments = _read_list(folder, EXPERIMENTS, "experiments")
             merged = merges(folder)
+            grants = read_grants(folder)
     except TrackError as error:
         raise click.ClickException(str(error)) from error
     source = f"https://github.com/{repository}" if repository else None
@@ -62,7 +65,9 @@ def read_site(
     for path in extras.keys() & merged.keys():
         extras[path]["merge"] = merged[path]
     boards = {t.id: make_board(t, verdicts, about, extras) for t in tracks.values()}
-    return Site(boards, _address(url, repository), source, pending, as_of, tuple(experiments))
+    return Site(
+        boards, _address(url, repository), source, pending, as_of, tuple(experiments), grants
+    )
 
 
 def _address(url: str | None, repository: str | None) -> str:
@@ -142,6 +147,25 @@ def _pending(row: Mapping[str, Any]) -> Pending | None:
         str(row["place"]) if row.get("place") else None,
         str(row["track"]) if row.get("track") else None,
         str(row["url"]) if row.get("url") else None,
+        str(row.get("since") or words["opened"]),
+        str(row["entry"]) if row.get("entry") else None,
+        int(number_of(row, "runs")),
+        number_of(row, "gpu_hours"),
+    )
+
+
+def number_of(row: Mapping[str, Any], key: str) -> float:
+    """A number that is not negative; 0 for anything else."""
+    value = row.get(key)
+    return float(value) if finite(value) and 0 <= value < 1e9 else 0.0
+
+
+def read_grants(folder: Path | None) -> tuple[Grant, ...]:
+    """The compute that the bot last wrote down as granted."""
+    words = ("by", "reason", "on", "url")
+    return tuple(
+        Grant(str(row.get("entry")), number_of(row, "hours"), *(str(row.get(w)) for w in words))
+        for row in _read_list(folder, GRANTS, "grants")
     )
 
 

@@ -20,7 +20,7 @@ from bot.model.summary import Summary
 from bot.model.track import Track
 from leaderboard_site import community, text
 from leaderboard_site.model import Item, Place, Site, TrackBoard, device_of
-from leaderboard_site.pages.environment import number
+from leaderboard_site.pages.environment import FEEDS, number
 from leaderboard_site.states import state_of
 
 SCHEMA_VERSION = 1
@@ -253,7 +253,7 @@ def _index(site: Site) -> dict[str, Any]:
         ],
         "files": [f"{site.url}api/v1/{f}" for f in files],
         "entry": f"{site.url}api/v1/entries/TRACK/SLUG.json",
-        "feeds": [f"{site.url}feeds/{n}.xml" for n in ("new", "records", *names)],
+        "feeds": [f"{site.url}feeds/{n}.xml" for n in (*FEEDS, *names)],
     }
 
 

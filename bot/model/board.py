@@ -199,3 +199,5 @@ class Placement:
     record: bool
     gap: float | None
     entry: Entry
+    verified_ahead: int = 0
+    """How many other verified entries have a better place."""

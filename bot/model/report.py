@@ -66,6 +66,8 @@ class Place:
     on_frontier: bool = False
     first_entry: bool = False
     personal_best: bool = False
+    grant_hours: float = 0.0
+    """GPU-hours that a maintainer may grant it by the track's `[compute_grant]`."""
 
 
 @dc.dataclass(frozen=True, slots=True)

@@ -201,6 +201,16 @@ class Reproduction:
 
 
 @dc.dataclass(frozen=True, slots=True)
+class ComputeGrant:
+    """Compute that the `top` best verified entries may be granted, `gpu_hours` at most each, to
+    run their idea at a larger scale; `how` says how to get it."""
+
+    top: int
+    gpu_hours: float
+    how: str = ""
+
+
+@dc.dataclass(frozen=True, slots=True)
 class Retiming:
     """An official re-timing: `submission` measured the record `of` again, on `date`."""
 
@@ -261,6 +271,7 @@ class Track:
     result_fields: Mapping[str, str] = dc.field(default_factory=dict)
     """Metric -> JSON pointer into a results file of another format."""
     reproduction: Reproduction | None = None
+    compute_grant: ComputeGrant | None = None
     """Where it is stated, a new baseline is made of confirmed entries alone."""
     official: OfficialTable = OfficialTable()
     """The official record table beside the file, empty where there is none."""

@@ -43,6 +43,8 @@ _RANGES: Mapping[Path, tuple[float, float, str]] = {
     ("hardware", "count"): (0, math.inf, "a whole number above 0"),
     ("reproduction", "runs"): (1, math.inf, "a whole number, at least 2"),
     ("reproduction", "alpha"): (0, 1, "a number between 0 and 1, such as 0.05"),
+    ("compute_grant", "top"): (0, math.inf, "a whole number above 0"),
+    ("compute_grant", "gpu_hours"): (0, math.inf, "a number above 0"),
     ("baseline", "promote_at"): (0, math.inf, "a ratio above 0, such as 0.9"),
 }
 _OPENING = re.compile(r"\"\"\"|'''|\"(?:[^\"\\]|\\.)*\"|'[^']*'|#")

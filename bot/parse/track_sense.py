@@ -56,6 +56,13 @@ def problems(data: Mapping[str, Any]) -> Iterator[Problem]:
             f'[reproduction] belongs to objective "baseline", not "{objective}": a reproduction is '
             "compared by the ratio of two arms on one machine; delete the table",
         )
+    accepts = names(_table(data.get("evidence")).get("accepts")) or SOURCES
+    if "compute_grant" in data and not set(accepts) - {"results"}:
+        yield (
+            ("compute_grant",),
+            "[compute_grant] goes to verified entries, and evidence.accepts has only results, "
+            'which are self-reported: nobody can be eligible; add "wandb" or "log"',
+        )
     yield from _test(data, objective)
 
 

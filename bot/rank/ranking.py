@@ -41,6 +41,7 @@ from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
 from bot.rank.admission import Retimings, Row, admit, reaches_target, retimings_of
 from bot.rank.frontier_chance import chances, drawn
+from bot.rank.grants import verified_ahead
 from bot.rank.history import Dated, History, progression
 from bot.rank.pareto import dominators, frontier
 from bot.rank.states import settle
@@ -377,6 +378,7 @@ def place_of(board: Board, verdict: Verdict) -> Placement | None:
         record=board.track.objective != "pareto" and after.record == entry,
         gap=gap,
         entry=entry,
+        verified_ahead=verified_ahead(after.entries, entry),
     )
 
 

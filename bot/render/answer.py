@@ -324,14 +324,28 @@ def _more_runs(verdict: Verdict, place: Place, where: Where) -> str:
 
 def _cost(verdict: Verdict, need: int) -> str:
     """What the runs take, ` (about 3 minutes on 8 GPUs)`; empty if that is unknown."""
-    clocks = [run.time_s for run in verdict.runs if run.arm == "candidate"]
-    times = [c for c in clocks if isinstance(c, int | float) and c > 0]
+    times = _times(verdict)
     if not times:
         return ""
     machine = next(
         (f" on {run.gpu_count} GPUs" for run in verdict.runs if (run.gpu_count or 0) > 1), ""
     )
     return f" ({numbers.roughly(need * sum(times) / len(times))}{machine})"
+
+
+def gpu_hours(verdict: Verdict, runs: int) -> float:
+    """What so many more runs take, about, by the clocks of those at hand; 0 if that is unknown."""
+    times = _times(verdict)
+    chips = verdict.metrics.get("chips")
+    counts = [run.gpu_count for run in verdict.runs if run.gpu_count]
+    many = chips if chips else max(counts, default=0)
+    return runs * sum(times) / len(times) * many / 3600 if times else 0.0
+
+
+def _times(verdict: Verdict) -> list[float]:
+    """The clocks of the candidate's runs."""
+    clocks = [run.time_s for run in verdict.runs if run.arm == "candidate"]
+    return [c for c in clocks if isinstance(c, int | float) and c > 0]
 
 
 # ---- sentences ----------------------------------------------------------------------------------

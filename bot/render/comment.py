@@ -19,10 +19,11 @@ from jinja2 import ChoiceLoader, FileSystemLoader, StrictUndefined, TemplateErro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from bot.model.report import Report, Settings
+from bot.model.values import finite
 from bot.model.verdict import Verdict
 from bot.registry import Status
 from bot.render import details, markdown
-from bot.render.answer import Answer, Group, Where, answer, heading
+from bot.render.answer import Answer, Group, Where, answer, gpu_hours, heading, needed
 from bot.render.experiment import of_report
 
 LIMIT = 65_536
@@ -60,6 +61,13 @@ class State:
     track: str = ""
     place: str = ""
     blocks: tuple[str, ...] = ()
+    entry: str = ""
+    runs: int = 0
+    """How many more runs it needs."""
+    gpu_hours: float = 0.0
+    """What they take, about; 0 if that is unknown."""
+    grant_hours: float = 0.0
+    """What a maintainer may grant it."""
 
     def marker(self) -> str:
         """The hidden line that holds it; no text in it can end the HTML comment."""
@@ -82,9 +90,11 @@ def read_state(body: str) -> State | None:
 
 def _sound(state: State) -> bool:
     """A maintainer can edit our comments by hand; what was broken so is as if it were not there."""
-    texts = (state.status, state.sha, state.author, state.track, state.place, *state.blocks)
-    return state.decided in ("passing", "failing", None) and all(
-        isinstance(text, str) for text in texts
+    texts = (state.status, state.sha, state.author, state.track, state.place, state.entry)
+    return (
+        state.decided in ("passing", "failing", None)
+        and all(isinstance(text, str) for text in (*texts, *state.blocks))
+        and all(finite(x) for x in (state.runs, state.gpu_hours, state.grant_hours))
     )
 
 
@@ -172,6 +182,7 @@ def state_of(report: Report, before: State | None = None) -> State:
     blocks = dict.fromkeys(f.rule for v in report.verdicts for f in v.errors)
     first = report.verdicts[0] if report.verdicts else None
     place = report.places.get(first.submission) if first else None
+    more = needed(first) if first and status is Status.NEEDS_RUNS else 0
     return State(
         str(status or report.kind),
         decided(status) or (before.decided if before else None),
@@ -180,6 +191,10 @@ def state_of(report: Report, before: State | None = None) -> State:
         track=first.track if first else "",
         place=place.text if place else "",
         blocks=tuple(blocks)[:10],
+        entry=first.submission if first else "",
+        runs=more,
+        gpu_hours=gpu_hours(first, more) if first else 0.0,
+        grant_hours=place.grant_hours if place else 0.0,
     )
 
 
@@ -279,6 +294,7 @@ def view(item: Answer, most: int, rows: int, links: Links | None = None) -> Mapp
         "submission": verdict.submission,
         "source": Safe(item.source),
         "note": verdict.note,
+        "grant": item.place.grant_hours,
         "welcome": verdict.status is Status.VERIFIED and item.place.first_entry,
     }
 

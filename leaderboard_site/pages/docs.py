@@ -11,6 +11,7 @@ import jinja2
 from leaderboard_site.model import Site
 from leaderboard_site.pages.examples import examples
 from leaderboard_site.pages.experiments import experiments, models, sizes
+from leaderboard_site.pages.wanted import grants, wanted
 
 DOCS = Path(__file__).parent.parent / "docs"
 TITLES = {
@@ -55,6 +56,7 @@ def navigation(site: Site) -> list[Any]:
         {"Compare": "compare.md"},
         # Pages that hold nothing yet stay reachable by search alone.
         *([{"Pending": "pending.md"}] if site.pending else []),
+        *([{"Runs wanted": "wanted.md"}] if wanted(site) or grants(site) else []),
         {
             "Submit": [
                 {TITLES["submit"]: "submit.md"},

@@ -18,6 +18,8 @@ from leaderboard_site import text
 from leaderboard_site.states import shown_rules, state_of
 
 SITE_NAME = "Speedrun"
+FEEDS = ("new", "records", "baselines", "states")
+"""Feeds over all tracks."""
 GRADE_WORDS = {
     Grade.REPRODUCED: "reproduced by others than its author",
     Grade.WANDB: "read from the history that Weights & Biases holds",

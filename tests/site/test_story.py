@@ -25,6 +25,7 @@ from leaderboard_site.milestones import milestones, on_file
 from leaderboard_site.model import Item, Site, TrackBoard, make_board
 from leaderboard_site.pages import home, people, plots, reference, search, story, track
 from leaderboard_site.pages.docs import navigation
+from leaderboard_site.pages.environment import FEEDS
 from leaderboard_site.pages.story_files import chart_csv, story_csv
 from leaderboard_site.states import shown_rules, state_of
 from tests.site import synthetic
@@ -305,7 +306,7 @@ def test_feeds_say_what_was_beaten() -> None:
     mine = ET.fromstring(files["feeds/target.xml"])
     texts = [e.text or "" for e in mine.iter("{http://www.w3.org/2005/Atom}summary")]
     assert texts[0].startswith("Beats #3, not on file: 400 s to 390 s, −2.50 %.")
-    assert set(files) == {"feeds/target.xml", "feeds/new.xml", "feeds/records.xml"}
+    assert set(files) == {f"feeds/{name}.xml" for name in ("target", *FEEDS)}
 
 
 def test_a_badge_holds_the_record_and_no_markup_of_a_title() -> None:

@@ -17,7 +17,7 @@ from bot.github.api.branches import EVIDENCE_BRANCH
 from bot.github.api.client import GitHubTrouble, Repo, told
 from bot.github.api.threads import IssueThread, Said, Thread
 from bot.github.api.workflows import Dispatch
-from bot.github.conversation import edits, forms
+from bot.github.conversation import edits, forms, grants
 from bot.github.conversation.commands import COMMANDS, Command, Links, Mistake, Unknown, parse
 from bot.github.conversation.intake_pull import open_submission
 from bot.github.pull_request import suggestions
@@ -25,7 +25,7 @@ from bot.github.pull_request.intake import Intake, submitter
 from bot.github.pull_request.preregistration import fetch_plan
 from bot.github.pull_request.publish import LABEL, our_checks
 from bot.github.pull_request.pull import Pull, facts, fetch
-from bot.github.pull_request.waivers import DECLINE, Acted, Waiver
+from bot.github.pull_request.waivers import DECLINE, GRANTED, Acted, Grant, Waiver
 from bot.model.report import Settings
 from bot.model.track import Track
 from bot.registry import catalogue
@@ -135,9 +135,9 @@ def _on_pull(talk: Talk, command: Command) -> str:
         return "not a pull request"
     author = submitter(pull, talk.repo.name, talk.repo.login)
     own = talk.said.author.lower() == author.lower()
-    if own and command.name == "accept":
-        problem = "this is your own pull request; another maintainer has to accept"
-        talk.reply("mistake.md.j2", problem=problem, form=COMMANDS["accept"].form)
+    if own and command.name in _BY_ANOTHER:
+        problem = f"this is your own pull request; another maintainer has to {command.name}"
+        talk.reply("mistake.md.j2", problem=problem, form=COMMANDS[command.name].form)
         return "not permitted"
     may = own or command.name in _FOR_ALL or is_maintainer(talk.repo, talk.said.author)
     if not may and command.name != "runs":
@@ -215,6 +215,25 @@ def _accept(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
     thread.reply(talk.said, f"{waiver.marker()}\n{body}")
     _start_below(talk, pull.number, pull.base_ref)
     return "accepted"
+
+
+def _grant(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
+    """Record a grant of compute to an eligible entry, and label the pull request for the site."""
+    thread = talk.thread
+    assert isinstance(thread, IssueThread)
+    with told("reading the verdict"):
+        bodies = [comment.body or "" for comment in thread.ours()]
+    asked = Grant("", f"{command.hours:g}", talk.said.author, command.reason, f"{talk.today}")
+    found = grants.settle(asked, bodies, pull, talk.tracks)
+    if isinstance(found, str):
+        talk.reply("mistake.md.j2", problem=found, form=COMMANDS["grant"].form)
+        return "not eligible"
+    grant, how = found
+    body = render("granted.md.j2", talk.settings, grant=grant, how=how)
+    with told("recording the grant"):
+        talk.repo.api.get_issue(pull.number).add_to_labels(GRANTED)
+    thread.reply(talk.said, f"{grant.marker()}\n{body}")
+    return "granted"
 
 
 def _runs(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
@@ -353,7 +372,9 @@ _HANDLERS: Mapping[str, Callable[[Talk, Command, Pull, bool], str]] = {
     "withdraw": _withdraw,
     "confirm": _confirm,
     "decline": _decline,
+    "grant": _grant,
     "why": _why,
 }
 _EDITS = ("runs", "withdraw", "correct-author", "decline")
+_BY_ANOTHER = ("accept", "grant")
 _FOR_ALL = ("confirm", "decline", "why")

@@ -54,6 +54,11 @@ COMMANDS: Mapping[str, Usage] = {
     "decline": Usage(
         "/decline", "say that you are no part of it, and be taken out", "whoever is named"
     ),
+    "grant": Usage(
+        "/grant HOURS because ...",
+        "grant GPU-hours to run an eligible entry at a larger scale",
+        "maintainers",
+    ),
     "help": Usage("/help", "this list", "everybody"),
 }
 
@@ -68,6 +73,7 @@ class Command:
     login: str = ""
     track: str = ""
     links: tuple[RunRef, ...] = ()
+    hours: float = 0.0
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -112,6 +118,8 @@ def parse(body: str) -> Command | Mistake | Unknown | Links | None:
         return _rule(name, words)
     if name == "accept":
         return _accept(rest)
+    if name == "grant":
+        return _grant(rest)
     if name == "withdraw":
         return Command(name, reason=rest[:MAX_REASON])
     if name == "correct-author":
@@ -135,6 +143,13 @@ def _accept(rest: str) -> Command | Mistake:
     if not acceptable(match[1]):
         return Mistake("accept", f"`{match[1]}` protects other people and cannot be accepted")
     return Command("accept", rule=match[1], reason=match[2][:MAX_REASON])
+
+
+def _grant(rest: str) -> Command | Mistake:
+    match = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,2})?)[ \t]+because[ \t]+(\S.*)", rest, re.ASCII)
+    if match is None or not float(match[1]):
+        return Mistake("grant", "give a number of GPU-hours, then `because` and the reason")
+    return Command("grant", hours=float(match[1]), reason=match[2][:MAX_REASON])
 
 
 def _correct(words: list[str]) -> Command | Mistake:

@@ -30,7 +30,7 @@ from bot.model.verdict import Verdict, finding, status_of
 from bot.parse.folder import Parsed, ReadError, parse_submission, read_path
 from bot.parse.track_toml import load_tracks
 from bot.rank.ranking import place_of, rank, standing, why_not
-from bot.registry import Grade
+from bot.registry import Grade, Status
 from bot.render.place import place
 from bot.render.states import reply_words
 from bot.repository import Repository, submission_folders
@@ -240,7 +240,12 @@ class Engine:
         lower = board.track.cost.goal == "min"
         cost = placement.entry.shown_cost
         best = all(cost < other if lower else cost > other for other in own)
-        return dc.replace(words, first_entry=not own, personal_best=bool(own) and best)
+        grant = board.track.compute_grant
+        able = verdict.status is Status.VERIFIED and not verdict.reply
+        hours = grant.gpu_hours if grant and able and placement.verified_ahead < grant.top else 0.0
+        return dc.replace(
+            words, first_entry=not own, personal_best=bool(own) and best, grant_hours=hours
+        )
 
     def submissions(self, track_id: str) -> dict[str, Submission]:
         """The submissions of a track by path."""

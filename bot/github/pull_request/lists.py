@@ -1,8 +1,8 @@
 """What is open, for the site: pull requests as the bot last answered them, and preregistrations.
 
-`write_lists` leaves `.speedrun/pending.json` and `.speedrun/experiments.json` in the folder that
-the site takes its evidence from. Nothing is judged here: what the bot thinks of a pull request
-stands in the hidden line of its own comment. Titles and logins are strangers' text.
+`write_lists` leaves `pending.json`, `experiments.json` and `grants.json` in `.speedrun` of the
+folder that the site takes its evidence from. Nothing is judged here: what the bot thinks of a pull
+request stands in the hidden line of its own comment. Titles and logins are strangers' text.
 """
 
 from __future__ import annotations
@@ -16,32 +16,39 @@ from typing import Any
 from bot import files as disk
 from bot.github.api.client import Repo, login_of, told
 from bot.github.pull_request.publish import ours
+from bot.github.pull_request.waivers import GRANTED, read_grants
 from bot.model.submission import MAX_JSON_BYTES
 from bot.parse.plan import PREREGISTRATION, issue_number
 from bot.parse.submission_json import SUBMISSION
 from bot.parse.track_toml import load_tracks
+from bot.registry import Status
 from bot.render.comment import STICKY, State, read_state
 from bot.render.untrusted import plain
 from bot.repository import submission_folders
 
 PENDING = ".speedrun/pending.json"
 EXPERIMENTS = ".speedrun/experiments.json"
+GRANTS = ".speedrun/grants.json"
 MOST = 300
+MOST_GRANTS = 30
+TIME = "%Y-%m-%dT%H:%M:%SZ"
 _TITLE = 200
 
 
 def write_lists(repo: Repo, root: Path, out: Path, now: dt.datetime) -> tuple[int, int]:
-    """Write both files below `out`; how many pull requests and preregistrations there are.
+    """Write the files below `out`; how many pull requests and preregistrations there are.
 
-    Requests: one for each 100 pull requests or issues, and one for each open pull request.
+    Requests: one for each 100 pull requests or issues, one for each open pull request, and one for
+    each that was granted compute.
     Raises GitHubTrouble, TrackError.
     """
     pulls = pending(repo)
     experiments = preregistrations(repo, answered(root, repo.name))
-    as_of = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    as_of = now.strftime(TIME)
     for name, data in (
         (PENDING, {"as_of": as_of, "pulls": pulls}),
         (EXPERIMENTS, {"as_of": as_of, "experiments": experiments}),
+        (GRANTS, {"as_of": as_of, "grants": granted(repo)}),
     ):
         disk.write(out / name, json.dumps(data, indent=1, sort_keys=True) + "\n")
     return len(pulls), len(experiments)
@@ -55,7 +62,8 @@ def pending(repo: Repo) -> list[dict[str, Any]]:
 
 def _row(repo: Repo, pull: Any) -> dict[str, Any]:
     comments = ours(repo, repo.api.get_issue(pull.number))
-    body = next((c.body for c in comments if (c.body or "").startswith(STICKY)), "")
+    sticky = next((c for c in comments if (c.body or "").startswith(STICKY)), None)
+    body = (sticky.body or "") if sticky else ""
     state = read_state(body) or State("", None, "")
     status = state.status or ("draft" if pull.draft else "no answer yet")
     if state.sha and state.sha != pull.head.sha:
@@ -64,13 +72,35 @@ def _row(repo: Repo, pull: Any) -> dict[str, Any]:
         "number": pull.number,
         "title": plain(pull.title or "", _TITLE),
         "author": plain(state.author or login_of(pull), 60),
-        "opened": pull.created_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "opened": pull.created_at.strftime(TIME),
         "status": plain(status, 40),
         "blocks": [plain(rule, 64) for rule in state.blocks],
         "place": plain(state.place, 200) or None,
         "track": plain(state.track, 64) or None,
         "url": f"{repo.page}/pull/{pull.number}",
+        "since": (sticky.updated_at if sticky else pull.created_at).strftime(TIME),
+        "entry": plain(state.entry, 260) or None,
+        "runs": state.runs if status == Status.NEEDS_RUNS else 0,
+        "gpu_hours": round(state.gpu_hours, 3),
     }
+
+
+def granted(repo: Repo) -> list[dict[str, Any]]:
+    """What maintainers granted, newest pull request first; only our own record of it counts."""
+    with told("reading the grants"):
+        issues = itertools.islice(repo.api.get_issues(state="all", labels=[GRANTED]), MOST_GRANTS)
+        return [
+            {
+                "entry": plain(grant.entry, 260),
+                "hours": grant.amount,
+                "by": plain(grant.by, 60),
+                "reason": plain(grant.reason, 300),
+                "on": plain(grant.on, 10),
+                "url": issue.html_url,
+            }
+            for issue in issues
+            for grant in read_grants(comment.body or "" for comment in ours(repo, issue))
+        ]
 
 
 def preregistrations(repo: Repo, done: frozenset[int]) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses as dc
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -17,6 +18,9 @@ from bot.registry import Level, catalogue
 
 ACCEPT = "<!-- speedrun:accept "
 ACTED = "<!-- speedrun:acted "
+GRANT = "<!-- speedrun:grant "
+GRANTED = "compute-grant"
+"""Label of a pull request whose entry was granted compute."""
 DECLINE = "decline"
 NEVER_ACCEPTED = ("out-of-scope-change", "author-not-contributor", "duplicate-run", "copied-result")
 """Besides the whole family of text and schema: a waiver here would let somebody harm others."""
@@ -46,6 +50,31 @@ class Acted:
     def marker(self) -> str:
         """The hidden line that records it."""
         return _line(ACTED, dc.asdict(self))
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Grant:
+    """A maintainer granted GPU-hours to an entry."""
+
+    entry: str
+    hours: str
+    by: str
+    reason: str
+    on: str
+
+    def marker(self) -> str:
+        """The hidden line that records it."""
+        return _line(GRANT, dc.asdict(self))
+
+    @property
+    def amount(self) -> float:
+        """The hours as a number; 0 for what was broken by hand."""
+        return float(self.hours) if re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,2})?", self.hours) else 0.0
+
+
+def read_grants(bodies: Iterable[str]) -> list[Grant]:
+    """What was granted on a pull request, from the bodies of our own comments."""
+    return [grant for grant in _read(bodies, GRANT, Grant) if grant.amount]
 
 
 def _line(start: str, data: Mapping[str, str]) -> str:

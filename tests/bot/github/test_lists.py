@@ -55,19 +55,23 @@ def test_each_state_of_a_pull_request(competition: Competition) -> None:
     competition.push({"submissions/mini/moved/notes.txt": "more\n"}, branch="moved")
     since = len(competition.github.calls)
     pulls, _ = listed(competition)
-    assert len(competition.github.calls) - since == 2 + 4, "two lists, and one for each"
+    assert len(competition.github.calls) - since == 3 + 4, "three lists, and one for each"
     rows = {row["number"]: row for row in pulls}
     assert [row["number"] for row in pulls] == [4, 3, 2, 1]
-    assert rows[good.number] | {"title": "", "opened": ""} == {
+    assert rows[good.number] | {"title": "", "opened": "", "since": ""} == {
         "number": 1,
         "title": "",
         "author": AUTHOR,
         "opened": "",
+        "since": "",
         "status": "verified",
         "blocks": [],
         "place": "a new record by 30.0 s",
         "track": "mini",
         "url": f"https://github.com/{REPO}/pull/1",
+        "entry": "submissions/mini/good",
+        "runs": 0,
+        "gpu_hours": 0.0,
     }
     assert "\u202e" not in rows[good.number]["title"]
     assert (rows[few.number]["status"], rows[few.number]["blocks"]) == (

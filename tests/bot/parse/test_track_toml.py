@@ -80,6 +80,12 @@ ADDED = [
         "[[rules]]\ndate = 2025-05-24\ntext = 'x'\n[rules.before.quality]\ntargt = 3",
         '17: [rules[1].before.quality] has the unknown key "targt"; did you mean "target"?',
     ),
+    ("[compute_grant]\ntop = 3", "line 13: [compute_grant] lacks the key gpu_hours"),
+    ("[compute_grant]\ntop = 0\ngpu_hours = 9", "compute_grant.top is 0, expected a whole"),
+    (
+        '[evidence]\naccepts = ["results"]\n[compute_grant]\ntop = 1\ngpu_hours = 9',
+        "nobody can be eligible",
+    ),
     ("[baseline]\npromote_at = -1", "baseline.promote_at is -1, expected a ratio above 0"),
     ("baseline = 3", 'line 13: [cost] has the unknown key "baseline"'),
     ("[data]\nnote = '''\n[levels]\nx = 1\n'''", 'line 14: [data] has the unknown key "note"'),
