@@ -22,11 +22,13 @@ TITLES = {
     "bits-per-byte": "Bits per byte",
     "statistics": "Statistics",
     "host": "Host your own",
+    "go-live": "Go live",
     "bot": "The bot on GitHub",
     "architecture": "Architecture",
     "api": "Data and API",
     "boards": "Next to other boards",
 }
+_PROJECT = ("host", "bot", "go-live", "architecture", "api", "boards")
 
 
 def doc_files(site: Site) -> Iterator[tuple[str, str]]:
@@ -78,7 +80,7 @@ def navigation(site: Site) -> list[Any]:
                 *([{"Experiments": "experiments.md"}] if experiments(site) else []),
                 *([{"Models": "models.md"}] if models(site) or sizes(site) else []),
                 {"Cite and reuse": "cite.md"},
-                *({TITLES[n]: f"{n}.md"} for n in ("host", "bot", "architecture", "api", "boards")),
+                *({TITLES[n]: f"{n}.md"} for n in _PROJECT),
             ]
         },
     ]
