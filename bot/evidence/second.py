@@ -142,8 +142,8 @@ def clock_witnesses(
         kind = (kinds or {}).get(name, WitnessKind.PROGRAM)
         source = f"`{plain(name, 40)}` in {where}"
         if second.kind == "duration":
-            units = (second.unit,) if second.unit else (1.0, 0.001)
-            value = implied_by_durations(clock, series, units)
+            halves = (second.unit,) if second.unit else (1.0, 0.001)
+            value = implied_by_durations(clock, series, halves)
             if value is not None:
                 yield Witness("training_time_s", value, kind, source)
             continue
