@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import NamedTuple
 
-from leaderboard_site.text import DASH, MINUS, fixed
+from bot.render.numbers import DASH
+from leaderboard_site.text import MINUS, fixed
 
 POWER_FROM = 1e9
 TIMES = ((86_400.0, "d", 259_200.0), (3600.0, "h", 7200.0), (60.0, "min", 600.0))

@@ -11,7 +11,8 @@ import functools as ft
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from leaderboard_site.text import MINUS, duration, magnitude, superscript
+from bot.render.numbers import duration
+from leaderboard_site.text import MINUS, magnitude, superscript
 
 
 class Scale:

@@ -17,8 +17,8 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from bot.model.track import Track
 from bot.registry import metric_label
+from bot.render.numbers import DASH, duration
 
-DASH = "\N{EN DASH}"
 GROUP = "\N{NARROW NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -81,11 +81,6 @@ def power(value: float, digits: int = 3) -> str:
     return f"{mantissa}e{int(exponent)}"
 
 
-def figure(value: float) -> str:
-    """A number of a kind unknown: six significant digits, a large one as a power."""
-    return power(value) if abs(value) > 1e6 else f"{value:.6g}"
-
-
 def fixed(value: float, digits: int) -> str:
     """A number with so many decimals, thousands in groups, a true minus."""
     rounded = Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
@@ -98,17 +93,6 @@ def fixed(value: float, digits: int) -> str:
 def superscript(exponent: int) -> str:
     """`10¹⁸`, for ticks."""
     return "10" + str(exponent).translate(SUPERSCRIPT)
-
-
-def duration(seconds: float) -> str:
-    """A time with its unit: seconds to two decimals under ten minutes, then minutes, hours."""
-    if seconds < 600:
-        return f"{seconds:.2f} s" if seconds < 100 else f"{seconds:.1f} s"
-    if seconds < 7200:
-        return f"{seconds / 60:.2f} min"
-    if seconds < 360_000:
-        return f"{seconds / 3600:.2f} h"
-    return f"{seconds / 86400:.1f} d"
 
 
 def signed(value: float, digits: int) -> str:

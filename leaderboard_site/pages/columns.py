@@ -12,6 +12,7 @@ from typing import Any
 
 from bot.model.track import Track
 from bot.registry import metric_label
+from bot.render.numbers import DASH
 from leaderboard_site import text
 from leaderboard_site.formats import Format, apart, format_of
 from leaderboard_site.model import Item, Place, TrackBoard, device_of
@@ -175,7 +176,7 @@ def _cell(column: Column, track: Track, item: Item, place: Place, base: str, mac
         "date": lambda: esc(text.day(item.verdict.date)),
         "evidence": lambda: str(macros.grade(item.verdict)),
         "status": lambda: str(macros.status(item.verdict)),
-        "device": lambda: esc(text.clean(device_of(item.verdict, item.about) or text.DASH, 40)),
+        "device": lambda: esc(text.clean(device_of(item.verdict, item.about) or DASH, 40)),
     }
     if key in simple:
         return simple[key]()
@@ -229,10 +230,10 @@ def title_of(item: Item, place: Place) -> str:
 def _ratio(column: Column, place: Place) -> str:
     progress = place.entry.progress
     if progress is None or column.format is None:
-        return text.DASH
+        return DASH
     interval = progress.interval or (None, None)
     words = [column.format.show(v) for v in interval if v is not None]
-    return column.format.show(progress.ratio) + _small(text.DASH.join(words))
+    return column.format.show(progress.ratio) + _small(DASH.join(words))
 
 
 # ---- The same rows as data ----------------------------------------------------------------------
@@ -326,7 +327,7 @@ def more_data(board: TrackBoard, present: Sequence[str]) -> dict[str, Any]:
     short = {c.key: c.format for c in columns_of(board, present)} if is_long(board) else {}
     devices = Words()
     index = [
-        devices.index(text.clean(device_of(i.verdict, i.about) or text.DASH, 40)) for i, _ in places
+        devices.index(text.clean(device_of(i.verdict, i.about) or DASH, 40)) for i, _ in places
     ]
     values = {m: [kept(p.values.get(m), short.get(m)) for _, p in places] for m in present}
     return {"version": 2, "values": values, "device": index, "devices": devices.words}

@@ -7,6 +7,7 @@ from typing import Any
 
 from bot.model.verdict import Finding
 from bot.registry import Level
+from bot.render.numbers import DASH, figure
 from leaderboard_site import text
 from leaderboard_site.community import entry_section
 from leaderboard_site.milestones import CLOCKS
@@ -172,7 +173,7 @@ def _baseline_runs(item: Item) -> int:
 def heading(item: Item) -> str:
     """Who made it and when, in a sentence."""
     who = f"{text.clean(item.people, 120)}, {text.long_day(item.verdict.date)}"
-    who = who.removesuffix(f", {text.DASH}")
+    who = who.removesuffix(f", {DASH}")
     return f"{who[:1].upper()}{who[1:]}."
 
 
@@ -268,7 +269,7 @@ def figures(board: TrackBoard, item: Item) -> list[dict[str, str]]:
 
 
 def _interval(interval: tuple[float, float] | None) -> str:
-    return f"{interval[0]:.3f}{text.DASH}{interval[1]:.3f}" if interval else "no interval"
+    return f"{interval[0]:.3f}{DASH}{interval[1]:.3f}" if interval else "no interval"
 
 
 def claim_rows(item: Item) -> list[dict[str, Any]]:
@@ -280,7 +281,7 @@ def claim_rows(item: Item) -> list[dict[str, Any]]:
     for claim in item.about.claims[:40]:
         value = _recomputed(item, claim.metric, claim.point)
         if value is None:
-            difference = text.DASH
+            difference = DASH
         elif value:
             difference = text.signed(100 * (claim.value - value) / abs(value), 3) + " %"
         else:
@@ -322,7 +323,7 @@ def _finding(finding: Finding, accepted: Any) -> dict[str, Any]:
     numbers = []
     for name, value in (("claimed", finding.claimed), ("expected", finding.expected)):
         if value is not None:
-            shown = text.figure(value) if isinstance(value, float) else value
+            shown = figure(value) if isinstance(value, float) else value
             numbers.append(f"{name} {text.clean(shown, 100)}")
     if finding.ratio is not None:
         numbers.append(f"ratio {finding.ratio:.4g}")

@@ -10,6 +10,7 @@ from typing import Any
 from bot.model.board import RecordStep
 from bot.model.run import RunRecord
 from bot.model.summary import Moments, Summary
+from bot.render.numbers import DASH
 from leaderboard_site import curves as drawn
 from leaderboard_site import text
 from leaderboard_site.charts import Axis, Mark
@@ -168,7 +169,7 @@ def _numbers(stats: Summary, m: Moments) -> list[dict[str, str]]:
     rows = [
         ("n", str(m.n)),
         ("mean", f"{m.mean:.5f}"),
-        ("sd", text.DASH if m.sd is None else f"{m.sd:.5f}"),
+        ("sd", DASH if m.sd is None else f"{m.sd:.5f}"),
     ]
     if stats.interval is not None:
         rows.append(("95 % interval", "{:.5f} to {:.5f}".format(*stats.interval)))
@@ -261,7 +262,7 @@ def run_rows(item: Item) -> list[dict[str, Any]]:
                 "arm": text.clean(run.arm, 20),
                 "seed": _or_dash(run.seed),
                 "step": _or_dash(run.step),
-                "loss": text.DASH if number(run.loss) is None else f"{run.loss:.5f}",
+                "loss": DASH if number(run.loss) is None else f"{run.loss:.5f}",
                 "time": text.quantity("time_s", number(run.time_s)),
                 "hardware": _hardware(run),
                 "finished": "yes" if finished else "no" if finished is False else "not stated",
@@ -273,13 +274,13 @@ def run_rows(item: Item) -> list[dict[str, Any]]:
 def _hardware(run: RunRecord) -> str:
     count, device = run.gpu_count, run.hardware
     if not device:
-        return text.DASH
+        return DASH
     return f"{count} × {device}" if isinstance(count, int) and count > 1 else str(device)
 
 
 def _or_dash(value: Any) -> str:
     found = number(value)
-    return text.DASH if found is None else text.quantity("steps", found)
+    return DASH if found is None else text.quantity("steps", found)
 
 
 # ---- Text and code -------------------------------------------------------------------------------

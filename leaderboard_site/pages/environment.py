@@ -14,6 +14,7 @@ import markupsafe
 from bot.model.board import Entry
 from bot.model.values import finite
 from bot.registry import Grade
+from bot.render.numbers import duration
 from leaderboard_site import text
 from leaderboard_site.states import shown_rules, state_of
 
@@ -74,7 +75,7 @@ def breakable(words: str) -> markupsafe.Markup:
 def half(width: float, metric: str) -> str:
     """Half the width of an interval, to two significant digits or the metric's unit."""
     if metric.endswith("_s"):
-        return text.duration(width)
+        return duration(width)
     return f"{width:.2g}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from bot.render.numbers import DASH
 from leaderboard_site import text
 from leaderboard_site.model import Item, Site, TrackBoard
 from leaderboard_site.pages.environment import number, page, render
@@ -119,13 +120,13 @@ def models(site: Site) -> list[dict[str, Any]]:
 
 def _size(item: Item) -> str:
     size = number(item.verdict.metrics.get("parameters"))
-    return text.magnitude(int(size)) if size else text.DASH
+    return text.magnitude(int(size)) if size else DASH
 
 
 def _quality(board: TrackBoard, item: Item) -> str:
     best = item.best
     if best is None:
-        return text.DASH
+        return DASH
     return text.quantity(board.track.quality.metric, best.entry.quality, board.track)
 
 

@@ -6,6 +6,7 @@ import dataclasses as dc
 from collections.abc import Iterator
 from typing import Any
 
+from bot.render.numbers import DASH
 from leaderboard_site import text
 from leaderboard_site.milestones import Milestone, milestones
 from leaderboard_site.model import Item, Person, Site, TrackBoard, slug_of
@@ -149,7 +150,7 @@ def _record_row(board: TrackBoard, milestone: Milestone) -> dict[str, Any]:
         "gain": gain_words(milestone),
         "stood": "stands"
         if milestone.stands
-        else (text.plural(days, "day") if days is not None else text.DASH),
+        else (text.plural(days, "day") if days is not None else DASH),
         "why": milestone.why,
     }
 
@@ -158,7 +159,7 @@ def _entry_row(board: TrackBoard, item: Item) -> dict[str, Any]:
     return {
         "track": board.track,
         "item": item,
-        "result": result_of(board, item.places[0]) if item.places else text.DASH,
+        "result": result_of(board, item.places[0]) if item.places else DASH,
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from bot.model.track import Track
 from bot.rank.pareto import frontier
+from bot.render.numbers import DASH
 from leaderboard_site import charts, text
 from leaderboard_site.charts import Axis, Dot, Past, Step
 from leaderboard_site.milestones import CLOCKS, Milestone, milestones, on_file
@@ -143,7 +144,7 @@ def margin(board: TrackBoard, history: Sequence[Milestone]) -> str:
 def gain_words(milestone: Milestone) -> str:
     """The one gain of a record."""
     if milestone.gain is None:
-        return text.DASH
+        return DASH
     size = 100 * milestone.gain
     return text.signed(size, 1 if abs(size) >= 10 else 2) + " %"
 
@@ -234,8 +235,8 @@ def _row(board: TrackBoard, m: Milestone, metric: str, base: str) -> dict[str, A
         "own": text.quantity(metric, own, board.track) if own is not None else "",
         "again": _again(board.track, m, metric),
         "gain": gain_words(m),
-        "p": text.probability(probability_of(m.place)) if m.place else text.DASH,
-        "n": n or text.DASH,
+        "p": text.probability(probability_of(m.place)) if m.place else DASH,
+        "n": n or DASH,
         "unproved": unproved(board, m.item, m.place),
         "verdict": m.item.verdict if m.item else None,
         "why": m.why,
@@ -251,7 +252,7 @@ def _again(track: Track, milestone: Milestone, metric: str) -> str:
 
 
 def _days(days: int | None) -> str:
-    return text.DASH if days is None else text.plural(days, "day")
+    return DASH if days is None else text.plural(days, "day")
 
 
 def unproved(board: TrackBoard, item: Item | None, place: Place | None) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from bot.model.track import Track
 from bot.rank.ranking import in_band
+from bot.render.numbers import DASH
 from leaderboard_site import curves, fits, text
 from leaderboard_site.charts import Axis
 from leaderboard_site.community import baselines, classes
@@ -294,18 +295,18 @@ def scaling(board: TrackBoard) -> dict[str, Any] | None:
 def _law_row(name: str, n: int, law: fits.Law | None, colour: str) -> dict[str, Any]:
     row: dict[str, Any] = {"name": name, "n": n, "usable": False, "colour": colour}
     if law is None:
-        blank = dict.fromkeys(("law", "spread", "exponent", "held_out", "at"), text.DASH)
+        blank = dict.fromkeys(("law", "spread", "exponent", "held_out", "at"), DASH)
         return row | blank | {"why": f"points alone: {fits.MIN_POINTS} sizes make a law"}
-    at = f"{law(1e22):.4f} ± {law.half_width(1e22):.4f}" if law.supported(1e22) else text.DASH
+    at = f"{law(1e22):.4f} ± {law.half_width(1e22):.4f}" if law.supported(1e22) else DASH
     bounds, missed = law.exponents, law.held_out
     # a at x in FLOPs is a·scale^b; printed in scaled units to keep the figures readable.
     words = f"{law.a:.3f}·(x/{text.power(law.scale, 2)})^{text.MINUS}{law.b:.3f}"
     words = f"{law.c:.3f} + {words}" if law.floor else words
     return row | {
         "law": words,
-        "spread": f"{law.spread:.4f}" if law.df else text.DASH,
+        "spread": f"{law.spread:.4f}" if law.df else DASH,
         "exponent": f"{bounds[0]:.3f} to {bounds[1]:.3f}" if bounds else "not bounded",
-        "held_out": text.DASH if missed is None else f"{missed:+.4f}".replace("-", text.MINUS),
+        "held_out": DASH if missed is None else f"{missed:+.4f}".replace("-", text.MINUS),
         "at": at,
         "usable": law.usable,
         "why": _drawn(law),
