@@ -11,7 +11,7 @@ import dataclasses as dc
 import math
 from collections.abc import Sequence
 
-from bot.compute.significance import t_cdf, t_quantile
+from bot.compute.significance import reaches, t_cdf, t_p, t_quantile
 from bot.model.summary import Moments, Summary
 from bot.model.track import Reproduction, Track
 from bot.model.values import finite
@@ -182,11 +182,26 @@ def shows_gain(ratio: Measured, track: Track) -> bool:
     return p is not None and p < (track.reproduction or Reproduction()).alpha
 
 
-def disputes(ratio: Measured | None, own: Measured | None, track: Track) -> bool:
+def disputes(
+    ratio: Measured | None, own: Measured | None, track: Track, missed: bool = False
+) -> bool:
     """Whether the runs of a challenge dispute the ratio `own` that an entry claims: with as many
-    pairs, worse than claimed beyond chance, and without a gain of their own."""
+    pairs, they miss the target beyond chance (`missed`), or are slower than claimed beyond chance
+    and without a gain of their own."""
     if ratio is None or own is None or ratio.pairs < needed_pairs(own):
         return False
     p = ratio.p_better(own.ratio, track.cost.goal)
-    alpha = (track.reproduction or Reproduction()).alpha
-    return p is not None and 1 - p < alpha and not shows_gain(ratio, track)
+    slower = p is not None and 1 - p < (track.reproduction or Reproduction()).alpha
+    return missed or (slower and not shows_gain(ratio, track))
+
+
+def to_target(statistics: Summary | None, track: Track) -> tuple[bool, bool]:
+    """Whether the mean of runs reaches the track's target, and whether it misses it beyond chance:
+    what is faster because it stops short is no gain."""
+    mean, target = statistics.quality.moments if statistics else None, track.quality.target
+    if mean is None or target is None:
+        return True, False
+    gain = mean.gain(target, track.quality.goal)
+    p = t_p(Moments(gain.n, -gain.mean, gain.sd))
+    missed = p is not None and p < (track.reproduction or Reproduction()).alpha
+    return reaches(gain.mean, 0.0), missed

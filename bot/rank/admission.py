@@ -25,7 +25,8 @@ WHY_NOT = {
 }
 
 
-_UNSOUND = frozenset({"arms-differ", "baseline-slower-than-frozen", "target-missed"})
+SLOW = "baseline-slower-than-frozen"
+_UNSOUND = frozenset({"arms-differ", "target-missed"})
 """Rules whose findings, unless a maintainer accepted them, keep an entry from making a baseline."""
 
 
@@ -150,6 +151,8 @@ def _progress(verdict: Verdict, point: Point, settled: Settled) -> Progress | st
             "it has no baseline arm: run the baseline in turn with it on the same machine "
             "(`--interleave baseline` of the trainer)"
         )
+    if any(f.rule == SLOW and f.level is not Level.NOTE for f in verdict.findings):
+        return "its baseline arm is slower than the frozen baseline: a slow arm does not win"
     current, own = track.baseline_id or "", against(verdict, track)
     between = relation(track.baselines, own, current)
     if between is None:

@@ -8,10 +8,13 @@
 - `refuted`: a challenge holds and a maintainer accepted it. The entry no longer ranks, makes no
   baseline, and the entries that are `based_on` it say so.
 
-A challenge holds if it has at least two pairs of runs and as many as the entry, its ratio is worse
-than the one that the entry claimed (p < alpha), and neither its own runs nor those of all others
-show a gain. One that does not hold is further runs like any other. Replies never rank: their runs
-join the entry's evidence, each with its own baseline arm on its own machine. Pure.
+A challenge holds if it has at least two pairs of runs and as many as the entry; its runs miss the
+target (p < alpha), or its ratio is worse than the one that the entry claimed (p < alpha) and no
+gain; and all runs of others together show no gain. Runs that miss the target, or whose arms are
+not comparable, show no gain. A challenge that does not hold is further runs like any other.
+
+Replies never rank: their runs join the entry's evidence, each with its own baseline arm on its own
+machine. Pure.
 """
 
 from __future__ import annotations
@@ -19,15 +22,18 @@ from __future__ import annotations
 import dataclasses as dc
 from collections.abc import Iterable, Mapping, Sequence
 
-from bot.compute.ratios import Measured, disputes, measured, pooled, shows_gain
+from bot.compute.ratios import Measured, disputes, measured, pooled, shows_gain, to_target
 from bot.model.board import Answered, State
 from bot.model.submission import entry_path
 from bot.model.track import Baseline, Reproduction, Track
 from bot.model.verdict import Verdict
 from bot.rank.baseline import measured_against, relation
+from bot.registry import Level
 
 RULE = "maintainer-decides"
 """The rule whose finding a maintainer accepts to let a challenge, or a reproduction, count."""
+_ARMS = frozenset({"arms-differ", "baseline-slower-than-frozen"})
+"""Rules whose findings say that a ratio of two arms measures something else."""
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -83,20 +89,36 @@ def against(verdict: Verdict, track: Track) -> str:
 # ---- One entry ----------------------------------------------------------------------------------
 
 
+@dc.dataclass(frozen=True, slots=True)
+class _Read:
+    """A reply with what its runs show. `unfit` says why they are no measure of the gain."""
+
+    reply: Verdict
+    ratio: Measured | None
+    missed: bool
+    unfit: str
+
+    @property
+    def shown(self) -> Measured | None:
+        """The ratio, where it measures the gain."""
+        return None if self.unfit else self.ratio
+
+
 def _judged(
     entry: Verdict, replies: Sequence[Verdict], track: Track
 ) -> tuple[State, Measured | None]:
     rule = track.reproduction or Reproduction()
     own = ratio_of(entry)
-    read = [(reply, _on_scale(reply, entry, track)) for reply in _in_order(replies)]
-    shown = [m for _, m in read if m is not None]
+    read = [_read(reply, entry, track) for reply in _in_order(replies)]
+    shown = [r.shown for r in read if r.shown is not None]
     gain = bool(shown) and shows_gain(pooled(shown), track)
-    answers = tuple(_answered(r, m, entry, own, gain, track) for r, m in read)
-    counted = [m for a, (_, m) in zip(answers, read, strict=True) if a.counts and m is not None]
+    answers = tuple(_answered(r, entry, own, gain, track) for r in read)
+    counted = [r.shown for a, r in zip(answers, read, strict=True) if a.counts and r.shown]
     joint = pooled([own, *shown]) if own is not None and shown else own
     held = [a for a in answers if a.holds]
     if any(a.accepted for a in held):
-        name, joint = "refuted", pooled(shown)  # what it claimed itself is what is disputed
+        # What it claimed itself is what is disputed.
+        name, joint = "refuted", pooled([r.ratio for r in read if r.ratio is not None])
     elif held:
         name = "challenged"
     else:
@@ -109,27 +131,36 @@ def _in_order(replies: Iterable[Verdict]) -> list[Verdict]:
     return sorted(replies, key=lambda v: (v.date is None, v.date or "", v.submission))
 
 
-def _on_scale(reply: Verdict, entry: Verdict, track: Track) -> Measured | None:
-    """The ratio of a reply to the baseline that the entry ran; None where nothing relates them."""
+def _read(reply: Verdict, entry: Verdict, track: Track) -> _Read:
+    """The ratio of a reply to the baseline that the entry ran, and whether it measures a gain."""
     found = ratio_of(reply)
-    scale = relation(track.baselines, against(reply, track), against(entry, track))
-    return None if found is None or scale is None else found.scaled(scale)
+    links = relation(track.baselines, against(reply, track), against(entry, track))
+    if found is None or links is None:
+        return _Read(reply, None, False, "it has no baseline arm that relates to the entry's")
+    reached, missed = to_target(reply.statistics, track)
+    unfit = ""
+    if unsound(reply):
+        unfit = "its two arms are not comparable: see its findings"
+    elif not reached:
+        unfit = "its runs miss the target"
+    return _Read(reply, found.scaled(links), missed and not unsound(reply), unfit)
+
+
+def unsound(verdict: Verdict) -> bool:
+    """Whether the two arms of a verdict are not comparable; what a maintainer accepted is."""
+    return any(f.rule in _ARMS and f.level is not Level.NOTE for f in verdict.findings)
 
 
 def _answered(
-    reply: Verdict,
-    ratio: Measured | None,
-    entry: Verdict,
-    own: Measured | None,
-    gain: bool,
-    track: Track,
+    read: _Read, entry: Verdict, own: Measured | None, gain: bool, track: Track
 ) -> Answered:
-    rule = track.reproduction or Reproduction()
+    reply, ratio = read.reply, read.ratio
     assert reply.reply is not None
     challenge = reply.reply.kind == "challenges"
     accepted = RULE in reply.accepted
-    why = _why_not(reply, ratio, entry, accepted, rule)
-    holds = challenge and not gain and disputes(ratio, own, track)
+    why = read.unfit or _why_not(reply, entry, accepted, track.reproduction or Reproduction())
+    fit = None if unsound(reply) else ratio
+    holds = challenge and not gain and disputes(fit, own, track, read.missed)
     return Answered(
         submission=reply.submission,
         kind="challenge" if challenge else "reproduction",
@@ -145,12 +176,8 @@ def _answered(
     )
 
 
-def _why_not(
-    reply: Verdict, ratio: Measured | None, entry: Verdict, accepted: bool, rule: Reproduction
-) -> str:
-    """Why a reply does not confirm an entry; empty where it does."""
-    if ratio is None:
-        return "it has no baseline arm that relates to the entry's"
+def _why_not(reply: Verdict, entry: Verdict, accepted: bool, rule: Reproduction) -> str:
+    """Why sound runs do not confirm an entry; empty where they do."""
     if rule.by == "maintainer":
         return "" if accepted else "no maintainer has accepted it yet"
     shared = {p.lower() for p in reply.people} & {p.lower() for p in entry.people}

@@ -12,6 +12,7 @@ from bot.compute import accelerators
 from bot.compute.case_statistics import of_case, points_of
 from bot.model.case import Case
 from bot.model.run import Run
+from bot.model.submission import entry_path
 from bot.model.summary import BaselineArm as Arm
 from bot.model.summary import Summary
 from bot.model.track import Baseline
@@ -110,7 +111,7 @@ def baseline_slower_than_frozen(case: Case) -> Iterator[Finding]:
 
 def _slower(case: Case, arm: Arm, runs: Sequence[Run]) -> str | None:
     machines = {(machine_of(run), run.hardware.count) for run in runs}
-    same = [b for b in case.track.baselines if _fits(b, case, machines)]
+    same = [b for b in _ran(case) if _fits(b, case, machines)]
     if not same or len(machines) > 1:
         return None
     frozen = same[-1].costs
@@ -125,6 +126,17 @@ def _slower(case: Case, arm: Arm, runs: Sequence[Run]) -> str | None:
         f"the baseline arm takes {figure(mean, 5)}{unit}{span}, {figure(mean / usual, 3)} times "
         f"the {figure(usual, 5)}{unit} of the frozen baseline on the same hardware"
     )
+
+
+def _ran(case: Case) -> Sequence[Baseline]:
+    """The frozen baselines that the arm may be runs of: the one that the submission names, else
+    those of its day."""
+    every = case.track.baselines
+    named = entry_path(case.submission.based_on, case.track.id, {b.submission for b in every})
+    if named is not None:
+        return [b for b in every if b.submission == named]
+    day = case.judged_on
+    return [b for b in every if day is None or b.frozen_on <= day.isoformat()] or every[:1]
 
 
 def _fits(frozen: Baseline, case: Case, machines: set[tuple[str | None, int | None]]) -> bool:

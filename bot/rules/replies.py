@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bot.compute.case_statistics import of_case, points_of
-from bot.compute.ratios import disputes, measured
+from bot.compute.ratios import disputes, measured, to_target
 from bot.model.case import Case
 from bot.model.submission import REPLIES
 from bot.model.track import Reproduction
@@ -63,10 +63,12 @@ def maintainer_decides(case: Case) -> Iterator[Finding]:
         ratio = measured(summary)
         if ratio is None:
             continue
-        disputed = reply.kind == "challenges" and disputes(ratio, own, case.track)
+        missed = to_target(summary, case.track)[1]
+        disputed = reply.kind == "challenges" and disputes(ratio, own, case.track, missed)
         if not disputed and rule.by != "maintainer":
             continue
         claimed = f", {figure(own.ratio, 4)} claimed" if own else ""
+        claimed += ", and misses the target" if missed else ""
         yield finding(
             "maintainer-decides",
             f"{target.path} is at {figure(ratio.ratio, 4)} times its baseline in these runs"

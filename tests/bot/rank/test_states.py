@@ -9,10 +9,10 @@ from bot.compute.significance import welch
 from bot.model.submission import Reply
 from bot.model.summary import BaselineArm, Sample, Summary
 from bot.model.track import Baseline, Reproduction, Significance
-from bot.model.verdict import Point, Verdict
+from bot.model.verdict import Point, Verdict, finding
 from bot.rank.ranking import rank
 from bot.rank.states import settle
-from bot.registry import Grade, Status
+from bot.registry import Grade, Level, Status
 from bot.render.states import reply_lines, state_words
 from tests.bot.rules.run_cases import TRACKS
 
@@ -199,3 +199,35 @@ def test_a_refuted_baseline_gives_way_and_what_ran_it_stays_on_the_scale():
     assert (board.track.baseline_id, board.base.baseline_id) == ("base", "lucky")
     shown = {e.submission: e.progress.ratio for e in board.entries}
     assert shown["submissions/t/after"] == pytest.approx(0.9 * 1.0, rel=1e-3)
+
+
+# ---- What is no measure of a gain --------------------------------------------------------------
+
+
+def with_losses(made, losses):
+    point = made.points[0]
+    statistics = dc.replace(point.statistics, quality=Sample(tuple(losses)))
+    return dc.replace(made, points=(dc.replace(point, statistics=statistics),))
+
+
+def test_runs_that_stop_short_of_the_target_confirm_nothing():
+    again = gain("again", "t/real", people=("other",))
+    (line,) = reply_lines(state(with_losses(again, [3.281, 3.282, 3.279])))
+    assert line.endswith("its runs miss the target")
+    assert state(with_losses(again, [3.281, 3.282, 3.279])).name == "claimed"
+    assert state(with_losses(again, [3.279, 3.2795, 3.2785])).name == "confirmed"
+
+
+def test_a_challenge_may_show_that_the_target_is_missed():
+    """As fast as claimed, and the loss of the entry was the lucky part."""
+    challenge = dc.replace(gain("no", "t/real", people=("critic",)), accepted=ACCEPTED)
+    challenge = dc.replace(challenge, reply=Reply("challenges", "t/real"))
+    assert state(with_losses(challenge, [3.290, 3.291, 3.289])).name == "refuted"
+    assert state(with_losses(challenge, [3.279, 3.290, 3.272])).name == "claimed"
+
+
+@pytest.mark.parametrize("level", [Level.WARNING, Level.NOTE])
+def test_a_slow_baseline_arm_confirms_nothing_unless_a_maintainer_accepts_it(level):
+    found = finding("baseline-slower-than-frozen", "the baseline arm takes 120 s", level)
+    again = dc.replace(gain("again", "t/real", people=("other",)), findings=(found,))
+    assert state(again).name == ("confirmed" if level is Level.NOTE else "claimed")

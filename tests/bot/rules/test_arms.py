@@ -99,6 +99,20 @@ def test_the_arm_against_the_frozen_baseline(
         assert f"{seconds / 100.5:.3g} times the 100.5 s of the frozen baseline" in items[0].message
 
 
+def test_an_arm_is_held_against_the_baseline_that_it_ran() -> None:
+    """The first takes longer than the second, and whoever ran the first was not slow."""
+    faster = dc.replace(
+        SINGLE.baselines[0], id="second", submission="submissions/single-gpu/second",
+        costs=(60.0, 61.0), frozen_on="2026-03-01", after="first", ratio=0.6,
+    )  # fmt: skip
+    track = dc.replace(SINGLE, baselines=(*SINGLE.baselines, faster), baseline_id="second")
+    case = dc.replace(arms({"seconds": 100.0}), track=track)
+    for based_on, slow in (("first", 0), ("second", 1)):
+        named = dc.replace(case.submission, based_on=based_on)
+        ran = dc.replace(case, submission=named)
+        assert len(found("baseline-slower-than-frozen", ran)) == slow
+
+
 def test_a_laptop_is_compared_with_itself_by_its_name() -> None:
     cpu = Hardware("cpu", 1)
     frozen = dc.replace(SINGLE.baselines[0], device="cpu")
@@ -120,7 +134,11 @@ def test_an_unsound_ratio_makes_no_baseline(rule: str, level: Level) -> None:
         (dc.replace(item, rule=rule, level=level),),
         (Point("main", 3.277, 60.0, {}, statistics),), based_on="first",
     )  # fmt: skip
-    (entry,) = rank([verdict], SINGLE).entries
+    board = rank([verdict], SINGLE)
+    if (rule, level) == ("baseline-slower-than-frozen", Level.WARNING):
+        assert "a slow arm does not win" in board.unranked[0].why
+        return
+    (entry,) = board.entries
     assert entry.progress is not None
     assert entry.progress.promotes is (level is Level.NOTE)
 
