@@ -15,12 +15,13 @@ from typing import Any
 
 import pandas as pd
 
-from bot.model.serial import fields_to_json
+from bot.model.serial import fields_to_json, to_json
 from bot.model.summary import Summary
 from bot.model.track import Track
 from leaderboard_site import community, text
 from leaderboard_site.model import Item, Place, Site, TrackBoard, device_of
 from leaderboard_site.pages.environment import FEEDS, number
+from leaderboard_site.seasons import seasons
 from leaderboard_site.states import state_of
 
 SCHEMA_VERSION = 1
@@ -151,7 +152,8 @@ def api_files(site: Site) -> Iterator[tuple[str, str | bytes]]:
         rows = board_rows(site, board)
         everything += rows
         head = {"schema_version": SCHEMA_VERSION, "track": _track(board)}
-        yield f"api/v1/{board.track.id}.json", dumps(head | {"entries": rows})
+        body = {"entries": rows, "seasons": to_json(seasons(board))}
+        yield f"api/v1/{board.track.id}.json", dumps(head | body)
         mine = csv_text(rows)
         lines += mine.partition("\n")[2] if lines else mine
         yield f"api/v1/{board.track.id}.csv", mine
@@ -361,6 +363,7 @@ def board_schema(site: Site, row: Mapping[str, Any]) -> dict[str, Any]:
         "properties": {
             "schema_version": {"const": SCHEMA_VERSION},
             "track": {"type": "object", "required": ["id", "title", "objective"]},
+            "seasons": {"type": "array", "items": {"type": "object", "required": ["year"]}},
             "entries": {
                 "type": "array",
                 "items": {

@@ -15,6 +15,7 @@ from leaderboard_site.charts import Axis, Dot, Past, Step
 from leaderboard_site.milestones import CLOCKS, Milestone, milestones, on_file
 from leaderboard_site.model import Item, Place, TrackBoard
 from leaderboard_site.pages.columns import probability_of, title_of
+from leaderboard_site.seasons import season_words, seasons
 
 NAMED = 6
 """Jumps that are named in the chart: the largest gains."""
@@ -96,7 +97,7 @@ def _words(board: TrackBoard, history: Sequence[Milestone]) -> str:
     if board.track.objective == "target" and last and first > last:
         parts[0] += f", {first / last:.3g} times less"
     parts[0] += "."
-    parts += [last_year(board, history), margin(board, history)]
+    parts += [last_year(board, history), margin(board, history), season_words(seasons(board))]
     return " ".join(p for p in parts if p)
 
 
