@@ -11,6 +11,8 @@ from bot.model.run import Run
 from bot.model.verdict import Finding, finding
 from bot.render.untrusted import plain
 
+SAME_MACHINE = "run both arms on the same machine"
+
 
 def runs_of(case: Case) -> Iterator[tuple[RunEvidence, Run]]:
     """Every run with the entry that it belongs to."""

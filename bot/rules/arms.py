@@ -20,6 +20,7 @@ from bot.model.verdict import Finding, finding
 from bot.registry import Level
 from bot.render.numbers import figure
 from bot.render.untrusted import plain
+from bot.rules.about import SAME_MACHINE
 
 _SOFTWARE = ("torch", "pytorch", "jax", "cuda")
 # Losses of repetitions differ by a tenth of this; who trains on pays for it in time.
@@ -52,7 +53,7 @@ def _differences(
     if all(devices) and devices[0].isdisjoint(devices[1]):
         names = (plain(", ".join(sorted(map(str, d))), 120) for d in devices)
         text = "the candidate ran on {}, the baseline arm on {}".format(*names)
-        yield None, text, "Run both arms on the same machine."
+        yield None, text, SAME_MACHINE
     traits = {"precision": [{str(r.config["precision"]) for r in arm if "precision" in r.config}
                             for arm in (ours, theirs)]}  # fmt: skip
     for name in _SOFTWARE:

@@ -40,6 +40,7 @@ FOLLOWS: Mapping[str, tuple[str, ...]] = {
     "device-peak-mismatch": ("hardware-flops-mismatch",),
     "chip-count-mismatch": ("hardware-flops-mismatch",),
     "model-flops-mismatch": ("token-count-mismatch",),
+    "hardware-differs-from-run": ("arms-differ",),
     "too-few-runs": _UNREAD,
     "metric-missing": _UNREAD,
     "explanation-missing": ("json-invalid",),
@@ -48,6 +49,8 @@ FOLLOWS: Mapping[str, tuple[str, ...]] = {
 """Rule -> the rules that it may only follow from, the likeliest first."""
 
 _OF_ONE_FILE = frozenset({"mfu-impossible", "mfu-unusual", *_FIGURES, "explanation-missing"})
+_OF_ONE_ACT = frozenset({"hardware-differs-from-run"})
+"""What follows only if the same act settles both."""
 _WEIGHT = {Level.ERROR: 2, Level.WARNING: 1, Level.NOTE: 0}
 
 
@@ -69,6 +72,8 @@ def _marked(item: Finding, found: tuple[Finding, ...]) -> Finding:
 
 def _explains(cause: Finding, item: Finding) -> bool:
     if _WEIGHT[cause.level] < _WEIGHT[item.level]:
+        return False
+    if item.rule in _OF_ONE_ACT and cause.fix != item.fix:
         return False
     if item.rule in _OF_ONE_FILE and cause.file != item.file:
         return False
