@@ -86,6 +86,8 @@ class Local:
             why_not=why,
             reply=reply_words(board, verdict),
         )
+        if not (board.track.globs or folder.path.startswith("submissions/")):
+            where = Where.OUTSIDE
         said = answer(verdict, words, Where.BOARD if merged else where)
         if self.offline and verdict.status is Status.UNVERIFIABLE:
             return dc.replace(said, next="run the check again without `--offline`.")

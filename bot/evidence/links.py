@@ -13,6 +13,8 @@ import urllib.parse
 from typing import NamedTuple
 
 MAX_LINK = 512
+SHARES = "api.wandb.ai"
+"""The host of the links that share a report."""
 # Host -> the path under which W&B lies there.
 HOSTS = {
     "wandb.ai": "",
@@ -145,6 +147,8 @@ def _parse_url(text: str) -> RunRef | LinkProblem:
         return _not_a_run(f'"{url.scheme}://" is a storage path, not the page of a run')
     if not host:
         return _not_a_run(f'"{text[:100]}" is a path, not the page of a run')
+    if host == SHARES and is_report_path(url.path):
+        return _not_a_run(_page_kind(url.path))
     if host not in HOSTS or port not in (None, 80, 443) or "@" in url.netloc:
         shown = url.netloc.rpartition("@")[2][:100]
         return _elsewhere(shown, url.path)

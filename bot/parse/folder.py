@@ -31,7 +31,7 @@ from bot.model.track import Track
 from bot.model.values import near_key
 from bot.model.verdict import Finding, finding
 from bot.parse.foreign_json import claims_of, is_foreign
-from bot.parse.globs import matches
+from bot.parse.globs import only_match
 from bot.parse.json_file import read_json
 from bot.parse.json_scan import escape
 from bot.parse.results_json import link_problems, read_results
@@ -244,6 +244,7 @@ def _track(
     file = folder.full(SUBMISSION)
     parts = PurePosixPath(folder.path).parts
     placed = parts[1] if len(parts) > 2 and parts[0] == "submissions" else None
+    there = placed if placed in tracks else None
     written = raw.get("track")
     ours = next((r.ours.get("track") for r in results if r.ours.get("track")), None)
     named = next((t for t in (written, placed, ours, _by_glob(folder, tracks)) if t), None)
@@ -254,6 +255,7 @@ def _track(
     if not isinstance(named, str) or named not in tracks:
         titled = {track.title: track.id for track in tracks.values()}
         near = titled.get(named) or near_key(named, set(tracks)) if isinstance(named, str) else None
+        near = near or there
         return None, [
             finding(
                 "schema",
@@ -266,6 +268,7 @@ def _track(
             )
         ]
     if placed is not None and placed != named:
+        move = f"move the folder to submissions/{named}"
         return tracks[named], [
             finding(
                 "schema",
@@ -273,26 +276,21 @@ def _track(
                 file=file,
                 pointer="/track",
                 claimed=named,
-                expected=placed,
-                fix=f'write "{plain(placed)}", or move the folder to submissions/{named}; '
-                f'the rest is judged by "{named}"',
+                expected=there,
+                write=there,
+                fix=f'write "{there}", or {move}; the rest is judged by "{named}"' * bool(there)
+                or move,
             )
         ]
     return tracks[named], []
 
 
 def _by_glob(folder: Folder, tracks: Mapping[str, Track]) -> str | None:
-    """The track whose globs take the folder or one of its files in, where that is one track."""
-    paths = [folder.path, *(folder.full(name) for name in folder.files)]
+    paths = [folder.path, *map(folder.full, folder.files)]
     if folder.bare:  # its path is as the user wrote it, from wherever that was
         parts = PurePosixPath(folder.path).parts
         paths = ["/".join(parts[n:]) for n in range(len(parts))]
-    found = [
-        track.id
-        for track in tracks.values()
-        if any(matches(path, pattern) for pattern in track.globs for path in paths)
-    ]
-    return found[0] if len(found) == 1 else None
+    return only_match(paths, {track.id: track.globs for track in tracks.values()})
 
 
 def holds(folder: Folder, target: str) -> bool:

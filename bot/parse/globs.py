@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
 
@@ -21,3 +22,14 @@ def _match_parts(parts: list[str], wanted: list[str]) -> bool:
         and PurePosixPath(parts[0]).match(wanted[0])
         and _match_parts(parts[1:], wanted[1:])
     )
+
+
+def only_match(paths: Iterable[str], globs: Mapping[str, Iterable[str]]) -> str | None:
+    """The one name whose globs take in any of the paths; None for none, and for several."""
+    listed = tuple(paths)
+    found = [
+        name
+        for name, patterns in globs.items()
+        if any(matches(path, pattern) for pattern in patterns for path in listed)
+    ]
+    return found[0] if len(found) == 1 else None

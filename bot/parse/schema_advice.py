@@ -202,6 +202,10 @@ def _enum(error: Any, path: list[str], closed: bool) -> Words:
     choices = [str(choice) for choice in error.validator_value]
     value = error.instance
     near = near_key(value, set(choices)) if isinstance(value, str) else None
+    begun = [
+        c for c in choices if isinstance(value, str) and len(value) > 2 and c.startswith(value)
+    ]
+    near = near or (begun[0] if len(begun) == 1 else None)
     fix = f'write "{near}"' if near else f"write one of {', '.join(choices)}"
     yield None, f"{_name(path)} is {shown(value)}, expected one of {', '.join(choices)}", fix, None
 

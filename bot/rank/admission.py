@@ -148,7 +148,7 @@ def _progress(verdict: Verdict, point: Point, settled: Settled) -> Progress | st
     found = settled.ratios.get(verdict.submission) if first else measured(point.statistics)
     if found is None:
         return (
-            "it has no baseline arm: run the baseline in turn with it on the same machine "
+            "it has no baseline arm; run the baseline in turn with it on the same machine "
             "(`--interleave baseline` of the trainer)"
         )
     if any(f.rule == SLOW and f.level is not Level.NOTE for f in verdict.findings):

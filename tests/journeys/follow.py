@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.render.answer import Group
+from tests.journeys.evidence_mistakes import slower
 from tests.journeys.mistakes import LOSSES, SPARE, Files, log
 
 LIST = "submission.json"
@@ -109,7 +110,8 @@ def _rename_folder(state: State, found: re.Match[str], pointer: str) -> State:
 def _add_key(state: State, found: re.Match[str], pointer: str) -> State:
     """A key with a value as it is shown, or of the kind that the fix describes."""
     shown = re.search(r"`: (\[.*\])", found.string)
-    kinds = {"title": "A larger learning rate", "runs": _all_logs(state)}
+    track = state.folder.split("/")[1]
+    kinds = {"title": "A larger learning rate", "runs": _all_logs(state), "track": track}
     value = json.loads(shown[1]) if shown else kinds[found[1]]
     return state.with_data({**state.data, found[1]: value})
 
@@ -138,9 +140,12 @@ def _train_longer(state: State, found: re.Match[str], pointer: str) -> State:
 
 def _true_log(state: State, found: re.Match[str], pointer: str) -> State:
     """The log as the training printed it, in the place of what was there."""
-    holder, key = _at(state.data, pointer)
-    name = holder[key]["path"]
-    return state.with_file(name, log(LOSSES[int(re.sub(r"\D", "", name))], 1))
+    data = state.data
+    holder, key = _at(data, pointer)
+    old, name = holder[key]["path"], f"logs/{key}.log"
+    holder[key]["path"] = name
+    kept = {k: v for k, v in state.files.items() if k != old}
+    return replace(state, files=kept).with_file(name, log(LOSSES[key], key + 1)).with_data(data)
 
 
 def _unlist(state: State, found: re.Match[str], pointer: str) -> State:
@@ -151,7 +156,51 @@ def _unlist(state: State, found: re.Match[str], pointer: str) -> State:
 
 
 def _plain_utf8(state: State, found: re.Match[str], pointer: str) -> State:
-    return state.with_file(LIST, state.files[LIST].decode("utf-8-sig").encode())
+    data = state.files[LIST]
+    wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    return state.with_file(LIST, data.decode("utf-16" if wide else "utf-8-sig").encode())
+
+
+def _move(state: State, found: re.Match[str], pointer: str) -> State:
+    return replace(state, folder=f"{found[1]}/{state.folder.rpartition('/')[2]}")
+
+
+def _number(state: State, found: re.Match[str], pointer: str) -> State:
+    """The number that a text holds."""
+    data = state.data
+    holder, key = _at(data, pointer)
+    number = re.search(r"[\d.]+", holder[key])
+    assert number is not None
+    holder[key] = float(number[0])
+    return state.with_data(data)
+
+
+def _fill_in(state: State, found: re.Match[str], pointer: str) -> State:
+    return state.with_data({**state.data, pointer.lstrip("/"): _all_logs(state)})
+
+
+def _shorten(state: State, found: re.Match[str], pointer: str) -> State:
+    return state.with_data({**state.data, "summary": "A larger learning rate, warmed up."})
+
+
+def _train_again(state: State, found: re.Match[str], pointer: str) -> State:
+    """Every run once more, on one machine, with the metric that is asked for."""
+    for n, run in enumerate(state.data["runs"]):
+        again = log(LOSSES[n], n + 1)
+        if run.get("arm") == "baseline":
+            again = slower(again)
+        state = state.with_file(run["path"], again)
+    return state
+
+
+def _source(state: State, found: re.Match[str], pointer: str) -> State:
+    """The source that ran, which the logs begin with; the runs of another one run again."""
+    usual = state.files["logs/3.log"].partition(b"=" * 100)[0]
+    for name, data in state.files.items():
+        if name.endswith(".log"):
+            rest = data.partition(b"=" * 100)[2]
+            state = state.with_file(name, usual + b"=" * 100 + rest)
+    return state.with_file("train.py", usual)
 
 
 def _comma(state: State, found: re.Match[str], pointer: str) -> State:
@@ -182,6 +231,13 @@ _ACTS: tuple[tuple[str, Act], ...] = (
     (r"^add (?:about )?(\d+) (?:more )?runs?", _add_runs),
     (r"^(?i:train (?:slightly )?longer)|Train slightly longer", _train_longer),
     (r"submit the (?:log|text)|submit the log itself|output of the training cell", _true_log),
+    (r"give the log that the training printed", _true_log),
+    (r"log it as val_loss|run both arms on the same machine", _train_again),
+    (r"^move the folder to ([\w/-]+)$", _move),
+    (r"^write a number", _number),
+    (r"^fill it in", _fill_in),
+    (r"^keep the results in this file", _shorten),
+    (r"submit the source file exactly as it ran|^add the file, or correct the path", _source),
     (r"or leave it out|or remove the run|list each run once|link the run's page", _unlist),
     (r"save it as UTF-8", _plain_utf8),
     (r"say in the README", _explain),

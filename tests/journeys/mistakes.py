@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from bot.model.track import Track
 from bot.parse.track_toml import read_track
 
 Files = dict[str, bytes]
@@ -111,6 +112,7 @@ class Mistake:
     rule: str
     make: Callable[[Files], Files]
     folder: str = "submissions/fast/idea"
+    track: Track = TRACK
 
 
 def claim(**values: Any) -> Callable[[Files], Files]:
@@ -163,6 +165,8 @@ MISTAKES = (
     Mistake("folder-point", "unsafe-name", dict, "submissions/fast/v1.2"),
     Mistake("track-unknown", "schema", edit(lambda d: d.update(track="fastt"))),
     Mistake("track-title", "schema", edit(lambda d: d.update(track="Time to 3.28"))),
+    Mistake("track-missing", "schema", lose("track")),
+    Mistake("track-folder", "schema", dict, "submissions/slow/idea"),
     Mistake("field-missing-title", "schema", lose("title")),
     Mistake("field-missing-runs", "schema", lose("runs")),
     Mistake("field-missing-contributors", "schema", lose("contributors")),
@@ -170,27 +174,35 @@ MISTAKES = (
     Mistake("field-misspelled-runs", "schema", text(lambda t: t.replace('"runs": [', '"run": ['))),
     Mistake("field-misspelled-path", "schema", rename("path", "pth")),
     Mistake("json-comma", "json-invalid", text(lambda t: t.replace("},\n", "}\n", 1))),
-    Mistake("json-bom", "json-invalid", text(lambda t: "\ufeff" + t)),
     Mistake("json-twice", "json-invalid", text(lambda t: t.replace("{", '{"track": "fast",', 1))),
     Mistake("claim-ms", "claim-differs-from-run", claiming(training_time_s=90022.5)),
+    Mistake("claim-minutes", "claim-differs-from-run", claiming(training_time_s=1.5)),
+    Mistake("claim-text", "schema", claiming(training_time_s="90 s")),
+    Mistake("claim-far", "reported-statistics-wrong", claim(mean=3.3)),
     Mistake("claim-best", "reported-statistics-wrong", claim(mean=3.2768)),
     Mistake("claim-n", "reported-statistics-wrong", claim(n=5)),
     Mistake("claim-sd", "reported-statistics-wrong", claim(sd=0.1)),
     Mistake("claim-p", "reported-statistics-wrong", claim(p=0.3)),
+    Mistake("claim-p-two-sided", "reported-statistics-wrong", claim(p=0.0004)),
+    Mistake("runs-none", "schema", edit(lambda d: d.update(runs=[]))),
     Mistake("runs-one", "too-few-runs", losses(*LOSSES[:1])),
     Mistake("runs-two", "target-not-significant", losses(*LOSSES[:2])),
     Mistake("runs-twice", "duplicate-run", listing(FIRST)),
     Mistake("runs-copied", "duplicate-run", copied),
     Mistake("target-missed", "target-missed", losses(*(x + 0.006 for x in LOSSES))),
+    Mistake("target-above", "target-missed", losses(3.2799, 3.2801, 3.2803, 3.2802)),
     Mistake("target-just", "target-not-significant", losses(3.2797, 3.2799, 3.2795, 3.2803)),
-    Mistake("log-empty", "metric-missing", put(FIRST, b"")),
     Mistake("log-missing", "schema", without(FIRST)),
     Mistake("log-cut", "run-unfinished", put(FIRST, log(3.2771, 1, until=500))),
-    Mistake("log-zip", "metric-missing", put(FIRST, b"PK\x03\x04" + bytes(200))),
-    Mistake("log-notebook", "metric-missing", put(FIRST, b'{"cells": [], "nbformat": 4}')),
-    Mistake("log-binary", "metric-missing", put(FIRST, bytes(range(256)) * 8)),
     Mistake("link-project", "link-not-a-run", linking(PROJECT)),
+    Mistake("link-workspace", "link-not-a-run", linking(f"{PROJECT}/workspace?nw=x")),
+    Mistake("link-user", "link-not-a-run", linking("https://wandb.ai/example-user")),
+    Mistake("link-sweep", "link-not-a-run", linking(f"{PROJECT}/sweeps/abc123")),
     Mistake("link-report", "link-not-a-run", linking(f"{PROJECT}/reports/x--VmlldzoxMjM")),
+    Mistake("link-shared", "link-not-a-run", linking("https://api.wandb.ai/links/example-user/a1")),
+    Mistake(
+        "link-report-token", "link-not-a-run", linking(f"{PROJECT}/reports/x--VmlldzoxMjM/edit")
+    ),
     Mistake("link-elsewhere", "host-not-allowed", linking("https://example.org/runs/1")),
     Mistake("gpu-claimed", "hardware-differs-from-run", hardware(accelerator="h100-sxm")),
     Mistake("gpu-count", "hardware-differs-from-run", hardware(count=8)),
@@ -200,4 +212,5 @@ HARMLESS = (
     ("crlf", text(lambda t: t.replace("\n", "\r\n"))),
     ("rounded", claim(mean=3.277)),
     ("rounded-time", claiming(training_time_s=90.0)),
+    ("rounded-two-digits", claim(mean=3.28)),
 )

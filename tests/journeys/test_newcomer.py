@@ -10,17 +10,21 @@ from bot.render.answer import Answer, Where, answer
 from bot.render.comment import to_markdown
 from bot.verify import verify
 from tests.bot.render.words import before_next, visible, words
+from tests.journeys import evidence_mistakes, mistakes
 from tests.journeys.follow import State, follow
-from tests.journeys.mistakes import HARMLESS, MISTAKES, TRACK, Files, Mistake, good
+from tests.journeys.mistakes import TRACK, Files, Mistake, good
 
 ROUNDS = 4
 """So often somebody reads the answer and acts before they give up."""
+MISTAKES = (*mistakes.MISTAKES, *evidence_mistakes.MISTAKES)
+HARMLESS = (*mistakes.HARMLESS, *evidence_mistakes.HARMLESS)
 NAMES = [mistake.name for mistake in MISTAKES]
+TRACKS = {track.id: track for track in (TRACK, evidence_mistakes.LAB)}
 
 
 def said(state: State) -> Answer:
     folder = Folder(state.folder, state.files)
-    return answer(verify(folder, {TRACK.id: TRACK}), where=Where.FOLDER)
+    return answer(verify(folder, TRACKS), where=Where.FOLDER)
 
 
 def state_of(mistake: Mistake) -> State:

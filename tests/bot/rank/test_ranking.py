@@ -294,7 +294,7 @@ def test_a_verdict_that_holds_and_has_no_place_says_why():
     alone = verdict("alone", 3.27, 50.0)
     assert place_of(board, alone) is None
     assert why_not(board, alone) == (
-        "it has no baseline arm: run the baseline in turn with it on the same "
+        "it has no baseline arm; run the baseline in turn with it on the same "
         "machine (`--interleave baseline` of the trainer)"
     )
     missed = verdict("slow", 3.3, 50.0)
