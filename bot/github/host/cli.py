@@ -121,6 +121,7 @@ def upgrade(
     """
     from bot.github.host import upgrade as steps
     from bot.github.host.checkout import default_branch, origin
+    from bot.github.host.releases import wheel_in
 
     with plainly():
         place = the_root(root)
@@ -128,6 +129,9 @@ def upgrade(
         if not name:
             raise click.UsageError("which repository? This clone has no remote; give --repo")
         source = _source(bot, wheel)
+        wheel_line = wheel_in(source.files)
+        if wheel_line is not None:
+            click.echo(wheel_line.text)
         if not write:
             click.echo(steps.propose(open_named(name, load_settings(place)), place, source))
             return

@@ -45,7 +45,7 @@ def examine(root: Path, repo: Repo | None, settings: Settings) -> list[Line]:
     lines += [key] if key else []
     if repo is None:
         return [*lines, Line("      give --repo to look at the repository on GitHub as well")]
-    look = Look(repo, settings, key is not None, _has_owners(root))
+    look = Look(repo, settings, key is not None, _owners_named(root), _answers_queue(root))
     return [*lines, *on_github(look)]
 
 
@@ -106,8 +106,15 @@ def _wheel(root: Path) -> Iterator[Line]:
     yield known_release(path.name, match[2])
 
 
+def _answers_queue(root: Path) -> bool:
+    """Whether the workflow that checks is also started by a merge queue."""
+    path = root / ".github/workflows" / file_of("verify")
+    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    return re.search(r"^\s+merge_group:", text, re.MULTILINE) is not None
+
+
 def _owners(root: Path) -> Line:
-    if _has_owners(root):
+    if _owners_named(root):
         return good("CODEOWNERS covers .github and tracks")
     return bad(
         "nobody owns .github or tracks",
@@ -115,17 +122,23 @@ def _owners(root: Path) -> Line:
     )
 
 
-def _has_owners(root: Path) -> bool:
-    """Whether the file that GitHub reads (the first of three places) names owners of both."""
+def _owners_named(root: Path) -> tuple[str, ...]:
+    """Who owns both .github and tracks in the file that GitHub reads, the first of three places;
+    empty if one of them has no owner."""
     for place in (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS"):
         path = root / place
         if path.is_file():
             text = path.read_text(encoding="utf-8", errors="replace")
-            return all(
-                re.search(rf"^(/?{part}/?(\*\*?)?|\*)\s+@\S", text, re.MULTILINE)
-                for part in (r"\.github", "tracks")
-            )
-    return False
+            parts = (r"\.github", "tracks")
+            found = [
+                re.search(rf"^(?:/?{part}/?(?:\*\*?)?|\*)\s+(@\S.*)", text, re.MULTILINE)
+                for part in parts
+            ]
+            names = [
+                word for match in found if match for word in match[1].partition("#")[0].split()
+            ]
+            return tuple(dict.fromkeys(names)) if all(found) else ()
+    return ()
 
 
 def wandb_key(root: Path) -> Line | None:

@@ -31,6 +31,8 @@ class Rules:
     """Required checks and the App that each has to come from."""
     owners: bool = False
     """Whether a review by code owners is required."""
+    queue: bool = False
+    """Whether changes are merged by a queue."""
     hidden: str = ""
     """Why a part of it could not be seen."""
 
@@ -42,7 +44,9 @@ class Look:
     repo: Repo
     settings: Settings
     needs_key: bool
-    has_owners: bool
+    owners: tuple[str, ...]
+    """Who owns .github and tracks."""
+    answers_queue: bool
 
     def get(self, path: str) -> Any:
         """One answer of the API; None for 404."""
@@ -67,6 +71,8 @@ def on_github(look: Look) -> Iterator[Line]:
         return
     yield _required(look, rules)
     yield _forgery(look, rules)
+    if rules.queue:
+        yield _queue(look)
 
 
 def _asked(name: str, question: Callable[[Look], Line], look: Look) -> Line:
@@ -112,15 +118,45 @@ def _environments(look: Look) -> Line:
 
 
 def _secret(look: Look) -> Line:
+    if not look.needs_key:
+        return good("no track accepts W&B runs, so no W&B key is needed")
     found = look.get("/environments/wandb-read/secrets")
     names = [secret.get("name") for secret in (found or {}).get("secrets", [])]
     if "WANDB_API_KEY" in names:
         return good("environment wandb-read holds WANDB_API_KEY")
-    if not look.needs_key:
-        return good("no track accepts W&B runs, so no W&B key is needed")
+    if found is None and _has_environment(look, "wandb-read"):
+        return unknown(
+            "whether environment wandb-read holds WANDB_API_KEY",
+            "use a token of an administrator to see it",
+        )
     return bad(
         "environment wandb-read has no secret WANDB_API_KEY",
         "Settings, Environments: make it, for the default branch only, and add the key",
+    )
+
+
+def _has_environment(look: Look, name: str) -> bool:
+    """Whether there is an environment, or it cannot be told."""
+    found = look.get("/environments")
+    return found is None or any(e.get("name") == name for e in found.get("environments", []))
+
+
+def _forks(look: Look) -> Line:
+    """Whether participants can open a pull request from a fork."""
+    about = look.get("") or {}
+    if not about.get("private"):
+        return good("everybody can fork the repository and open a pull request")
+    allowed = about.get("allow_forking")
+    if allowed is None:
+        return unknown(
+            "whether this private repository may be forked",
+            "use a token of an administrator to see it",
+        )
+    if allowed:
+        return good("the repository is private, and its members can fork it")
+    return bad(
+        "the repository is private and may not be forked, so nobody can open a pull request",
+        "Settings, General: allow forking, or make the repository public",
     )
 
 
@@ -146,6 +182,8 @@ def _pages(look: Look) -> Line:
     found = look.get("/pages")
     if found and found.get("build_type") == "workflow":
         return good("Pages is built by the workflow")
+    if found is None and (look.get("") or {}).get("has_pages"):
+        return unknown("how Pages is built", "use a token of an administrator to see it")
     return bad("Pages is not set to GitHub Actions", "Settings, Pages: source GitHub Actions")
 
 
@@ -155,12 +193,28 @@ def _evidence(look: Look) -> Line:
     return good("the branch evidence comes with the first pull request")
 
 
+def _is_organisation(look: Look, login: str) -> bool:
+    with told(f"account {login}"):
+        url = f"{look.repo.api.url.partition('/repos/')[0]}/users/{login}"
+        answer = look.repo.api.requester.requestJsonAndCheck("GET", url)[1]
+    return bool(answer.get("type") == "Organization")
+
+
+def _owners(look: Look) -> Line:
+    """Whether those whom CODEOWNERS names can own: people and teams, not an organisation."""
+    people = [name[1:] for name in look.owners if name.startswith("@") and "/" not in name]
+    for login in people:
+        if _is_organisation(look, login):
+            return bad(
+                f"CODEOWNERS names the organisation {login}, which owns nothing",
+                f"name people, or a team as @{login}/TEAM",
+            )
+    return good(f"code owners: {', '.join(look.owners) or 'nobody'}")
+
+
 def _reviewers(look: Look) -> Line:
     for login in look.settings.reviewers:
-        with told(f"reviewer {login}"):
-            url = f"{look.repo.api.url.partition('/repos/')[0]}/users/{login}"
-            kind = look.repo.api.requester.requestJsonAndCheck("GET", url)[1].get("type")
-        if kind == "Organization":
+        if _is_organisation(look, login):
             return bad(
                 f"{login} is an organisation and cannot review",
                 "name people in reviewers of .github/speedrun.toml",
@@ -174,7 +228,9 @@ _QUESTIONS: tuple[tuple[str, Callable[[Look], Line]], ...] = (
     ("permissions", _permissions),
     ("evidence", _evidence),
     ("Pages", _pages),
+    ("forks", _forks),
     ("reviewers", _reviewers),
+    ("code owners", _owners),
 )
 
 
@@ -186,7 +242,7 @@ def rules_of(look: Look) -> Rules:
     only active rulesets that name it, and classic protection where it can be seen."""
     branch = look.repo.api.default_branch
     checks: list[tuple[str, int | None]] = []
-    owners = False
+    owners = queue = False
     for rule in look.get(f"/rules/branches/{branch}") or []:
         values = rule.get("parameters") or {}
         if rule.get("type") == "required_status_checks":
@@ -194,18 +250,28 @@ def rules_of(look: Look) -> Rules:
                 (item["context"], item.get("integration_id"))
                 for item in values.get("required_status_checks", ())
             ]
+        queue = queue or rule.get("type") == "merge_queue"
         if rule.get("type") == "pull_request":
             owners = owners or bool(values.get("require_code_owner_review"))
-    hidden = ""
-    try:
-        classic = look.get(f"/branches/{branch}/protection") or {}
-    except GithubException as error:
-        classic, hidden = {}, f"classic protection (GitHub answered {error.status})"
+    classic, hidden = _classic(look, branch)
     required = classic.get("required_status_checks") or {}
     checks += [(item["context"], item.get("app_id")) for item in required.get("checks", ())]
     reviews = classic.get("required_pull_request_reviews") or {}
     owners = owners or bool(reviews.get("require_code_owner_reviews"))
-    return Rules(tuple(checks), owners, hidden)
+    return Rules(tuple(checks), owners, queue, hidden)
+
+
+def _classic(look: Look, branch: str) -> tuple[dict[str, Any], str]:
+    """Classic protection, and why it could not be seen. GitHub's 404 says in words whether there is
+    none or the token may not know."""
+    url = f"{look.repo.api.url}/branches/{branch}/protection"
+    try:
+        return look.repo.api.requester.requestJsonAndCheck("GET", url)[1], ""
+    except GithubException as error:
+        said = error.data.get("message") if isinstance(error.data, dict) else ""
+        if error.status == 404 and "not protected" in str(said).lower():
+            return {}, ""
+        return {}, f"classic protection (GitHub answered {error.status})"
 
 
 def _required(look: Look, rules: Rules) -> Line:
@@ -238,17 +304,31 @@ def _forgery(look: Look, rules: Rules) -> Line:
             approval = look.get("/actions/permissions/fork-pr-contributor-approval")
     except GitHubTrouble as trouble:
         return unknown(str(trouble), "use a token of an administrator to see it")
-    guarded = (approval or {}).get("approval_policy") == "all_external_contributors"
-    if guarded and look.has_owners and rules.owners:
+    if approval is None:
+        return unknown(
+            "which workflows of forks need approval", "use a token of an administrator to see it"
+        )
+    guarded = approval.get("approval_policy") == "all_external_contributors"
+    if guarded and look.owners and rules.owners:
         return good("fork workflows need approval, and code owners review .github")
-    if guarded and look.has_owners and rules.hidden:
+    if guarded and look.owners and rules.hidden:
         return unknown(
             f"whether code owners have to review; {rules.hidden} could not be seen",
             "use a token of an administrator to see it",
         )
-    if guarded and look.has_owners:
+    if guarded and look.owners:
         return bad(
             ".github has owners, and nothing requires their review",
             "Settings, Rules: require a review by code owners on the default branch",
         )
     return bad(f"a pull request's own workflow can forge the check {name}", remedy)
+
+
+def _queue(look: Look) -> Line:
+    name = look.settings.check
+    if look.answers_queue:
+        return good(f"a merge queue is on, and the workflow says {name} again for it")
+    return bad(
+        f"a merge queue is on, and no workflow says {name} for it: it would wait for ever",
+        "run `speedrun upgrade`, whose workflow is started by merge_group as well",
+    )

@@ -13,6 +13,9 @@ from bot.parse.track_schema import problems_in
 from bot.parse.track_toml import load_track
 from bot.repository import submission_folders
 
+BESIDE = ("records", "claimed")
+"""Tables that may lie beside a track file: `ID.records.json`, `ID.claimed.json`."""
+
 
 @dc.dataclass(frozen=True, slots=True)
 class Line:
@@ -46,9 +49,9 @@ def look_at_tracks(root: Path) -> Iterator[Line]:
         yield bad("there is no track", "add tracks/NAME.toml; `speedrun init` writes one")
     for path in paths:
         yield from _track(root, path)
-    official = {path.with_suffix(".records.json") for path in paths}
+    beside = {path.with_suffix(f".{kind}.json") for path in paths for kind in BESIDE}
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        if path in official:
+        if path in beside:
             continue
         if path.suffix.lower() in (".toml", ".tml", ".yml", ".yaml", ".json") and path not in paths:
             yield bad(f"tracks/{path.name} is not read", "a track is a file tracks/ID.toml")

@@ -279,7 +279,6 @@ def test_each_thing_that_is_missing_is_named(competition: Competition, wandb: Wa
     root = well_set_up(competition)
     settings = competition.repo.settings
     for key, words in (
-        ("environment_secrets", "WANDB_API_KEY"),
         ("pages", "Pages"),
         ("rulesets", "required"),
     ):

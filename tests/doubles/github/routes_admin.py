@@ -109,8 +109,10 @@ def get_protection(request: Request, branch: str) -> Answer:
     """Classic protection; only an administrator sees it."""
     request.need("administration", "read")
     found = request.repo.settings.get("protection", {})
+    if found == "hidden":
+        raise Refused(404, "Not Found")
     if branch not in found:
-        raise KeyError(branch)
+        raise Refused(404, "Branch not protected")
     return 200, found[branch]
 
 

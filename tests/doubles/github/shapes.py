@@ -49,6 +49,8 @@ class Shapes:
             "fork": repo.fork_of is not None,
             "default_branch": repo.default_branch,
             "private": repo.private,
+            "has_pages": "pages" in repo.settings,
+            **{k: repo.settings[k] for k in ("allow_forking",) if k in repo.settings},
         }
 
     def pull(self, repo: Repo, pull: Pull) -> dict[str, Any]:
