@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from reference_trainer.checkpoint import State
 from reference_trainer.devices import Device
 
 # Reads a value that the device may still be computing; reading waits for that value alone.
@@ -42,8 +43,13 @@ class Backend(Protocol):
     def synchronize(self) -> None:
         """Wait until the devices are idle."""
 
-    def state(self) -> dict[str, np.ndarray]:
-        """Parameters (`param/...`) and optimizer state, whole, on every process."""
+    @property
+    def writers(self) -> int:
+        """How many processes hold a part of the state that no other holds."""
+
+    def state(self) -> State:
+        """Copies of what this process saves of parameters (`param/...`) and optimizer state: its
+        shards; of what all hold, the first process everything."""
 
     def load(self, state: Mapping[str, np.ndarray]) -> None:
         """Take a state back. Raises KeyError or ValueError for one that does not fit."""

@@ -71,6 +71,9 @@ class Run:
         _check_corpus(job.config, job.corpus)
         self.scores = Scores(job.config, job.corpus, backend)
         self.store: Folder = open_folder(job.store) if job.store else LocalFolder(job.out)
+        self.saver = None
+        if self.first or backend.writers > 1:
+            self.saver = checkpoint.Saver(self.store, backend.rank, backend.writers)
         self.clock, self.step = Clock(), 0
         self.history: list[tuple[int, float, float]] = []
         self.last_bpb: float | None = None
@@ -224,7 +227,7 @@ class Run:
         """Write a checkpoint of the present step."""
         began = time.perf_counter()
         state = self.backend.state()
-        if self.first and self.saved != self.step:
+        if self.saver is not None and self.saved != self.step:
             run = {
                 "step": self.step,
                 "elapsed_s": self.clock.elapsed_s,
@@ -237,9 +240,14 @@ class Run:
                 "config": as_dict(self.config),
                 "train_fingerprint": self.job.corpus.train.fingerprint,
             }
-            checkpoint.save(self.store, self.step, state, run)
+            self.saver.save(self.step, state, run)
         self.saved = self.step
         self.untimed["checkpoints_s"] += time.perf_counter() - began
+
+    def _saved(self) -> None:
+        """Wait until the newest checkpoint is whole."""
+        if self.saver is not None:
+            self.saver.wait()
 
     def _restore(self) -> int | None:
         """Take up the newest checkpoint; the size of the log at that point, None without one."""
@@ -295,12 +303,14 @@ class Run:
 
     def _stop(self) -> None:
         self._save()
+        self._saved()
         raise Stopped(
             f"stopped at step {self.step} of {self.config.train.steps}, checkpoint saved; "
             "go on with --resume"
         )
 
     def _not_finite(self, step: int, loss: float) -> str:
+        self._saved()
         good = (
             f"the last good checkpoint is step {self.saved}" if self.saved else "no checkpoint yet"
         )
@@ -312,6 +322,7 @@ class Run:
     # ---- the end ---------------------------------------------------------------------------
 
     def _finish(self) -> dict[str, Any]:
+        self._saved()
         link = self.close(0)
         _, loss, elapsed = self.history[-1]
         outcome = Outcome(

@@ -16,6 +16,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from reference_trainer.backend import Pending
+from reference_trainer.checkpoint import Block, State, whole
 from reference_trainer.config import Config
 from reference_trainer.devices import NO_FP8, choose_precision, describe
 from reference_trainer.errors import TrainerError
@@ -226,15 +227,21 @@ class JaxBackend:
 
     # ---- checkpoints -----------------------------------------------------------------------
 
-    def state(self) -> dict[str, np.ndarray]:
-        return {name: self._whole(leaf) for name, leaf in _flat(self._state)}
+    @property
+    def writers(self) -> int:
+        return self.processes if self.config.train.sharding == "fsdp" else 1
 
-    def _whole(self, leaf: jax.Array) -> np.ndarray:
-        if self.processes > 1:
-            from jax.experimental import multihost_utils
-
-            return np.asarray(multihost_utils.process_allgather(leaf, tiled=True))
-        return np.asarray(leaf)
+    def state(self) -> State:
+        # Copies: the next step gives the memory of these arrays to others.
+        if self.processes == 1:
+            return [(name, whole(np.array(leaf))) for name, leaf in _flat(self._state)]
+        out = []
+        for name, leaf in _flat(self._state):
+            for shard in leaf.addressable_shards:
+                if shard.replica_id == 0:
+                    start = tuple(s.start or 0 for s in shard.index)
+                    out.append((name, Block(leaf.shape, start, np.array(shard.data))))
+        return out
 
     def load(self, state: Mapping[str, np.ndarray]) -> None:
         leaves = []

@@ -17,6 +17,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from reference_trainer.backend import Pending
+from reference_trainer.checkpoint import Block, State, whole
 from reference_trainer.config import Config
 from reference_trainer.devices import NO_FP8, choose_precision, describe
 from reference_trainer.errors import TrainerError
@@ -331,16 +332,31 @@ class TorchBackend:
 
     # ---- checkpoints -----------------------------------------------------------------------
 
-    def state(self) -> dict[str, np.ndarray]:
+    @property
+    def writers(self) -> int:
+        return self.processes if self.config.train.sharding == "fsdp" else 1
+
+    def state(self) -> State:
         self._mode(training=True)
-        out = {f"param/{name}": _array(p) for name, p in self.named.items()}
+        values: dict[str, Any] = {f"param/{name}": p for name, p in self.named.items()}
         for i, optimizer in enumerate(self.optimizers):
-            for index, values in optimizer.state_dict()["state"].items():
-                for key, value in values.items():
-                    out[f"optimizer.{i}/{index}/{key}"] = _array(value)
+            for index, held in optimizer.state_dict()["state"].items():
+                values |= {f"optimizer.{i}/{index}/{key}": value for key, value in held.items()}
         if self.scaler.is_enabled():
-            out["scale"] = np.array(list(self.scaler.state_dict().values()), np.float64)
-        return out
+            values["scale"] = np.array(list(self.scaler.state_dict().values()), np.float64)
+        blocks = ((name, self._block(value)) for name, value in values.items())
+        return [(name, block) for name, block in blocks if block is not None]
+
+    def _block(self, value: Any) -> Block | None:
+        """What this process saves of a value: its shard, or all where it is the first."""
+        if hasattr(value, "full_tensor") and value.placements[0].is_shard():
+            dim, count = value.placements[0].dim, value.device_mesh.size()
+            rows = -(-value.shape[dim] // count)  # as torch.chunk cuts
+            start = min(self.rank * rows, value.shape[dim])
+            held = _array(value.to_local())
+            begins = tuple(start if d == dim else 0 for d in range(value.ndim))
+            return Block(tuple(value.shape), begins, held) if held.size else None
+        return whole(_array(value)) if self.rank == 0 else None
 
     def load(self, state: Mapping[str, np.ndarray]) -> None:
         with torch.no_grad():

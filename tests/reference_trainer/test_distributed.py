@@ -285,6 +285,32 @@ def test_one_killed_member_ends_the_others_and_the_run_goes_on(
     assert losses(out) == losses(tmp_path / "whole")
 
 
+def test_another_number_of_processes_reads_the_shards(
+    backend_name: str, corpus: Corpus, tmp_path: pathlib.Path
+) -> None:
+    long = {"train.steps": 120, "train.checkpoint_every": 10, "train.eval_every": 40}
+    fsdp = long | {"train.sharding": '"fsdp"', "train.micro_batch": 4}
+    whole, out = tmp_path / "whole", tmp_path / "cut"
+    members = start(*[command(backend_name, corpus, out, **fsdp)] * 2)
+    while not (out / "log.txt").exists() or len(losses(out)) < 30:
+        assert members[0].poll() is None, members[0].communicate()
+        time.sleep(0.01)
+    members[0].send_signal(signal.SIGKILL)
+    ends(members)
+    newest = sorted((out / "checkpoints").iterdir())
+    files = {f.name for step in newest for f in step.iterdir()}
+    assert {"state.0-of-2.npz", "state.1-of-2.npz", "DONE.0-of-2", "DONE.1-of-2"} <= files
+    alone = command(backend_name, corpus, out, "--resume", "--force-run-failed", **fsdp)
+    assert [status for status, *_ in ends(start(alone))] == [0]
+    assert [s for s, *_ in ends(start(command(backend_name, corpus, whole, **fsdp)))] == [0]
+    one, two = (numbers(losses(folder)) for folder in (whole, out))
+    assert len(one) == len(two) and max(abs(a - b) for a, b in zip(one, two, strict=True)) < 1e-4
+
+
+def numbers(lines: list[str]) -> list[float]:
+    return [float(line.split("_loss:")[1].split()[0]) for line in lines]
+
+
 Change = tuple[list[str], dict[str, Any], str]
 DIFFERENT: dict[str, Change] = {
     "steps": ([], {"train.steps": 4}, "train.steps: process 0 has 6, process 1 has 4"),

@@ -182,7 +182,7 @@ def first_step(name: str, config: Config, rows: np.ndarray) -> tuple[float, dict
     adamw = dc.replace(config.optimizer, name="adamw", clip_norm=0.0)
     backend = make_backend(name)(dc.replace(config, optimizer=adamw), 0)
     loss = backend.train_step(rows, 0.0)()
-    state = backend.state()
+    state = {key: block.values for key, block in backend.state()}
     if name == "jax":
         keys = {k.removeprefix("optimizer/mean/"): v for k, v in state.items() if "/mean/" in k}
         return loss, {k: v for k, v in keys.items() if v.ndim == 2}
