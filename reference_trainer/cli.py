@@ -14,8 +14,9 @@ from typing import Any
 import click
 
 from reference_trainer.config import Config, config_names, load_config
-from reference_trainer.distributed import MODES, join, leave
+from reference_trainer.distributed import MODES, leave
 from reference_trainer.errors import ConfigError, Stopped, TrainerError
+from reference_trainer.joining import join
 
 BACKENDS = ("torch", "jax")
 
@@ -213,10 +214,11 @@ def data(corpus: str | None, listed: bool, verify: bool) -> None:
     """Build or download a corpus and say what is in it."""
     from reference_trainer import corpus as corpora
     from reference_trainer import downloads
+    from reference_trainer.packages import RECIPES
     from reference_trainer.shards import open_corpus
 
     if listed or corpus is None:
-        for recipe in corpora.recipes().values():
+        for recipe in RECIPES.values():
             click.echo(f"{recipe.name:20} {recipe.about}")
         for dataset in downloads.DATASETS.values():
             click.echo(f"{dataset.name:20} {dataset.about}")

@@ -5,9 +5,7 @@ into a temporary folder and moves it into place at the end, so that a broken one
 """
 
 import contextlib
-import dataclasses as dc
 import hashlib
-import json
 import os
 import pathlib
 import shutil
@@ -16,25 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from reference_trainer import downloads
 from reference_trainer.errors import DataError
-from reference_trainer.shards import MANIFEST, file_sha256, fingerprint, write_shard
+from reference_trainer.manifests import Recipe, SplitWriter, write_manifest
+from reference_trainer.packages import RECIPES
+from reference_trainer.shards import MANIFEST, fingerprint
 from reference_trainer.storage import reason
 from reference_trainer.tokenizers import Tokenizer, tokenizer
 
-SHARD_TOKENS = 100_000_000  # 200 MB as uint16, like the public FineWeb shards
 BATCH_DOCUMENTS = 256
-
-
-@dc.dataclass(frozen=True)
-class Recipe:
-    """How a named corpus comes to be. `documents` yields texts in a fixed order."""
-
-    name: str
-    tokenizer: str
-    about: str
-    documents: Callable[[], Iterator[str]]
-    train_fingerprint: str | None = None  # a build that gives another is refused
-    validation_one_in: int = 20
 
 
 def data_folder() -> pathlib.Path:
@@ -58,17 +46,15 @@ def prepare(name: str, say: Callable[[str], None] = lambda text: None) -> pathli
     folder = data_folder() / name
     if (folder / MANIFEST).is_file():
         return folder
-    from reference_trainer import downloads
-
-    if name not in recipes() and name.partition("@")[0] not in downloads.DATASETS:
-        known = ", ".join([*recipes(), *downloads.DATASETS])
+    if name not in RECIPES and name.partition("@")[0] not in downloads.DATASETS:
+        known = ", ".join([*RECIPES, *downloads.DATASETS])
         raise DataError(f'there is no corpus "{name}"; known are {known}, or give a folder')
     with _alone(folder):
         if (folder / MANIFEST).is_file():  # made while this process waited
             return folder
-        if name in recipes():
+        if name in RECIPES:
             say(f"building corpus {name} (once, kept in {data_folder().name})")
-            build(recipes()[name], folder)
+            build(RECIPES[name], folder)
         else:
             downloads.fetch(name, folder, say)
     return folder
@@ -86,13 +72,6 @@ def _alone(folder: pathlib.Path) -> Iterator[None]:
             yield
     except OSError as error:
         raise DataError(f"{folder} could not be written: {reason(error)}") from error
-
-
-def recipes() -> dict[str, Recipe]:
-    """The corpora that packages give."""
-    from reference_trainer.packages import RECIPES
-
-    return RECIPES
 
 
 def build(recipe: Recipe, folder: pathlib.Path) -> dict[str, Any]:
@@ -138,69 +117,6 @@ def _write(recipe: Recipe, coder: Tokenizer, folder: pathlib.Path) -> dict[str, 
             f"{recipe.train_fingerprint}; another version of a package was installed"
         )
     return write_manifest(folder, recipe.name, recipe.about, coder, splits)
-
-
-def write_manifest(
-    folder: pathlib.Path, name: str, about: str, coder: Tokenizer, splits: dict[str, Any]
-) -> dict[str, Any]:
-    """Write manifest and byte lengths; the manifest comes last and makes the corpus complete."""
-    manifest = {
-        "schema_version": 1,
-        "name": name,
-        "about": about,
-        "tokenizer": {
-            "name": coder.name,
-            "sha256": coder.sha256,
-            "size": coder.size,
-            "end_of_text": coder.end_of_text,
-        },
-        "splits": splits,
-    }
-    np.save(folder / "byte_lengths.npy", coder.byte_lengths())
-    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
-    return manifest
-
-
-class SplitWriter:
-    """Collects the tokens of one split and writes shards of at most SHARD_TOKENS."""
-
-    def __init__(self, folder: pathlib.Path, name: str, coder: Tokenizer, kind: Any) -> None:
-        self.folder, self.name, self.kind = folder, name, kind
-        self.end = np.array([coder.end_of_text], kind)
-        self.parts: list[np.ndarray] = []
-        self.pending = self.bytes = self.documents = 0
-        self.shards: list[dict[str, Any]] = []
-        self.digests: list[bytes] = []
-
-    def add(self, ids: np.ndarray, utf8_bytes: int, digest: bytes) -> None:
-        """A document by its ids, the length of its text and its hash."""
-        self.parts += [self.end, ids.astype(self.kind)]
-        self.pending += 1 + len(ids)
-        self.bytes += utf8_bytes
-        self.documents += 1
-        self.digests.append(digest[:8])
-        if self.pending >= SHARD_TOKENS:
-            self._flush()
-
-    def finish(self) -> dict[str, Any]:
-        if self.parts:
-            self._flush()
-        if not self.shards:
-            raise DataError(f"the {self.name} split has no documents")
-        (self.folder / f"{self.name}.documents").write_bytes(b"".join(self.digests))
-        return {
-            "tokens": sum(shard["tokens"] for shard in self.shards),
-            "bytes": self.bytes,
-            "documents": self.documents,
-            "shards": self.shards,
-        }
-
-    def _flush(self) -> None:
-        tokens = np.concatenate(self.parts)
-        path = self.folder / f"{self.name}_{len(self.shards):06d}.bin"
-        write_shard(path, tokens)
-        self.shards.append({"file": path.name, "tokens": len(tokens), "sha256": file_sha256(path)})
-        self.parts, self.pending = [], 0
 
 
 def overlap(folder: pathlib.Path) -> int | None:

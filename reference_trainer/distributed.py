@@ -32,7 +32,7 @@ GONE = "{} is gone or does not answer; start all of them again with --resume"
 LOST = re.compile(r"(?i)gloo|nccl|connection|socket|peer|coordination service")
 
 T = TypeVar("T")
-_joined: list[int] = []  # the processes of this run, once there are several
+JOINED: list[int] = []  # the processes of this run, once there are several
 
 
 @dc.dataclass(frozen=True)
@@ -114,26 +114,10 @@ def join_limit_s() -> int:
     return int(os.environ.get("SPEEDRUN_JOIN_S") or LIMIT_S)
 
 
-def join(backend: str, mode: str) -> "Group":
-    """The group of this process in the backend's own cluster. Raises TrainerError."""
-    cluster = detect(mode)
-    if backend == "torch":
-        from reference_trainer.torch_backend import cluster as torch_cluster
-
-        group = Group() if mode == "off" else torch_cluster.join(cluster)
-    else:
-        from reference_trainer.jax_backend import cluster as jax_cluster
-
-        group = jax_cluster.join(cluster, mode)
-    if group.processes > 1:
-        _joined.append(group.processes)
-    return group
-
-
 def leave(status: int) -> None:
     """End this process at once if it has joined others: what JAX and torch do at a normal exit
     waits for all of them, or aborts on threads that still run."""
-    if _joined:
+    if JOINED:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
@@ -314,7 +298,7 @@ def together(group: Group) -> Iterator[None]:
         group.close(15)
         if reason is not None:
             raise TrainerError(reason) from error
-        if _joined:
+        if JOINED:
             traceback.print_exc()
         leave(1)
         raise

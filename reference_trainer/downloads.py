@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from reference_trainer import levanter
-from reference_trainer.corpus import SHARD_TOKENS, SplitWriter, write_manifest
 from reference_trainer.errors import DataError
+from reference_trainer.manifests import SHARD_TOKENS, SplitWriter, write_manifest
 from reference_trainer.shards import MANIFEST, Corpus, Split, file_sha256, open_shard, open_split
 from reference_trainer.tokenizers import Gpt2Tokenizer, JsonTokenizer
 from reference_trainer.treecache import file_number, files_needed, read_documents

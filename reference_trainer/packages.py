@@ -1,6 +1,6 @@
 """The corpora that packages give, by name. See `corpus.prepare`."""
 
-from reference_trainer.corpus import Recipe
+from reference_trainer.manifests import Recipe
 from reference_trainer.texts import Archive, archive_texts, json_prose, package_texts, plain_text
 
 # English prose of three centuries, plays and poems, and descriptions of web services. Paragraphs

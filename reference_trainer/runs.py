@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from reference_trainer import corpus as corpora
-from reference_trainer import distributed, provenance, storage
+from reference_trainer import distributed, joining, provenance, storage
 from reference_trainer.config import Config, as_dict
 from reference_trainer.distributed import Group
 from reference_trainer.errors import TrainerError
@@ -44,7 +44,7 @@ def run_all(arms: Arms, options: dict[str, Any], backend: str) -> Iterator[str]:
     speaks.
     """
     check_environment(arms, options["wandb"])
-    group = distributed.join(backend, options["distributed"])
+    group = joining.join(backend, options["distributed"])
     with distributed.together(group):
         yield from run_in(group, arms, options)
         if group.first:

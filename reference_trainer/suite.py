@@ -13,7 +13,7 @@ import pathlib
 from collections.abc import Iterator
 from typing import Any
 
-from reference_trainer import distributed, provenance, storage
+from reference_trainer import distributed, joining, provenance, storage
 from reference_trainer.config import Config, as_dict, load_config
 from reference_trainer.distributed import Group
 from reference_trainer.errors import ConfigError, TrainerError
@@ -85,7 +85,7 @@ def run_suite(
     after the others have run. `options` are those of a single run."""
     arms = [Arm("candidate", member.config, make) for member in members]
     check_environment(arms, options["wandb"])
-    group = distributed.join(backend, options["distributed"])
+    group = joining.join(backend, options["distributed"])
     out = options["out"] or folder_called("suite")
     failed = []
     with distributed.together(group):

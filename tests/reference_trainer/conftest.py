@@ -25,7 +25,7 @@ np = pytest.importorskip("numpy", reason="the trainer needs numpy")
 from reference_trainer import corpus as corpora  # noqa: E402
 from reference_trainer import levanter  # noqa: E402
 from reference_trainer.config import Config, load_config  # noqa: E402
-from reference_trainer.corpus import Recipe  # noqa: E402
+from reference_trainer.manifests import Recipe  # noqa: E402
 from reference_trainer.outputs import Job  # noqa: E402
 from reference_trainer.shards import Corpus, open_corpus  # noqa: E402
 from reference_trainer.tokenizers import ByteTokenizer  # noqa: E402

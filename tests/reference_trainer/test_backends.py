@@ -194,7 +194,7 @@ def test_vocabulary_larger_than_the_model(
 
 WORKER = """
     import dataclasses as dc, json, pathlib, sys
-    from reference_trainer import distributed
+    from reference_trainer import distributed, joining
     from reference_trainer.cli import make_backend
     from reference_trainer.config import load_config
     from reference_trainer.loop import train
@@ -213,7 +213,7 @@ WORKER = """
     )
     job = Job(config=config, corpus=open_corpus(pathlib.Path(folder)), out=pathlib.Path(out),
               wandb="off", quiet=True)
-    group = distributed.join(name, "auto")
+    group = joining.join(name, "auto")
     with distributed.together(group):
         train(job, make_backend(name), group=group)
 """

@@ -17,8 +17,8 @@ from click.testing import CliRunner, Result
 
 from reference_trainer import corpus as corpora
 from reference_trainer.cli import installed_backend, train
-from reference_trainer.corpus import Recipe
 from reference_trainer.errors import DataError, TrainerError
+from reference_trainer.manifests import Recipe
 from reference_trainer.shards import MANIFEST, Corpus
 from reference_trainer.storage import Lock
 from tests.reference_trainer.conftest import invented

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from reference_trainer import corpus as corpora
-from reference_trainer.corpus import Recipe
 from reference_trainer.errors import DataError
+from reference_trainer.manifests import Recipe
 from reference_trainer.shards import (
     Corpus,
     TrainingBatches,
