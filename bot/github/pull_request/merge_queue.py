@@ -18,15 +18,20 @@ from bot.patterns import COMMIT_TEXT
 _REF = re.compile(rf"(?:refs/heads/)?gh-readonly-queue/.+/pr-([1-9][0-9]{{0,8}})-{COMMIT_TEXT}")
 
 
+def queued(ref: str) -> int:
+    """The number of the pull request that a branch of the merge queue holds. Raises ValueError."""
+    match = _REF.fullmatch(ref)
+    if match is None:
+        raise ValueError(f"{ref[:100]!r} is not a branch of the merge queue")
+    return int(match[1])
+
+
 def repeat_check(repo: Repo, settings: Settings, ref: str, head_sha: str) -> str:
     """Write the check of the queued pull request on the queue's commit; says what it wrote.
 
     Raises ValueError for a ref that is not the queue's, GitHubTrouble.
     """
-    match = _REF.fullmatch(ref)
-    if match is None:
-        raise ValueError(f"{ref[:100]!r} is not a branch of the merge queue")
-    pull = facts(fetch(repo, int(match[1])))
+    pull = facts(fetch(repo, queued(ref)))
     with told("repeating the check"):
         found = [run for run in our_checks(repo, settings, pull.head_sha) if run.conclusion]
         latest = max(found, key=lambda run: run.id, default=None)

@@ -160,4 +160,10 @@ def tasks(name: str, root: Path, queue: Queue) -> Tasks:
             repo, settings, root, event, number, comment, enqueue(queue, name)
         )
 
-    return Tasks(verify, record, command)
+    def again(named: str, ref: str, head_sha: str) -> str:
+        from bot.github.pull_request.merge_queue import repeat_check
+
+        repo, settings = ready(named)
+        return repeat_check(repo, settings, ref, head_sha)
+
+    return Tasks(verify, record, command, again)

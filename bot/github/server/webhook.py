@@ -23,13 +23,22 @@ from typing import Any
 from flask import Flask, Response, abort, g, request
 from github_webhook import Webhook  # type: ignore[import-untyped]
 
+from bot.github.pull_request.merge_queue import queued
 from bot.github.server.queue import Queue
 from bot.patterns import REPOSITORY
 
 MAX_BODY = 25 * 1024 * 1024
 """GitHub's own limit of a payload."""
 MIN_SECRET = 16
-EVENTS = ("ping", "pull_request", "issue_comment", "issues", "discussion", "discussion_comment")
+EVENTS = (
+    "ping",
+    "pull_request",
+    "merge_group",
+    "issue_comment",
+    "issues",
+    "discussion",
+    "discussion_comment",
+)
 _DELIVERY = re.compile(r"[0-9A-Za-z-]{1,64}")
 _EVENT = re.compile(r"[a-z0-9_]{1,64}")
 _ABOUT = {"pull_request": "pull_request", "issue_comment": "issue", "issues": "issue"}
@@ -85,6 +94,8 @@ def subject_of(event: str, payload: dict[str, Any]) -> str:
     name = _within(payload, "repository", "full_name")
     if not isinstance(name, str) or not REPOSITORY.fullmatch(name):
         raise ValueError("repository.full_name is missing")
+    if event == "merge_group":
+        return f"{name}#{queued(str(_within(payload, event, 'head_ref')))}"
     key = _ABOUT.get(event, "discussion")
     number = _within(payload, key, "number")
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
@@ -102,6 +113,8 @@ def _within(payload: dict[str, Any], *keys: str) -> Any:
 def _check_shape(event: str, payload: dict[str, Any]) -> None:
     """What github-webhook and the worker index without looking; ValueError where it is not so."""
     needed: list[tuple[str, ...]] = [("sender", "login")]
+    if event == "merge_group":
+        needed.append((event, "head_sha"))
     if event.endswith("comment"):
         needed.append(("comment", "user", "login"))
     for keys in needed:

@@ -22,11 +22,12 @@ _VERIFY = ("opened", "synchronize", "reopened", "ready_for_review", "edited")
 
 @dc.dataclass(frozen=True)
 class Tasks:
-    """The three things to do, each idempotent, each returning a word for the log."""
+    """The things to do, each idempotent, each returning a word for the log."""
 
     verify: Callable[[str, int], str]
     record: Callable[[str, int], str]
     command: Callable[[str, str, int, str], str]
+    queue: Callable[[str, str, str], str]
 
 
 def handle(job: Job, tasks: Tasks, newer: Callable[[Job], bool]) -> str:
@@ -40,6 +41,11 @@ def handle(job: Job, tasks: Tasks, newer: Callable[[Job], bool]) -> str:
         if action not in _VERIFY:
             return f"nothing to do for {str(action)[:30]}"
         return "outdated" if newer(job) else tasks.verify(repository, int(number))
+    if job.event == "merge_group":
+        if action != "checks_requested":
+            return f"nothing to do for {str(action)[:30]}"
+        group = payload["merge_group"]
+        return tasks.queue(repository, str(group["head_ref"]), str(group["head_sha"]))
     return _said(job.event, action, payload, tasks, repository, number)
 
 

@@ -50,3 +50,16 @@ def comment(repo: str, number: int, identity: int, action: str = "created") -> d
     payload["comment"]["id"] = identity
     payload["repository"]["full_name"] = repo
     return payload
+
+
+def merge_group(repo: str, number: int, action: str = "checks_requested") -> dict[str, Any]:
+    """A pull request in the merge queue; the examples have none."""
+    pull = pull_request(repo, number, "opened")
+    group = {
+        "head_sha": "b" * 40,
+        "head_ref": f"refs/heads/gh-readonly-queue/main/pr-{number}-{'a' * 40}",
+        "base_sha": "c" * 40,
+        "base_ref": "refs/heads/main",
+    }
+    kept = {"repository": pull["repository"], "sender": pull["sender"]}
+    return {"action": action, "merge_group": group, **kept}

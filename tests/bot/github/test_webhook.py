@@ -21,6 +21,7 @@ from tests.bot.github import payloads
 from tests.bot.github.competition import REPO
 
 SECRET = "w" * 8 + "ebhook" * 4
+QUEUED = f"refs/heads/gh-readonly-queue/main/pr-7-{'a' * 40}"
 
 
 class Clock:
@@ -302,6 +303,7 @@ class Done:
             lambda *a: note("verify", *a),
             lambda *a: note("record", *a),
             lambda *a: note("command", *a),
+            lambda *a: note("queue", *a),
         )
 
 
@@ -323,6 +325,8 @@ def job_of(event: str, payload: dict[str, Any], subject: str) -> Job:
             [("command", REPO, "issue_comment", 7, "5")],
         ),
         ("issue_comment", payloads.comment(REPO, 7, 5, "edited"), []),
+        ("merge_group", payloads.merge_group(REPO, 7), [("queue", REPO, QUEUED, "b" * 40)]),
+        ("merge_group", payloads.merge_group(REPO, 7, "destroyed"), []),
         ("issue_comment", payloads.comment(REPO, 7, 5, "deleted"), []),
     ],
 )
@@ -330,6 +334,15 @@ def test_what_a_delivery_leads_to(event: str, payload: dict[str, Any], wanted: l
     done = Done()
     handle(job_of(event, payload, f"{REPO}#7"), done.tasks(), lambda job: False)
     assert done.asked == wanted
+
+
+def test_a_queued_pull_request_is_received_and_an_odd_branch_is_not(client: FlaskClient) -> None:
+    payload = payloads.merge_group(REPO, 7)
+    assert send(client, json.dumps(payload).encode(), "merge_group") == 204
+    payload["merge_group"]["head_ref"] = "refs/heads/main"
+    assert send(client, json.dumps(payload).encode(), "merge_group") == 400
+    payload["merge_group"] = None
+    assert send(client, json.dumps(payload).encode(), "merge_group") == 400
 
 
 def test_an_outdated_push_is_skipped(queue: Queue) -> None:
@@ -353,7 +366,11 @@ def test_a_failing_job_does_not_stop_the_worker(queue: Queue) -> None:
     queue.put("a", "pull_request", f"{REPO}#1", payload)
     queue.put("b", "pull_request", f"{REPO}#2", payload + b" ")
     good = done.tasks()
-    tasks = Tasks(lambda repo, n: broken() if n == 1 else good.verify(repo, n), broken, broken)
+
+    def verify(repo: str, number: int) -> str:
+        return broken() if number == 1 else good.verify(repo, number)
+
+    tasks = Tasks(verify, broken, broken, broken)
     worker = Worker(queue, tasks)
     assert worker.step() and worker.step() and not worker.step()
     assert queue.counts() == {"waiting": 1, "running": 0, "done": 1, "dead": 0}
