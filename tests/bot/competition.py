@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from pathlib import Path
 
 TARGET = """\
 schema_version = 1
@@ -55,7 +56,7 @@ def log(loss, seconds, device=A100, seed=1):
     return "\n".join(lines) + "\n"
 
 
-def put(root, path, text):
+def put(root: Path, path: str, text: str) -> None:
     """Write one file below `root`, with its folders."""
     target = root / path
     target.parent.mkdir(parents=True, exist_ok=True)
