@@ -176,10 +176,15 @@ def needed_pairs(own: Measured | None) -> int:
     return max(2, own.pairs if own else 0)
 
 
-def shows_gain(ratio: Measured, track: Track) -> bool:
-    """Whether runs show any gain over the baseline, at the alpha of the track's reproductions."""
+def shows_gain(ratio: Measured, track: Track, looks: int = 0) -> bool:
+    """Whether runs show any gain over the baseline, at the alpha of the track's reproductions.
+
+    Evidence that grew is looked at once more after each of `looks` replies, and each look may err.
+    The k-th gets alpha / (k (k + 1)), which add up to alpha however many come.
+    """
     p = ratio.p_better(1.0, track.cost.goal)
-    return p is not None and p < (track.reproduction or Reproduction()).alpha
+    alpha = (track.reproduction or Reproduction()).alpha
+    return p is not None and p < alpha / max(looks * (looks + 1), 1)
 
 
 def disputes(

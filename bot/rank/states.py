@@ -2,7 +2,8 @@
 
 - `claimed`: nobody else has shown the gain yet.
 - `confirmed`: others ran it again with its baseline, in at least `[reproduction] runs` pairs, and
-  their runs alone show a gain (one-sided p < alpha). Runs of the entry's own people do not confirm
+  their runs alone show a gain (one-sided p < alpha, shared among the looks that growing evidence
+  allows). Runs of the entry's own people do not confirm
   it; where the track says `by = "maintainer"`, only runs that a maintainer accepted do.
 - `challenged`: a challenge holds, and no maintainer has accepted it yet.
 - `refuted`: a challenge holds and a maintainer accepted it. The entry no longer ranks, makes no
@@ -123,7 +124,8 @@ def _judged(
         name = "challenged"
     else:
         enough = sum(m.pairs for m in counted) >= rule.runs
-        name = "confirmed" if enough and shows_gain(pooled(counted), track) else "claimed"
+        shows = enough and shows_gain(pooled(counted), track, len(counted))
+        name = "confirmed" if shows else "claimed"
     return State(name, answers), joint
 
 

@@ -20,6 +20,7 @@ from tests.simulations import (
     looks,
     places,
     promotion,
+    seasons,
     small_groups,
 )
 from tests.simulations.common import Result
@@ -34,6 +35,7 @@ SIMULATIONS: tuple[tuple[Callable[[int], Iterator[Result]], int], ...] = (
     (places.ranks, 10),
     (places.stops, 4),
     (promotion.simulate, 1),
+    (seasons.simulate, 20),
     (bands.simulate, 40),
     (frontiers.simulate, 20),
 )
