@@ -123,10 +123,18 @@ def _judged(
     elif held:
         name = "challenged"
     else:
-        enough = sum(m.pairs for m in counted) >= rule.runs
-        shows = enough and shows_gain(pooled(counted), track, len(counted))
-        name = "confirmed" if shows else "claimed"
+        name = "confirmed" if _confirmed(counted, track, rule) else "claimed"
     return State(name, answers), joint
+
+
+def _confirmed(counted: Sequence[Measured], track: Track, rule: Reproduction) -> bool:
+    """Whether the replies that count, in order of time, confirmed the entry at some look: what came
+    later may dispute it, and does not take the look back."""
+    looks = (counted[:n] for n in range(1, len(counted) + 1))
+    return any(
+        sum(m.pairs for m in seen) >= rule.runs and shows_gain(pooled(seen), track, len(seen))
+        for seen in looks
+    )
 
 
 def _in_order(replies: Iterable[Verdict]) -> list[Verdict]:
