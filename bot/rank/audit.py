@@ -10,7 +10,7 @@ import dataclasses as dc
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bot.model.board import Board, Entry
+from bot.model.board import Board, Entry, Unranked
 from bot.model.track import Track
 from bot.model.verdict import READABLE_VERSIONS, SCHEMA_VERSION, Verdict
 from bot.rank.ranking import rank
@@ -93,14 +93,45 @@ def to_json(found: Boards) -> dict[str, Any]:
 
 
 def from_json(data: Any, tracks: Mapping[str, Track]) -> Boards:
-    """The boards of a former `to_json`, ranked by `tracks`. Raises ValueError on another shape."""
+    """The boards of a former `to_json` with the places that they had. Raises ValueError on another
+    shape."""
     try:
         if data["schema_version"] not in READABLE_VERSIONS:
             known = "we know " + " and ".join(map(str, READABLE_VERSIONS))
             raise ValueError(f"schema_version is {data['schema_version']}, {known}")
-        return boards_of([Verdict.from_json(item) for item in data["verdicts"]], tracks)
+        verdicts = tuple(Verdict.from_json(item) for item in data["verdicts"])
+        kept = {name: board for name, board in data["boards"].items() if name in tracks}
+        boards = {name: _former(tracks[name], verdicts, board) for name, board in kept.items()}
+        return Boards(verdicts, boards)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(NO_AUDIT) from error
+
+
+def _former(track: Track, verdicts: Iterable[Verdict], data: Mapping[str, Any]) -> Board:
+    """A board as it stood: its entries with their places, which other rules of ranking gave."""
+    known = {v.submission: v for v in verdicts if v.track == track.id}
+    points = {(path, p.name): p for path, verdict in known.items() for p in verdict.points}
+    entries = tuple(
+        Entry(
+            known[row["submission"]],
+            points[row["submission"], row["point"]],
+            place=row["place"],
+            tied=row["tied"],
+            quality=row["quality"],
+            cost=row["cost"],
+            shown_cost=row["cost"],
+            on_frontier=row["on_frontier"],
+            band=row["band"],
+            band_place=row["band_place"],
+            frontier_chance=row.get("frontier_chance"),
+        )
+        for row in data["entries"]
+    )
+    unranked = tuple(
+        Unranked(known[u["submission"]], points.get((u["submission"], u["point"])), u["why"])
+        for u in data["unranked"]
+    )
+    return Board(track, entries, (), (), unranked)
 
 
 # ---- The difference ---------------------------------------------------------------------------

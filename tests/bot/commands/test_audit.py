@@ -66,6 +66,9 @@ def test_a_former_audit_is_compared_too(root, tmp_path):
     """So that a change of the rules themselves can be shown: each side by its own code."""
     former = json.loads(run(audit, root, "--format", "json").output)
     former["verdicts"][0]["status"] = "rejected"
+    entries = former["boards"]["fast"]["entries"]
+    gone = former["verdicts"][0]["submission"]
+    former["boards"]["fast"]["entries"] = [e for e in entries if e["submission"] != gone]
     path = tmp_path / "former.json"
     path.write_text(json.dumps(former))
     (change,) = [c for c in changes(root, "--against", str(path)) if c["kind"] == "new"]
@@ -137,6 +140,17 @@ def test_json_comes_back(root):
     again = boards_of(found.verdicts, tracks)
     assert difference(found, again) == ()
     assert json.loads(json.dumps(to_json(found))) == data
+
+
+def test_places_of_a_former_audit_are_those_that_it_printed(root):
+    """Other rules of ranking gave them: two that once shared a place."""
+    tracks = load_tracks(root)
+    former = json.loads(run(audit, root, "--format", "json").output)
+    first, second, *_ = former["boards"]["fast"]["entries"]
+    second["place"] = first["place"]
+    again = boards_of(from_json(former, tracks).verdicts, tracks)
+    (change,) = difference(from_json(former, tracks), again)
+    assert (change.submission, change.before, change.after) == (second["submission"], 1, 2)
 
 
 def test_a_line_says_place_numbers_and_findings(root):
