@@ -5,16 +5,19 @@ Part of the rule `duplicate-run`, in `bot.rules.provenance`.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+import itertools
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
+from bot.compute import alike
 from bot.compute.case_statistics import of_case, points_of
-from bot.compute.duplicates import MOST_RUNS, link_key, repeats, run_key, value_keys
+from bot.compute.duplicates import MOST_RUNS, link_key, repeats, run_key, trace_of, value_keys
 from bot.model.case import Case
 from bot.model.results import ResultsRun
 from bot.model.summary import Excluded
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
+from bot.render.numbers import figure
 from bot.render.untrusted import plain
 
 
@@ -128,6 +131,59 @@ def uncounted_copies(case: Case, told: Container[str]) -> Iterator[Finding]:
         for item in summary.excluded if summary is not None else ():
             if item.copy is not None and item.file not in told and item.file not in stated:
                 yield _uncounted(case, item, point)
+
+
+def too_alike(case: Case, told: Container[str]) -> Iterator[Finding]:
+    """Runs whose curves are nearer than those of trainings ever are, in the entry or to those of
+    another one, and parts of one run in the place of several. A maintainer looks at them."""
+    if case.brought_over:
+        return
+    files = {run.file for run in case.results} | set(told)
+    for arm, point in itertools.product(("candidate", "baseline"), points_of(case)):
+        runs = [r for r in case.runs(arm, point) if r.file not in files]
+        traces = [trace_of(run) for run in runs]
+        near = alike.within(traces)
+        if near:
+            message = (
+                f"{_runs_of(near)} runs are {near_words(near)} apart over their whole curves, "
+                "nearer than trainings with seeds of their own are"
+            )
+            yield _alike(case, runs[near[0].b].file, point, message)
+        parts = next(alike.other_cadence(traces), None)
+        if parts is not None and not near:
+            a, b = (plain(name_inside(case, runs[i].file), 80) for i in parts[:2])
+            message = f"{a} and {b} end at one step and validate at different ones before"
+            yield _alike(case, runs[parts.b].file, point, message)
+    mine = [run for run in case.runs("candidate") if run.file not in files]
+    for neighbour in case.context.neighbours:
+        near = alike.across([trace_of(run) for run in mine], neighbour.traces)
+        if near:
+            message = (
+                f"the curves of {len(near)} run{'s' * (len(near) > 1)} are {near_words(near)} from "
+                f"those of runs in {plain(neighbour.path, 200)}, nearer than two trainings are"
+            )
+            yield _alike(case, mine[near[0].a].file, None, message)
+
+
+def near_words(near: Sequence[alike.Near]) -> str:
+    """How near the nearest runs are, in nats."""
+    return f"{figure(min(pair.apart for pair in near), 2)} nats"
+
+
+def _runs_of(near: Sequence[alike.Near]) -> int:
+    return len({i for pair in near for i in pair[:2]})
+
+
+def _alike(case: Case, file: str, point: str | None, message: str) -> Finding:
+    return finding(
+        "duplicate-run",
+        message,
+        Level.WARNING,
+        run=plain(file, 160),
+        point=point,
+        fix="list runs that were trained one by one, each with a seed of its own",
+        **place(case, "", file),
+    )
 
 
 def _uncounted(case: Case, item: Excluded, point: str | None) -> Finding:

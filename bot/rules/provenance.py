@@ -25,7 +25,7 @@ from bot.patterns import LOGIN_TEXT
 from bot.registry import Level
 from bot.render.numbers import figure, p_is
 from bot.render.untrusted import plain
-from bot.rules.copies import across_points, name_inside, place, uncounted_copies, within
+from bot.rules.copies import across_points, name_inside, place, too_alike, uncounted_copies, within
 
 _GITHUB = re.compile(rf"(?:https?://)?(?:www\.)?github\.com/({LOGIN_TEXT})/?", re.ASCII)
 """A summary of fewer words explains nothing."""
@@ -76,7 +76,9 @@ def duplicate_run(case: Case) -> Iterator[Finding]:
                 claimed=plain(what, 160),
                 **place(case, key, what),
             )
-    yield from uncounted_copies(case, told)
+    uncounted = tuple(uncounted_copies(case, told))
+    yield from uncounted
+    yield from too_alike(case, told | {str(item.run) for item in uncounted})
 
 
 def _evidence(case: Case) -> dict[str, str | None]:
