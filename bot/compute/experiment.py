@@ -8,7 +8,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator
 
-from bot.model.experiment import Comparison, Condition, Plan, Row, Stop
+from bot.compute.ratios import measured
+from bot.model.experiment import RATIO, Comparison, Condition, Plan, Row, Stop
 from bot.model.values import finite, parse_timestamp
 from bot.model.verdict import Point, Verdict
 
@@ -138,13 +139,21 @@ def _elsewhere(verdict: Verdict) -> Row | None:
 
 
 def _result(condition: Condition, point: Point, verdict: Verdict) -> Row:
-    value = point.metrics.get(condition.metric)
+    value = _value(condition.metric, point)
     where = f" at {point.name}" if len(verdict.points) > 1 else ""
     planned = f"{condition.sign} {condition.value:.12g}"
     if not finite(value):
         return Row(f"{condition.metric}{where}", planned, "not measured", None)
     holds = SIGNS[condition.sign](value, condition.value)
     return Row(f"{condition.metric}{where}", planned, f"{value:.8g}", holds)
+
+
+def _value(metric: str, point: Point) -> float | int | None:
+    """A metric of the change's runs, or the ratio of their cost to that of the baseline arm."""
+    if metric != RATIO:
+        return point.metrics.get(metric)
+    found = measured(point.statistics)
+    return found.ratio if found else None
 
 
 def _confirmed(

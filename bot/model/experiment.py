@@ -8,6 +8,9 @@ from __future__ import annotations
 import dataclasses as dc
 import enum
 
+RATIO = "ratio"
+"""What a condition calls the cost of the change over that of the baseline arm."""
+
 
 class Stop(enum.StrEnum):
     """When an experiment ends."""

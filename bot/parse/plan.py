@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from bot.model.experiment import Condition, Plan, Stop
+from bot.model.experiment import RATIO, Condition, Plan, Stop
 from bot.model.track import NAMES, Track
 from bot.model.values import finite, near_key
 from bot.parse.issue_form import MAX_BODY, sections
@@ -124,7 +124,7 @@ def _conditions(text: str, track: Track | None, unread: list[str]) -> tuple[Cond
 
 def _metric(name: str, track: Track | None, unread: list[str]) -> str:
     """The metric's name as the track has it; said in `unread` if there is none."""
-    known = set(NAMES)
+    known = {*NAMES, RATIO}
     if track is not None:
         known |= {track.quality.metric, track.cost.metric, *track.metrics}
     if name in known:
