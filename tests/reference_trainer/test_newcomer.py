@@ -48,7 +48,8 @@ def test_from_the_starter_to_a_verdict(kind: str, tmp_path: pathlib.Path) -> Non
     assert following.startswith("new tutorial/my-idea --log ")
     do([*SPEEDRUN, *shlex.split(following)], folder)
     files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
-    assert files[-2:] == ["main.py", "submission.json"] and len(files) == 3
+    assert files[0] == "execution.json" and files[-2:] == ["main.py", "submission.json"]
+    assert len(files) == 4
     verdict = do([*SPEEDRUN, "check", ".", "--offline"], folder)
     assert verdict.startswith("✅ Verified: ") and "not ranked" in verdict
     assert "misses the target" in " ".join(verdict.split())  # 12 steps reach none
