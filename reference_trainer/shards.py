@@ -10,7 +10,7 @@ import dataclasses as dc
 import hashlib
 import json
 import pathlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -155,6 +155,27 @@ def open_split(
         documents=split.get("documents"),
         arrays=tuple(arrays),
     )
+
+
+def split_documents(
+    arrays: Iterable[np.ndarray], pieces: list[bytes], end_of_text: int
+) -> Iterator[bytes]:
+    """The bytes of every document of a split. Raises DataError for an id that no piece has."""
+    known, open_document = len(pieces), [b""]
+    for array in arrays:
+        ends = np.flatnonzero(array == end_of_text)
+        for part in np.split(array, ends):
+            if len(part) and part.max() >= known:
+                raise DataError(
+                    f"a shard has the token id {part.max():,}; the tokenizer has {known:,} ids"
+                )
+            if len(part) and part[0] == end_of_text:
+                if any(open_document):
+                    yield b"".join(open_document)
+                open_document = []
+            open_document.append(b"".join(map(pieces.__getitem__, part.tolist())))
+    if any(open_document):
+        yield b"".join(open_document)
 
 
 class TrainingBatches:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bot import files as disk
+from bot.commands.data import CORPUS_MANIFEST
 from bot.commands.draft import (
     Files,
     announced,
@@ -37,6 +38,7 @@ from bot.model.submission import MAX_JSON_BYTES, PLACEHOLDER
 from bot.model.summary import Summary
 from bot.model.track import Track
 from bot.model.verdict import Point, Verdict
+from bot.parse.data_manifest import DATA_MANIFEST
 from bot.patterns import LOGIN, SLUG
 from bot.render import numbers
 
@@ -60,6 +62,13 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     metavar="FOLDER",
     help="A suite that the trainer ran: each of its members is a point.",
+)
+@click.option(
+    "--data",
+    "data",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="The data that you built with `speedrun data build`; its manifest is copied.",
 )
 @click.option(
     "--baseline",
@@ -89,6 +98,7 @@ def new(
     results: Sequence[str],
     logs: Sequence[str],
     suite: Path | None,
+    data: Path | None,
     baseline: Sequence[str],
     loss_key: str | None,
     code: str | None,
@@ -120,6 +130,8 @@ def new(
     if starter is not None:
         _starter(starter, path, track, login, title or "")
         files["main.py"] = (path / "main.py").read_bytes()
+    if data is not None:
+        files[DATA_MANIFEST] = read_whole(data / CORPUS_MANIFEST, MAX_JSON_BYTES)
     if code is not None:
         files[file_name(Path(code).name)] = read_whole(Path(code), MAX_JSON_BYTES)
     if not runs:

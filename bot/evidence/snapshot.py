@@ -29,7 +29,9 @@ from pathlib import Path
 from typing import Any
 
 from bot.evidence.links import LinkProblem, RunRef, parse_link
+from bot.evidence.wandb.history import flatten
 from bot.model.run import BranchPoint, Hardware, Run, Validation, Witness, WitnessKind
+from bot.model.track import RECIPE_TEXTS
 from bot.patterns import LOGIN_TEXT
 from bot.registry import Status, catalogue
 
@@ -42,7 +44,8 @@ _METRICS = ("bpb", "time_s", "tokens", "train_loss")
 _SOFTWARE = ("cuda", "jax", "jaxlib", "numpy", "python", "pytorch", "torch", "triton", "wandb")
 _TEXTS: tuple[str, ...] = ("file", "run_id", "entity", "project", "state", "nonce")
 _TEXTS += ("data_fingerprint", "created_at", "finished_at")
-_CONFIG_WORDS = ("validation_fingerprint", "precision", "backend", "speedrun", "github_login")
+_CONFIG_WORDS: tuple[str, ...] = ("validation_fingerprint", "precision", "backend")
+_CONFIG_WORDS += ("speedrun", "github_login", *RECIPE_TEXTS)
 _WORD = re.compile(r"[A-Za-z0-9_.+:/ -]{1,200}", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,80}", re.ASCII)
 # A fingerprint begins with the name of its hash and a colon.
@@ -97,7 +100,7 @@ def restrict(run: Run) -> Run:
     """The run with allow-listed fields only: what a snapshot and a comment may show."""
     config = {
         key: value
-        for key, value in run.config.items()
+        for key, value in flatten(run.config).items()
         if _NAME.fullmatch(key) and _plain(value) and not key.startswith("_")
     }
     device = run.hardware.device
@@ -130,7 +133,8 @@ def _branch(branch: BranchPoint | None) -> BranchPoint | None:
 
 def _words(config: Mapping[str, Any]) -> dict[str, str]:
     """The few texts of a configuration that rules read."""
-    found = {name: config.get(name) for name in _CONFIG_WORDS}
+    flat = flatten(config)
+    found = {name: flat.get(name, config.get(name)) for name in _CONFIG_WORDS}
     return {k: v for k, v in found.items() if isinstance(v, str) and _SETTING.fullmatch(v)}
 
 

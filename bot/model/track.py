@@ -219,6 +219,11 @@ class Retiming:
     date: str
 
 
+RECIPE_TEXTS = ("data.order", "schedule.kind")
+"""The settings that are texts and may stand in a recipe: of a run's configuration its numbers and
+switches are kept, and few texts."""
+
+
 @dc.dataclass(frozen=True, slots=True)
 class Track:
     """One competition. See `schemas/track.schema.json` for the file."""
@@ -234,6 +239,16 @@ class Track:
     accelerator_count: int | None = None
     train_fingerprint: str | None = None
     validation_fingerprint: str | None = None
+    data_corpus: str | None = None
+    """The trainer's corpus whose validation split scores."""
+    data_config: str | None = None
+    """The trainer's configuration that entries with data of their own train."""
+    data_submitted: bool = False
+    """Whether entries bring their own training data, with a manifest."""
+    data_verified: frozenset[str] = frozenset()
+    """Fingerprints of submitted training data whose shards a maintainer has checked."""
+    recipe: Mapping[str, float | str | bool] = dc.field(default_factory=dict)
+    """Setting (`model.hidden`) -> the value that every run must have."""
     baseline_id: str | None = None
     promote_at: float | None = None
     """Cost ratio to the baseline at or under which a new baseline is due, such as 0.9."""

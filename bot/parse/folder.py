@@ -30,6 +30,7 @@ from bot.model.submission import (
 from bot.model.track import Track
 from bot.model.values import near_key
 from bot.model.verdict import Finding, finding
+from bot.parse.data_manifest import DATA_MANIFEST
 from bot.parse.foreign_json import claims_of, is_foreign
 from bot.parse.globs import only_match
 from bot.parse.json_file import read_json
@@ -178,7 +179,7 @@ def parse_submission(
     results = tuple(
         run
         for name, document in documents.items()
-        if name != SUBMISSION or folder.bare
+        if name not in (SUBMISSION, DATA_MANIFEST) or folder.bare
         for run in read_results(document, keys_of(raw))
     )
     problems = [problem for document in documents.values() for problem in document.problems]
@@ -213,7 +214,7 @@ def _json_names(folder: Folder) -> list[str]:
         listed = {run["path"] for run in runs if isinstance(run.get("path"), str)}
         wanted += [n for n in names if n in listed and n not in wanted]
         wanted = [n for n in wanted if n == SUBMISSION or n in listed]
-    return wanted
+    return wanted + [n for n in names if n == DATA_MANIFEST and n not in wanted]
 
 
 def _skipped(folder: Folder) -> Iterator[Finding]:

@@ -18,6 +18,7 @@ from typing import Any
 from bot.model.document import Document
 from bot.model.values import is_not_finite, near_key
 from bot.model.verdict import Finding, finding
+from bot.parse.data_manifest import DATA_MANIFEST
 from bot.parse.json_scan import escape
 from bot.parse.results_json import MAX_RUNS, is_results
 from bot.parse.schema_version import claim_of, version_problem
@@ -56,14 +57,17 @@ def advise_file(document: Document) -> Iterator[Finding]:
     """`advise` with the schema that a document's name and content ask for."""
     if document.problems:
         return
-    listed = document.file.rpartition("/")[2] == "submission.json"
-    yield from advise(
-        document, "submission" if listed and not is_results(document.value) else "results"
-    )
+    name = document.file.rpartition("/")[2]
+    if name == DATA_MANIFEST:
+        schema = "data_manifest"
+    else:
+        listed = name == "submission.json" and not is_results(document.value)
+        schema = "submission" if listed else "results"
+    yield from advise(document, schema)
 
 
 def _all(document: Document, schema: str) -> Iterator[Finding]:
-    closed = schema == "submission"
+    closed = schema != "results"
     many = _too_many_runs(document)
     if many is not None:
         yield many

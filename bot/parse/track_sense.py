@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bot.model.track import LOSS_METRICS, NAMES, STEP_METRICS, TIME_METRICS
+from bot.model.track import LOSS_METRICS, NAMES, RECIPE_TEXTS, STEP_METRICS, TIME_METRICS
 from bot.model.values import near_key
 
 Path = tuple[str | int, ...]
@@ -63,7 +63,41 @@ def problems(data: Mapping[str, Any]) -> Iterator[Problem]:
             "[compute_grant] goes to verified entries, and evidence.accepts has only results, "
             'which are self-reported: nobody can be eligible; add "wandb" or "log"',
         )
+    yield from _submitted(_table(data.get("data")))
+    yield from _recipe(_table(data.get("recipe")))
     yield from _test(data, objective)
+
+
+def _submitted(data: Mapping[str, Any]) -> Iterator[Problem]:
+    """Training data are the track's or the entry's, and validation text is always the track's."""
+    if data.get("submitted") is not True:
+        return
+    if "train" in data:
+        yield (
+            ("data", "train"),
+            "data.train fixes the training data, which data.submitted leaves to the entries; keep "
+            "one of the two",
+        )
+    for key in ("corpus", "validation"):
+        if key not in data:
+            yield (
+                ("data",),
+                f"data.submitted needs the text that scores; write {key} = "
+                + ('"sotu"' if key == "corpus" else '"sha256:..."')
+                + " under [data]",
+            )
+
+
+def _recipe(data: Mapping[str, Any]) -> Iterator[Problem]:
+    """Settings that cannot be compared, because a run's record does not keep them."""
+    for section, settings in data.items():
+        for name, value in _table(settings).items():
+            if isinstance(value, str) and f"{section}.{name}" not in RECIPE_TEXTS:
+                yield (
+                    ("recipe", section, name),
+                    f"recipe.{section}.{name} is a text, which the record of a run does not keep; "
+                    f"a recipe holds numbers, switches, {' and '.join(RECIPE_TEXTS)}",
+                )
 
 
 def kind_of(source: str) -> str:

@@ -127,6 +127,15 @@ def _parse(data: Mapping[str, Any], path: str) -> Track:
         accelerator_count=hardware.get("count"),
         train_fingerprint=fingerprints.get("train"),
         validation_fingerprint=fingerprints.get("validation"),
+        data_corpus=fingerprints.get("corpus"),
+        data_config=fingerprints.get("config"),
+        data_submitted=bool(fingerprints.get("submitted", False)),
+        data_verified=frozenset(v["train"] for v in fingerprints.get("verified", ())),
+        recipe={
+            f"{section}.{key}": value
+            for section, settings in data.get("recipe", {}).items()
+            for key, value in settings.items()
+        },
         baseline_id=baseline.get("id"),
         promote_at=baseline.get("promote_at"),
         accepts=tuple(evidence.get("accepts", ("wandb", "log", "results"))),

@@ -10,13 +10,15 @@ from bot.model.verdict import Finding, finding
 from bot.registry import Level
 from bot.render.untrusted import plain
 from bot.rules.about import about, per_message, runs_of, text_of
+from bot.rules.manifest import manifest_of, stated_overlap, wanted_train
 
 
 def data_fingerprint_mismatch(case: Case) -> Iterator[Finding]:
     """The runs used the data of the track.
 
     The trainer writes a digest of its training data, and one of its validation data, to W&B, log
-    and results; the track states what they must be. Use the data that the track names, unchanged.
+    and results; the track states what they must be, or the manifest of the entry's own training
+    data does. Use the data that the track or the manifest names, unchanged.
     """
     yield from per_message(_wrong_fingerprints(case))
     for results in case.results:
@@ -24,9 +26,10 @@ def data_fingerprint_mismatch(case: Case) -> Iterator[Finding]:
 
 
 def _wrong_fingerprints(case: Case) -> Iterator[Finding]:
+    train, owner = _wanted(case)
     for item, run in runs_of(case):
         pairs = (
-            ("training", run.data_fingerprint, case.track.train_fingerprint),
+            ("training", run.data_fingerprint, train),
             (
                 "validation",
                 text_of(run.config.get("validation_fingerprint")),
@@ -40,10 +43,10 @@ def _wrong_fingerprints(case: Case) -> Iterator[Finding]:
                     item,
                     run,
                     "data-fingerprint-mismatch",
-                    f"the run's {what} data are not the track's",
+                    f"the run's {what} data are not the {owner[what]}'s",
                     claimed=found,
                     expected=wanted,
-                    fix=f"train with the track's {what} data",
+                    fix=f"train with the {owner[what]}'s {what} data",
                 )
             elif wanted and not found and run.source != "results":
                 yield about(
@@ -58,6 +61,12 @@ def _wrong_fingerprints(case: Case) -> Iterator[Finding]:
                 )
 
 
+def _wanted(case: Case) -> tuple[str | None, dict[str, str]]:
+    """The fingerprint that training data must have, and who states that of each part."""
+    owner = "manifest" if manifest_of(case) is not None else "track"
+    return wanted_train(case), {"training": owner, "validation": "track"}
+
+
 def train_validation_overlap(case: Case) -> Iterator[Finding]:
     """No validation document is among the training documents.
 
@@ -65,6 +74,7 @@ def train_validation_overlap(case: Case) -> Iterator[Finding]:
     that are in both parts and writes the number to the results.
     """
     yield from case.problems_of("train-validation-overlap")
+    yield from stated_overlap(case)
     for results in case.results:
         data = results.ours.get("data")
         data = data if isinstance(data, dict) else {}
@@ -91,20 +101,21 @@ def _wrong_data(case: Case, results: ResultsRun) -> Iterator[Finding]:
     data = results.ours.get("data")
     data = data if isinstance(data, dict) else {}
     train = data.get("train_fingerprint") or results.ours.get("data_fingerprint")
+    wanted_data, owner = _wanted(case)
     pairs = (
-        ("training", train, case.track.train_fingerprint),
+        ("training", train, wanted_data),
         ("validation", data.get("validation_fingerprint"), case.track.validation_fingerprint),
     )
     for what, found, wanted in pairs:
         if isinstance(found, str) and found and wanted and found != wanted:
             yield finding(
                 "data-fingerprint-mismatch",
-                f"the run's {what} data are not the track's",
+                f"the run's {what} data are not the {owner[what]}'s",
                 file=results.file,
                 pointer=results.pointer,
                 claimed=plain(found)[:100],
                 expected=wanted,
-                fix=f"train with the track's {what} data",
+                fix=f"train with the {owner[what]}'s {what} data",
             )
         elif wanted and not found:
             yield finding(

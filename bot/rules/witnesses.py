@@ -21,6 +21,7 @@ from bot.render.numbers import figure
 from bot.render.untrusted import plain
 from bot.rules.about import about, per_message, ratio, read_problems, runs_of
 from bot.rules.contradicted import contradicted
+from bot.rules.manifest import unverified_data
 
 # The clock of a run may begin a little before its client does, and W&B rounds to seconds; a run of
 # a few seconds has no more to spare than a longer one.
@@ -227,7 +228,11 @@ def uncorroborated(case: Case) -> Iterator[Finding]:
     A results file states what somebody wrote. It ranks, marked as self-reported; where it would
     hold the record or stand on the frontier, a maintainer looks first. Link the W&B run, or add the
     log, of each run.
+
+    That submitted training data hold none of the validation text is the author's word too, until a
+    maintainer has run `speedrun data verify` on the shards and recorded it in the track file.
     """
+    yield from unverified_data(case)
     told = case.context.standing.known
     if not told or case.folder.bare or case.brought_over or case.context.merged:
         return

@@ -18,6 +18,7 @@ TITLES = {
     "submit": "How to submit",
     "preregister": "Announce an experiment",
     "clusters": "Several devices and hosts",
+    "data": "Submit training data",
     "accounting": "FLOPs accounting",
     "bits-per-byte": "Bits per byte",
     "statistics": "Statistics",
@@ -66,6 +67,7 @@ def navigation(site: Site) -> list[Any]:
                 {"The starter in PyTorch": "walkthrough.md"},
                 {"The starter in JAX": "walkthrough-jax.md"},
                 {TITLES["clusters"]: "clusters.md"},
+                {TITLES["data"]: "data.md"},
                 {"Commands": "commands.md"},
             ]
         },

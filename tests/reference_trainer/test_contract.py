@@ -90,6 +90,7 @@ def within_reach(text: str) -> str:
     flops, seconds = ('metric = "hardware_flops"\nunit = "FLOP"', 'metric = "training_time_s"')
     text = text.replace(flops, f'{seconds}\nunit = "s"')  # a CPU has no peak
     text = re.sub(r"(?m)^(common_stop_step|code_required) = .*\n", "", text)
+    text = re.sub(r"(?ms)^\[recipe\.\w+\]\n.*?(?=^\[|^#|\Z)", "", text)
     for section, instead in (
         ("significance", '[significance]\ntest = "none"\n'),
         ("hardware", '[hardware]\naccelerator = "any"\n'),

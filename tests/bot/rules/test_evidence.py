@@ -15,7 +15,7 @@ from bot.model.submission import Claim, RunSpec
 from bot.model.verdict import finding
 from bot.registry import Level, catalogue
 from bot.rules import RULES
-from tests.bot.rules import witness_cases
+from tests.bot.rules import data_cases, witness_cases
 from tests.bot.rules.run_cases import LINK, SMALL, TRACKS, a_case, a_run, found, results_file
 
 OTHER_CODE = {"train.py": "b" * 64}
@@ -279,6 +279,12 @@ NEAR_MISSES: dict[str, list[Callable[[], Case]]] = {
 }
 TRIGGERS |= witness_cases.TRIGGERS
 NEAR_MISSES |= witness_cases.NEAR_MISSES
+for mine, more in (
+    (TRIGGERS, data_cases.TRIGGERS),
+    (NEAR_MISSES, data_cases.NEAR_MISSES),
+):
+    for rule, cases in more.items():
+        mine[rule] = [*mine.get(rule, ()), *cases]
 FAMILY = [name for name, entry in catalogue().items() if entry["family"] == "evidence"]
 
 
