@@ -108,14 +108,14 @@ def _submission(path: Path, track: Track, arms: Arms) -> None:
     arms.refused += _refused(folder, parsed, asked)
     listed = set(parsed.submission.runs)
     for item in asked.found.runs if asked.found else ():
-        if item.spec in listed:
+        if item.spec in listed and item.spec.arm != "search":
             arm = arms.theirs if item.spec.arm == "baseline" else arms.ours
             arm += item.runs
             for problem in item.problems if not item.runs else ():
                 arms.skipped.append(Skipped(item.spec.target, problem.message, problem.fix))
                 arms.failed |= problem.rule in OURS
     for spec in parsed.submission.runs:
-        if spec.source == "results":
+        if spec.source == "results" and spec.arm != "search":
             found = read_sources([str(path / spec.target)], track)
             (arms.theirs if spec.arm == "baseline" else arms.ours).extend(found.runs)
             arms.skipped += found.skipped

@@ -16,7 +16,7 @@ from bot.compute.summary import summarise
 from bot.model.case import Case, Seen
 from bot.model.look import Look
 from bot.model.run import Run
-from bot.model.submission import Claim
+from bot.model.submission import ARMS, Claim
 from bot.model.summary import RunKey, Summary
 from bot.model.track import STEP_METRICS
 from bot.model.values import parse_timestamp
@@ -121,7 +121,7 @@ def has_unread(case: Case) -> bool:
     specs = [spec for spec in case.submission.runs if spec.pointer]
     shown = [spec for spec in specs if spec.source == "results" or spec.pointer in read]
     arms = [run.get("arm", "candidate") for run in listed if isinstance(run, dict)]
-    return len(shown) < len(listed) or any(arm not in ("candidate", "baseline") for arm in arms)
+    return len(shown) < len(listed) or any(arm not in ARMS for arm in arms)
 
 
 def with_unlisted(case: Case, point: str | None = None) -> Summary | None:
@@ -175,7 +175,7 @@ def _pairs(case: Case) -> dict[RunKey, str]:
     the runs do not say so. Which run is compared with which is nothing that an author chooses."""
     timed = []
     for item in case.evidence:
-        for run in item.runs:
+        for run in item.runs if item.spec.arm != "search" else ():
             moment = parse_timestamp(run.created_at or run.finished_at)
             if item.spec.pair is None or moment is None:
                 return {}

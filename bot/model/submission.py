@@ -51,6 +51,10 @@ class Contributor:
     roles: tuple[str, ...] = ()
 
 
+ARMS = ("candidate", "baseline", "search")
+"""What a run is for: `search` runs chose among variants; they are listed and count in no mean."""
+
+
 @dc.dataclass(frozen=True, slots=True)
 class RunSpec:
     """One entry of `runs` in submission.json. `target` is the link or the path as written."""

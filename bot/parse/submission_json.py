@@ -14,6 +14,7 @@ from typing import Any
 from bot.model.document import Document
 from bot.model.results import ResultsRun
 from bot.model.submission import (
+    ARMS,
     LOG_ENDINGS,
     REPLIES,
     ROLES,
@@ -117,7 +118,7 @@ def _run_specs(raw: Mapping[str, Any]) -> tuple[RunSpec, ...]:
                 RunSpec(
                     source,
                     target,
-                    arm if arm == "baseline" else "candidate",
+                    arm if arm in ARMS else "candidate",
                     None if pair is None else str(pair),
                     _text(run.get("point")),
                     _int(run.get("seed")),

@@ -25,6 +25,7 @@ from bot.patterns import LOGIN_TEXT
 from bot.registry import Level
 from bot.render.numbers import figure, p_is
 from bot.render.untrusted import plain
+from bot.rules.about import runs_of
 from bot.rules.copies import across_points, name_inside, place, too_alike, uncounted_copies, within
 
 _GITHUB = re.compile(rf"(?:https?://)?(?:www\.)?github\.com/({LOGIN_TEXT})/?", re.ASCII)
@@ -308,11 +309,10 @@ def seed_reused(case: Case) -> Iterator[Finding]:
     seed for each run. Paired runs share theirs between the arms, never within one.
     """
     seen: dict[tuple[str, str | None, int], list[str]] = {}
-    for item in case.evidence:
-        for run in item.runs:
-            if run.seed is not None:
-                place = (item.spec.arm, item.spec.point, run.seed)
-                seen.setdefault(place, []).append(run.file)
+    for item, run in runs_of(case):
+        if run.seed is not None:
+            place = (item.spec.arm, item.spec.point, run.seed)
+            seen.setdefault(place, []).append(run.file)
     reused: dict[tuple[str, str | None], list[tuple[int, list[str]]]] = {}
     for (arm, point, seed), files in seen.items():
         if len(files) > 1:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses as dc
 import datetime as dt
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from bot.compute.case_statistics import of_case
 from bot.model.case import Case, PullRequest, Unlisted
 from bot.model.submission import Folder
 from bot.parse.json_file import read_json
@@ -41,7 +43,31 @@ def in_place(page: str) -> Case:
     return dc.replace(case, folder=Folder(PATH, {"speedrun_results.json": b"{}"}))
 
 
+def searched(begun: str | None, ended: str | None = "2026-01-02T00:00:00Z", **about: Any) -> Case:
+    """Two runs of a search, and two that confirm its choice, begun at `begun`."""
+    runs = [
+        a_run(n, created_at="2026-01-01T00:00:00Z", finished_at=ended, state=state)
+        for n, state in enumerate(("finished", "crashed"))
+    ]
+    runs += [a_run(n, created_at=begun, seed=0 if n == 2 else n) for n in (2, 3)]
+    submission = {"preregistration": "7"} | about
+    return a_case(runs, arms=("search", "search"), submission=submission)
+
+
+def looking() -> Case:
+    """Without a preregistration, on a track whose looks fix the number."""
+    case = searched("2026-01-03T00:00:00Z", preregistration=None)
+    rule = dc.replace(SMALL.significance, looks=(2, 4))
+    return dc.replace(case, track=dc.replace(SMALL, significance=rule))
+
+
 TRIGGERS: list[tuple[str, Callable[[], Case]]] = [
+    ("confirmation-not-fixed", lambda: searched(None)),
+    ("confirmation-not-fixed", lambda: searched("2026-01-03T00:00:00Z", None)),
+    (
+        "confirmation-not-fixed",
+        lambda: searched("2026-01-03T00:00:00Z", preregistration=None),
+    ),
     ("author-not-contributor", lambda: a_case(pull_request=request("somebody-else"))),
     (
         "author-not-contributor",
@@ -60,6 +86,12 @@ TRIGGERS: list[tuple[str, Callable[[], Case]]] = [
     ("explanation-missing", lambda: a_case(submission={"summary": None})),
 ]
 NEAR_MISSES: list[tuple[str, Callable[[], Case]]] = [
+    ("confirmation-not-fixed", lambda: a_case()),
+    ("confirmation-not-fixed", lambda: searched("2026-01-03T00:00:00Z")),
+    ("confirmation-not-fixed", looking),
+    # Variants of a search may share seeds, crash and differ in code.
+    ("seed-reused", lambda: searched("2026-01-03T00:00:00Z")),
+    ("run-crashed", lambda: searched("2026-01-03T00:00:00Z")),
     ("author-not-contributor", lambda: a_case()),
     ("author-not-contributor", lambda: a_case(pull_request=request("Example-User"))),
     ("author-not-contributor", lambda: unreadable_list()),
@@ -126,3 +158,18 @@ def test_the_drawer_is_counted_and_the_statistics_are_given_with_it() -> None:
     assert "losses 3.3000 to 3.3100" in item.message
     assert "with them n = 4" in item.message
     assert LINK.format(5) in (item.fix or "")
+
+
+def test_runs_that_confirm_begin_after_the_search() -> None:
+    findings = found("confirmation-not-fixed", searched("2026-01-01T12:00:00Z"))
+    assert len(findings) == 2
+    assert (
+        "the run began on 2026-01-01 12:00 UTC, before the search ended on 2026-01-02 00:00 UTC"
+        in findings[0].message
+    )
+
+
+def test_runs_of_a_search_count_in_no_mean() -> None:
+    summary = of_case(searched("2026-01-03T00:00:00Z"))
+    assert summary is not None and summary.n == 2
+    assert summary.quality.values == (a_run(2).loss, a_run(3).loss)
