@@ -14,8 +14,10 @@ from github import GithubException
 
 from bot.github.api.branches import EVIDENCE_BRANCH, tip
 from bot.github.api.client import GitHubTrouble, Repo, told
+from bot.github.conversation.forms import LABEL
 from bot.github.host.doctor_tracks import Line, bad, good, unknown
 from bot.model.report import Settings
+from bot.parse.plan import PREREGISTRATION
 from bot.render.untrusted import plain
 
 ACTIONS_APP = 15368
@@ -160,6 +162,19 @@ def _forks(look: Look) -> Line:
     )
 
 
+def _labels(look: Look) -> Line:
+    """Whether the labels of the issue forms exist: GitHub drops those that do not."""
+    found = {item.get("name") for item in look.get("/labels?per_page=100") or []}
+    lacking = [name for name in (LABEL, PREREGISTRATION) if name not in found]
+    if not lacking:
+        return good("the labels of the issue forms exist")
+    return bad(
+        f"there is no label {' and no '.join(lacking)}: GitHub drops it from the issue form, and "
+        "the bot takes the issue for an ordinary one",
+        "; ".join(f"gh label create {name}" for name in lacking),
+    )
+
+
 def _permissions(look: Look) -> Line:
     found = look.get("/actions/permissions/workflow")
     if not found:
@@ -226,6 +241,7 @@ _QUESTIONS: tuple[tuple[str, Callable[[Look], Line]], ...] = (
     ("environments", _environments),
     ("secret", _secret),
     ("permissions", _permissions),
+    ("labels", _labels),
     ("evidence", _evidence),
     ("Pages", _pages),
     ("forks", _forks),

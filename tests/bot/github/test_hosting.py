@@ -259,6 +259,7 @@ def well_set_up(competition: Competition) -> Path:
         "fork_approval": {"approval_policy": "first_time_contributors"},
         "environments": environments("wandb-read", "publish"),
     }
+    competition.repo.labels |= {"submission": {}, "preregistration": {}}
     competition.github.add_token("token-of-admin", "example-org")
     return root
 
@@ -287,6 +288,8 @@ def test_each_thing_that_is_missing_is_named(competition: Competition, wandb: Wa
             words in line or "requires the check" in line for line in bad(competition, root)
         ), key
         settings[key] = kept
+    del competition.repo.labels["preregistration"]
+    assert any("no label preregistration:" in line for line in bad(competition, root))
     settings["workflow_permissions"]["default_workflow_permissions"] = "write"
     assert any("write by default" in line for line in bad(competition, root))
     (root / ".github/workflows/speedrun-record.yml").unlink()
