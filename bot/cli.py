@@ -35,6 +35,7 @@ COMMANDS = {
     "site": "leaderboard_site.cli:site",
     "audit": "bot.commands.audit:audit",
     "recent": "bot.commands.audit:recent",
+    "reproduce": "bot.commands.reproduce:reproduce",
     "baseline": "bot.commands.baseline:baseline",
     "train": "reference_trainer.cli:train",
     "data": "bot.commands.data:data",

@@ -124,7 +124,7 @@ def new(
         raise Unusable("nothing to submit; add --wandb, --results, --log, --suite or --starter")
     issue = {} if preregistration is None else {"preregistration": announced(preregistration)}
     files, runs = given(links, results, logs, baseline, track, loss_key, suite)
-    login = author or _login()
+    login = author or own_login()
     if author is not None and not LOGIN.fullmatch(author):
         raise Unusable(f'"{author}" is not a GitHub login')
     if starter is not None:
@@ -148,10 +148,10 @@ def new(
     local = Local(root, tracks_of(root))
     if loss_key is not None:
         made = _with_loss(made, loss_key, shown, files, local)
-    made = _filled(made, _judged(made, shown, files, local).verdict, loss_key)
-    _write(path, made, files)
+    made = filled(made, judged(made, shown, files, local).verdict, loss_key)
+    write_folder(path, made, files)
     by_name = 0 if baseline else sum("arm" in run for run in runs)
-    _say(path, _judged(made, shown, files, local), login, by_name, verbose)
+    _say(path, judged(made, shown, files, local), login, by_name, verbose)
 
 
 # ---- what is given ------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ def _place(place: str, root: Path) -> tuple[Track, Path]:
     return track, root / "submissions" / track_id / Path(*name)
 
 
-def _login() -> str:
+def own_login() -> str:
     """The user's GitHub login where this machine knows it."""
     found = os.environ.get("GITHUB_USER", "")
     if not found:
@@ -202,7 +202,7 @@ def _starter(kind: str, path: Path, track: Track, login: str, description: str) 
 # ---- what is written ----------------------------------------------------------------------------
 
 
-def _judged(made: Mapping[str, Any], shown: str, files: Files, local: Local) -> Answer:
+def judged(made: Mapping[str, Any], shown: str, files: Files, local: Local) -> Answer:
     """What `speedrun check` will say of the draft. Raises Unusable."""
     return local.answers([parsed_draft(made, files, shown, local.tracks[made["track"]])])[0]
 
@@ -214,9 +214,9 @@ def _with_loss(
     the track's names; else a loss of its own (averaged weights), which the claims then name.
     Raises Unusable where no run has it."""
     for changed in (made | {"keys": {"loss": key}}, made | {"claims": {key: 0.0}}):
-        points = _judged(changed, shown, files, local).verdict.points
+        points = judged(changed, shown, files, local).verdict.points
         if "keys" in changed and points and points[0].quality is not None:
-            plain = _judged(made, shown, files, local).verdict.points
+            plain = judged(made, shown, files, local).verdict.points
             if plain and plain[0].quality is None:
                 return changed
         elif "claims" in changed and points and points[0].summary.metric == key:
@@ -227,7 +227,7 @@ def _with_loss(
     )
 
 
-def _filled(made: dict[str, Any], verdict: Verdict, loss_key: str | None) -> dict[str, Any]:
+def filled(made: dict[str, Any], verdict: Verdict, loss_key: str | None) -> dict[str, Any]:
     """The draft with the hardware and the claims that its runs show."""
     seen = {(run.hardware, run.gpu_count) for run in verdict.runs}
     device, count = seen.pop() if len(seen) == 1 else (None, None)
@@ -277,7 +277,7 @@ def _stated(summary: Summary) -> dict[str, Any]:
     return {key: part for key, part in parts.items() if part is not None}
 
 
-def _write(path: Path, made: Mapping[str, Any], files: Mapping[str, bytes]) -> None:
+def write_folder(path: Path, made: Mapping[str, Any], files: Mapping[str, bytes]) -> None:
     """Write everything, the list last, so that a folder with a list is whole."""
     for name, data in {**files, "submission.json": text(made)}.items():
         disk.write(path / name, data)

@@ -125,6 +125,9 @@ class Submission:
     code_path: str | None = None
     code_repository: str | None = None
     code_commit: str | None = None
+    code_command: str | None = None
+    """How its author runs both arms, with {seeds}, {seed} and {out}; `speedrun reproduce` asks
+    before it runs it."""
     accelerator: str | None = None
     accelerator_count: int | None = None
     points: tuple[str, ...] = ()

@@ -66,6 +66,7 @@ def read_submission(
         code_path=_text(code.get("path")),
         code_repository=_text(code.get("repository")),
         code_commit=_text(code.get("commit")),
+        code_command=_text(code.get("command")),
         accelerator=_text(hardware.get("accelerator")),
         accelerator_count=_int(hardware.get("count")),
         points=tuple(p for p in _list(raw.get("points"))[:MAX_POINTS] if isinstance(p, str)),

@@ -163,9 +163,12 @@ def code_missing(case: Case) -> Iterator[Finding]:
     """The code is present if the track requires it.
 
     A record that nobody can run again teaches little. Put the training script in the folder and
-    name it under `code`, link a repository and commit, or use logs that begin with their source.
+    name it under `code`, link a repository and commit, or use logs that begin with their source. A
+    reproduction has the code of its entry.
     """
     submission = case.submission
+    if submission.reply is not None:
+        return
     path = submission.code_path
     file = case.list_file or case.folder.path
     if path is not None and not _submitted(case) and _base(path) not in _names(case):

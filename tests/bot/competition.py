@@ -2,7 +2,9 @@
 
 import json
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 TARGET = """\
 schema_version = 1
@@ -44,7 +46,7 @@ A100 = "NVIDIA A100-SXM4-80GB"
 A10G = "NVIDIA A10G"
 
 
-def log(loss, seconds, device=A100, seed=1):
+def log(loss: float, seconds: float, device: str = A100, seed: int = 1) -> str:
     """The text of one training log that ends with `loss` after `seconds`."""
     lines = [f"Running PyTorch 2.10.0 compiled for CUDA 12.6 on {device} with world_size 1"]
     for step in (0, 500, 1000):
@@ -63,7 +65,15 @@ def put(root: Path, path: str, text: str) -> None:
     target.write_text(text)
 
 
-def submission(root, track, name, candidate, baseline=(), device=A100, **fields):
+def submission(
+    root: Path,
+    track: str,
+    name: str,
+    candidate: Sequence[tuple[float, float]],
+    baseline: Sequence[tuple[float, float]] = (),
+    device: str = A100,
+    **fields: Any,
+) -> None:
     """Add a submission; `candidate` and `baseline` are lists of (loss, seconds)."""
     folder = f"submissions/{track}/{name}"
     runs = []
@@ -83,7 +93,7 @@ def submission(root, track, name, candidate, baseline=(), device=A100, **fields)
     put(root, f"{folder}/submission.json", json.dumps(data, indent=2))
 
 
-def git(root, *arguments):
+def git(root: Path, *arguments: str) -> str:
     """Run git in `root`, as nobody in particular."""
     who = ["-c", "user.name=example", "-c", "user.email=example@users.noreply.github.com"]
     done = subprocess.run(
@@ -92,7 +102,7 @@ def git(root, *arguments):
     return done.stdout.strip()
 
 
-def commit(root, message="state"):
+def commit(root: Path, message: str = "state") -> str:
     """Put the folder under git, or commit its changes; returns the commit."""
     if not (root / ".git").is_dir():
         git(root, "init", "-q", "-b", "main")
