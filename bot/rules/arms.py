@@ -15,7 +15,7 @@ from bot.model.run import Run
 from bot.model.submission import entry_path
 from bot.model.summary import BaselineArm as Arm
 from bot.model.summary import Summary
-from bot.model.track import Baseline
+from bot.model.track import LOSS_METRICS, Baseline
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
 from bot.render.numbers import figure
@@ -69,11 +69,12 @@ def _differences(
     summary = of_case(case, point)
     longer = None if summary is None else _trained_on(case, summary)
     if longer is not None:
-        yield None, longer, "Stop both arms by the same rule."
+        yield None, longer, "Run the baseline to the end of its own recipe and no longer."
 
 
 def _trained_on(case: Case, summary: Summary) -> str | None:
-    """A baseline arm that ends at a better loss than the candidate, in words."""
+    """A baseline arm that ends at a better loss than the baseline did when it was frozen, or where
+    that is unknown than the candidate, in words."""
     arm, mine = summary.baseline, summary.moments
     theirs = None if arm is None else arm.quality
     if mine is None or theirs is None or case.track.cost.step is not None:
@@ -81,12 +82,17 @@ def _trained_on(case: Case, summary: Summary) -> str | None:
     target = summary.target
     if target is not None and mine.gain(target, summary.goal).mean < 0:
         return None  # a candidate that misses the target stopped early by itself
-    lead = mine.mean - theirs.mean if summary.goal == "min" else theirs.mean - mine.mean
-    if lead <= _TRAINED_ON * abs(mine.mean):
+    frozen = [
+        b.losses for b in _ran(case) if b.losses and case.track.quality.metric in LOSS_METRICS
+    ]
+    usual = statistics.fmean(frozen[-1]) if frozen else mine.mean
+    lead = usual - theirs.mean if summary.goal == "min" else theirs.mean - usual
+    if lead <= _TRAINED_ON * abs(usual):
         return None
+    other = "frozen baseline ended" if frozen else "candidate stopped"
     return (
-        f"the baseline arm trained on to {summary.metric} {figure(theirs.mean, 5)}, the "
-        f"candidate stopped at {figure(mine.mean, 5)}"
+        f"the baseline arm trained on to {summary.metric} {figure(theirs.mean, 5)}, the {other} at "
+        f"{figure(usual, 5)}"
     )
 
 

@@ -49,7 +49,8 @@ def arms(theirs: dict[str, Any], ours: dict[str, Any] | None = None) -> Case:
     ("theirs", "ours", "level", "says"),
     [
         ({"hardware": A100}, {}, Level.ERROR, "the candidate ran on h100-sxm"),
-        ({"loss": 3.0}, {"loss": 3.279}, Level.ERROR, "trained on to loss 3.0"),
+        ({"loss": 3.0}, {"loss": 3.279}, Level.ERROR, "loss 3.0005, the frozen baseline"),
+        ({"loss": 3.25}, {"loss": 3.25}, Level.ERROR, "trained on to loss 3.25"),
         ({"config": {"precision": "fp32"}}, {"config": {"precision": "bf16"}}, Level.WARNING,
          "precision is bf16 in the candidate and fp32"),
         ({"software": {"torch": "2.4.1"}}, {"software": {"torch": "2.11.0+cu128"}}, Level.WARNING,
@@ -63,12 +64,24 @@ def test_arms_that_differ(
     assert item.level is level and says in item.message
 
 
+def test_without_a_frozen_baseline_the_candidate_is_the_measure() -> None:
+    def said(theirs: float) -> list[str]:
+        case = arms({"loss": theirs}, {"loss": 3.279})
+        case = dc.replace(case, track=dc.replace(SINGLE, baselines=(), baseline_id=None))
+        return [item.message for item in found("arms-differ", case)]
+
+    (message,) = said(3.0)
+    assert "trained on to loss 3.0005, the candidate stopped at 3.2791" in message
+    assert said(3.2755) == []
+
+
 @pytest.mark.parametrize(
     ("theirs", "ours"),
     [
         ({}, {}),
         ({"loss": 3.2755}, {"loss": 3.279}),
         ({"loss": 3.279}, {"loss": 3.0}),
+        ({"loss": 3.265}, {"loss": 3.279}),
         ({"hardware": Hardware("H100 SXM5", 1)}, {}),
         ({"hardware": Hardware()}, {}),
         ({"software": {"torch": "2.11.0"}}, {"software": {"torch": "2.11.1+cu128"}}),
