@@ -20,6 +20,7 @@ from bot.registry import Grade, Level
 from bot.render.numbers import figure
 from bot.render.untrusted import plain
 from bot.rules.about import about, per_message, ratio, read_problems, runs_of
+from bot.rules.arms import without_frozen
 from bot.rules.contradicted import contradicted
 from bot.rules.manifest import unverified_data
 
@@ -227,12 +228,21 @@ def uncorroborated(case: Case) -> Iterator[Finding]:
 
     A results file states what somebody wrote. It ranks, marked as self-reported; where it would
     hold the record or stand on the frontier, a maintainer looks first. Link the W&B run, or add the
-    log, of each run.
+    log, of each run. So does a ratio that would make a new baseline, on hardware that no frozen
+    baseline ran on: only the entry itself says how long the baseline takes there.
 
     That submitted training data hold none of the validation text is the author's word too, until a
     maintainer has run `speedrun data verify` on the shards and recorded it in the track file.
     """
     yield from unverified_data(case)
+    for point, why in without_frozen(case):
+        yield finding(
+            "uncorroborated",
+            why,
+            file=case.list_file or plain(case.folder.path, 200),
+            point=point,
+            fix="Ask somebody with the same hardware to run the baseline, or a maintainer to look.",
+        )
     told = case.context.standing.known
     if not told or case.folder.bare or case.brought_over or case.context.merged:
         return
