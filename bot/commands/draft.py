@@ -22,13 +22,13 @@ from bot.evidence.sources import is_link
 from bot.model.submission import MAX_JSON_BYTES, MAX_LOG_BYTES, Folder
 from bot.model.track import Track
 from bot.parse.folder import Parsed, ReadError, parse_submission
+from bot.parse.plan import issue_in
 
 SCHEMA = "https://speedrun-bot.github.io/schemas/submission.schema.json"
 MOST_OFFERED = 20
 MOST_STEPS = 30
 _DEPTH = 4
 """An offline W&B file lies so deep in the folder of its run."""
-_ISSUE_PAGE = re.compile(r"https://[^\s/]+/[^\s/]+/[^\s/]+/issues/[0-9]+")
 Files = dict[str, bytes]
 Runs = list[dict[str, Any]]
 
@@ -201,11 +201,8 @@ def draft(
 
 def announced(issue: str) -> int | str:
     """A preregistration as submission.json names it: a number, or an address. Raises Unusable."""
-    number = issue.strip().removeprefix("#")
-    if number.isascii() and number.isdigit():
-        return int(number)
-    if _ISSUE_PAGE.fullmatch(number):
-        return number
+    if (found := issue_in(issue)) is not None:
+        return found
     raise Unusable(f'--preregistration "{issue[:100]}": write the number of an issue, such as 12')
 
 

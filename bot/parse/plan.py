@@ -36,6 +36,7 @@ MOST_RUNS = 10_000
 _TEXT, _TITLE = 600, 200
 _CONDITION = re.compile(r"`?([A-Za-z][\w-]{0,63})\s*(<=|>=|<|>)\s*([-+0-9.eE_]{1,40})`?", re.ASCII)
 _RUNS = re.compile(r"([0-9]{1,5})(?: runs?)?", re.ASCII)
+_PAGE = re.compile(r"https://[^\s/]+/[^\s/]+/[^\s/]+/issues/[0-9]{1,12}")
 _ISSUE = re.compile(rf"(?:#|https://github\.com/({REPOSITORY_TEXT})/issues/)?([0-9]{{1,12}})/?")
 
 
@@ -44,6 +45,15 @@ def issue_number(named: object, repository: str) -> int | None:
     match = _ISSUE.fullmatch(str(named).strip())
     own = match is not None and (match[1] or repository).lower() == repository.lower()
     return int(match[2]) if match and own and int(match[2]) > 0 else None
+
+
+def issue_in(named: str) -> int | str | None:
+    """What a person calls an issue, as submission.json names it: a number, or the address of one
+    on any server; None if it is neither."""
+    number = named.strip().removeprefix("#")
+    if number.isascii() and number.isdigit() and len(number) < 13:
+        return int(number)
+    return number if _PAGE.fullmatch(number) else None
 
 
 def read_plan(issue: Mapping[str, Any], tracks: Mapping[str, Track]) -> Plan:

@@ -11,6 +11,7 @@ from bot.evidence.links import RunRef
 from bot.github.pull_request.intake import Intake, links_in, people_in, track_in
 from bot.model.track import Track
 from bot.parse.issue_form import sections
+from bot.parse.plan import issue_in
 
 FIELDS = {
     "track": "Track",
@@ -18,6 +19,7 @@ FIELDS = {
     "baseline": "W&B runs of the baseline",
     "title": "Title",
     "words": "What did you try",
+    "preregistration": "Preregistration",
     "contributors": "Contributors",
 }
 """Headings of `.github/ISSUE_TEMPLATE/submission.yml`; a test holds the two together."""
@@ -44,9 +46,20 @@ def read_form(body: str, author: str, tracks: Mapping[str, Track]) -> Intake:
         baseline=links_in(text.get(FIELDS["baseline"], ""), missing),
         title=title,
         words=words,
+        preregistration=_issue(text.get(FIELDS["preregistration"], ""), missing),
         contributors=people_in(text.get(FIELDS["contributors"], ""), author, missing),
         missing=tuple(missing),
     )
+
+
+def _issue(text: str, missing: list[str]) -> int | str | None:
+    """The issue that announced the runs, as submission.json names it."""
+    named = " ".join(text.split())
+    if not named:
+        return None
+    if (issue := issue_in(named)) is None:
+        missing.append(f'"Preregistration" is "{named[:60]}": write the number of an issue')
+    return issue
 
 
 def from_command(

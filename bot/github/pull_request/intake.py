@@ -34,6 +34,7 @@ class Intake:
     words: str = ""
     contributors: tuple[Mapping[str, Any], ...] = ()
     missing: tuple[str, ...] = ()
+    preregistration: int | str | None = None
 
 
 def from_claim(
@@ -170,6 +171,8 @@ def submission_of(intake: Intake) -> dict[str, Any]:
     }
     if intake.words:
         data["summary"] = intake.words
+    if intake.preregistration is not None:
+        data["preregistration"] = intake.preregistration
     return data
 
 

@@ -33,6 +33,7 @@ def form(
     title: str = "Fused kernels",
     words: str = "It is faster.",
     contributors: str = "_No response_",
+    preregistration: str = "_No response_",
 ) -> str:
     """A form as GitHub renders it into the issue's body."""
     answers = {
@@ -41,6 +42,7 @@ def form(
         "W&B runs of the baseline": "_No response_",
         "Title": title,
         "What did you try": words,
+        "Preregistration": preregistration,
         "Contributors": contributors,
     }
     return "\n\n".join(f"### {heading}\n\n{answer}" for heading, answer in answers.items()) + "\n"
@@ -89,6 +91,24 @@ def test_form_becomes_a_pull_request(competition: Competition, wandb: WandbDoubl
     assert competition.command(number, "", "change", "issues") == "opened"
     assert sorted(competition.repo.pulls) == [2]
     assert len(competition.comments(number)) == 1
+
+
+@pytest.mark.parametrize(
+    "given, written",
+    [("#12", 12), ("https://github.com/example-org/speedrun/issues/12", None), ("soon", "")],
+)
+def test_form_names_the_issue_that_announced_it(
+    competition: Competition, wandb: WandbDouble, given: str, written: object
+) -> None:
+    number = open_form(competition, form(links_of(wandb), preregistration=given))
+    said = competition.command(number, "", "change", "issues")
+    if written == "":
+        assert said == "incomplete"
+        assert "write the number of an issue" in competition.comments(number)[-1]
+        return
+    name = f"speedrun/intake-1:submissions/mini/{AUTHOR}-linked0/submission.json"
+    text = git.text(competition.repo.directory, "show", name)
+    assert json.loads(text)["preregistration"] == (written or given)
 
 
 def test_form_mended_by_editing(competition: Competition, wandb: WandbDouble) -> None:
