@@ -20,7 +20,8 @@ from bot.model.submission import Folder, RunSpec, Submission
 from bot.model.track import Track
 from bot.model.values import parse_timestamp
 from bot.model.verdict import Verdict
-from bot.parse.folder import Parsed, holds, parse_submission
+from bot.parse.folder import Parsed, parse_submission
+from bot.parse.listing import holds
 from bot.registry import Grade, Status
 from bot.render.untrusted import plain
 

@@ -24,17 +24,16 @@ from bot.model.submission import (
     MAX_LOG_BYTES,
     TABLE_ENDINGS,
     Folder,
-    RunSpec,
     Submission,
 )
 from bot.model.track import Track
 from bot.model.values import near_key
 from bot.model.verdict import Finding, finding
+from bot.parse import listing
 from bot.parse.data_manifest import DATA_MANIFEST
 from bot.parse.foreign_json import claims_of, is_foreign
 from bot.parse.globs import only_match
 from bot.parse.json_file import read_json
-from bot.parse.json_scan import escape
 from bot.parse.results_json import link_problems, read_results
 from bot.parse.submission_json import SUBMISSION, keys_of, read_submission
 from bot.render.untrusted import plain, shown
@@ -86,7 +85,7 @@ def _read_folder(path: Path, root: Path) -> Folder:
     for file in _walk(path, skipped):
         name = file.relative_to(path).as_posix()
         if len(files) >= MAX_FILES:
-            skipped[name] = f"more than {MAX_FILES} files"
+            skipped[name] = listing.TOO_MANY
             if len(skipped) > MAX_FILES:
                 break
             continue
@@ -114,7 +113,7 @@ def _walk(path: Path, skipped: dict[str, str]) -> Iterator[Path]:
     while stack:
         folder = stack.pop()
         try:
-            entries = sorted(os.scandir(folder), key=lambda e: e.name)
+            entries = sorted(os.scandir(folder), key=lambda e: (e.name != SUBMISSION, e.name))
         except OSError as error:
             skipped[folder.relative_to(path).as_posix()] = _reason(error)
             continue
@@ -145,7 +144,7 @@ def _read_file(path: Path, name: str) -> tuple[bytes | None, str]:
             if not stat.S_ISREG(info.st_mode):
                 return None, "not a regular file"
             if info.st_size > limit:
-                return None, f"has {info.st_size:,} bytes; at most {limit:,} are read"
+                return None, listing.too_long(info.st_size, limit)
             data = file.read(limit + 1)
     except OSError as error:
         return None, _reason(error)
@@ -183,7 +182,7 @@ def parse_submission(
         for run in read_results(document, keys_of(raw))
     )
     problems = [problem for document in documents.values() for problem in document.problems]
-    problems.extend(_skipped(folder))
+    problems.extend(listing.skipped(folder))
     foreign = is_foreign(raw, tracks.get(track_id or _by_glob(folder, tracks) or ""), tracks)
     if foreign:
         documents, listed = {n: d for n, d in documents.items() if n != SUBMISSION}, None
@@ -194,9 +193,9 @@ def parse_submission(
     submission = read_submission(folder, raw, track, documents, results)
     if track is not None and claimed:
         submission = dc.replace(submission, claims=claims_of(claimed, track))
-    problems.extend(_specs(folder, submission, listed))
-    problems.extend(_not_accepted(submission, track, listed))
-    problems.extend(_claimed_points(submission, listed))
+    problems.extend(listing.specs(folder, submission, listed))
+    problems.extend(listing.not_accepted(submission, track, listed))
+    problems.extend(listing.claimed_points(submission, listed))
     return Parsed(submission, track, documents, results, tuple(problems))
 
 
@@ -215,17 +214,6 @@ def _json_names(folder: Folder) -> list[str]:
         wanted += [n for n in names if n in listed and n not in wanted]
         wanted = [n for n in wanted if n == SUBMISSION or n in listed]
     return wanted + [n for n in names if n == DATA_MANIFEST and n not in wanted]
-
-
-def _skipped(folder: Folder) -> Iterator[Finding]:
-    for name, why in folder.skipped.items():
-        rule = "unsafe-name" if "link" in why or "regular" in why else "schema"
-        if rule == "schema" and name.lower().endswith(".json"):
-            rule = "json-invalid"
-        fix = "make it readable" if "permission" in why else "remove it or make it smaller"
-        yield finding(
-            rule, f"the file was not read: {why}", file=plain(folder.full(name), 200), fix=fix
-        )
 
 
 def _track(
@@ -292,107 +280,3 @@ def _by_glob(folder: Folder, tracks: Mapping[str, Track]) -> str | None:
         parts = PurePosixPath(folder.path).parts
         paths = ["/".join(parts[n:]) for n in range(len(parts))]
     return only_match(paths, {track.id: track.globs for track in tracks.values()})
-
-
-def holds(folder: Folder, target: str) -> bool:
-    """Whether `target` is a file of the folder, or a folder in it that has files."""
-    below = f"{target.rstrip('/')}/"
-    return target in folder.files or any(name.startswith(below) for name in folder.files)
-
-
-def _specs(folder: Folder, submission: Submission, listed: Document | None) -> Iterator[Finding]:
-    """Runs that name a file which the folder does not hold, or points that are not declared."""
-    named = {spec.point for spec in submission.runs}
-    for spec in submission.runs:
-        if not spec.is_link and not holds(folder, spec.target):
-            near = near_key(
-                spec.target, set(folder.files) - {run.target for run in submission.runs}
-            )
-            yield finding(
-                "schema",
-                f"the folder has no file {shown(spec.target)}",
-                claimed=plain(spec.target),
-                run=plain(spec.target, 200),
-                fix=f'write "{near}"' if near else _meant(spec.target, folder, submission),
-                **_listed_at(spec, listed),
-            )
-        # One point alone may go unnamed; several would be pooled.
-        several = bool(submission.points) or len(named) > 1
-        if spec.point is None and spec.arm == "candidate" and len(submission.points) > 1:
-            yield finding(
-                "schema",
-                f"the run {shown(spec.target)} names no point; it belongs to one of "
-                f"{plain(', '.join(submission.points), 200)}",
-                claimed=plain(spec.target),
-                fix=f'add "point": "{plain(submission.points[0], 64)}", or the one that it is of',
-                **_listed_at(spec, listed),
-            )
-        if spec.point is not None and several and spec.point not in submission.points:
-            yield finding(
-                "schema",
-                f"the point {shown(spec.point)} is not in `points`",
-                claimed=plain(spec.point),
-                fix="add it to `points`, or correct it",
-                **_listed_at(spec, listed),
-            )
-
-
-def _meant(target: str, folder: Folder, submission: Submission) -> str:
-    """The file that a path which leads nowhere stands for: of its name, or the one not listed."""
-    name = PurePosixPath(target).name
-    listed = {spec.target for spec in submission.runs}
-    ends = LOG_ENDINGS if name.lower().endswith(LOG_ENDINGS) else PurePosixPath(name).suffix
-    logs = [
-        n
-        for n in folder.files
-        if ends and n.lower().endswith(ends) and n not in listed and n != SUBMISSION
-    ]
-    likely = [n for n in folder.files if PurePosixPath(n).name == name and n not in listed] or logs
-    first = f'write "{plain(likely[0], 120)}", or ' if len(likely) == 1 else ""
-    return f"{first}add the file, or remove the run"
-
-
-def _not_accepted(
-    submission: Submission, track: Track | None, listed: Document | None
-) -> Iterator[Finding]:
-    """Runs of a kind of evidence that the track does not take."""
-    for spec in submission.runs if track is not None else ():
-        offline = spec.target.lower().endswith(".wandb")
-        kinds = {spec.source, "wandb"} if offline else {spec.source}
-        if track is not None and not kinds & set(track.accepts):
-            yield finding(
-                "schema",
-                f"the track accepts runs from {' or '.join(track.accepts)}, but "
-                f"{shown(spec.target)} is of kind {spec.source}",
-                claimed=spec.source,
-                expected=", ".join(track.accepts),
-                fix='write "source": "results"'
-                if spec.source == "log"
-                and "results" in track.accepts
-                and spec.target.lower().endswith(".json")
-                else f"submit the run as {' or '.join(track.accepts)}",
-                **_listed_at(spec, listed),
-            )
-
-
-def _listed_at(spec: RunSpec, listed: Document | None) -> dict[str, Any]:
-    if listed is None or not spec.pointer:
-        return {}
-    return {"file": listed.file, "line": listed.line(spec.pointer), "pointer": spec.pointer}
-
-
-def _claimed_points(submission: Submission, listed: Document | None) -> Iterator[Finding]:
-    """Claims in an object that is neither a mean with its sd nor a point that is declared."""
-    claims = submission.raw.get("claims")
-    for key, value in claims.items() if isinstance(claims, dict) and listed else ():
-        if isinstance(value, dict) and "mean" not in value and key not in submission.points:
-            pointer = f"/claims/{escape(key)}"
-            yield finding(
-                "schema",
-                f"the claim {shown(key)} has no `mean`, and no point has that name",
-                file=listed.file if listed else None,
-                pointer=pointer,
-                line=listed.line(pointer) if listed else None,
-                claimed=shown(value),
-                fix="write the value or an object with `mean`, or add the point to `points`",
-            )

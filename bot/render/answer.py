@@ -37,6 +37,7 @@ DECIDES = "maintainer-decides"
 MOST_GROUPS = 3
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 CUT = " \N{HORIZONTAL ELLIPSIS}"
+_AGAIN = re.compile(r"comment `?/verify`?")
 _GROUP, _FIX, _LEAD = 50, 32, 16
 """Words of a group, of these its fix at most, and its message at least; the rest is folded."""
 
@@ -208,8 +209,12 @@ def _skeleton(item: Finding) -> str:
 
 
 def _for(where: Where, item: Finding) -> Finding:
-    """A finding for one reader: on a pull request nobody can fix what is at fault on our side."""
-    return dc.replace(item, fix=None) if where is Where.PULL and item.rule in OURS else item
+    """A finding for one reader: on a pull request nobody can fix what is at fault on our side, and
+    elsewhere nobody can comment."""
+    if where is Where.PULL:
+        return dc.replace(item, fix=None) if item.rule in OURS else item
+    fix = _AGAIN.sub("run the check again", item.fix) if item.fix else None
+    return dc.replace(item, fix=fix)
 
 
 def _weighing(groups: tuple[Group, ...], verdict: Verdict) -> list[Group]:

@@ -113,7 +113,7 @@ def _run_unfinished(case: Case) -> Iterator[Finding]:
                 f"the run reached {where}{total}{going}, so it does not count",
                 claimed=run.total_steps,
                 expected=last,
-                fix="wait until it has finished"
+                fix="wait until it has finished, then comment /verify"
                 if run.state in _UNDONE
                 else "run it to its end, or leave it out",
             )

@@ -82,11 +82,11 @@ def unsafe_name(case: Case) -> Iterator[Finding]:
             message = f"{shown(folder.path)} lies {len(parts)} folders deep, at most 4"
             yield finding("unsafe-name", message, file=plain(folder.path, 200), fix="move it up")
         for part in parts:
-            if not _plain_name(part):
-                yield _bad_name("the folder", part, folder.path)
+            if not plain_name(part):
+                yield bad_name("the folder", part, folder.path)
     for point in case.submission.points:
-        if not _plain_name(point):
-            yield _bad_name("the point", point, folder.full("submission.json"))
+        if not plain_name(point):
+            yield bad_name("the point", point, folder.full("submission.json"))
     for name in (*folder.files, *folder.skipped):
         if not all(_FILE_PART.fullmatch(part) for part in name.split("/")):
             yield finding(
@@ -116,11 +116,13 @@ def _nested(case: Case) -> Iterator[Finding]:
             return
 
 
-def _plain_name(name: str) -> bool:
+def plain_name(name: str) -> bool:
+    """Whether a component of a path may have this name."""
     return SLUG.fullmatch(name) is not None and _RESERVED.fullmatch(name) is None
 
 
-def _bad_name(what: str, name: str, file: str) -> Finding:
+def bad_name(what: str, name: str, file: str) -> Finding:
+    """A name that is none, and one that would do."""
     slug = re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_")[:64] or "name"
     return finding(
         "unsafe-name",

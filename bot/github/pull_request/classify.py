@@ -64,8 +64,11 @@ def classify(
     owner: dict[str, str] = {}
     outside: list[str] = []
     removed: list[str] = []
-    for path in sorted({p for f in files for p in f.paths}):
-        place = _place(path, trees, tracks)
+    paths = sorted({p for f in files for p in f.paths})
+    shallow = {path.rpartition("/")[0] for path in paths if _is_shallow(path.split("/"))}
+    for path in paths:
+        upper = "/".join(path.split("/")[:2])
+        place = (upper, "") if upper in shallow else _place(path, trees, tracks)
         if place is None:
             outside.append(path)
             continue
@@ -73,6 +76,8 @@ def classify(
         if folder in found:
             continue
         entries = trees.files(folder)
+        if folder in shallow:  # a whole track may lie there
+            entries = tuple(e for e in entries if f"{folder}/{e.path}" in paths)
         if entries:
             found[folder], owner[folder] = entries, track
         elif folder not in removed:
@@ -80,6 +85,11 @@ def classify(
     if not found and not removed:
         return Plan(kind_of(outside), outside=tuple(outside))
     return Plan(Kind.SUBMISSION, found, owner, tuple(outside), tuple(removed))
+
+
+def _is_shallow(parts: list[str]) -> bool:
+    """Whether a path is a submission's list that lies one folder too high."""
+    return len(parts) == 3 and parts[0] == "submissions" and parts[2] in MARKERS
 
 
 def _place(path: str, trees: Trees, tracks: Mapping[str, Track]) -> tuple[str, str] | None:

@@ -34,13 +34,15 @@ from bot.github.pull_request.pull import (
     read_folder,
 )
 from bot.github.pull_request.rules_change import rules_report
-from bot.github.pull_request.scope import Reading, advice_on, declined, unheard, with_scope
+from bot.github.pull_request.scope import LISTED, Reading, advice_on, declined, unheard, with_scope
 from bot.github.pull_request.waivers import DECLINE, apply_waivers, read_acted, read_waivers
 from bot.model.case import Context, Neighbour, PullRequest
 from bot.model.report import MAX_VERDICTS, Kind, Place, Report, Shown
 from bot.model.run import Run
 from bot.model.submission import MAX_FILES, Folder
 from bot.model.verdict import Verdict
+from bot.parse.json_file import read_json
+from bot.rules.text import bad_name, plain_name
 
 _TRIES = 3
 
@@ -263,12 +265,22 @@ def _read(reading: Reading, plan: Plan, path: str) -> Folder | Verdict:
     """The files of one submission, or the verdict on one that is not read."""
     track = plan.tracks.get(path) or ""
     if path.startswith("submissions/") and not names_are_safe(path):
-        message = "a folder's name is not made of lower-case letters, digits, - and _"
-        return refused(path, track, "unsafe-name", message, "rename the folder")
+        parts = path.split("/")[1:]
+        wrong = next((name for name in parts if not plain_name(name)), parts[-1])
+        found = bad_name("the folder", wrong, path)
+        return refused(path, track, found.rule, found.message, found.fix or "")
     try:
-        return read_folder(reading.trees, path, plan.folders[path])
+        folder = read_folder(reading.trees, path, plan.folders[path])
     except Incomplete as error:
         return refused(path, track, "out-of-scope-change", str(error))
+    if path.startswith("submissions/") and path.count("/") == 1:
+        listed = read_json(folder.files.get(LISTED, b""), LISTED).value
+        named = listed.get("track") if isinstance(listed, dict) else None
+        track = named if isinstance(named, str) and named in reading.engine.tracks else "TRACK"
+        message = "the folder lies one level too high; a submission is submissions/TRACK/NAME"
+        fix = f"move it to submissions/{track}/{path.rpartition('/')[2]}"
+        return refused(path, "", "out-of-scope-change", message, fix)
+    return folder
 
 
 def _one(

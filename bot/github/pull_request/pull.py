@@ -19,6 +19,8 @@ from github.PullRequest import PullRequest as ApiPull
 
 from bot.github.api.client import Repo, login_of, told
 from bot.model.submission import MAX_FILES, MAX_FOLDER_BYTES, MAX_JSON_BYTES, MAX_LOG_BYTES, Folder
+from bot.parse.listing import TOO_MANY, too_long
+from bot.parse.submission_json import SUBMISSION
 from bot.patterns import COMMIT
 
 FILES_LIMIT = 3000
@@ -208,7 +210,7 @@ def read_folder(trees: Trees, folder: str, inside: Iterable[TreeEntry]) -> Folde
     skipped: dict[str, str] = {}
     seen: dict[str, str] = {}
     room = MAX_FOLDER_BYTES
-    for entry in sorted(inside, key=lambda e: e.path):
+    for entry in sorted(inside, key=lambda e: (e.path != SUBMISSION, e.path)):
         why = _why_not(entry, len(files), seen)
         if why is None and entry.size > room:
             why = f"the folder has more than {MAX_FOLDER_BYTES:,} bytes"
@@ -223,16 +225,16 @@ def read_folder(trees: Trees, folder: str, inside: Iterable[TreeEntry]) -> Folde
 
 def _why_not(entry: TreeEntry, read: int, seen: dict[str, str]) -> str | None:
     if entry.mode in _MODES:
-        return f"{_MODES[entry.mode]}; only plain files are read"
+        return _MODES[entry.mode]
     if entry.kind != "blob" or entry.mode not in ("100644", "100755"):
-        return f"not a plain file (mode {entry.mode})"
+        return "not a regular file"
     if read >= MAX_FILES:
-        return f"more than {MAX_FILES} files in the submission"
+        return TOO_MANY
     if entry.path.casefold() in seen:
         return f"differs from {seen[entry.path.casefold()]} in upper and lower case only"
     limit = MAX_JSON_BYTES if entry.path.endswith(".json") else MAX_LOG_BYTES
     if entry.size > limit:
-        return f"{entry.size} bytes, at most {limit} are read"
+        return too_long(entry.size, limit)
     return None
 
 

@@ -12,9 +12,10 @@ from bot.github.pull_request.engine import Engine
 from bot.github.pull_request.pull import ChangedFile, Pull, Trees
 from bot.github.pull_request.waivers import DECLINE, Waiver
 from bot.model.verdict import Finding, Verdict, finding, with_findings
-from bot.registry import Level
+from bot.registry import Level, catalogue
 
 LISTED = "submission.json"
+_BESIDE = ("out-of-scope-change", "evidence-changed")
 EDITS = "speedrun/edit-"
 """Branches on which we propose what somebody with the right to do so asked for."""
 
@@ -68,6 +69,9 @@ def with_scope(
     present = {f.rule for f in verdict.findings}
     added = [f for f in _scope(reading, plan, path, files) if f.rule not in present]
     findings = (*added, *verdict.findings)
+    other = None if _ours_to_propose(reading) else _of_others(reading, path)
+    if other is not None:
+        findings = (other, *(_settled_by(other, f) for f in findings if f.rule != other.rule))
     unreadable = any(f.rule == "json-invalid" and f.file == f"{path}/{LISTED}" for f in findings)
     if unreadable or _ours_to_propose(reading):
         # whose it is cannot be told from a file that cannot be read; that file is the finding
@@ -106,20 +110,31 @@ def _scope(
                 fix="move it into the folder, or open another pull request for it",
             )
         )
-    known = reading.engine.contributors(path)
-    author = reading.author.lower()
-    if known is not None and author not in known and not reading.merged:
-        found.append(
-            finding(
-                "author-not-contributor",
-                f"{reading.author} changes an entry of other people",
-                file=f"{path}/submission.json",
-                claimed=reading.author,
-                expected=", ".join(sorted(known)),
-                fix="ask one of them to open the pull request",
-            )
-        )
     return found
+
+
+def _of_others(reading: Reading, path: str) -> Finding | None:
+    """An entry of the default branch that the author has no part in."""
+    known = reading.engine.contributors(path)
+    if known is None or reading.author.lower() in known or reading.merged:
+        return None
+    return finding(
+        "author-not-contributor",
+        f"{reading.author} changes an entry of other people",
+        file=f"{path}/{LISTED}",
+        claimed=reading.author,
+        expected=", ".join(sorted(known)),
+        fix=f"restore {path}; runs of your own go into a folder with a name of its own",
+    )
+
+
+def _settled_by(cause: Finding, item: Finding) -> Finding:
+    """What goes away once an entry of other people is as it was; secrets and the like stay."""
+    stays = catalogue()[item.rule]["family"] == "text" and item.rule not in (
+        "schema",
+        "json-invalid",
+    )
+    return item if stays or item.rule in _BESIDE else dc.replace(item, because=cause.rule)
 
 
 def advice_on(pull: Pull, repository: str) -> tuple[str, ...]:
