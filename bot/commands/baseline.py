@@ -120,6 +120,42 @@ def promote(
     _cut(place, board, entry.verdict, entry, on, dry_run)
 
 
+@baseline.command()
+@click.argument("track_id", metavar="TRACK")
+@click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[-- OPTION...]")
+@click.option("--seeds", default=5, show_default=True, type=click.IntRange(2), help="Runs.")
+@click.option("--name", default="baseline", show_default=True, help="Name of the submission.")
+@click.option("--backend", type=click.Choice(["torch", "jax"]), help="Default: what is installed.")
+@click.option("--author", metavar="LOGIN", help="Your GitHub login.")
+@DATE
+@ROOT
+def make(
+    track_id: str,
+    options: tuple[str, ...],
+    seeds: int,
+    name: str,
+    backend: str | None,
+    author: str | None,
+    on: str | None,
+    root: Path | None,
+) -> None:
+    """Open TRACK: train its baseline on this machine, write the submission and freeze it.
+
+    The code is the track's starter file, unchanged. OPTIONs go to it: `-- --set train.steps=10`.
+    """
+    from bot.commands.make_baseline import train_baseline
+
+    place = root_of(root)
+    track = track_of(place, track_id)
+    if track.objective != "baseline":
+        raise click.UsageError(f"{track.id} has objective {track.objective}, which has no baseline")
+    path = train_baseline(place, track, name, seeds, backend, author, options)
+    board, verdicts = _board(place, track, None)
+    verdict = _verdict(verdicts, track, path.relative_to(place).as_posix())
+    _cut(place, board, verdict, None, on, False)
+    click.echo(f"Open it: git add {path} {place / 'tracks/baselines' / track.id}, commit and push.")
+
+
 # ---- Reading ----------------------------------------------------------------------------------
 
 
@@ -205,8 +241,9 @@ def _lines(board: Board) -> list[str]:
     track = board.track
     if not track.baseline_id:
         return [
-            f"{track.id}: no baseline is frozen yet",
-            f"  make one: speedrun baseline freeze {track.id} SUBMISSION",
+            f"{track.id}: not open yet, no baseline is frozen",
+            f"  train and freeze one here: speedrun baseline make {track.id}",
+            f"  or of a submission that is there: speedrun baseline freeze {track.id} SUBMISSION",
         ]
     frozen = next((b for b in reversed(track.baselines) if b.id == track.baseline_id), None)
     lines = [f"{track.id}: baseline {track.baseline_id}"]

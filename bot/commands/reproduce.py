@@ -10,24 +10,18 @@ keys of your environment. That is no sandbox: read the code first.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses as dc
 import hashlib
-import os
-import re
 import secrets
 import shlex
-import shutil
-import signal
-import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from bot.commands.clean_run import checkout, clean_folder, run_code
 from bot.commands.draft import Files, draft, given
 from bot.commands.new import filled, judged, own_login, write_folder
 from bot.commands.root import ROOT, Unusable, root_of, tracks_of
@@ -43,7 +37,6 @@ if TYPE_CHECKING:
 
 SEEDS = (1000, 10_000)
 """Fresh seeds: a run with the entry's own seed on its kind of card would be a copy of it."""
-_SECRET = re.compile(r"TOKEN|KEY|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _TRAINER = "{python} {file} --interleave baseline --seed {seed} --seeds {seeds} --out {out} "
 _TRAINER += "--track {track} --wandb offline"
 
@@ -99,9 +92,11 @@ def reproduce(
         return
     if not yes and not click.confirm("Run it?", default=False):
         raise Unusable("nothing was run")
-    with _stopped(), tempfile.TemporaryDirectory(prefix="speedrun-reproduce-") as folder:
-        _run(plan, Path(folder, "code"), Path(folder, "runs"))
-        made, files = _made(plan, Path(folder, "runs"), target, login, challenge)
+    with clean_folder() as (code, out):
+        if plan.repository is not None:
+            checkout(*plan.repository, code)
+        run_code(plan.files, plan.command, code, out)
+        made, files = _made(plan, out, target, login, challenge)
     shown = target.relative_to(place).as_posix()
     made = filled(made, judged(made, shown, files, local).verdict, None)
     write_folder(target, made, files)
@@ -196,75 +191,6 @@ def _show(plan: Plan, target: Path) -> None:
         f"{plain(plan.entry.path, 200)}. Tokens and keys of your environment are not passed on.\n"
         f"The reproduction is written to {target}."
     )
-
-
-# ---- Running ------------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def _stopped() -> Iterator[None]:
-    """Inside, a request to end is an exception, so that the code ends and the folder goes."""
-
-    def stop(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _run(plan: Plan, folder: Path, out: Path) -> None:
-    """Run the code in `folder`; its logs lie below `out` then. Raises Unusable if it fails."""
-    folder.mkdir()
-    out.mkdir()
-    if plan.repository is not None:
-        _checkout(*plan.repository, folder)
-    for name, data in plan.files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    command = [word.replace("{out}", str(out)) for word in plan.command]
-    env = {k: v for k, v in os.environ.items() if not _SECRET.search(k)} | {"WANDB_MODE": "offline"}
-    try:
-        process = subprocess.Popen(command, cwd=folder, env=env, start_new_session=True)
-    except OSError as error:
-        raise Unusable(f"{command[0]}: {error.strerror or error}") from error
-    try:
-        status = process.wait()
-    finally:
-        _end(process)
-    if status:
-        raise Unusable(f"the code ended with status {status}; nothing was written")
-    if not any(out.rglob("*")):
-        for path in [p for p in folder.rglob("*") if p.suffix in LOG_ENDINGS and p.is_file()]:
-            shutil.copy(path, out / path.name)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Leave nothing of it running, also after Ctrl-C."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
-    process.wait()
-
-
-def _checkout(repository: str, commit: str, folder: Path) -> None:
-    """The linked commit, fetched without its history. Raises Unusable."""
-    for words in (
-        ["init", "-q"],
-        ["fetch", "-q", "--depth", "1", "--", repository, commit],
-        ["checkout", "-q", "FETCH_HEAD"],
-    ):
-        env = os.environ | {"GIT_TERMINAL_PROMPT": "0"}
-        done = subprocess.run(
-            ["git", *words], cwd=folder, env=env, capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            why = plain(done.stderr.strip().rpartition("\n")[2], 200)
-            raise Unusable(f"{plain(repository, 200)} at {commit}: {why}")
 
 
 # ---- Writing ------------------------------------------------------------------------------------

@@ -197,9 +197,9 @@ def not_open(board: TrackBoard) -> list[str]:
     if track.objective != "baseline" or track.baseline_id is not None:
         return []
     return [
-        f"speedrun new {track.id}/baseline --starter torch",
-        f"speedrun submit submissions/{track.id}/baseline",
-        f"speedrun baseline freeze {track.id} baseline",
+        f"speedrun baseline make {track.id}",
+        f"git add submissions/{track.id} tracks/baselines/{track.id}",
+        f'git commit -m "Open {track.id}" && git push',
     ]
 
 

@@ -23,7 +23,8 @@ CONFIG_OF_TRACK = {
     "fineweb-edu": "llama-75m",
     "nanogpt-small": "gpt2-124m-muon",
     "nanogpt-optimization": "gpt2-124m-muon",
-    "single-gpu": "gpt2-124m-muon",
+    "single-gpu": "tutorial-h100",
+    "single-gpu-fineweb": "gpt2-124m-muon",
 }
 
 

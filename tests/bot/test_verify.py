@@ -101,12 +101,12 @@ def test_claimed_numbers_stand_beside_the_recomputed() -> None:
 
 def test_the_grade_is_that_of_the_weakest_run() -> None:
     both = folder(
-        "single-gpu",
+        "single-gpu-fineweb",
         [{"source": "log", "path": "a.log"}, result("r.json")],
         {"a.log": LOG, "r.json": changed("v4_h100", lambda i: None)},
     )
     assert verify(both, TRACKS).evidence is Grade.SELF_REPORTED
-    log = folder("single-gpu", [{"source": "log", "path": "a.log"}], {"a.log": LOG})
+    log = folder("single-gpu-fineweb", [{"source": "log", "path": "a.log"}], {"a.log": LOG})
     assert verify(log, TRACKS).evidence is Grade.LOG
 
 
@@ -123,7 +123,7 @@ def test_a_lucky_run_on_a_baseline_track_is_recorded() -> None:
         {"source": "log", "path": "b.log", "arm": "baseline"},
     ]
     slower = LOG.replace(b"train_time:", b"train_time:1")
-    verdict = verify(folder("single-gpu", runs, {"a.log": LOG, "b.log": slower}), TRACKS)
+    verdict = verify(folder("single-gpu-fineweb", runs, {"a.log": LOG, "b.log": slower}), TRACKS)
     families = {f.rule: f.level for f in verdict.findings}
     assert verdict.note in (NOT_REPRODUCED, None)
     for rule in ("too-few-runs", "target-not-significant", "run-not-bound", "seed-reused"):
@@ -212,7 +212,7 @@ def test_the_track_is_told_from_the_path_the_list_or_the_option() -> None:
 
     assert track_of("submissions/fineweb-edu/x") == "fineweb-edu"
     assert track_of("experiments/speedrun/x/130m") == "fineweb-edu", "by the track's glob"
-    assert track_of("anywhere", track_id="single-gpu") == "single-gpu"
+    assert track_of("anywhere", track_id="single-gpu-fineweb") == "single-gpu-fineweb"
     for path in ("anywhere", "r.json"):
         with pytest.raises(ReadError, match="which track"):
             track_of(path, bare=path.endswith("json"))

@@ -124,7 +124,7 @@ SCHEMA: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "links-many": (put(links=[{"kind": "post", "url": "https://example.org"}] * 40), "at most 30"),
     "track-number": (put(track=3), "track"),
     "track-unknown": (put(track="fineweb-edo"), "fineweb-edo"),
-    "track-other": (put(track="single-gpu"), "lies under"),
+    "track-other": (put(track="single-gpu-fineweb"), "lies under"),
 }
 
 

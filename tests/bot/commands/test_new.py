@@ -107,7 +107,7 @@ def test_of_a_trainers_folder_every_run_is_taken_once(root: Path, logs: list[str
             copy.write_text(nonce + Path(log).read_text())
         (inner / "debug.log").write_text("2026-01-01 INFO starting\n")
         (inner / "requirements.txt").write_text("numpy==2.0.0\n")
-    made, path = new(root, "single-gpu/my-idea", "--log", str(out))
+    made, path = new(root, "single-gpu-fineweb/my-idea", "--log", str(out))
     assert made.exit_code == 0, made.output
     assert "left out 6 of 8 files" in made.output
     assert [(run["path"], run.get("arm")) for run in document(path)["runs"]] == [
@@ -115,14 +115,14 @@ def test_of_a_trainers_folder_every_run_is_taken_once(root: Path, logs: list[str
         ("logs/log_2.txt", None),
     ]
     files = [str(out / arm / "log.txt") for arm in ("candidate-seed0", "baseline-seed0")]
-    made, path = new(root, "single-gpu/named", "--log", files[0], "--log", files[1])
+    made, path = new(root, "single-gpu-fineweb/named", "--log", files[0], "--log", files[1])
     assert [run.get("arm") for run in document(path)["runs"]] == [None, "baseline"]
 
 
 def test_an_entry_without_a_baseline_arm_is_told_so(root: Path, logs: list[str]) -> None:
     log = Path(logs[0])
     log.write_text(log.read_text().replace("world_size=8", "world_size=1"))
-    made, _ = new(root, "single-gpu/alone", "--log", str(log), "--code", __file__)
+    made, _ = new(root, "single-gpu-fineweb/alone", "--log", str(log), "--code", __file__)
     said = " ".join(made.output.split())
     assert "It does not rank yet: it has no baseline arm" in said, made.output
 
@@ -130,13 +130,13 @@ def test_an_entry_without_a_baseline_arm_is_told_so(root: Path, logs: list[str])
 def test_a_log_without_a_run_writes_nothing(root: Path, tmp_path: Path) -> None:
     words = tmp_path / "words.log"
     words.write_text("hello\n")
-    made, path = new(root, "single-gpu/my-idea", "--log", str(words))
+    made, path = new(root, "single-gpu-fineweb/my-idea", "--log", str(words))
     assert made.exit_code == 2 and not path.exists()
     said = " ".join(made.output.split())
     assert "holds no line with a step and a loss; give the log that the training printed" in said
     (tmp_path / "only").mkdir()
     (tmp_path / "only" / "words.log").write_text("hello\n")
-    made, path = new(root, "single-gpu/my-idea", "--log", str(tmp_path / "only"))
+    made, path = new(root, "single-gpu-fineweb/my-idea", "--log", str(tmp_path / "only"))
     assert made.exit_code == 2 and not path.exists()
     assert "no file in the folder contains a run" in made.output
 

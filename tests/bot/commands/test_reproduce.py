@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -45,7 +46,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ours, theirs = ([(3.27 + n / 1000, s + n) for n in range(3)] for s in (610.0, 700.0))
     code = {"path": "train.py", "command": COMMAND}
     people = [{"github": "author", "roles": ["code"]}]
-    more = {"based_on": "base", "code": code, "contributors": people}
+    more: dict[str, Any] = {"based_on": "base", "code": code, "contributors": people}
     submission(tmp_path, "one", "faster", ours, theirs, **more)
     put(tmp_path, "submissions/one/faster/train.py", CODE.replace("WAIT", "0"))
     return tmp_path
@@ -90,7 +91,7 @@ def test_it_writes_the_reproduction(root: Path, capfd: pytest.CaptureFixture[str
         ["baseline"] * 3 + ["candidate"] * 3
     )
     printed = capfd.readouterr().out
-    assert "tokens: [] in" in printed and "speedrun-reproduce-" in printed
+    assert "tokens: [] in" in printed and "speedrun-run-" in printed
 
 
 def test_a_challenge_brings_as_many_pairs_as_the_entry(root: Path) -> None:
@@ -153,4 +154,4 @@ def test_killed_it_leaves_no_process_and_no_folder(root: Path, sent: signal.Sign
             os.kill(child, 0)
             time.sleep(0.1)
     assert not made(root).exists()
-    assert list(root.glob("speedrun-reproduce-*")) == []
+    assert list(root.glob("speedrun-run-*")) == []

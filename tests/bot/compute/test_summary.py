@@ -24,7 +24,7 @@ GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "nanogpt_groups.json")
 TRACKS = load_tracks(ROOT)
 BY_NUMBER = {1: TRACKS["nanogpt-small"], 2: TRACKS["nanogpt-medium"]}
 SMALL, STEPS, SINGLE = (
-    TRACKS[name] for name in ("nanogpt-small", "nanogpt-optimization", "single-gpu")
+    TRACKS[name] for name in ("nanogpt-small", "nanogpt-optimization", "single-gpu-fineweb")
 )
 
 

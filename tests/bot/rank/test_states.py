@@ -17,7 +17,7 @@ from bot.render.states import reply_lines, state_words
 from tests.bot.rules.run_cases import TRACKS
 
 TRACK = dc.replace(
-    TRACKS["single-gpu"],
+    TRACKS["single-gpu-fineweb"],
     id="t",
     baseline_id="base",
     significance=Significance(),

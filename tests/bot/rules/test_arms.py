@@ -20,11 +20,11 @@ from tests.bot.rules.run_cases import TRACKS, a_case, a_run, found
 H100 = Hardware("NVIDIA H100 80GB HBM3", 1)
 A100 = Hardware("NVIDIA A100-SXM4-80GB", 1)
 SINGLE = dc.replace(
-    TRACKS["single-gpu"],
+    TRACKS["single-gpu-fineweb"],
     baseline_id="first",
     baselines=(
         Baseline(
-            "first", "submissions/single-gpu/first", "2026-01-01", "training_time_s",
+            "first", "submissions/single-gpu-fineweb/first", "2026-01-01", "training_time_s",
             (100.0, 101.0), (3.277, 3.278), device="H100 SXM", count=1,
         ),
     ),
@@ -116,7 +116,7 @@ def test_the_arm_against_the_frozen_baseline(
 def test_an_arm_is_held_against_the_baseline_that_it_ran() -> None:
     """The first takes longer than the second, and whoever ran the first was not slow."""
     faster = dc.replace(
-        SINGLE.baselines[0], id="second", submission="submissions/single-gpu/second",
+        SINGLE.baselines[0], id="second", submission="submissions/single-gpu-fineweb/second",
         costs=(60.0, 61.0), frozen_on="2026-03-01", after="first", ratio=0.6,
     )  # fmt: skip
     track = dc.replace(SINGLE, baselines=(*SINGLE.baselines, faster), baseline_id="second")
@@ -185,11 +185,11 @@ def test_an_unsound_ratio_makes_no_baseline(rule: str, level: Level) -> None:
     ratio = Comparison("welch", -40.0, None, None, None, 0.6, (0.59, 0.61))
     statistics = Summary(baseline=BaselineArm(comparison=ratio))
     verdict = Verdict(
-        "submissions/single-gpu/mine", "single-gpu", Status.NEEDS_REVIEW, Grade.LOG,
+        "submissions/single-gpu-fineweb/mine", "single-gpu-fineweb", Status.NEEDS_REVIEW, Grade.LOG,
         (dc.replace(item, rule=rule, level=level),),
         (Point("main", 3.277, 60.0, {}, statistics),), based_on="first",
     )  # fmt: skip
-    board = rank([verdict], SINGLE)
+    board = rank([verdict], dc.replace(SINGLE, reproduction=None))
     if (rule, level) == ("baseline-slower-than-frozen", Level.WARNING):
         assert "a slow arm does not win" in board.unranked[0].why
         return

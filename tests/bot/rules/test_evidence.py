@@ -42,7 +42,7 @@ def on_track(run: Run, **changes: Any) -> Case:
 
 
 MEAN = sum(a_run(n).validation[-1].loss for n in range(2)) / 2
-SINGLE = TRACKS["single-gpu"]
+SINGLE = TRACKS["single-gpu-fineweb"]
 A100 = Hardware("NVIDIA A100-SXM4-80GB", 8)
 H100 = Hardware("NVIDIA H100 80GB HBM3", 1)
 

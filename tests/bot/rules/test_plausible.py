@@ -55,8 +55,8 @@ def found(track: str, loss: float, seconds: float, device: str = H100) -> list[F
 @pytest.mark.parametrize(
     ("track", "loss", "seconds", "says"),
     [
-        ("single-gpu", 3.9, 900.0, "ends at loss 3.9 and misses the target 3.28"),
-        ("single-gpu", 2.6, 900.0, "ends at loss 2.6, far beyond the target 3.28"),
+        ("single-gpu-fineweb", 3.9, 900.0, "ends at loss 3.9 and misses the target 3.28"),
+        ("single-gpu-fineweb", 2.6, 900.0, "ends at loss 2.6, far beyond the target 3.28"),
         ("tutorial", 1.95, 9.0, "ends at loss 1.95, the baseline at 1.8501"),
         ("tutorial-h100", 2.9, 28.0, "ends at loss 2.9, the baseline at 3.1868"),
     ],
@@ -69,8 +69,8 @@ def test_a_baseline_arm_that_is_another(track: str, loss: float, seconds: float,
 @pytest.mark.parametrize(
     ("track", "loss", "seconds", "device"),
     [
-        ("single-gpu", 3.2791, 900.0, H100),
-        ("single-gpu", 3.3, 900.0, H100),
+        ("single-gpu-fineweb", 3.2791, 900.0, H100),
+        ("single-gpu-fineweb", 3.3, 900.0, H100),
         ("tutorial", 1.86, 500.0, "cpu"),
         ("tutorial-h100", 3.2208, 29.0, H100),
         ("tutorial-h100", 3.19, 60.0, "NVIDIA A100-SXM4-80GB"),
@@ -87,7 +87,7 @@ def test_other_tracks_have_arms_of_their_own() -> None:
     files = {"mine.log": log(3.27, 9.131, H100), "base.log": log(3.9, 900.0, H100)}
     listed = {
         "schema_version": 1,
-        "track": "single-gpu",
+        "track": "single-gpu-fineweb",
         "title": "x",
         "runs": [
             {"source": "log", "path": "mine.log"},
@@ -95,6 +95,7 @@ def test_other_tracks_have_arms_of_their_own() -> None:
         ],
     }
     folder = Folder(
-        "submissions/single-gpu/x", {"submission.json": json.dumps(listed).encode(), **files}
+        "submissions/single-gpu-fineweb/x",
+        {"submission.json": json.dumps(listed).encode(), **files},
     )
     assert "metric-implausible" not in {f.rule for f in verify(folder, tracks).findings}

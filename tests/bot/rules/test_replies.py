@@ -24,7 +24,7 @@ CLAIM = Summary(
         comparison=Comparison("welch", -7.5, None, None, None, 0.875, (0.86, 0.89)),
     ),
 )
-TARGET = Target("submissions/single-gpu/faster", CLAIM, frozenset({"ab" * 32}))
+TARGET = Target("submissions/single-gpu-fineweb/faster", CLAIM, frozenset({"ab" * 32}))
 
 
 def reply(
@@ -33,12 +33,12 @@ def reply(
     """A reply whose candidate takes so long where the baseline takes 60 s."""
     ours = [run(n, seconds + n / 10) for n in range(pairs)]
     theirs = [run(n + 10, 60 + n / 10) for n in range(pairs)]
-    raw = {kind: "single-gpu/faster", "runs": []}
+    raw = {kind: "single-gpu-fineweb/faster", "runs": []}
     made = a_case(
         [*ours, *theirs],
         arms=["candidate"] * pairs + ["baseline"] * pairs,
         track=changes.pop("track", SINGLE),
-        submission={"reply": Reply(kind, "single-gpu/faster"), "raw": raw},
+        submission={"reply": Reply(kind, "single-gpu-fineweb/faster"), "raw": raw},
         standing=Standing(known=True, target=target),
     )
     return dc.replace(made, **changes)
@@ -50,7 +50,7 @@ def of(rule: str, case: Case) -> list[Finding]:
 
 def test_a_reply_to_nothing() -> None:
     (item,) = of("entry-unknown", reply("reproduces", 53.0, target=None))
-    assert item.message == "single-gpu has no entry single-gpu/faster"
+    assert item.message == "single-gpu-fineweb has no entry single-gpu-fineweb/faster"
     assert (item.pointer, item.level) == ("/reproduces", Level.ERROR)
     assert of("entry-unknown", reply("reproduces", 53.0)) == []
 
@@ -63,7 +63,7 @@ def test_without_a_board_nobody_knows_the_entries() -> None:
 
 def test_a_reply_does_one_of_the_two() -> None:
     case = reply("reproduces", 53.0)
-    raw = {"reproduces": "single-gpu/faster", "challenges": "single-gpu/faster"}
+    raw = {"reproduces": "single-gpu-fineweb/faster", "challenges": "single-gpu-fineweb/faster"}
     both = dc.replace(case.submission, reply=None, raw=raw)
     (item,) = of("entry-unknown", dc.replace(case, submission=both))
     assert item.message == "it both reproduces and challenges"
@@ -88,7 +88,7 @@ def test_when_a_maintainer_decides(kind: str, seconds: float, by: str, asks: boo
     items = of("maintainer-decides", reply(kind, seconds, track=track))
     assert bool(items) is asks
     if asks:
-        assert "submissions/single-gpu/faster is at" in items[0].message
+        assert "submissions/single-gpu-fineweb/faster is at" in items[0].message
         assert "0.875 claimed" in items[0].message
 
 
@@ -108,7 +108,7 @@ def test_too_few_pairs_ask_for_runs_on_a_loose_track_too() -> None:
 
 def test_a_reply_runs_the_code_of_the_entry() -> None:
     (item,) = of("code-differs-from-submission", reply("reproduces", 53.0))
-    assert "that of submissions/single-gpu/faster is abababababab" in item.message
+    assert "that of submissions/single-gpu-fineweb/faster is abababababab" in item.message
     code = frozenset(run(0).code_sha256.values())
     same = dc.replace(TARGET, code=code)
     assert of("code-differs-from-submission", reply("reproduces", 53.0, target=same)) == []

@@ -24,7 +24,7 @@ from tests.conftest import ROOT
 
 TRACKS = load_tracks(ROOT)
 SMALL, STEPS, SINGLE = (
-    TRACKS[name] for name in ("nanogpt-small", "nanogpt-optimization", "single-gpu")
+    TRACKS[name] for name in ("nanogpt-small", "nanogpt-optimization", "single-gpu-fineweb")
 )
 GOOD = [3.2771, 3.2768, 3.2775, 3.277, 3.2769]
 MEAN, SD = 3.27706, 0.000270185
