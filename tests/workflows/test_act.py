@@ -117,7 +117,8 @@ def test_record(runner: Runner, competition: Competition) -> None:
     event = pull_event(competition, pull.number, "closed", merged=True)
     done = runner.run("pull_request_target", event, {"record": "token-of-act"})
     assert done.returncode == 0, done.stdout + done.stderr
-    assert runner.commands() == ["verify key=yes", "record key=no", "record key=no"]
+    said = ["verify key=yes", "record key=no", "record key=no", "promote key=no"]
+    assert runner.commands() == said
     assert "evidence" in competition.branches()
     assert any("On the board" in body for body in competition.comments(pull.number))
     assert [d["workflow"] for d in competition.repo.dispatches] == ["speedrun-pages.yml"]

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
 
+import requests
+
+from bot.github.api.client import api_url
 from bot.github.api.workflows import file_of
+
+_TIMEOUT_S = 5
 
 _REMOTE = re.compile(
     r"(?:https://|ssh://git@|git@)(?P<host>[A-Za-z0-9.-]+)(?::\d+)?[/:]"
@@ -29,6 +35,17 @@ def origin(folder: Path) -> tuple[str, str] | None:
     """Host and OWNER/REPO of the remote `origin`; None if it has none on a server."""
     match = _REMOTE.fullmatch(git(folder, "remote", "get-url", "origin"))
     return (match["host"], match["name"]) if match else None
+
+
+def is_organisation(login: str) -> bool | None:
+    """What GitHub says of an account; None if it does not answer. No token is needed."""
+    token = os.environ.get("GITHUB_TOKEN", "").strip()
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    try:
+        answer = requests.get(f"{api_url()}/users/{login}", headers=headers, timeout=_TIMEOUT_S)
+        return bool(answer.json()["type"] == "Organization") if answer.ok else None
+    except (requests.exceptions.RequestException, ValueError, KeyError, TypeError):
+        return None
 
 
 def default_branch(folder: Path) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from bot import files as disk
 from bot.github.api.client import checked_name, server_url
 from bot.github.api.workflows import WORKFLOWS, file_of
-from bot.github.host.checkout import default_branch, origin
+from bot.github.host.checkout import default_branch, is_organisation, origin
 from bot.github.host.files import Target, github_files, titles_of
 from bot.github.host.first_track import objective_of, track_text
 from bot.github.host.settings import FILE, load_settings
@@ -67,6 +67,8 @@ def initialise(folder: Path, wishes: Wishes) -> Iterator[str]:
     source = Source(OWN) if repo == HOME else wishes.source
     files = github_files(Target(repo, branch, source, settings, titles))
     people = _people(repo, wishes.reviewers, settings.pages)
+    if not wishes.reviewers and not all((folder / name).exists() for name in people):
+        yield from _owner(repo.split("/")[0])
     written = set()
     for name, content in {**files, **people, **tracks}.items():
         path = folder / name
@@ -182,6 +184,19 @@ def _others(folder: Path) -> Iterator[str]:
 
 
 # ---- people and what is left to do --------------------------------------------------------------
+
+
+def _owner(owner: str) -> Iterator[str]:
+    """Whether the owner, who reviews if nobody is named, is a person. Raises InitError."""
+    kind = is_organisation(owner)
+    if kind:
+        raise InitError(
+            f"{owner} is an organisation, which can neither review nor own files; name who does: "
+            f"--reviewer LOGIN, or a team as --reviewer {owner}/TEAM"
+        )
+    if kind is None:
+        yield f"unseen  whether {owner} is a person: GitHub did not answer; an organisation cannot"
+        yield "        review, then name people in .github/CODEOWNERS and .github/speedrun.toml"
 
 
 def _people(repo: str, reviewers: tuple[str, ...], pages: bool) -> dict[str, bytes]:

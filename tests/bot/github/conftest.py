@@ -23,6 +23,7 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NETRC", "/nonexistent")
     monkeypatch.setenv("SPEEDRUN_RELEASES", "http://127.0.0.1:9")
     monkeypatch.setenv("SPEEDRUN_ATTESTATIONS", "http://127.0.0.1:9")
+    monkeypatch.setenv("GITHUB_API_URL", "http://127.0.0.1:9")
 
 
 @pytest.fixture

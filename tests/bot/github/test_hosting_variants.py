@@ -117,6 +117,30 @@ def test_reviewers_are_who_is_named(tmp_path: Path) -> None:
     assert load_settings(folder).reviewers == ("example-user",)
 
 
+def test_an_organisation_reviews_nothing(competition: Competition, tmp_path: Path) -> None:
+    competition.github.add_user("example-org", "Organization")
+    folder = tmp_path / "race"
+    arguments = ["init", str(folder), "--repo", "example-org/race"]
+    arguments += ["--wheel", str(a_wheel(tmp_path))]
+    refused = CliRunner().invoke(main, arguments)
+    assert refused.exit_code == 2
+    assert "example-org is an organisation" in refused.output
+    assert not (folder / ".github").exists()
+    init(folder, "--reviewer", "example-org/judges", "--reviewer", "example-user")
+    assert load_settings(folder).reviewers == ("example-user",)
+    assert "organisation" not in init(folder)  # who reviews is settled
+
+
+def test_an_owner_who_is_a_person_reviews(competition: Competition, tmp_path: Path) -> None:
+    competition.github.add_user("example-org", "User")
+    assert "unseen" not in init(tmp_path / "race")
+    assert "/.github/ @example-org" in (tmp_path / "race/.github/CODEOWNERS").read_text()
+
+
+def test_an_owner_that_github_does_not_tell_of(tmp_path: Path) -> None:
+    assert "unseen  whether example-org is a person" in init(tmp_path / "race")
+
+
 # ---- the bot that the workflows install ---------------------------------------------------------
 
 
