@@ -202,13 +202,6 @@ class Repository:
         return self._digests[neighbour.path]
 
 
-def neighbours_of(
-    root: Path, tracks: Mapping[str, Track], snapshots: Snapshots | None = None
-) -> tuple[Neighbour, ...]:
-    """The neighbours of a repository: see `Repository`."""
-    return Repository(root, tracks, snapshots).neighbours
-
-
 def _kept(snapshots: Snapshots, ref: RunRef) -> Run | None:
     """The newest snapshot of a run; None without one that can be read."""
     from bot.evidence.snapshot import SnapshotError

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +10,7 @@ import click
 from bot.commands.root import ROOT, root_of, track_of
 from bot.evidence.sources import Found, read_sources
 from bot.model.run import Run
-from bot.model.serial import fields_to_json
+from bot.model.serial import dumps, fields_to_json
 
 if TYPE_CHECKING:
     from bot.commands.arms import Arms
@@ -38,13 +35,12 @@ def runs(sources: tuple[str, ...], track_id: str | None, form: str, root: Path |
     track = track_of(root_of(root, shipped=True), track_id) if track_id else None
     found = read_sources(sources, track)
     if form == "json":
-        _print_json(
-            {
-                "schema_version": 1,
-                "runs": [_record(run) for run in found.runs],
-                "skipped": [{"file": s.file, "why": s.why} for s in found.skipped],
-            }
-        )
+        shown = {
+            "schema_version": 1,
+            "runs": [_record(run) for run in found.runs],
+            "skipped": [{"file": s.file, "why": s.why} for s in found.skipped],
+        }
+        click.echo(dumps(shown))
     else:
         for run in found.runs:
             click.echo(_line(run))
@@ -93,7 +89,7 @@ def stats(
 
         data = spread.report(list(spread.groups_of(sources, track)), track, form)
         if data is not None:
-            _print_json(data)
+            click.echo(dumps(data))
         return
     arms = arms_of(sources, baseline, track, loss_key)
     # What no run has beside the usual loss was read as what these logs call it.
@@ -103,7 +99,7 @@ def stats(
     if form == "json":
         unread = [{"file": s.file, "why": s.why} for s in arms.skipped]
         more = {"skipped": unread, "refused": refused, "words": list(sentences(summary))}
-        _print_json(summary.to_json() | more)
+        click.echo(dumps(summary.to_json() | more))
     else:
         for sentence in sentences(summary):
             click.echo(sentence)
@@ -188,18 +184,3 @@ def _reading_code(found: Found) -> int:
     if found.ours:
         return 3
     return 0 if found.runs else 2
-
-
-def _print_json(value: Mapping[str, Any]) -> None:
-    click.echo(json.dumps(_finite(value), indent=1, allow_nan=False))
-
-
-def _finite(value: Any) -> Any:
-    """The value with null for every number that is not finite: NaN is never a number."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return value

@@ -20,17 +20,6 @@ MOST = 1000
 """Entries compared with each other; beyond, a board has no intervals."""
 
 
-def holm(p_values: Sequence[float], alpha: float) -> list[bool]:
-    """Which hypotheses Holm's step-down procedure rejects at family-wise level `alpha`."""
-    order = sorted(range(len(p_values)), key=p_values.__getitem__)
-    rejected = [False] * len(p_values)
-    for rank, index in enumerate(order):
-        if not p_values[index] <= alpha / (len(order) - rank):
-            break
-        rejected[index] = True
-    return rejected
-
-
 def rank_intervals(
     costs: Sequence[Moments], alpha: float = 0.05, goal: str = "min"
 ) -> list[tuple[int, int]]:

@@ -74,12 +74,6 @@ class ProjectRef(NamedTuple):
     sweep: str | None = None
 
 
-def run_of(text: object) -> RunRef | None:
-    """The run that `text` points to, or None."""
-    found = parse_link(text)
-    return found if isinstance(found, RunRef) else None
-
-
 def project_of(text: str) -> ProjectRef | None:
     """The project or the sweep whose page `text` is, or None for any other address."""
     text = _bare_text(text)
@@ -209,19 +203,6 @@ def _page_kind(path: str) -> str:
 def is_report_path(path: str) -> bool:
     """Whether the path of a W&B address is a report."""
     return _REPORT.fullmatch(path) is not None
-
-
-def is_report(text: str) -> bool:
-    """Whether `text` is the address of a W&B report."""
-    try:
-        url = urllib.parse.urlsplit(text if "://" in text else f"https://{text}")
-    except ValueError:
-        return False
-    host = (url.hostname or "").lower()
-    if host == "api.wandb.ai":
-        return url.path.startswith("/links/")
-    path = url.path.removeprefix(HOSTS.get(host, ""))
-    return host in HOSTS and is_report_path(path)
 
 
 def _not_a_run(reason: str) -> LinkProblem:

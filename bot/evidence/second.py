@@ -58,10 +58,6 @@ BATCHES = frozenset(
 )
 SEQUENCES = ("seq_len", "train_seq_len", "max_seq_len", "sequence_length", "block_size",
              "context_length", "seq_length")  # fmt: skip
-PARAMETERS = frozenset(
-    "parameter_count num_params n_params num_parameters parameters total_params n_parameters "
-    "total_parameters param_count model_parameters".split()
-)
 
 
 class Second(NamedTuple):

@@ -12,6 +12,8 @@ import abc
 import dataclasses as dc
 import enum
 import functools as ft
+import json
+import math
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -67,6 +69,19 @@ def fields_to_json(value: DataclassInstance) -> JsonObject:
 @ft.cache
 def _written(kind: type[DataclassInstance]) -> tuple[str, ...]:
     return tuple(field.name for field in dc.fields(kind) if field.compare)
+
+
+def dumps(value: object) -> str:
+    """JSON values as text for people and programs: a number that is not finite becomes null."""
+    return json.dumps(_finite(value), indent=1, allow_nan=False, default=str)
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def read(kind: type[T], data: object) -> T:
@@ -166,7 +181,10 @@ def _fields_reader(kind: type[DataclassInstance]) -> _Reader:
         for name, reader, nullable in fields:
             item = data.get(name)
             if item is not None or nullable and name in data or name in required:
-                given[name] = reader(data[name])
+                try:
+                    given[name] = reader(data[name])
+                except TypeError as error:
+                    raise TypeError(f"{name}: {error}") from error
         return kind(**given)
 
     return read_object

@@ -33,7 +33,6 @@ NAMES = (
     "parameters",
 )
 """Metrics that the program computes by itself."""
-WITNESSES = ("another-person", "maintainer")
 FINISHES = ("steps", "time-limit", "target")
 TESTS = ("t", "z", "moderated", "anytime", "none")
 

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from bot.model.track import Baseline, BoardRow, Credit, Track, TrackError
+from bot.model.serial import fields_to_json, read
+from bot.model.track import Baseline, Track, TrackError
 from bot.model.values import finite
 
 FOLDER = "tracks/baselines"
@@ -46,7 +47,7 @@ def read_folder(folder: Path) -> list[tuple[str, bytes]]:
 
 def to_text(baseline: Baseline) -> str:
     """A baseline as its file."""
-    data = {"schema_version": SCHEMA_VERSION, **dc.asdict(baseline)}
+    data = {"schema_version": SCHEMA_VERSION, **fields_to_json(baseline)}
     return json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -63,36 +64,14 @@ def _read(path: str, data: bytes) -> Baseline:
 def _baseline(raw: Mapping[str, Any]) -> Baseline:
     if raw["schema_version"] != SCHEMA_VERSION:
         raise ValueError(f"schema_version is {raw['schema_version']}, we know {SCHEMA_VERSION}")
-    ratio, interval = raw.get("ratio"), raw.get("interval")
-    if ratio is not None and not (finite(ratio) and ratio > 0):
-        raise ValueError(f"ratio is {ratio!r}, expected a number above 0")
-    return Baseline(
-        id=str(raw["id"]),
-        submission=str(raw["submission"]),
-        frozen_on=dt.date.fromisoformat(raw["frozen_on"]).isoformat(),
-        cost_metric=str(raw["cost_metric"]),
-        costs=_numbers(raw["costs"]),
-        losses=_numbers(raw.get("losses", ())),
-        device=raw.get("device"),
-        count=raw.get("count"),
-        after=raw.get("after"),
-        ratio=ratio,
-        interval=None if interval is None else (float(interval[0]), float(interval[1])),
-        credits=tuple(
-            Credit(c["github"], c.get("name"), tuple(c["roles"]), tuple(c["submissions"]))
-            for c in raw.get("credits", ())
-        ),
-        board=tuple(
-            BoardRow(r["submission"], r["ratio"], r["state"]) for r in raw.get("board", ())
-        ),
-    )
-
-
-def _numbers(values: Iterable[Any]) -> tuple[float, ...]:
-    numbers = tuple(values)
-    if not all(finite(value) for value in numbers):
+    made = read(Baseline, {"losses": [], **raw})
+    numbers = (*made.costs, *made.losses, *(made.interval or ()))
+    if not all(map(finite, numbers)):
         raise ValueError(f"{numbers!r} are not all numbers")
-    return numbers
+    if made.ratio is not None and not (finite(made.ratio) and made.ratio > 0):
+        raise ValueError(f"ratio is {made.ratio!r}, expected a number above 0")
+    day = dt.date.fromisoformat(made.frozen_on).isoformat()
+    return dc.replace(made, frozen_on=day)
 
 
 def _ordered(items: Iterable[Baseline]) -> tuple[Baseline, ...]:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bot.model.official import ClaimedRow, ClaimedTable, OfficialRecord, OfficialTable
+from bot.model.official import ClaimedTable, OfficialRecord, OfficialTable
+from bot.model.serial import read
 
 SCHEMA_VERSION = 1
 _Table = TypeVar("_Table")
@@ -47,17 +48,9 @@ def _claimed(data: Mapping[str, Any]) -> ClaimedTable:
     address = str(source["repository"])
     if "commit" in source:
         address = f"{address}/blob/{source['commit']}/{source['file']}"
-    columns = tuple(str(name) for name in data["columns"])
-    rows = tuple(
-        ClaimedRow(
-            {str(k): str(v) for k, v in row["values"].items()},
-            row.get("number"),
-            row.get("date"),
-            tuple(str(c) for c in row.get("contributors", ())),
-        )
-        for row in data["rows"]
-    )
-    return ClaimedTable(columns, rows, address)
+    values = [{k: str(v) for k, v in row["values"].items()} for row in data["rows"]]
+    rows = [{**row, "values": v} for row, v in zip(data["rows"], values, strict=True)]
+    return read(ClaimedTable, {"columns": data["columns"], "rows": rows, "source": address})
 
 
 def _table(data: Mapping[str, Any], track: str) -> OfficialTable:
@@ -74,17 +67,6 @@ def _table(data: Mapping[str, Any], track: str) -> OfficialTable:
 
 def _record(row: Mapping[str, Any], track: str) -> OfficialRecord:
     name = row.get("submission")
-    return OfficialRecord(
-        number=int(row["number"]),
-        cost=float(row["cost"]),
-        date=row.get("date"),
-        resolution=row.get("resolution"),
-        submission=f"submissions/{track}/{name}" if name else None,
-        contributors=tuple(str(c) for c in row.get("contributors", ())),
-        pull_requests=tuple(int(n) for n in row.get("pull_requests", ())),
-        log=row.get("log"),
-        record=bool(row.get("record", True)),
-        retimings=tuple(
-            sorted((str(r["date"]), float(r["cost"])) for r in row.get("retimings", ()))
-        ),
-    )
+    again = sorted([r["date"], r["cost"]] for r in row.get("retimings", ()))
+    path = f"submissions/{track}/{name}" if name else None
+    return read(OfficialRecord, {**row, "submission": path, "retimings": again})

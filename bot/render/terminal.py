@@ -6,12 +6,11 @@ Every text of a stranger in a verdict is shown through `bot.render.untrusted`.
 from __future__ import annotations
 
 import io
-import json
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from bot.model.serial import dumps
 from bot.model.verdict import SCHEMA_VERSION, Finding, Verdict
 from bot.registry import STATUS_NAMES, Level, Status
 from bot.render.answer import Answer, Group, sentence
@@ -40,15 +39,7 @@ def to_json(verdicts: Iterable[Verdict]) -> str:
     Strict JSON: a number that is not finite becomes null.
     """
     report = {"schema_version": SCHEMA_VERSION, "verdicts": [v.to_json() for v in verdicts]}
-    return json.dumps(_finite(report), indent=1, allow_nan=False, default=str)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {key: _finite(inner) for key, inner in value.items()}
-    return [_finite(inner) for inner in value] if isinstance(value, (list, tuple)) else value
+    return dumps(report)
 
 
 # ---- text ---------------------------------------------------------------------------------------

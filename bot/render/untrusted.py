@@ -144,10 +144,3 @@ def is_safe_line(text: str, longest: int = 400) -> bool:
     """Whether a text can be written back as one line, just as it is."""
     whole = len(text) <= longest and "\n" not in text and "\r" not in text
     return whole and unsafe_in(text) is None and secrets_in(text) is None
-
-
-def strip_secrets(text: str) -> str:
-    """The text with every secret that `secrets_in` knows replaced by a word."""
-    for _, pattern in _SECRET:
-        text = pattern.sub("[removed]", text)
-    return text

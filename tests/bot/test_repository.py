@@ -14,7 +14,7 @@ from bot.model.case import Context, PullRequest
 from bot.parse.folder import read_path
 from bot.parse.track_toml import load_tracks
 from bot.registry import Status
-from bot.repository import neighbours_of, submission_folders, verify_repository
+from bot.repository import Repository, submission_folders, verify_repository
 from bot.verify import verify
 from tests.conftest import ROOT
 from tests.corpus.variants import changed, put
@@ -93,7 +93,7 @@ def test_a_broken_entry_does_not_stop_the_others(root: Path) -> None:
 
 def test_neighbours_are_read_from_files_alone(root: Path) -> None:
     add(root, "submissions/fineweb-edu/a", "a", 1.2)
-    (neighbour,) = neighbours_of(root, load_tracks(root))
+    (neighbour,) = Repository(root, load_tracks(root)).neighbours
     assert neighbour.path == "submissions/fineweb-edu/a" and neighbour.author == "example-user"
     assert neighbour.run_keys == {"wandb:example-user/p/a"} and neighbour.claims_key
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import dataclasses as dc
 import datetime as dt
+import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,9 @@ from bot.github.api import branches
 from bot.github.api.client import Repo, settle, told
 from bot.github.pull_request.pull import Trees, read_blob
 from bot.model.case import Seen
-from bot.model.look import Look
 from bot.model.report import Report, Shown
 from bot.model.run import Run, Validation
+from bot.model.serial import fields_to_json, read
 from bot.model.verdict import Verdict
 
 FOLDER = "seen"
@@ -78,25 +79,20 @@ def read_memory(evidence: Path | None) -> Memory:
         if path.is_symlink() or path.stat().st_size > MAX_BYTES:
             continue
         try:
-            found += _entries(json.loads(path.read_bytes()))
+            found += list(_entries(json.loads(path.read_bytes())))
         except (ValueError, TypeError, KeyError, AttributeError):
             continue  # only our job writes here; what a person broke by hand blocks nobody
     return Memory(tuple(sorted(found, key=lambda item: item.at)), True)
 
 
-def _entries(data: Mapping[str, Any]) -> list[Seen]:
-    return [
-        Seen(
-            data["pull_request"],
-            data["author"],
-            dt.datetime.fromisoformat(item["at"]),
-            frozenset(item["runs"]),
-            tuple(tuple(Validation(*point) for point in run) for run in item["points"]),
-            item["submission"],
-            tuple(Look(**look) for look in item.get("looks", ())),
+def _entries(data: Mapping[str, Any]) -> Iterator[Seen]:
+    for item in data["seen"]:
+        entry, at = read(Shown, item), dt.datetime.fromisoformat(item["at"])
+        points = tuple(tuple(itertools.starmap(Validation, run)) for run in entry.points)
+        keys = frozenset(entry.runs)
+        yield Seen(
+            data["pull_request"], data["author"], at, keys, points, entry.submission, entry.looks
         )
-        for item in data["seen"]
-    ]
 
 
 # ---- writing ------------------------------------------------------------------------------------
@@ -147,21 +143,12 @@ def _appended(
         "seen": [],
     }
     before = _keys(data["seen"])
-    new = [item for item in report.shown if _keys([_plain(item)]) - before]
+    new = [item for item in report.shown if _keys([fields_to_json(item)]) - before]
     if not new:
         return None
     moment = at.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    added = [{"at": moment, "head_sha": report.head_sha, **_plain(item)} for item in new]
+    added = [{"at": moment, "head_sha": report.head_sha, **fields_to_json(item)} for item in new]
     return {**data, "seen": [*data["seen"], *added]}
-
-
-def _plain(item: Shown) -> dict[str, Any]:
-    return {
-        "submission": item.submission,
-        "runs": list(item.runs),
-        "points": [[list(point) for point in run] for run in item.points],
-        "looks": [dc.asdict(look) for look in item.looks],
-    }
 
 
 def _keys(entries: Sequence[Mapping[str, Any]]) -> set[tuple[str, str]]:

@@ -95,6 +95,7 @@ class Worker(threading.Thread):
             _LOG.warning("failed", extra={"fields": {**fields, "why": words}})
         else:
             self.queue.done(job, outcome)
+            self.queue.forget_old()
             _LOG.info("done", extra={"fields": {**fields, "outcome": outcome}})
         return True
 

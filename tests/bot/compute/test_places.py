@@ -5,19 +5,10 @@ import itertools
 import numpy as np
 import pytest
 import scipy.stats as stats
-from hypothesis import given
-from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from bot.compute.places import MOST, holm, rank_intervals
+from bot.compute.places import MOST, rank_intervals
 from bot.model.summary import Moments
-
-p_values = st.lists(st.floats(0, 1), min_size=1, max_size=20)
-
-
-@given(p_values, st.sampled_from([0.01, 0.05, 0.2]))
-def test_holm_is_that_of_statsmodels(found: list[float], alpha: float) -> None:
-    assert holm(found, alpha) == list(multipletests(found, alpha, method="holm")[0])
 
 
 def by_hand(costs: list[list[float]], alpha: float) -> list[tuple[int, int]]:

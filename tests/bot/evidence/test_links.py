@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.evidence.links import LinkProblem, RunRef, is_report, parse_link, project_of
+from bot.evidence.links import LinkProblem, RunRef, parse_link, project_of
 
 REF = RunRef("example-team", "nano_gpt.2", "a1b2c3")
 
@@ -162,13 +162,6 @@ def test_other_hosts_are_refused(text: str) -> None:
     assert isinstance(found, LinkProblem)
     assert found.rule == "host-not-allowed"
     assert "word" not in found.message
-
-
-def test_a_report_is_known() -> None:
-    assert is_report("https://wandb.ai/team/project/reports/A-title--VmlldzoxMjM")
-    assert is_report("https://api.wandb.ai/links/team/abc")
-    assert not is_report("https://wandb.ai/team/project/runs/abc")
-    assert not is_report("https://example.org/team/project/reports/x")
 
 
 @given(st.text(max_size=200) | st.from_regex(r"https://wandb\.ai/\S*/runs/\S*", fullmatch=True))

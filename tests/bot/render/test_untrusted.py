@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from bot.render.markdown import code, prose, sentence
-from bot.render.untrusted import is_safe_line, plain, secrets_in, shown, strip_secrets, unsafe_in
+from bot.render.untrusted import is_safe_line, plain, secrets_in, shown, unsafe_in
 from tests.corpus.variants import secrets
 
 
@@ -19,7 +19,6 @@ def test_secrets_are_found_and_never_shown(name: str) -> None:
     text = f"before {secrets()[name]} after"
     assert secrets_in(text) is not None
     assert secrets()[name] not in plain(text, 500)
-    assert secrets()[name] not in strip_secrets(text)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from bot.model.verdict import Verdict
 from bot.parse.folder import parse_submission
 from bot.parse.track_toml import load_tracks
 from bot.registry import Level, Status
-from bot.repository import neighbours_of, same_file
+from bot.repository import Repository, same_file
 from bot.verify import verify
 from tests.conftest import ROOT
 from tests.corpus.variants import Change, both, changed, put, scaled
@@ -268,7 +268,7 @@ def test_a_log_of_a_run_that_another_entry_links(tmp_path: Path) -> None:
     mine = log_folder("mine", "\n".join([*map(noisy, LINES), ""]).encode())
 
     def found(snapshots: Snapshots | None) -> set[str]:
-        beside = neighbours_of(tmp_path, TRACKS, snapshots)
+        beside = Repository(tmp_path, TRACKS, snapshots).neighbours
         assert [n.path for n in beside] == ["submissions/nanogpt-small/theirs"]
         return rules(verify(mine, TRACKS, context=Context(neighbours=beside)))
 
