@@ -46,7 +46,10 @@ def exact(value: float | int) -> str:
 
 
 def apart(value: float, bound: float, digits: int = 5) -> str:
-    """A number beside the bound that it is compared with: digits enough to tell them apart."""
+    """A number beside the bound that it is compared with: digits enough to tell them apart, noise
+    of floating point aside."""
+    if math.isclose(value, bound, rel_tol=1e-9):
+        return figure(value, digits)
     shown = figure(bound, 15)
     for more in range(digits, 16):
         text = figure(value, more)

@@ -141,8 +141,9 @@ def _certainty(s: Summary, track: Track) -> Iterator[Row]:
         shown = numbers.apart(s.decision.statistic, rule.threshold, 3)
         yield "(target - mean) × √n", shown, f"at least {numbers.figure(rule.threshold)}", ""
     elif rule.test != "none" and s.p is not None:
-        shown = numbers.probability(s.p, rule.alpha)
-        yield "Certainty (p)", shown, f"below {numbers.figure(rule.alpha)}", ""
+        p = s.p if s.decision.p_holm is None else s.decision.p_holm
+        shown = numbers.probability(p, rule.alpha_each)
+        yield "Certainty (p)", shown, f"below {numbers.figure(rule.alpha_each)}", ""
 
 
 def amount(track: Track, metric: str, value: float | None) -> str:

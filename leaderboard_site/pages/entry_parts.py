@@ -10,7 +10,7 @@ from typing import Any
 from bot.model.board import RecordStep
 from bot.model.run import RunRecord
 from bot.model.summary import Moments, Summary
-from bot.render.numbers import DASH
+from bot.render.numbers import DASH, apart
 from leaderboard_site import curves as drawn
 from leaderboard_site import text
 from leaderboard_site.charts import Axis, Mark
@@ -156,12 +156,20 @@ def _words(stats: Summary, target: float | None) -> str:
     p = number(stats.p)
     if target is None or p is None:
         return f"{start}; the standard deviation divides by n − 1."
+    made = stats.decision
     verb = "proves" if stats.passes else "does not prove"
-    words = f"{start}: p = {text.probability(p)} {verb} a mean better than {target:g} at "
-    words += f"{stats.alpha:g} (one-sided {stats.decision.test} test, n − 1)."
-    more = stats.needed_runs
-    if not stats.passes and more:
-        words += f" {text.plural(more, 'more run')} like these would."
+    claim = f"{verb} a mean better than {target:g}"
+    if made.bound is not None and made.statistic is not None:
+        # The bound decides, and p at the bound is no round number.
+        reached = apart(made.statistic, made.bound)
+        words = f"{start}: (target − mean)·√n = {reached} {claim}; {made.bound:g} is asked for."
+    else:
+        words = f"{start}: p = {text.probability(p)} {claim} at {stats.level:.3g} "
+        words += f"(one-sided {made.test} test, n − 1)."
+    if stats.chances and not stats.passes:
+        first = stats.chances[0]
+        words += f" With {text.plural(first.runs, 'more run')} the chance to pass is about "
+        words += f"{5 * round(20 * first.chance)} %."
     return words
 
 

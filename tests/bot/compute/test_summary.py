@@ -390,6 +390,20 @@ def test_words_of_runs_that_need_more() -> None:
     assert "Add 4 runs, about 2 GPU-hours; the chance to pass is about 60 % with 4 more" in words
 
 
+def test_words_of_a_bound_print_the_bound() -> None:
+    words = said(STEPS, [3.278, 3.276, 3.278, 3.280])
+    assert "(target - mean) × √n = 0.004, needed at least 0.004. Passes." in words
+    assert "with p = " not in words.partition("Passes.")[0]
+
+
+def test_words_of_a_ratio_name_the_direction_that_was_measured() -> None:
+    theirs = runs([3.27] * 3, [100.0, 100.5, 99.5], file="b.log")
+    slower = summarise(runs([3.27] * 3, [104.0, 104.5, 103.5]), SINGLE, baseline=theirs)
+    faster = summarise(runs([3.27] * 3, [96.0, 96.5, 95.5]), SINGLE, baseline=theirs)
+    assert "so not less." in " ".join(sentences(slower))
+    assert ", less with p = " in " ".join(sentences(faster))
+
+
 def test_words_of_runs_that_miss() -> None:
     words = said(SMALL, [3.2821, 3.2815])
     assert "not below 3.28. Does not pass. More runs would not help: the mean misses" in words
