@@ -1,8 +1,8 @@
 """Ratios of two arms: what one session measured, several sessions pooled, and chains of ratios.
 
 A record beats the one before by a ratio measured side by side. Along the chain the logs of the
-ratios add, and so do their variances: an interval that is multiplied up without them covers 77 %
-of the true products after four links in place of 95 %.
+ratios add, and so do their variances: the interval of the last link alone covers 81 %
+of the true products of four links in place of 95 % (`python -m tests.simulations`).
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from tests.simulations import (
     promotion,
     seasons,
     small_groups,
+    without,
 )
 from tests.simulations.common import Result
 
@@ -38,6 +39,7 @@ SIMULATIONS: tuple[tuple[Callable[[int], Iterator[Result]], int], ...] = (
     (seasons.simulate, 20),
     (bands.simulate, 40),
     (frontiers.simulate, 20),
+    (without.simulate, 2),
 )
 """Each with the share of the repetitions that it takes: one in so many."""
 

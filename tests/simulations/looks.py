@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses as dc
-import functools as ft
 from collections.abc import Iterator
 from typing import Any
 
@@ -49,13 +47,3 @@ def simulate(repetitions: int) -> Iterator[Result]:
         else:
             slack = slack_of(target, repetitions)
             yield Result(f"{name} a gain of {gain:g} sd", share, target, False, slack)
-
-
-@ft.cache
-def until_p(looks: bool, repetitions: int) -> float:
-    """The old advice for comparison: add runs one at a time from three until p < alpha."""
-    track = TRACK
-    if not looks:
-        track = dc.replace(TRACK, significance=Significance(test="t", alpha=ALPHA, min_runs=3))
-    draws = generator("until p").normal(0.0, 1.0, (repetitions, 30))
-    return float(np.mean([passes(row, track) for row in draws]))
