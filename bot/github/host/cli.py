@@ -10,6 +10,7 @@ import click
 
 from bot.github.host.settings import load_settings
 from bot.github.terminal import open_named, plainly, the_root
+from bot.model.track import OBJECTIVES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +69,7 @@ def _source(bot: str | None, wheel: str | None) -> Source:
 )
 @click.option(
     "--objective",
-    type=click.Choice(("pareto", "target", "baseline")),
+    type=click.Choice(OBJECTIVES),
     help="What that track ranks by [default: target; pareto if results files are adopted].",
 )
 @click.option(

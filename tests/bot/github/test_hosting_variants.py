@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from bot.github.host.doctor import examine
 from bot.github.host.files import Target, github_files, titles_of
 from bot.github.host.settings import load_settings
 from bot.github.host.source import HOME, OWN, Source, SourceError, from_wheel, pinned
+from bot.model.track import OBJECTIVES
 from bot.parse.track_toml import load_tracks
 from tests.bot.github.competition import REPO, Competition
 from tests.bot.github.test_hosting import init
@@ -243,19 +245,34 @@ def test_upgrade_in_the_checkout_is_quiet_the_second_time(tmp_path: Path) -> Non
     assert "whether speedrun_bot-0.2.0-py3-none-any.whl was released" in again.output
 
 
-@pytest.mark.parametrize("variant", ["wheel", "pinned", "no pages", "branch"])
-def test_every_variant_passes_the_linters(tmp_path: Path, variant: str) -> None:
+VARIANTS = tuple(
+    itertools.product(
+        ("wheel", "pinned"), ("pages", "no pages"), ("main", "release/1.x"), ("hosted", "big")
+    )
+)
+"""Where the bot comes from, whether it builds the site, the branch, the runner."""
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=", ".join)
+def test_every_variant_passes_the_linters(tmp_path: Path, variant: tuple[str, ...]) -> None:
+    source, pages, branch, runner = variant
     folder = tmp_path / "race"
-    repository(folder, "release/1.x" if variant == "branch" else "main")
-    if variant == "no pages":
-        write(folder, ".github/speedrun.toml", '[workflows]\npages = false\nruns_on = "big"\n')
+    repository(folder, branch)
+    settings = f"[workflows]\npages = {str(pages == 'pages').lower()}\n"
+    settings += 'schedule = "5 1 * * 1"\n' if pages == "pages" else ""
+    if runner == "big":
+        settings += 'runs_on = "big"\n'
         write(folder, ".github/actionlint.yaml", "self-hosted-runner:\n  labels: [big]\n")
-    init(folder)
-    if variant == "pinned":
-        source = Source(f"{HOME}/.github/actions/setup@{'0' * 40}")
-        for name, content in github_files(Target(REPO, "main", source)).items():
+    write(folder, ".github/speedrun.toml", settings)
+    init(folder, "--objective", dict(zip(VARIANTS, OBJECTIVES * 4, strict=True))[variant])
+    if source == "pinned":
+        pin = Source(f"{HOME}/.github/actions/setup@{'0' * 40}")
+        titles = titles_of(load_tracks(folder).values())
+        target = Target("example-org/race", branch, pin, load_settings(folder), titles)
+        for name, content in github_files(target).items():
             write_bytes(folder / name, content)
         shutil.rmtree(folder / ".github/speedrun")
+    assert (folder / ".github/workflows/speedrun-pages.yml").exists() == (pages == "pages")
     for command in (
         [tool("zizmor"), "--offline", "--persona", "pedantic", ".github"],
         [tool("actionlint"), "-shellcheck", tool("shellcheck"), "-no-color"],
