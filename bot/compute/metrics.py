@@ -296,9 +296,11 @@ _ALIASES = {"val_loss": "loss", "time_s": "training_time_s", "step": "steps"}
 
 
 def of_run(run: Run, track: Track, step: int | None = None) -> dict[str, float | int | None]:
-    """All metrics of a run of any source at its end, or at `step`: what it reached, wherever that
-    is asked. What its history shows counts before what its source states."""
-    point = run.at_step(step) if step is not None else next(reversed(run.validation), None)
+    """All metrics of a run of any source at its end, as the track has it, or at `step`: what it
+    reached, wherever that is asked. What its history shows counts before what its source states."""
+    point = track.end_of(run) if step is None else run.at_step(step)
+    if point is not None and point is not run.validation[-1]:
+        step = point.step
     found = {name: _stated(run, name, step) for name in NAMES}
     found |= {name: _stated(run, name, step, own=True) for name in track.metrics}
     if step is not None:
