@@ -164,8 +164,7 @@ def _explain(talk: Talk, command: Command) -> str:
 
 
 def _submit(talk: Talk, command: Command) -> str:
-    form = forms.from_command(command.links, command.track, talk.said.author, talk.tracks)
-    return submit_form(talk, form)
+    return submit_form(talk, forms.from_command(command, talk.said.author, talk.tracks))
 
 
 def submit_form(talk: Talk, form: Intake) -> str:

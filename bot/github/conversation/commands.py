@@ -14,12 +14,15 @@ from collections.abc import Mapping
 from bot.evidence.links import LinkProblem, RunRef, parse_link
 from bot.github.pull_request.intake import link_words, runs_in
 from bot.github.pull_request.waivers import acceptable
-from bot.patterns import LOGIN, SLUG
+from bot.model.submission import REPLIES, Reply
+from bot.patterns import ENTRY, LOGIN, SLUG
 from bot.registry import catalogue
 
 MAX_BODY = 20_000
 MAX_LINKS = 100
 MAX_REASON = 500
+_SAID = ("baseline", "idea", *REPLIES)
+"""Words of `/submit` that say what follows."""
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ COMMANDS: Mapping[str, Usage] = {
         "/correct-author LOGIN", "name the right contributor", "the author and maintainers"
     ),
     "submit": Usage(
-        "/submit [TRACK] LINK...",
+        "/submit [TRACK] LINK... [baseline LINK...] [idea LOGIN] [reproduces TRACK/NAME]",
         "make a submission from W&B runs, in an issue or discussion",
         "everybody",
     ),
@@ -74,6 +77,9 @@ class Command:
     track: str = ""
     links: tuple[RunRef, ...] = ()
     hours: float = 0.0
+    baseline: tuple[RunRef, ...] = ()
+    idea: tuple[str, ...] = ()
+    reply: Reply | None = None
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -124,7 +130,8 @@ def parse(body: str) -> Command | Mistake | Unknown | Links | None:
         return Command(name, reason=rest[:MAX_REASON])
     if name == "correct-author":
         return _correct(words)
-    return _links(name, words, "\n".join(lines[1:]).split())
+    more = "\n".join(lines[1:]).split()
+    return _submit(words, more) if name == "submit" else _links(name, words, more)
 
 
 def _rule(name: str, words: list[str]) -> Command | Mistake:
@@ -159,14 +166,43 @@ def _correct(words: list[str]) -> Command | Mistake:
     return Command("correct-author", login=login)
 
 
-def _links(name: str, words: list[str], more: list[str]) -> Command | Mistake:
+def _submit(words: list[str], more: list[str]) -> Command | Mistake:
+    """`TRACK LINK... baseline LINK... idea LOGIN reproduces TRACK/NAME`, in any order behind the
+    track; on the lines below it what is neither a link nor one of these words is prose."""
     track = ""
+    if words and SLUG.fullmatch(words[0]) and words[0] not in _SAID:
+        track, words = words[0], words[1:]
+    arms: dict[str, list[str]] = {"candidate": [], "baseline": []}
+    arm, ideas, reply = "candidate", [], None
+    rest = iter([*words, *more])
+    for number, word in enumerate(rest):
+        said = word.lower().rstrip(":")
+        if said == "baseline":
+            arm = said
+        elif said == "idea":
+            ideas.append(next(rest, "").strip("@,.;"))
+        elif said in REPLIES:
+            reply = Reply(said, next(rest, "").strip("`,.;"))
+        elif number < len(words) or "://" in word:
+            arms[arm] += link_words(word)
+    if wrong := [name for name in ideas if not LOGIN.fullmatch(name)]:
+        return Mistake("submit", f'"{wrong[0][:40]}" is not a GitHub login; write `idea LOGIN`')
+    if reply is not None and not ENTRY.fullmatch(reply.entry.removeprefix("submissions/")):
+        return Mistake("submit", f"name the entry: `{reply.kind} TRACK/NAME`")
+    ours, theirs = (_links("submit", arms[a], []) for a in ("candidate", "baseline"))
+    if isinstance(ours, Mistake):
+        return ours
+    if arms["baseline"] and isinstance(theirs, Mistake):
+        return theirs
+    base = theirs.links if isinstance(theirs, Command) else ()
+    return dc.replace(ours, track=track, baseline=base, idea=tuple(ideas), reply=reply)
+
+
+def _links(name: str, words: list[str], more: list[str]) -> Command | Mistake:
     if name == "runs":
         if words[:1] != ["add"]:
             return Mistake(name, "say `add`, then the links")
         words = words[1:]
-    elif words and SLUG.fullmatch(words[0]):
-        track, words = words[0], words[1:]
     given = [
         *link_words(" ".join(words)),
         *(word for word in link_words(" ".join(more)) if "://" in word),
@@ -181,4 +217,4 @@ def _links(name: str, words: list[str], more: list[str]) -> Command | Mistake:
         if isinstance(link, LinkProblem):
             return Mistake(name, f"{link.message}; {link.fix}")
         found.append(link)
-    return Command(name, track=track, links=tuple(dict.fromkeys(found)))
+    return Command(name, links=tuple(dict.fromkeys(found)))

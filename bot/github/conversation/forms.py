@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bot.evidence.links import RunRef
-from bot.github.pull_request.intake import Intake, links_in, people_in, track_in
+from bot.github.conversation.commands import Command
+from bot.github.pull_request.intake import Intake, ask, links_in, people_in, track_in
+from bot.model.submission import REPLIES, Reply
 from bot.model.track import Track
 from bot.parse.issue_form import sections
 from bot.parse.plan import issue_in
+from bot.patterns import ENTRY
 
 FIELDS = {
     "track": "Track",
@@ -20,10 +22,19 @@ FIELDS = {
     "title": "Title",
     "words": "What did you try",
     "preregistration": "Preregistration",
+    "reply": "Somebody else's entry",
     "contributors": "Contributors",
 }
 """Headings of `.github/ISSUE_TEMPLATE/submission.yml`; a test holds the two together."""
 LABEL = "submission"
+_IN_FORM = {
+    "baseline": f'put their links under "{FIELDS["baseline"]}"',
+    "idea": f'write `LOGIN: idea` under "{FIELDS["contributors"]}"',
+}
+_IN_COMMAND = {
+    "baseline": "add `baseline LINK...` behind the links",
+    "idea": "add `idea LOGIN`",
+}
 
 
 def read_form(body: str, author: str, tracks: Mapping[str, Track]) -> Intake:
@@ -39,7 +50,7 @@ def read_form(body: str, author: str, tracks: Mapping[str, Track]) -> Intake:
     words = text.get(FIELDS["words"], "")[:4000]
     if not words:
         missing.append('"What did you try" is empty: two or three sentences are enough')
-    return Intake(
+    form = Intake(
         author=author,
         track=track_in(text.get(FIELDS["track"], ""), tracks, missing),
         links=links,
@@ -48,8 +59,25 @@ def read_form(body: str, author: str, tracks: Mapping[str, Track]) -> Intake:
         words=words,
         preregistration=_issue(text.get(FIELDS["preregistration"], ""), missing),
         contributors=people_in(text.get(FIELDS["contributors"], ""), author, missing),
+        reply=_reply(text.get(FIELDS["reply"], ""), missing),
         missing=tuple(missing),
     )
+    return ask(form, tracks, _IN_FORM)
+
+
+def _reply(text: str, missing: list[str]) -> Reply | None:
+    """`reproduces TRACK/NAME` or `challenges TRACK/NAME`."""
+    kind, _, entry = " ".join(text.split()).strip("`").partition(" ")
+    if not kind:
+        return None
+    if kind.lower() not in REPLIES or not ENTRY.fullmatch(entry.removeprefix("submissions/")):
+        said = " ".join(text.split())[:60]
+        missing.append(
+            f'"{FIELDS["reply"]}" is "{said}": write `reproduces TRACK/NAME` or '
+            "`challenges TRACK/NAME`"
+        )
+        return None
+    return Reply(kind.lower(), entry)
 
 
 def _issue(text: str, missing: list[str]) -> int | str | None:
@@ -62,16 +90,21 @@ def _issue(text: str, missing: list[str]) -> int | str | None:
     return issue
 
 
-def from_command(
-    links: tuple[RunRef, ...], track: str, author: str, tracks: Mapping[str, Track]
-) -> Intake:
+def from_command(command: Command, author: str, tracks: Mapping[str, Track]) -> Intake:
     """A submission from `/submit LINK...`: the words can be added on the pull request."""
     missing: list[str] = []
-    return Intake(
+    ideas = "\n".join(f"{login}: idea" for login in command.idea)
+    title = f"Runs by {author}"
+    if command.reply is not None:
+        title = f"{command.reply.entry.rpartition('/')[2]}, run again by {author}"
+    form = Intake(
         author=author,
-        track=track_in(track, tracks, missing),
-        links=links,
-        title=f"Runs by {author}",
-        contributors=people_in("", author, missing),
+        track=track_in(command.track, tracks, missing),
+        links=command.links,
+        baseline=command.baseline,
+        title=title,
+        contributors=people_in(ideas, author, missing),
+        reply=command.reply,
         missing=tuple(missing),
     )
+    return ask(form, tracks, _IN_COMMAND)

@@ -14,6 +14,7 @@ from typing import Any
 
 from bot.evidence.links import LinkProblem, RunRef, parse_link
 from bot.github.pull_request.pull import Pull
+from bot.model.submission import Reply
 from bot.model.track import Track
 from bot.patterns import LOGIN
 
@@ -35,6 +36,7 @@ class Intake:
     contributors: tuple[Mapping[str, Any], ...] = ()
     missing: tuple[str, ...] = ()
     preregistration: int | str | None = None
+    reply: Reply | None = None
 
 
 def from_claim(
@@ -69,6 +71,20 @@ def track_in(text: str, tracks: Mapping[str, Track], missing: list[str]) -> str:
     said = f'"{chosen[:64]}" is no track that takes W&B links' if chosen else "no track is named"
     missing.append(f"{said}: choose one of {', '.join(t.id for t in takes) or '(none yet)'}")
     return ""
+
+
+def ask(form: Intake, tracks: Mapping[str, Track], how: Mapping[str, str]) -> Intake:
+    """The form with what a track with baselines asks beside links: which runs are the baseline
+    arm, and whose idea it was. `how` says where each is written."""
+    track, missing = tracks.get(form.track), list(form.missing)
+    if track is None or track.objective != "baseline":
+        return form
+    if form.links and not form.baseline:
+        missing.append(f"which runs are the baseline's, on the same machine: {how['baseline']}")
+    ideas = any("idea" in person.get("roles", ()) for person in form.contributors)
+    if form.reply is None and not ideas:
+        missing.append(f"whose idea it was, also if it was yours: {how['idea']}")
+    return dc.replace(form, missing=tuple(missing))
 
 
 def link_words(text: str) -> list[str]:
@@ -171,6 +187,8 @@ def submission_of(intake: Intake) -> dict[str, Any]:
     }
     if intake.words:
         data["summary"] = intake.words
+    if intake.reply is not None:
+        data[intake.reply.kind] = intake.reply.entry
     if intake.preregistration is not None:
         data["preregistration"] = intake.preregistration
     return data
