@@ -77,6 +77,22 @@ def describe(
     )
 
 
+def formats_of(platform: str, capability: str) -> tuple[bool, bool]:
+    """Whether JAX's device computes in bf16 and in fp8, by its platform and compute capability:
+    "8.0" of NVIDIA, "gfx942" of AMD, whose fp8 is not supported here. V100 and T4 have neither."""
+    if platform != "gpu":
+        return platform == "tpu", False
+    try:
+        number = float(capability)
+    except ValueError:
+        return True, False
+    return number >= 8.0, number >= 8.9
+
+
+EMULATED = ("cpu", "Apple GPU")
+"""Devices that compute bf16 without units of their own for it."""
+
+
 def choose_precision(
     wanted: str, has_bf16: bool, has_fp16: bool, has_fp8: bool, name: str
 ) -> tuple[str, str]:
@@ -90,7 +106,7 @@ def choose_precision(
             return "bf16", f"bf16, which {name} computes in hardware"
         if has_fp16:
             return "fp16", f"fp16 with loss scaling, {name} has no bf16"
-        return "fp32", f"fp32, {name} gains nothing from 16 bits"
+        return "fp32", f"fp32, {name} has no 16-bit format that this backend trains in"
     if wanted == "fp8" and not has_fp8 and name != "cpu":
         raise TrainerError(
             f"train.precision is fp8, which {name} does not compute; write auto or bf16"
@@ -98,7 +114,8 @@ def choose_precision(
     if wanted == "fp8":
         where = "emulated on a CPU, which gains no speed" if name == "cpu" else "as configured"
         return wanted, f"fp8 for MLP and head in training, bf16 elsewhere, {where}"
-    if (wanted == "fp16" and not has_fp16) or (wanted == "bf16" and name == "none"):
+    lacks_bf16 = wanted == "bf16" and not has_bf16 and name not in EMULATED
+    if (wanted == "fp16" and not has_fp16) or lacks_bf16:
         raise TrainerError(
             f"train.precision is {wanted}, which {name} does not compute; write auto or fp32"
         )

@@ -13,6 +13,7 @@ def rules_in_words(track: Track) -> list[str]:
         for line in (
             _counts(track),
             _limits(track),
+            _data(track),
             _hardware(track),
             _proof(track),
             _evidence(track),
@@ -57,6 +58,18 @@ def _limits(track: Track) -> str:
     ends = {"time-limit": "A run ends when its time is up.", "target": "A run ends at the target."}
     said = [f"Limits: {', '.join(parts)}."] if parts else []
     return " ".join([*said, *([ends[track.finish]] if track.finish in ends else [])])
+
+
+def _data(track: Track) -> str:
+    """What is trained on, if the data are the entry, and what stays fixed."""
+    fixed = " Every run has the settings that the track fixes." if track.recipe else ""
+    if not track.data_submitted:
+        return fixed.strip()
+    config = f" of the configuration {track.data_config}" if track.data_config else ""
+    return (
+        f"You bring the training data, with a manifest, for training{config}.{fixed} Nothing of "
+        "the validation text may be in the data; a maintainer checks the shards."
+    )
 
 
 def _hardware(track: Track) -> str:

@@ -25,6 +25,7 @@ from reference_trainer.formulas import accelerators
 from reference_trainer.initial import shapes
 from reference_trainer.jax_backend import step
 from reference_trainer.jax_backend.optimizers import build
+from reference_trainer.memory import does_not_split
 
 # Cloud name of a generation -> the smallest topology with several chips, and extra arguments.
 TOPOLOGIES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -57,10 +58,7 @@ def compile_for(config: Config, generation: str) -> Compiled:
     devices = mesh.devices.size
     train = config.train
     if train.batch % (train.micro_batch * devices):
-        raise ConfigError(
-            f"train.batch is {train.batch}, {name} has {devices} devices and train.micro_batch is "
-            f"{train.micro_batch}; batch must be a multiple of {train.micro_batch * devices}"
-        )
+        raise ConfigError(f"{name}: {does_not_split(config, devices)}")
     dtype = step.DTYPES["bf16"]
     attend, why = step.choose_attention(config, "tpu", dtype, mesh)
     optimizer = build(config.optimizer, dtype)

@@ -16,7 +16,7 @@ from jax.sharding import Mesh, PartitionSpec
 
 from reference_trainer.jax_backend.model import Attention
 
-SPLASH_BLOCK = 128  # the kernel's tile: sequence and head width must be multiples of it
+SPLASH_BLOCK, SPLASH_HEAD = 128, 64  # the kernel's tiles: of the sequence, of the head width
 
 
 def choose(
@@ -26,10 +26,13 @@ def choose(
     half = dtype in (jnp.bfloat16, jnp.float16)
     if platform == "gpu" and half and head_dim <= 128:
         return functools.partial(_xla, implementation="cudnn"), "cuDNN kernel"
-    if platform == "tpu" and seq_len % SPLASH_BLOCK == 0 and head_dim % SPLASH_BLOCK == 0:
+    if platform == "tpu" and seq_len % SPLASH_BLOCK == 0 and head_dim % SPLASH_HEAD == 0:
         return functools.partial(_splash, mesh=mesh), "splash kernel (Pallas)"
     if platform == "tpu":
-        why = f"the splash kernel wants seq_len and head width in multiples of {SPLASH_BLOCK}"
+        why = (
+            f"the splash kernel wants seq_len in multiples of {SPLASH_BLOCK} and the head width in "
+            f"multiples of {SPLASH_HEAD}"
+        )
         return functools.partial(_xla, implementation="xla"), f"XLA, {why}"
     return functools.partial(_xla, implementation="xla"), f"XLA, no flash kernel here ({platform})"
 

@@ -18,7 +18,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from reference_trainer.backend import Pending
 from reference_trainer.checkpoint import Block, State, whole
 from reference_trainer.config import Config
-from reference_trainer.devices import NO_FP8, choose_precision, describe
+from reference_trainer.devices import NO_FP8, choose_precision, describe, formats_of
 from reference_trainer.errors import TrainerError
 from reference_trainer.initial import initial_values
 from reference_trainer.jax_backend import step
@@ -132,9 +132,9 @@ class JaxBackend:
         if self.platform not in ("cpu", "gpu", "tpu"):
             raise TrainerError(f"JAX runs on {self.platform} here; use a CPU, GPU or TPU build")
         name = "cpu" if self.platform == "cpu" else first.device_kind
-        wanted, on_chip = self.config.train.precision, self.platform != "cpu"
-        has_fp8 = self.platform == "gpu" and float(first.compute_capability) >= 8.9
-        precision, why = choose_precision(wanted, on_chip, False, has_fp8, name)
+        wanted = self.config.train.precision
+        has_bf16, has_fp8 = formats_of(self.platform, getattr(first, "compute_capability", ""))
+        precision, why = choose_precision(wanted, has_bf16, False, has_fp8, name)
         self.notes.append(f"precision: {why}")
         self.rank, self.processes = jax.process_index(), jax.process_count()
         self.mesh = Mesh(np.array(devices), ("data",))

@@ -39,6 +39,12 @@ def test_step_compiles_and_fits(generation: str) -> None:
     assert "compiles for" in done.stdout and "splash" in done.stdout
 
 
+def test_heads_of_64_take_the_splash_kernel_too() -> None:
+    done = compile_("v5p", model_heads=4)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "splash" in done.stdout
+
+
 def test_too_big_a_batch_is_refused_at_compile_time() -> None:
     done = compile_("v5e", train_batch=131072, train_micro_batch=32768, model_vocab=50304)
     assert done.returncode == 2

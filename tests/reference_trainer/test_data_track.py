@@ -23,7 +23,9 @@ from click.testing import CliRunner, Result
 from bot.cli import main
 from bot.parse.data_manifest import read_manifest
 from bot.parse.json_file import read_json
+from bot.parse.track_toml import load_tracks
 from reference_trainer import corpus as corpora
+from reference_trainer.config import as_dict, load_config
 from reference_trainer.shards import file_sha256, fingerprint, open_corpus, write_shard
 from reference_trainer.texts import package_folder
 from tests.reference_trainer.conftest import ROOT, need
@@ -466,6 +468,14 @@ def test_a_model_is_asked_only_if_the_user_says_so(
     shutil.rmtree(tmp_path / "out")
     gone = built(world, tmp_path, pool, "--allow-endpoint")
     assert gone.exit_code == 2 and "gave no answer" in gone.output
+
+
+def test_the_recipe_of_the_track_is_that_of_its_configuration() -> None:
+    track = load_tracks(ROOT)["data-tiny"]
+    config = as_dict(load_config(track.data_config or ""))
+    for key, value in track.recipe.items():
+        section, _, name = key.partition(".")
+        assert config[section][name] == value, key
 
 
 def test_a_track_with_fixed_data_takes_none(world: World, tmp_path: pathlib.Path) -> None:

@@ -173,6 +173,32 @@ def test_precision_falls_back_in_words() -> None:
         devices.choose_precision("fp16", False, False, False, "cpu")
 
 
+@pytest.mark.parametrize(
+    ("platform", "capability", "formats"),
+    [
+        ("gpu", "7.0", (False, False)),  # V100
+        ("gpu", "7.5", (False, False)),  # T4
+        ("gpu", "8.0", (True, False)),
+        ("gpu", "8.9", (True, True)),
+        ("gpu", "9.0", (True, True)),
+        ("gpu", "gfx942", (True, False)),
+        ("tpu", "", (True, False)),
+        ("cpu", "", (False, False)),
+    ],
+)
+def test_formats_of_devices_of_jax(
+    platform: str, capability: str, formats: tuple[bool, bool]
+) -> None:
+    assert devices.formats_of(platform, capability) == formats
+
+
+def test_bf16_is_refused_where_no_unit_computes_it() -> None:
+    with pytest.raises(TrainerError, match="bf16, which Tesla T4 does not compute; write auto"):
+        devices.choose_precision("bf16", False, True, False, "Tesla T4")
+    assert devices.choose_precision("bf16", False, False, False, "cpu")[0] == "bf16"
+    assert devices.choose_precision("auto", False, False, False, "Tesla V100")[0] == "fp32"
+
+
 def test_unknown_device_has_no_utilisation() -> None:
     shape = load_config("tiny").model.transformer()
     unknown = devices.describe("Some GPU", 1, "bf16", None, {}, shape)

@@ -14,6 +14,7 @@ import jsonschema
 import pandas as pd
 import pytest
 
+from bot.parse.track_toml import load_tracks
 from bot.rank import ranking
 from leaderboard_site import tables
 from leaderboard_site.model import slug_of
@@ -22,6 +23,8 @@ from leaderboard_site.pages.columns import columns_of, main_data, value_of
 from leaderboard_site.pages.experiments import experiment_files
 from leaderboard_site.pages.others import other_files, pending
 from leaderboard_site.pages.plots import against, quality_chart
+from leaderboard_site.pages.words import rules_in_words
+from tests.conftest import ROOT
 from tests.site import synthetic
 
 SITE = synthetic.site(400)
@@ -181,3 +184,10 @@ def test_a_long_board_is_lighter_and_its_cells_are_the_same() -> None:
         assert [shown.show(v) for v in data[key]] == [shown.show(v) for v in exact]
     few = synthetic.site(100).tracks["pareto"]
     assert main_data(few)["q"] == [p.entry.quality for _, p in few.places]
+
+
+def test_a_track_whose_data_are_the_entry_says_so() -> None:
+    tracks = load_tracks(ROOT)
+    (line,) = (x for x in rules_in_words(tracks["data-tiny"]) if x.startswith("You bring"))
+    assert "configuration data-tiny" in line and "settings that the track fixes" in line
+    assert not any("training data" in x for x in rules_in_words(tracks["tutorial"]))

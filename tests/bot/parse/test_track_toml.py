@@ -88,6 +88,14 @@ ADDED = [
     ),
     ("[baseline]\npromote_at = -1", "baseline.promote_at is -1, expected a ratio above 0"),
     ("baseline = 3", 'line 13: [cost] has the unknown key "baseline"'),
+    ('[data]\nsubmitted = true\ncorpus = "c"', "needs the text that scores; write validation ="),
+    (
+        '[data]\nsubmitted = true\ncorpus = "c"\nvalidation = "v"\ntrain = "t"',
+        "17: data.train fixes the training data",
+    ),
+    ('[[data.verified]]\ntrain = "t"', "[data.verified[1]] lacks the key date"),
+    ('[recipe.optimizer]\nname = "muon"', "14: recipe.optimizer.name is a text, which the record"),
+    ("[recipe.model]\nhidden = [1]", "recipe.model.hidden is [1], expected a number or"),
     ("[data]\nnote = '''\n[levels]\nx = 1\n'''", 'line 14: [data] has the unknown key "note"'),
 ]
 
