@@ -88,7 +88,7 @@ def _states(site: Site) -> Iterator[Event]:
         more = f" About {pull.gpu_hours:.2g} GPU-hours are missing." if pull.gpu_hours else ""
         yield Event(
             pull.since,
-            f"{site.url}pending/#{pull.number}-{pull.status}",
+            f"{site.url}pending/#{pull.number}-{pull.status if known else 'other'}",
             text.safe_url(pull.url) or f"{site.url}pending/",
             f"#{pull.number} {pull.title}: {state}",
             pull.author,

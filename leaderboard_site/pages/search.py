@@ -21,6 +21,7 @@ PAGES = (
     ("Compare", "compare/"),
     ("Cite and reuse", "cite/"),
     ("Pending", "pending/"),
+    ("Runs wanted", "wanted/"),
     ("Experiments", "experiments/"),
     ("Models", "models/"),
     ("Rules", "rules/"),

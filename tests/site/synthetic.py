@@ -11,6 +11,8 @@ import math
 import random
 from collections.abc import Iterator
 
+from bot.github.pull_request.recorded import Merge
+from bot.model.experiment import Condition, Plan
 from bot.model.run import RunRecord, Validation
 from bot.model.submission import Contributor, Submission
 from bot.model.summary import (
@@ -26,7 +28,8 @@ from bot.model.track import Track
 from bot.model.verdict import Finding, Point, Verdict
 from bot.parse.track_toml import parse_track
 from bot.registry import Grade, Level, Status
-from leaderboard_site.model import Pending, Site, make_board
+from leaderboard_site.model import Grant, Pending, Site, make_board
+from leaderboard_site.steps import Step
 
 PARETO = parse_track(
     {
@@ -42,6 +45,7 @@ PARETO = parse_track(
             "bands": [1.3, 1.1, 1.0, 0.95],
         },
         "cost": {"metric": "hardware_flops", "unit": "FLOP", "goal": "min"},
+        "compute_grant": {"top": 3, "gpu_hours": 100.0},
     },
     "tracks/pareto.toml",
 )
@@ -355,6 +359,8 @@ def hostile() -> Site:
         extras[path] = {
             "readme": f"# {attack}\n\n{attack}\n\n<b onclick='window.pwned=1'>b</b>",
             "code": {"train.py": attack},
+            "steps": (Step(attack, attack, (attack,), attack, attack),),
+            "merge": Merge(i, attack, attack, hostile_plan(attack)),
         }
         found.append(verdict)
     board = make_board(PARETO, found, texts, extras)
@@ -363,9 +369,22 @@ def hostile() -> Site:
         for i, attack in enumerate(ATTACKS)
     )
     tests = tuple({k: a for k in ("title", "date", "url", "state")} for a in ATTACKS)
-    return Site(
-        {"pareto": board}, "https://example.github.io/speedrun/", None, pulls, ATTACKS[0], tests
+    wanted = tuple(
+        dc.replace(pull, status=Status.NEEDS_RUNS, number=100 + pull.number) for pull in pulls
     )
+    grants = tuple(
+        Grant(v.submission, 9.0, a, a, a, a) for v, a in zip(found, ATTACKS, strict=True)
+    )
+    url = "https://example.github.io/speedrun/"
+    return Site({"pareto": board}, url, None, pulls + wanted, ATTACKS[0], tests, grants)
+
+
+def hostile_plan(attack: str) -> Plan:
+    """A plan whose every text attacks."""
+    conditions = (Condition(attack, "<", 1.0),)
+    words = {"title": attack, "author": attack, "sha256": attack, "track": attack}
+    plan = Plan(issue=1, opened_at=attack, edited_at=attack, **words)
+    return dc.replace(plan, hypothesis=attack, conditions=conditions, details=attack, runs=3)
 
 
 def lists() -> tuple[tuple[Pending, ...], tuple[dict[str, str], ...]]:

@@ -208,9 +208,8 @@ def test_feeds_are_well_formed(hostile: Path, built: Path) -> None:
             root = ET.parse(folder / "feeds" / f"{name}.xml").getroot()
             entries = root.findall(f"{atom}entry")
             ids = [e.findtext(f"{atom}id") for e in entries]
-            assert len(entries) >= (least if name in ("new", "records") else 0) and len(
-                set(ids)
-            ) == len(ids)
+            assert len(set(ids)) == len(ids), name
+            assert len(entries) >= (least if name in ("new", "records") else 0), name
             dates = [e.findtext(f"{atom}updated") or "" for e in entries]
             assert dates == sorted(dates, reverse=True)
 
