@@ -89,6 +89,19 @@ def project_of(text: str) -> ProjectRef | None:
     return None if match is None else ProjectRef(match["entity"], match["project"], match["sweep"])
 
 
+def which_runs(text: str) -> str:
+    """For the page of a project or a sweep, the question which of its runs count, and how to name
+    them; empty for any other address. For those who cannot ask W&B for the list."""
+    place = project_of(text)
+    if place is None:
+        return ""
+    what = "project" if place.sweep is None else "sweep"
+    return (
+        f"the link is a {what}, so which of its runs count? Open each one on W&B and link its "
+        f"page; `speedrun new TRACK/NAME --wandb LINK` lists those of the {what} that finished"
+    )
+
+
 def _bare_text(text: str) -> str:
     """An address without the marks of the text around it."""
     text = text.strip()

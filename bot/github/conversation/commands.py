@@ -11,7 +11,7 @@ import difflib
 import re
 from collections.abc import Mapping
 
-from bot.evidence.links import LinkProblem, RunRef, parse_link
+from bot.evidence.links import LinkProblem, RunRef, parse_link, which_runs
 from bot.github.pull_request.intake import link_words, runs_in
 from bot.github.pull_request.waivers import acceptable
 from bot.model.submission import REPLIES, Reply
@@ -215,6 +215,6 @@ def _links(name: str, words: list[str], more: list[str]) -> Command | Mistake:
     for word in given:
         link = parse_link(word)
         if isinstance(link, LinkProblem):
-            return Mistake(name, f"{link.message}; {link.fix}")
+            return Mistake(name, which_runs(word) or f"{link.message}; {link.fix}")
         found.append(link)
     return Command(name, links=tuple(dict.fromkeys(found)))

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from bot.evidence.links import LinkProblem, RunRef, parse_link
+from bot.evidence.links import LinkProblem, RunRef, parse_link, which_runs
 from bot.github.pull_request.pull import Pull
 from bot.model.submission import Reply
 from bot.model.track import Track
@@ -109,7 +109,7 @@ def links_in(text: str, missing: list[str]) -> tuple[RunRef, ...]:
             continue
         link = parse_link(word)
         if isinstance(link, LinkProblem):
-            missing.append(f"{link.message}; {link.fix}")
+            missing.append(which_runs(word) or f"{link.message}; {link.fix}")
         else:
             found.append(link)
     return tuple(dict.fromkeys(found))

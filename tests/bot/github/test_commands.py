@@ -72,6 +72,28 @@ def test_command(body: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("link", "what"),
+    [
+        ("https://wandb.ai/team/project", "the link is a project, so which of its runs count?"),
+        ("(https://wandb.ai/team/project/workspace?nw=x).", "the link is a project, so which"),
+        ("<https://wandb.ai/team/project/sweeps/abc>,", "the link is a sweep, so which"),
+    ],
+)
+def test_a_page_of_many_runs_is_asked_about(link: str, what: str) -> None:
+    for body in (f"/runs add {link}", f"/submit {link}"):
+        found = parse(body)
+        assert isinstance(found, Mistake) and found.problem.startswith(what), found
+        assert "speedrun new TRACK/NAME --wandb LINK" in found.problem
+
+
+@pytest.mark.parametrize("around", ["({})", "[{}]", "<{}>", "{}.", "{},", "`{}`", "[run]({})"])
+def test_a_link_is_read_without_the_marks_around_it(around: str) -> None:
+    found = parse(f"/runs add {around.format(LINK)}")
+    assert isinstance(found, Command) and len(found.links) == 1
+    assert found.links[0].url == LINK
+
+
+@pytest.mark.parametrize(
     "body",
     [
         "/explain",

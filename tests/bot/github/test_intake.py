@@ -123,6 +123,15 @@ def test_form_mended_by_editing(competition: Competition, wandb: WandbDouble) ->
     assert len(competition.comments(number)) == 1
 
 
+def test_form_asks_which_runs_of_a_project(competition: Competition, wandb: WandbDouble) -> None:
+    number = open_form(competition, form("See (https://wandb.ai/team/project)."))
+    assert competition.command(number, "", "change", "issues") == "incomplete"
+    answer = competition.comments(number)[-1]
+    assert "the link is a project, so which of its runs count?" in answer
+    competition.repo.issues[number].body = form(links_of(wandb))
+    assert competition.command(number, "", "change", "issues") == "opened"
+
+
 def test_issue_without_the_label_is_left_alone(competition: Competition) -> None:
     issue = competition.github.open_issue(REPO, AUTHOR, "A question", "### Track\n\nmini")
     assert competition.command(issue.number, "", "change", "issues") == "no form"
