@@ -15,6 +15,7 @@ from typing import Any
 from bot.compute import accelerators, accounting
 from bot.compute.accelerators import Accelerator
 from bot.compute.accounting import Transformer
+from bot.compute.shapes import peak_of
 from bot.model.results import ResultsRun, device_name
 from bot.model.run import Hardware, Run, Validation
 from bot.model.track import NAMES, Track
@@ -334,7 +335,7 @@ def _add_costs(found: dict[str, float | int | None], run: Run) -> None:
     if device is not None:
         count = run.hardware.count
         found["chips"] = _first(found["chips"], count if count is not None else device.chips)
-        peak = accelerators.peak_flops(device.accelerator, str(run.config.get("precision", "bf16")))
+        peak = peak_of(device.accelerator, run.config)
         found["peak_flops"] = _first(found["peak_flops"], peak)
     seconds, chips, peak = (found[k] for k in ("training_time_s", "chips", "peak_flops"))
     if seconds and chips and peak and found["hardware_flops"] is None:

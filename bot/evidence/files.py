@@ -93,7 +93,7 @@ def _log(data: bytes, file: str, track: Track, mapped: frozenset[str]) -> FileRu
 
     if not (track.log_patterns or any(m.patterns for m in track.metrics.values())):
         return _usual_log(read(data, file, track.keys, mapped), file)
-    from bot.evidence.own import step_lines, values_in
+    from bot.evidence.own import step_lines, twice, values_in
 
     reading = read(step_lines(data, track), file, track.keys, mapped)
     found = _usual_log(reading, file)
@@ -103,8 +103,9 @@ def _log(data: bytes, file: str, track: Track, mapped: frozenset[str]) -> FileRu
     if not any(values):
         return found
     runs = reading.runs or (Run(source="log", file=file, finished=True),)
+    told = tuple(("history-gap", f"{text}, with no step between") for text in twice(data, track))
     runs = tuple(
-        dc.replace(run, metrics={**run.metrics, **own})
+        dc.replace(run, metrics={**run.metrics, **own}, problems=(*run.problems, *told))
         for run, own in zip(runs, values, strict=True)
     )
     if any(track.quality.metric in own for own in values):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools as ft
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from bot.model.track import Track
 from bot.parse.foreign_json import fields_of, number
 from bot.parse.track_sense import compiled
 
+_STEP = re.compile(r"\b(?:step|iter|s):?\s{0,3}\d", re.IGNORECASE)
 _MAX_LINE = 4000
 _LOSSES = (("val_loss", "loss"), ("train_loss", "train_loss"))
 _SECONDS = {"time_ms": 1e-3, "time_s": 1.0, "time_min": 60.0, "time_h": 3600.0}
@@ -73,12 +75,35 @@ def values_in(data: bytes, track: Track, starts: Sequence[int]) -> list[dict[str
 
 
 def _last(pattern: str, lines: list[str]) -> float | None:
-    search = _pattern(pattern).search
-    for line in reversed(lines):
-        match = search(line)
-        if match is not None:
-            return number(match.group(1))
+    """The value of the last line that a pattern matches; None where a later line begins like it
+    and states no number, as a `nan` after it does."""
+    search, at = _pattern(pattern).search, len(lines)
+    for at in range(len(lines) - 1, -1, -1):
+        if (match := search(lines[at])) is not None:
+            begin = lines[at][: match.start(1)]
+            again = len(begin) > 2 and any(line.startswith(begin) for line in lines[at + 1 :])
+            return None if again else number(match.group(1))
     return None
+
+
+def twice(data: bytes, track: Track) -> tuple[str, ...]:
+    """The track's own metrics that a log states twice with two values and no step between them: of
+    one state of the weights, in words."""
+    text, _ = decode(data)
+    lines = [line[:_MAX_LINE] for line in text.split("\n")]
+    found = []
+    for name, metric in track.metrics.items():
+        for pattern in metric.patterns:
+            search, told = _pattern(pattern).search, list[str]()
+            for line in lines:
+                if (match := search(line)) is not None:
+                    told.append(match.group(1))
+                elif _STEP.search(line) and len(set(told)) < 2:
+                    told.clear()
+            if len(set(told)) > 1:
+                found.append(f"{name} is stated as {told[0][:20]} and as {told[-1][:20]}")
+                break
+    return tuple(found)
 
 
 def foreign_run(value: object, file: str, track: Track) -> Run | None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from bot.compute import metrics
 from bot.compute.metrics import same
-from bot.model.case import Case
+from bot.compute.shapes import least_flops
+from bot.model.case import Case, RunEvidence
 from bot.model.results import ResultsRun
+from bot.model.run import Run
 from bot.model.verdict import Finding, finding
 from bot.render.numbers import exact, figure, percent, times
 from bot.render.untrusted import plain
+from bot.rules.about import about, per_message, runs_of
 from bot.rules.values import key_of, place
 
 LOW, HIGH = 0.01, 0.75
@@ -70,8 +74,10 @@ def mfu_impossible(case: Case) -> Iterator[Finding]:
     """Model FLOPs do not exceed hardware FLOPs: no chip computes more than its peak.
 
     Taken as the file states them (6 x parameters x tokens where it states no model FLOPs), and as
-    they were recomputed. It usually follows from another mistake, such as minutes taken for seconds
-    or the peak of another precision; fix that, and this goes away.
+    they were recomputed; and by the tokens of a log or of a W&B run, with the dimensions or the
+    parameters that it states, else with a million parameters. It usually follows from another
+    mistake, such as minutes taken for seconds or the peak of another precision; fix that, and
+    this goes away.
     """
     for run in case.results:
         reported = reported_mfu(case, run)
@@ -107,6 +113,40 @@ def mfu_impossible(case: Case) -> Iterator[Finding]:
                 fix="correct training time, chips, peak or tokens",
                 **place(run, "training_time_s"),
             )
+    yield from per_message(
+        _of_run(case, "mfu-impossible", found) for found in _of_runs(case, 1.0, math.inf)
+    )
+
+
+_Share = tuple[RunEvidence, Run, float, str]
+
+
+def _of_runs(case: Case, above: float, most: float) -> Iterator[_Share]:
+    """Runs of logs and of W&B whose tokens take a share of their chips' peak in (above, most] at
+    the least, with that share and what states the model."""
+    for item, run in runs_of(case):
+        values = metrics.of_run(run, case.track)
+        hardware, least = values["hardware_flops"], least_flops(run)
+        if run.source == "results" or least is None or not hardware:
+            continue
+        share = least[0] / hardware
+        if above < share <= most:
+            yield item, run, share, least[1]
+
+
+def _of_run(case: Case, name: str, found: _Share) -> Finding:
+    item, run, share, model = found
+    return about(
+        case,
+        item,
+        run,
+        name,
+        f"the tokens of the run take {figure(share, 3)} times what its chips can compute in its "
+        f"time, by {model}",
+        claimed=share,
+        ratio=share,
+        fix="correct training time, devices or tokens, or say in the README what is wrong here",
+    )
 
 
 def _right(mfu: float | None, what: str = "hardware FLOPs") -> str:
@@ -138,6 +178,7 @@ def mfu_unusual(case: Case) -> Iterator[Finding]:
             fix=_unusual_fix(case, run),
             **place(run, "hardware_flops"),
         )
+    yield from per_message(_of_run(case, "mfu-unusual", found) for found in _of_runs(case, HIGH, 1))
 
 
 def _unusual_fix(case: Case, run: ResultsRun) -> str:

@@ -38,6 +38,7 @@ _KEYED = re.compile(
     r"(nonce|seed|code_sha256|data_fingerprint|validation_fingerprint|device|world_size|precision)"
     r": (\S.*?)\s*$"
 )
+_PEAK = re.compile(r"peak: (\d{1,6}(?:\.\d{1,3})?) TFLOP/s (\w{2,8})\b")
 _HEX64 = re.compile(r"[0-9a-f]{64}")
 _RULE = re.compile(r"={60,}")
 _IMPORT = re.compile(r"(?:import|from) \w")
@@ -63,6 +64,7 @@ class Header:
     data_fingerprint: str | None = None
     created_at: str | None = None
     precision: str | None = None
+    peak_flops: float | None = None
     validation_fingerprint: str | None = None
     devices: tuple[str, ...] = ()
     """Every device that was named since the last run began; `counts` likewise."""
@@ -92,6 +94,8 @@ class Header:
         elif line.startswith("GPU[") and (match := _AMD_ROW.match(line)):
             if not re.fullmatch(r"0x[0-9a-fA-F]+|N/A", match.group(2)):
                 self.rows.setdefault(int(match.group(1)), match.group(2))
+        elif match := _PEAK.match(line):
+            self.peak_flops, self.precision = float(match[1]) * 1e12, match[2]
         elif match := _SEED.match(line):
             self.seed = int(match.group(1))
         elif match := _STARTED.match(line):
@@ -141,9 +145,9 @@ class Header:
         ]
         return tuple(found)
 
-    def config(self) -> dict[str, str]:
+    def config(self) -> dict[str, str | float]:
         """What belongs to the configuration of the run."""
-        names = ("precision", "validation_fingerprint")
+        names = ("precision", "validation_fingerprint", "peak_flops")
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     def hardware(self) -> Hardware:

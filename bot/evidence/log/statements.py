@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from bot.compute.paces import Series
+from bot.compute.shapes import PARAMETERS
 from bot.evidence import second
 from bot.evidence.log import names as N
 from bot.evidence.log.names import number
@@ -192,8 +193,9 @@ def log_witnesses(
         yield Witness(
             "memory_bytes", said.memory, WitnessKind.PROGRAM, "the peak memory in the log"
         )
-    if said.parameters:
-        yield Witness("parameters", said.parameters, WitnessKind.PROGRAM, _LINE)
+    parameters = said.parameters or second.first_of(said.settings, PARAMETERS)
+    if parameters:
+        yield Witness("parameters", parameters, WitnessKind.PROGRAM, _LINE)
 
 
 def _series(steps: Sequence[LogStep]) -> Mapping[str, Series]:

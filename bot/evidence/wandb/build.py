@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bot.compute import accelerators
+from bot.compute.shapes import peak_of
 from bot.evidence.log.names import normal
 from bot.evidence.log.near import map_line
 from bot.evidence.log.problems import LogStep, begins_late, problems_of
@@ -171,7 +172,7 @@ def final_metrics(run: Run) -> dict[str, float | int | None]:
     if not run.validation and timed:
         seconds = found["training_time_s"] = clock[-1][1]
     device = accelerators.find(run.hardware.device) if run.hardware.device else None
-    peak = None if device is None else accelerators.peak_flops(device.accelerator)
+    peak = None if device is None else peak_of(device.accelerator, flatten(run.config))
     if seconds is not None and peak is not None and run.hardware.count:
         found["chips"] = run.hardware.count
         found["peak_flops"] = peak

@@ -15,7 +15,7 @@ from bot.model.track import Keys
 from bot.registry import LOSS_TOLERANCE, RELATIVE_TOLERANCE, TIME_TOLERANCE_S
 from bot.render.untrusted import plain
 
-_TIMED = 0.9
+_TIMED = 0.98
 _UNTIMED = 2
 """Steps that may have no duration: the first one compiles, the one before it validates."""
 
@@ -75,7 +75,7 @@ def _untimed(rows: Sequence[Row], name: str | None, steps: Sequence[str]) -> Ite
     if not known:
         return
     logged = [step for row in rows if (step := step_of(row, steps)) is not None]
-    through = max(known) - min(logged) + 1
+    through = max(known) - (0 if min(logged) > 1 else min(logged)) + 1
     if len(known) + _UNTIMED < _TIMED * through:
         yield (
             "history-gap",

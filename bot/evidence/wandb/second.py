@@ -140,7 +140,8 @@ def _bits(columns: Columns, keys: Keys) -> Iterator[Witness]:
         pairs = [(v, series[s]) for s, v in columns.bpb if series.get(s, 0) > 0 and v > 0]
         if len(pairs) < 2:
             continue
-        factor, (bits, nats) = pairs[0][0] / pairs[0][1], pairs[-1]
+        # A token is one byte of text at the least.
+        factor, (bits, nats) = min(pairs[0][0] / pairs[0][1], 1 / math.log(2)), pairs[-1]
         if abs(factor * nats / bits - 1) > _FACTOR:
             source = f"`{loss[:40]}` beside `{name[:40]}` in {_HISTORY}"
             yield Witness("bpb", factor * nats, WitnessKind.PROGRAM, source)

@@ -117,7 +117,7 @@ def test_every_device_of_the_marin_board(golden: pathlib.Path) -> None:
         ("NVIDIA A800-SXM4-80GB", "a800-sxm"),
         ("AMD Instinct MI300X VF", "mi300x"),
         ("NVIDIA GeForce RTX 4090 Laptop GPU", None),
-        ("NVIDIA GB10", None),
+        ("NVIDIA GB10", "gb10"),
         ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", None),
         ("Tesla V100-SXM2...", "v100-sxm"),
         ("NVIDIA H100 80G...", None),

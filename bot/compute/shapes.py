@@ -1,0 +1,126 @@
+"""The model and the precision of a run by its configuration, whatever its names: what its hardware
+FLOPs are charged at, and the FLOPs that its training takes at the least.
+
+    peak_of(accelerator, config)        FLOP/s of one chip that the run is charged
+    least_flops(run)                    (FLOPs, of what), or None where nothing states them
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bot.compute import accounting
+from bot.compute.accelerators import Accelerator
+from bot.compute.accounting import Transformer
+from bot.model.run import Run
+from bot.model.values import positive
+
+_NAMES: Mapping[str, tuple[str, ...]] = {
+    "layers": ("num_layers", "n_layer", "n_layers", "layers", "num_hidden_layers", "depth"),
+    "hidden": ("hidden_dim", "n_embd", "d_model", "hidden_size", "hidden", "model_dim", "dim"),
+    "intermediate": ("intermediate_dim", "intermediate_size", "intermediate", "d_ff", "ffn_dim"),
+    "heads": ("num_heads", "n_head", "n_heads", "heads", "num_attention_heads"),
+    "kv_heads": ("num_kv_heads", "n_kv_head", "kv_heads", "num_key_value_heads"),
+    "head_dim": ("head_dim",),
+    "vocab": ("vocab_size", "vocab", "padded_vocab_size"),
+    "seq_len": ("seq_len", "train_seq_len", "max_seq_len", "sequence_length", "block_size"),
+}
+PARAMETERS = frozenset(
+    "parameter_count num_params n_params num_parameters parameters total_params n_parameters "
+    "total_parameters param_count model_parameters".split()
+)
+_BATCHES = ("tokens_per_step", "batch_tokens", "tokens_per_batch", "tokens_per_iter")
+_BF16 = "bf16"
+_SPELLINGS = {
+    "bfloat16": _BF16, "bf16-mixed": _BF16, "bf16-true": _BF16, "float8": "fp8", "fp8-mixed": "fp8",
+    "mixed_fp8": "fp8", "float8_e4m3fn": "fp8", "torch.float8_e4m3fn": "fp8",
+}  # fmt: skip
+_LEAST_MODEL = 1e6
+"""Parameters of a model that is too small for any track: a floor for what tokens cost."""
+
+
+def precision_of(config: Mapping[str, Any]) -> str:
+    """The precision that a run states, by one name for its spellings; bf16 where it states none."""
+    stated = config.get("precision")
+    name = stated.strip().lower() if isinstance(stated, str) else _BF16
+    return _SPELLINGS.get(name, name)
+
+
+def peak_of(accelerator: Accelerator, config: Mapping[str, Any]) -> float | None:
+    """The dense peak of one chip that a run is charged. Every run is charged that of bf16 at the
+    least, which its chips could have used; fp8 is charged product by product, by the dimensions of
+    the model or by the peak that the run states, else as if all of it ran in fp8."""
+    peaks = accelerator.peaks
+    usual = next((peaks[name] for name in (_BF16, "fp16", "fp32") if name in peaks), None)
+    precision, fp8 = precision_of(config), peaks.get("fp8")
+    if precision != "fp8" or fp8 is None or usual is None:
+        return usual
+    shape = transformer_of(config)
+    if shape is not None:
+        return accounting.peak_flops(shape, precision, peaks) or fp8
+    stated = config.get("peak_flops")
+    fits = isinstance(stated, int | float) and usual <= stated <= fp8
+    return float(stated) if fits and isinstance(stated, int | float) else fp8
+
+
+def transformer_of(config: Mapping[str, Any]) -> Transformer | None:
+    """The dimensions of a model in the names of common trainers; None where one is missing. An MLP
+    whose width is not stated is four times as wide as the model."""
+    found = {name: _first(config, names) for name, names in _NAMES.items()}
+    layers, hidden, heads = (found[name] for name in ("layers", "hidden", "heads"))
+    vocab, seq_len = found["vocab"], found["seq_len"]
+    if layers is None or hidden is None or heads is None or vocab is None or seq_len is None:
+        return None
+    gated = any(_last(name) == "gated" and value is True for name, value in config.items())
+    return Transformer(
+        layers=layers,
+        hidden=hidden,
+        intermediate=found["intermediate"] or 4 * hidden,
+        heads=heads,
+        kv_heads=found["kv_heads"] or heads,
+        head_dim=found["head_dim"] or max(hidden // heads, 1),
+        vocab=vocab,
+        seq_len=seq_len,
+        gated=gated,
+    )
+
+
+def least_flops(run: Run) -> tuple[float, str] | None:
+    """The FLOPs that a run's tokens take at the least, and of what model: by its dimensions, by 6 x
+    parameters, or by the smallest model that there is."""
+    tokens = run.metrics.get("tokens") or _tokens(run)
+    if not tokens or tokens <= 0 or tokens > 1e20:
+        return None
+    sparse = any("expert" in _last(name) for name in run.config)
+    shape, parameters = transformer_of(run.config), parameters_of(run)
+    if sparse:  # a token passes through a part of the weights alone
+        shape = parameters = None
+    if shape is not None:
+        return accounting.model_flops(shape, int(tokens)), "its stated dimensions"
+    if parameters is not None:
+        return 6.0 * parameters * tokens, f"its {parameters:,.0f} parameters"
+    return 6.0 * _LEAST_MODEL * tokens, "a model of a million parameters"
+
+
+def parameters_of(run: Run) -> float | None:
+    """The parameters that a run states, None where it states none."""
+    stated = [w.value for w in run.witnesses if w.quantity == "parameters"]
+    value = next((v for v in stated if isinstance(v, int | float)), None)
+    return value if value is not None else _first(run.config, tuple(PARAMETERS))
+
+
+def _tokens(run: Run) -> float | None:
+    """Tokens by the steps and a stated number of tokens a step."""
+    each, steps = _first(run.config, _BATCHES), run.step or run.last_step
+    return None if each is None or steps is None else float(each) * steps
+
+
+def _first(config: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
+    """The first setting whose last part is one of some names, as a positive whole number."""
+    by_last = {_last(name): value for name, value in reversed(list(config.items()))}
+    return next((v for n in names if (v := positive(by_last.get(n))) is not None), None)
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2].rpartition("/")[2]
