@@ -205,3 +205,25 @@ def test_a_pattern_takes_time_linear_in_a_hostile_line(root: Path) -> None:
     began = time.monotonic()
     check(root, entry(root, "a", golf_log() + "a" * 100_000 + "\n"))
     assert time.monotonic() - began < 60
+
+
+@pytest.mark.parametrize(
+    ("end", "value", "status"),
+    [
+        ("CORE metric: 0.21", 0.21, "verified"),
+        ("CORE metric: 0.21\nCORE metric: 0.21", 0.21, "verified"),
+        ("CORE metric: 0.21\nCORE metric: 0.99", 0.99, "needs-review"),
+        ("CORE metric: 0.31\nCORE metric: nan", None, "needs-runs"),
+    ],
+)
+def test_a_metric_that_is_printed_twice(
+    root: Path, end: str, value: float | None, status: str
+) -> None:
+    log = root / "run.log"
+    line = "step {0:04d}/8000 (1%) | loss: 2.1{0} | dt: 1000.00ms | total time: {0}.5s"
+    steps = [line.format(step) for step in range(0, 8001, 500)]
+    middle = [*steps[:4], "CORE metric: 0.11", *steps[4:]]
+    log.write_text("\n".join([*middle, end]) + "\n")
+    verdict = check(root, log, track="core")
+    assert verdict["status"] == status
+    assert [point["quality"] for point in verdict["points"]] in ([value], [])
