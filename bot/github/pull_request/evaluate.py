@@ -225,7 +225,7 @@ def _submissions(
     beside: list[Neighbour] = []
     seen: list[Shown] = []
     named: list[str] = []
-    plans = Plans(reading.repo, reading.engine)
+    plans = Plans(reading.repo, reading.engine, reading.merged)
     for path in list(plan.folders)[:MAX_VERDICTS]:
         entry = _read(reading, plan, path)
         judged = _one(reading, plan, entry, files, tuple(beside))

@@ -44,10 +44,12 @@ def fetch_plan(repo: Repo, number: int, tracks: Mapping[str, Track]) -> Plan:
 
 @dc.dataclass
 class Plans:
-    """The plans of one pull request, and what to tell its author of them."""
+    """The plans of one pull request, and what to tell its author of them. Raises GitHubTrouble
+    where a plan that is to be recorded cannot be read now."""
 
     repo: Repo
     engine: Engine
+    merged: bool = False
     found: dict[str, Plan] = dc.field(default_factory=dict)
     advice: list[str] = dc.field(default_factory=list)
     _read: dict[int, Plan | None] = dc.field(default_factory=dict)
@@ -59,7 +61,7 @@ class Plans:
         number = issue_number(named, self.repo.name)
         if number is None:
             self.advice.append(
-                f'`preregistration` is "{plain(named, 80)}": write the number of an issue of this '
+                f'preregistration is "{plain(named, 80)}": write the number of an issue of this '
                 "repository, such as 12, and its plan is compared with the runs."
             )
             return
@@ -77,11 +79,13 @@ class Plans:
         try:
             return fetch_plan(self.repo, number, self.engine.tracks)
         except GitHubTrouble as trouble:
+            if self.merged and (trouble.status is None or trouble.status >= 500):
+                raise  # what is recorded is recorded once; the nightly audit starts it again
             self.advice.append(
-                f"`preregistration` names issue {number}, which is not there: write the number of "
+                f"preregistration names issue {number}, which is not there: write the number of "
                 "the issue that announced the experiment."
                 if trouble.status == 404
-                else f"The plan in issue {number} could not be read now; `/verify` tries again."
+                else f"The plan in issue {number} could not be read now; /verify tries again."
             )
             return None
 

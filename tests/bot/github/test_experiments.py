@@ -11,6 +11,7 @@ import yaml
 from click.testing import CliRunner
 
 from bot.cli import main
+from bot.github.api.client import GitHubTrouble
 from bot.model.experiment import Stop
 from bot.parse.plan import FIELDS, PREREGISTRATION, STOPS, read_plan
 from bot.parse.track_toml import parse_track
@@ -25,6 +26,7 @@ from tests.bot.github.competition import (
     wandb_submission,
 )
 from tests.conftest import ROOT
+from tests.doubles.github import Fault
 from tests.doubles.wandb import WandbDouble
 
 PLANNED, PASSES, WORDS = STOPS
@@ -210,6 +212,42 @@ def test_an_issue_that_is_gone_at_the_merge(competition: Competition) -> None:
     said = competition.record(pull.number)
     assert any(line.startswith("told: ") for line in said)
     assert not any(line.startswith("issue 1: ") for line in said)
+
+
+def with_a_fault(competition: Competition, fault: Fault) -> list[str]:
+    """An experiment that is merged; the issue's comments after a fault while it was recorded."""
+    number = announce(competition, plan())
+    pull = competition.open(submission("embedding", preregistration=number))
+    competition.answer(pull.number)
+    competition.github.merge(REPO, pull.number)
+    competition.github.faults = [fault]
+    competition.record(pull.number)
+    return competition.comments(number)
+
+
+@pytest.mark.parametrize("stored", [False, True], ids=["refused", "answer lost"])
+def test_an_outage_leaves_one_summary(competition: Competition, stored: bool) -> None:
+    """GitHub stores the comment and its answer is lost, or it stores nothing."""
+    fault = Fault("POST", "/issues/1/comments", stored=stored)
+    comments = with_a_fault(competition, fault)
+    assert len(comments) == 1 and "**Result**" in comments[0]
+
+
+def test_a_plan_that_cannot_be_read_now_is_told_and_blocks_nothing(
+    competition: Competition,
+) -> None:
+    number = announce(competition, plan())
+    pull = competition.open(submission("embedding", preregistration=number))
+    competition.github.faults = [Fault("POST", "/graphql", times=99)]
+    competition.answer(pull.number)
+    said = read(competition.sticky(pull.number))
+    assert "Verified" in said and "could not be read now; /verify tries again" in said
+    competition.github.merge(REPO, pull.number)
+    with pytest.raises(GitHubTrouble):
+        competition.verify(pull.number, merged=True)
+    competition.github.faults = []
+    competition.record(pull.number)
+    assert "**Result**" in competition.comments(number)[0]
 
 
 def test_summary_is_only_ever_ours(competition: Competition) -> None:
