@@ -1,0 +1,112 @@
+"""`check` on this machine and the comment on the pull request say the same of every newcomer's
+submission: rule, level, words, table; and so do `submit`, `stats`, `runs` and `new`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from bot.cli import main
+from bot.local import Local
+from bot.parse.folder import parse_submission, read_path
+from bot.parse.track_toml import load_tracks
+from bot.registry import Status
+from bot.render.answer import Answer, Where, answer
+from tests.bot.github.competition import REPO, Competition
+from tests.journeys import evidence_mistakes, mistakes
+from tests.journeys.mistakes import Mistake, good
+
+MISTAKES = (
+    Mistake("none", "", dict),
+    *(Mistake(name, "", make) for name, make in mistakes.HARMLESS),
+    *(Mistake(name, "", make) for name, make in evidence_mistakes.HARMLESS),
+    *mistakes.MISTAKES,
+    *evidence_mistakes.MISTAKES,
+)
+ONLY_ON_A_PULL = {"explanation-missing", "author-not-contributor", "out-of-scope-change"}
+
+
+def toml(name: str) -> str:
+    """A track of the journeys, as text."""
+    source = Path(mistakes.__file__).with_name(f"{name}.py").read_text()
+    return source.split('b"""\\\n')[1].split('"""')[0]
+
+
+@pytest.fixture
+def tracks(competition: Competition) -> Competition:
+    """The competition with the two tracks of the journeys."""
+    names = {"fast": "mistakes", "lab": "evidence_mistakes"}
+    files = {f"tracks/{name}.toml": toml(module) for name, module in names.items()}
+    competition.github.commit(REPO, "main", dict(files))
+    return competition
+
+
+def on_disk(competition: Competition, mistake: Mistake) -> tuple[Path, Path]:
+    """The repository with the submission in it: root and folder."""
+    root = competition.checkout()
+    folder = root / mistake.folder
+    for name, data in mistake.make(good()).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    return root, folder
+
+
+def checked(root: Path, folder: Path) -> Answer:
+    known = load_tracks(root)
+    read = read_path(folder, root)
+    return Local(root, known).answers([(read, parse_submission(read, known))])[0]
+
+
+def said(item: Answer) -> list[tuple[Any, ...]]:
+    """What the findings say, without what only a pull request has."""
+    return sorted(
+        (f.rule, str(f.level), f.message, f.line or 0, f.fix or "", f.suggestion or "", f.because)
+        for f in item.verdict.findings
+        if f.rule not in ONLY_ON_A_PULL
+    )
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=[mistake.name for mistake in MISTAKES])
+def test_check_and_comment_say_the_same(mistake: Mistake, tracks: Competition) -> None:
+    root, folder = on_disk(tracks, mistake)
+    here = checked(root, folder)
+    files = mistake.make(good())
+    pull = tracks.open({f"{mistake.folder}/{name}": data for name, data in files.items()})
+    report = tracks.verify(pull.number, online=False)
+    [verdict] = report.verdicts
+    there = answer(verdict, report.places.get(verdict.submission), Where.PULL)
+    assert said(here) == said(there)
+    assert here.verdict.status is there.verdict.status
+    assert here.line == there.line
+    if not mistake.name.startswith("folder-"):  # what has an unsafe name is not read on a pull
+        assert here.rows == there.rows
+    assert [(g.rule, g.says) for g in here.groups] == [(g.rule, g.says) for g in there.groups]
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=[mistake.name for mistake in MISTAKES])
+def test_every_command_agrees_with_check(mistake: Mistake, tracks: Competition) -> None:
+    root, folder = on_disk(tracks, mistake)
+    item = checked(root, folder)
+    run = CliRunner().invoke
+
+    told = run(main, ["submit", str(folder), "--root", str(root), "--repo", REPO, "--dry-run"])
+    refused = item.verdict.status is Status.REJECTED  # missing runs may come from others
+    assert item.line in " ".join(told.output.split()), told.output
+    assert (told.exit_code != 0) == refused, told.output
+
+    listed = run(main, ["runs", str(folder), "--root", str(root), "--format", "json"])
+    if listed.exit_code == 0 and item.verdict.runs:
+        shown = {(r["step"], r["loss"], r["time_s"]) for r in json.loads(listed.output)["runs"]}
+        assert {(r.step, r.loss, r.time_s) for r in item.verdict.runs} <= shown
+
+    track = ["--track", item.verdict.track] if item.verdict.track else []
+    counted = run(main, ["stats", str(folder), "--root", str(root), *track, "--format", "json"])
+    statistics = item.verdict.statistics
+    if counted.exit_code == 0 and statistics is not None:
+        found = json.loads(counted.output)
+        for key in ("n", "mean", "p", "passes", "needed_runs"):
+            assert found[key] == statistics.to_json()[key], key
