@@ -103,10 +103,15 @@ class Standing:
 
 @dc.dataclass(frozen=True, slots=True)
 class Unlisted:
-    """Runs of the same W&B project with the same configuration or code that are not listed."""
+    """Runs of the same W&B project with the same configuration or code that are not listed.
+
+    `looked` of `total` runs were looked at; both 0 where that is not known, or all of them were.
+    """
 
     project: str
     runs: tuple[Run, ...]
+    looked: int = 0
+    total: int = 0
 
 
 @dc.dataclass(frozen=True, slots=True)

@@ -249,6 +249,12 @@ def unlisted_runs(case: Case) -> Iterator[Finding]:
     crash, another data set).
     """
     for item in case.unlisted:
+        part = item.looked < item.total
+        looked = (
+            f"{item.looked} of the {item.total} runs of {plain(item.project, 160)} were looked at"
+        )
+        if not item.runs and part:
+            yield finding("unlisted-runs", looked, Level.NOTE, file=case.list_file, pointer="/runs")
         if not item.runs:
             continue
         losses = [run.loss for run in item.runs if run.loss is not None]
@@ -262,7 +268,7 @@ def unlisted_runs(case: Case) -> Iterator[Finding]:
         yield finding(
             "unlisted-runs",
             f"{where} has {runs} with the same {what} that the submission "
-            f"does not list{spread}{_with_them(case)}",
+            f"does not list{spread}{_with_them(case)}" + (f"; {looked}" if part else ""),
             file=case.list_file,
             pointer="/runs",
             claimed=len(case.runs()),

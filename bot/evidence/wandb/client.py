@@ -43,6 +43,12 @@ class Patience:
     total_s: float = 480.0
 
 
+class Listed(list[Any]):
+    """Runs of a project, and how many W&B says that there are."""
+
+    total: int = 0
+
+
 class Client:
     """A session with W&B. Thread-safe once `open` has returned."""
 
@@ -103,14 +109,14 @@ class Client:
         ids: Sequence[str] | None,
         limit: int,
         sweep: str | None = None,
-    ) -> list[Any]:
+    ) -> Listed:
         """Runs of a project, newest first, with configuration and keys; those of `ids` or of a
         sweep if given.
 
         Empty where the project does not exist or the key may not read it. Raises FetchError.
         """
 
-        def ask() -> list[Any]:
+        def ask() -> Listed:
             filters: dict[str, Any] = {} if sweep is None else {"sweep": sweep}
             filters |= {} if ids is None else {"name": {"$in": list(ids)}}
             found = self._api.runs(
@@ -120,13 +126,16 @@ class Client:
                 per_page=min(100, limit),
                 lazy=False,
             )
-            return [run for _, run in zip(range(limit), found, strict=False)]
+            runs = Listed(run for _, run in zip(range(limit), found, strict=False))
+            # The page that was read says how many there are.
+            runs.total = len(found) if runs else 0
+            return runs
 
         try:
             runs = self.persist(ask)
         except FetchError as error:
             if error.failure == not_found():
-                return []
+                return Listed()
             raise
         for run in runs:
             _remember_last_step(run)

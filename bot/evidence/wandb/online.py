@@ -4,7 +4,7 @@
     fetched = fetcher.fetch(refs, track.keys)      # RunRef -> Fetched(run, failure)
 
 Costs of one gathering: signing in (1), for each project a list of its runs and the question
-whether the public reads it (2, or 3 where a linked run is not among the newest 50), and for each
+whether the public reads it (2, or 3 where a linked run is not among the newest 100), and for each
 run where its history lies (1), its files (1), its hardware (1) and its code (1 where it is not
 already hashed in the configuration), besides the pages of its history.
 """
@@ -48,7 +48,8 @@ from bot.paths import cache_folder
 
 _FORM = 2
 """What a run that lies in the cache holds; more than in earlier releases."""
-LISTED = 50
+LISTED = 100
+"""The newest runs of a project, which one page of W&B's list holds."""
 MAX_UNLISTED = 20
 WORKERS = 24
 
@@ -67,6 +68,8 @@ class _Project:
     runs: dict[str, Any] = dc.field(default_factory=dict)
     configs: Mapping[str, Mapping[str, Any]] = dc.field(default_factory=dict)
     failure: Failure | None = None
+    total: int = 0
+    """How many runs W&B says that the project has."""
 
 
 class WandbFetcher:
@@ -138,8 +141,9 @@ class WandbFetcher:
     def unlisted(self, listed: Mapping[RunRef, Run], keys: Keys) -> tuple[Unlisted, ...]:
         """Runs of the same projects with the configuration or code of a listed one, not listed.
 
-        Looks at the newest runs of each project; the histories of up to 20 are read. Raises
-        nothing: a drawer that cannot be opened is reported as empty.
+        Looks at the newest runs of each project; the histories of up to 20 are read, and how many
+        runs were looked at is told. Raises nothing: a drawer that cannot be opened is reported as
+        empty.
         """
         found = []
         for place in dict.fromkeys(ref[:2] for ref in listed):
@@ -151,11 +155,14 @@ class WandbFetcher:
                 bare = restrict(build_run(_raw(item, ref), Columns(), Keys()))
                 if ref not in listed and digest(bare) in digests:
                     others[ref] = item
-            first = dict(list(others.items())[:MAX_UNLISTED])
+            # Runs that ended, and longer ones, first: many short ones hide none.
+            long = sorted(others.items(), key=lambda item: _weight(item[1]), reverse=True)
+            first = dict(long[:MAX_UNLISTED])
             fetched = self._fetch_all(first, with_defaults(keys), None, attached=False)
             runs = tuple(item.run for item in fetched.values() if item.run is not None)
-            if runs:
-                found.append(Unlisted("/".join(place), runs))
+            looked = len(project.runs) - max(len(others) - len(first), 0)
+            if runs or looked < project.total:
+                found.append(Unlisted("/".join(place), runs, looked, project.total))
         return tuple(found)
 
     # ---- projects -----------------------------------------------------------------------------
@@ -171,7 +178,8 @@ class WandbFetcher:
     def _open(self, place: tuple[str, str], refs: Sequence[RunRef]) -> _Project:
         """List a project, and make sure that everybody can read it before anything is used."""
         try:
-            runs = {run.id: run for run in self._client.listed(*place, None, LISTED)}
+            newest = self._client.listed(*place, None, LISTED)
+            runs = {run.id: run for run in newest}
             missing = [ref.id for ref in refs if ref.id not in runs]
             if missing and len(runs) >= LISTED:
                 more = self._client.listed(*place, missing, len(missing))
@@ -182,7 +190,7 @@ class WandbFetcher:
                 return _Project(failure=not_public())
         except FetchError as error:
             return _Project(failure=error.failure)
-        return _Project(runs, configs)
+        return _Project(runs, configs, total=max(newest.total, len(runs)))
 
     # ---- runs ---------------------------------------------------------------------------------
 
@@ -281,6 +289,11 @@ def _saved_key() -> str | None:
         return None
     found = map(entries.authenticators, ("api.forge.coreweave.com", "api.wandb.ai"))
     return next((entry[2] for entry in found if entry is not None), None)
+
+
+def _weight(item: Any) -> tuple[bool, int]:
+    """How much a listed run may matter: whether it ended, and how long its history is."""
+    return item.state == "finished", int(item.historyLineCount or 0)
 
 
 def digest(run: Run) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses as dc
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -168,3 +169,37 @@ def test_a_file_that_is_not_there_is_named(server: WandbDouble) -> None:
     verdict = judged(None, document(runs=[{"source": "log", "path": "logs/none.log"}]))
     assert verdict.status is Status.REJECTED
     assert any("logs/none.log" in f.message for f in verdict.findings)
+
+
+def noise(server: WandbDouble, count: int, config: dict[str, Any], rows: int) -> None:
+    for n in range(count):
+        values = config | {"seed": 500 + n, "nonce": f"{500 + n:032x}"}
+        made = history(500 + n)[:rows]
+        server.add_run("example-team", "nanogpt", f"noise{n}", history=made, config=values)
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_sixty_noise_runs_change_no_verdict(
+    same: bool, server: WandbDouble, fetcher: WandbFetcher
+) -> None:
+    """Newer ones of another configuration, and crumbs of the same one, hide no bad run."""
+    fill(server)
+    worse = CONFIG | {"seed": 77, "nonce": "7" * 32}
+    bad = history(5, 1000, 3.31)
+    server.add_run("example-team", "nanogpt", "hidden", history=bad, config=worse)
+    noise(server, 60, CONFIG | ({} if same else {"lr": 0.5}), 3 if same else 50)
+    verdict = judged(fetcher)
+    (item,) = [f for f in verdict.findings if f.rule == "unlisted-runs"]
+    assert item.level == "warning" and "loss" in item.message and "n = 9" in item.message
+    assert ("of the 69 runs of example-team/nanogpt were looked at" in item.message) is same
+
+
+def test_a_project_of_more_runs_than_are_listed_says_how_many_were_looked_at(
+    server: WandbDouble, fetcher: WandbFetcher
+) -> None:
+    fill(server)
+    noise(server, 120, CONFIG | {"lr": 0.5}, 1)
+    verdict = judged(fetcher)
+    (item,) = [f for f in verdict.findings if f.rule == "unlisted-runs"]
+    assert (item.level, verdict.status) == ("note", Status.VERIFIED)
+    assert "108 of the 128 runs of example-team/nanogpt were looked at" in item.message
