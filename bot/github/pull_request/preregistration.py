@@ -18,6 +18,7 @@ from bot.model.run import Run
 from bot.model.track import Track
 from bot.model.values import parse_timestamp
 from bot.parse.plan import issue_number, read_plan
+from bot.registry import STATUS_NAMES
 from bot.render.comment import entry_page, render
 from bot.render.experiment import view
 from bot.render.untrusted import plain
@@ -118,7 +119,7 @@ def summarise(repo: Repo, report: Report, settings: Settings) -> Iterator[str]:
             pull=report.pr,
             submission=verdict.submission,
             place=report.places.get(verdict.submission),
-            status=str(verdict.status),
+            status=STATUS_NAMES[verdict.status],
             runs=[run.file for run in verdict.runs][:20],
             link=entry_page(verdict, settings),
             e=view(plan, verdict, True),

@@ -105,9 +105,17 @@ def test_an_experiment_that_fails_its_hypothesis(competition: Competition) -> No
     number = announce(competition, plan(confirmed="training_time_s < 90\nloss < 3.28"))
     said, summary = run_it(competition, number, seconds=100.0)
     assert "The result does not confirm the hypothesis; run as planned." in summary
+    assert "`submissions/mini/embedding` (#2) is a new record by 20.0 s.\n\n| |" in summary
     assert "| training_time_s | < 90 | 100.175 | does not hold |" in summary
     assert "| loss | < 3.28 | 3.2774125 | holds |" in summary
     assert "does not confirm" in said
+
+
+def test_an_experiment_that_ends_without_a_place(competition: Competition) -> None:
+    number = announce(competition, plan(confirmed="loss < 3.28"))
+    _, summary = run_it(competition, number, shift=0.05)
+    assert "has the status `Needs changes`" in summary
+    assert "| loss | < 3.28 | 3.3274125 | does not hold |" in summary
 
 
 def test_a_stopping_rule_that_was_not_kept(competition: Competition) -> None:
