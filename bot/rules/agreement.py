@@ -7,21 +7,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from bot.compute import accelerators, metrics
-from bot.compute.case_statistics import claims_of, has_unread, loss_key_of, of_case, points_of
+from bot.compute.case_statistics import loss_key_of, points_of
 from bot.evidence.linked import SHOWN
 from bot.evidence.links import LinkProblem, parse_link
 from bot.model.case import Case, RunEvidence
 from bot.model.results import ResultsRun, device_name
 from bot.model.run import Run
-from bot.model.submission import Claim
-from bot.model.track import NAMES
-from bot.model.values import near_key
 from bot.model.verdict import Finding, finding
 from bot.registry import LOSS_TOLERANCE, Level
-from bot.render.numbers import exact, figure
+from bot.render.numbers import figure
 from bot.render.untrusted import plain, shown
 from bot.rules.about import SAME_MACHINE, about, per_message, ratio, read_problems, runs_of, text_of
-from bot.rules.reported import agrees, sample_of, tolerance
+from bot.rules.claims import claims_wait, wrong_scalars
+from bot.rules.described import described
+from bot.rules.reported import tolerance
 
 # ---- does it show what is claimed ---------------------------------------------------------------
 
@@ -31,8 +30,9 @@ def claim_differs_from_run(case: Case) -> Iterator[Finding]:
 
     A bare number in `claims` is compared with the mean of the finished runs, a results file with
     the W&B run that it links: loss within 6e-5, time within 0.06 s, other quantities within 0.2 %.
-    A claim about something that the runs do not record is only noted. Claim what the history shows
-    at the last step, not the best value along the way.
+    A claim about something that the runs do not record is only noted. Numbers in the description of
+    the pull request, such as the output of a dry run, may be off by a hundredth. Claim what the
+    history shows at the last step, not the best value along the way.
     """
     yield from read_problems(case, "claim-differs-from-run")
     key = loss_key_of(case)
@@ -46,9 +46,10 @@ def claim_differs_from_run(case: Case) -> Iterator[Finding]:
             pointer="/claims",
             fix="say in the README what it measures, or claim `loss`",
         )
-    yield from _claims_wait(case)
+    yield from claims_wait(case)
+    yield from described(case)
     for point in points_of(case):
-        yield from _wrong_scalars(case, point)
+        yield from wrong_scalars(case, point)
     for results in case.results:
         yield from _wrong_results(case, results)
 
@@ -131,89 +132,6 @@ def nonce_mismatch(case: Case) -> Iterator[Finding]:
 
 
 # ---- helpers -------------------------------------------------------------------------------------
-
-
-def _wrong_scalars(case: Case, point: str | None) -> Iterator[Finding]:
-    summary = of_case(case, point)
-    if summary is None or has_unread(case):
-        return
-    key = loss_key_of(case)
-    for claim in claims_of(case, point):
-        sample = sample_of(case, claim.metric, summary, key)
-        if sample is None:
-            yield _not_compared(case, claim, point)
-        moments = None if sample is None or not claim.scalar else sample.moments
-        if sample is None or moments is None or agrees(claim, moments.mean):
-            continue
-        if claim.of_any and min(sample.values) <= claim.value <= max(sample.values):
-            continue
-        right = float(f"{moments.mean:.6g}")
-        whose = "the run shows" if moments.n == 1 else f"the mean of the {moments.n} runs is"
-        yield finding(
-            "claim-differs-from-run",
-            f"{plain(claim.metric)} is claimed as {figure(claim.value, 8)}, but {whose} "
-            f"{figure(moments.mean, 8)}{_unit(claim, moments.mean)}",
-            file=case.folder.full("submission.json"),
-            pointer=claim.pointer or None,
-            claimed=claim.value,
-            expected=moments.mean,
-            ratio=ratio(claim.value, moments.mean),
-            point=point,
-            write=right,
-            fix=f"write {exact(right)}, or remove the claim",
-        )
-
-
-def _claims_wait(case: Case) -> Iterator[Finding]:
-    """Claims are compared only when every run that they are about can be read."""
-    if case.submission.claims and case.runs("candidate") and has_unread(case):
-        yield finding(
-            "claim-differs-from-run",
-            "the claims were not compared yet, because a run that the "
-            "submission lists could not be read",
-            Level.NOTE,
-            pointer="/claims",
-            file=case.folder.full("submission.json"),
-            fix="fix that run; then the claims are compared",
-        )
-
-
-def _unit(claim: Claim, value: float) -> str:
-    """The unit in which a time was claimed, where it is not seconds."""
-    if claim.metric.endswith("_s") and value:
-        for factor, unit in ((1000, "milliseconds"), (1 / 60, "minutes"), (1 / 3600, "hours")):
-            if abs(claim.value / value / factor - 1) < 0.01:
-                return f" seconds; the claim is in {unit}"
-    return ""
-
-
-def _not_compared(case: Case, claim: Claim, point: str | None) -> Finding:
-    """A claim of something that the runs do not show, which nobody has checked."""
-    shown = {name for run in case.runs("candidate", point) for name in (*run.metrics, *run.history)}
-    known = {*NAMES, *shown}
-    near = None if claim.metric in known else near_key(claim.metric, known)
-    what, fix = "cannot be computed from the runs", "remove the claim"
-    if claim.metric not in known:
-        what = "is not a metric of the runs"
-        fix = f"claim {' or '.join(_claimable(case, point))}, or remove the claim"
-    return finding(
-        "claim-differs-from-run",
-        f"{plain(claim.metric, 60)} is claimed as {figure(claim.value)} but was not compared: it "
-        f"{what}",
-        Level.NOTE,
-        file=case.folder.full("submission.json"),
-        pointer=claim.pointer or None,
-        claimed=claim.value,
-        point=point,
-        fix=f'claim "{plain(near, 60)}", if that is what it is' if near else fix,
-    )
-
-
-def _claimable(case: Case, point: str | None) -> list[str]:
-    """The track's own metrics that the runs show."""
-    shown = {name for run in case.runs("candidate", point) for name in run.metrics}
-    axes = case.track.quality.metric, case.track.cost.metric
-    return [name for name in axes if name in shown] or list(axes)
 
 
 def _wrong_results(case: Case, results: ResultsRun) -> Iterator[Finding]:

@@ -1,0 +1,104 @@
+"""Bare numbers in `claims`, against the mean of the runs that count.
+
+Part of the rule `claim-differs-from-run`, in `bot.rules.agreement`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bot.compute.case_statistics import claims_of, has_unread, loss_key_of, of_case
+from bot.model.case import Case
+from bot.model.submission import Claim
+from bot.model.track import NAMES
+from bot.model.values import near_key
+from bot.model.verdict import Finding, finding
+from bot.registry import Level
+from bot.render.numbers import exact, figure
+from bot.render.untrusted import plain
+from bot.rules.about import ratio
+from bot.rules.reported import agrees, sample_of
+
+
+def wrong_scalars(case: Case, point: str | None) -> Iterator[Finding]:
+    """Bare numbers in `claims` that the runs of a point do not show."""
+    summary = of_case(case, point)
+    if summary is None or has_unread(case):
+        return
+    key = loss_key_of(case)
+    for claim in claims_of(case, point):
+        sample = sample_of(case, claim.metric, summary, key)
+        if sample is None:
+            yield _not_compared(case, claim, point)
+        moments = None if sample is None or not claim.scalar else sample.moments
+        if sample is None or moments is None or agrees(claim, moments.mean):
+            continue
+        if claim.of_any and min(sample.values) <= claim.value <= max(sample.values):
+            continue
+        right = float(f"{moments.mean:.6g}")
+        whose = "the run shows" if moments.n == 1 else f"the mean of the {moments.n} runs is"
+        yield finding(
+            "claim-differs-from-run",
+            f"{plain(claim.metric)} is claimed as {figure(claim.value, 8)}, but {whose} "
+            f"{figure(moments.mean, 8)}{_unit(claim, moments.mean)}",
+            file=case.folder.full("submission.json"),
+            pointer=claim.pointer or None,
+            claimed=claim.value,
+            expected=moments.mean,
+            ratio=ratio(claim.value, moments.mean),
+            point=point,
+            write=right,
+            fix=f"write {exact(right)}, or remove the claim",
+        )
+
+
+def claims_wait(case: Case) -> Iterator[Finding]:
+    """Claims are compared only when every run that they are about can be read."""
+    if case.submission.claims and case.runs("candidate") and has_unread(case):
+        yield finding(
+            "claim-differs-from-run",
+            "the claims were not compared yet, because a run that the "
+            "submission lists could not be read",
+            Level.NOTE,
+            pointer="/claims",
+            file=case.folder.full("submission.json"),
+            fix="fix that run; then the claims are compared",
+        )
+
+
+def _unit(claim: Claim, value: float) -> str:
+    """The unit in which a time was claimed, where it is not seconds."""
+    if claim.metric.endswith("_s") and value:
+        for factor, unit in ((1000, "milliseconds"), (1 / 60, "minutes"), (1 / 3600, "hours")):
+            if abs(claim.value / value / factor - 1) < 0.01:
+                return f" seconds; the claim is in {unit}"
+    return ""
+
+
+def _not_compared(case: Case, claim: Claim, point: str | None) -> Finding:
+    """A claim of something that the runs do not show, which nobody has checked."""
+    shown = {name for run in case.runs("candidate", point) for name in (*run.metrics, *run.history)}
+    known = {*NAMES, *shown}
+    near = None if claim.metric in known else near_key(claim.metric, known)
+    what, fix = "cannot be computed from the runs", "remove the claim"
+    if claim.metric not in known:
+        what = "is not a metric of the runs"
+        fix = f"claim {' or '.join(_claimable(case, point))}, or remove the claim"
+    return finding(
+        "claim-differs-from-run",
+        f"{plain(claim.metric, 60)} is claimed as {figure(claim.value)} but was not compared: it "
+        f"{what}",
+        Level.NOTE,
+        file=case.folder.full("submission.json"),
+        pointer=claim.pointer or None,
+        claimed=claim.value,
+        point=point,
+        fix=f'claim "{plain(near, 60)}", if that is what it is' if near else fix,
+    )
+
+
+def _claimable(case: Case, point: str | None) -> list[str]:
+    """The track's own metrics that the runs show."""
+    shown = {name for run in case.runs("candidate", point) for name in run.metrics}
+    axes = case.track.quality.metric, case.track.cost.metric
+    return [name for name in axes if name in shown] or list(axes)
