@@ -1,0 +1,187 @@
+"""A new single-GPU competition as its maintainer and its people use it: by links and comments alone.
+
+Five submissions by link, one reproduction, one challenge that a maintainer accepts, one promotion.
+Nobody edits a file that the bot writes: people type comments and merge.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bot.evidence.snapshot import Snapshots
+from bot.github.host.settings import load_settings
+from bot.github.server.running import engine_of, promote
+from bot.model.board import Board
+from bot.registry import Status
+from bot.repository import Repository
+from tests.bot.github.competition import (
+    BOT,
+    LAB,
+    MAINTAINER,
+    NOW,
+    REPO,
+    STEPS,
+    Competition,
+    history,
+)
+from tests.doubles.github import git
+from tests.doubles.wandb import WandbDouble
+
+RULES = '[reproduction]\nruns = 3\nby = "another-person"\nalpha = 0.05\n'
+FROZEN = {
+    "schema_version": 1,
+    "id": "first",
+    "submission": "submissions/lab/first",
+    "frozen_on": "2026-01-01",
+    "cost_metric": "training_time_s",
+    "costs": [100.0, 100.2, 100.4],
+    "losses": [3.277, 3.277, 3.277],
+}
+MACHINE = json.dumps({"gpu": "NVIDIA A100-SXM4-80GB", "gpu_count": 1}).encode()
+PEOPLE = ("ann-lab", "ben-lab", "cat-lab", "dan-lab", "eve-lab", "finn-lab", "gil-lab")
+
+
+class Lab:
+    """The competition with the people in it; each step is a comment, a merge, or the bot."""
+
+    def __init__(self, competition: Competition, wandb: WandbDouble) -> None:
+        self.bot, self.wandb, self.salt = competition, wandb, 500
+        for login in PEOPLE:
+            competition.github.add_user(login)
+        files: dict[str, bytes | str | None] = {
+            "tracks/lab.toml": LAB.replace("[evidence]", RULES + "[evidence]"),
+            "tracks/baselines/lab/first.json": json.dumps(FROZEN),
+        }
+        competition.github.commit(REPO, "main", files)
+        competition.github.add_token("token-of-promote", BOT, REPO, contents="write",
+                                     issues="write", pull_requests="write",
+                                     actions="write")  # fmt: skip
+        self.thread = competition.github.open_issue(REPO, MAINTAINER, "Runs", "Drop them here")
+
+    def runs(self, who: str, seconds: float, pairs: int) -> str:
+        """Links to so many runs on W&B."""
+        links = []
+        for n in range(pairs):
+            self.salt += 1
+            run_id = f"r{self.salt}"
+            self.wandb.add_run(
+                "example-team",
+                "lab",
+                run_id,
+                history=history(3.277 + 0.0001 * n, seconds + n / 5, self.salt),
+                config={
+                    "train_steps": STEPS,
+                    "seed": self.salt,
+                    "config_sha256": f"{int(seconds):064x}",
+                    "speedrun": {"nonce": f"{self.salt:032x}"},
+                },
+                tags=[f"speedrun:{who}"],
+                files={"wandb-metadata.json": MACHINE},
+            )
+            links.append(f"https://wandb.ai/example-team/lab/runs/{run_id}")
+        return " ".join(links)
+
+    def submit(self, who: str, seconds: float, pairs: int = 3, more: str = "") -> int:
+        """`/submit` with both arms; the number of the bot's pull request."""
+        ours, theirs = self.runs(who, seconds, pairs), self.runs(who, 100.0, pairs)
+        said = f"/submit lab {ours} baseline {theirs} {more or f'idea {who}'}"
+        comment = self.bot.say(self.thread.number, who, said)
+        assert self.bot.command(self.thread.number, comment, "change") == "opened"
+        return max(self.bot.repo.pulls)
+
+    def merge(self, number: int) -> None:
+        """Answer, merge and record, as the workflows do."""
+        self.bot.answer(number)
+        self.bot.github.merge(REPO, number)
+        self.bot.record(number)
+
+    def name(self, number: int) -> str:
+        (folder,) = {
+            path.rpartition("/")[0]
+            for path in git.text(
+                self.bot.repo.directory, "diff", "--name-only", f"main...{self.branch(number)}"
+            ).split()
+        }
+        return folder
+
+    def branch(self, number: int) -> str:
+        return self.bot.repo.pulls[number].head_branch
+
+    def board(self) -> Board:
+        root = self.bot.checkout()
+        return Repository(root, snapshots=Snapshots(root / "evidence")).board("lab")
+
+    def promoted(self, number: int) -> list[str]:
+        root = self.bot.checkout()
+        engine = engine_of(root, None, False)
+        repo, settings = self.bot.as_job("promote"), load_settings(root)
+        return list(promote(repo, settings, engine, number, NOW))
+
+
+@pytest.fixture
+def lab(competition: Competition, wandb: WandbDouble) -> Lab:
+    return Lab(competition, wandb)
+
+
+def test_the_bot_asks_for_what_is_missing(lab: Lab) -> None:
+    said = f"/submit lab {lab.runs('ann-lab', 85.0, 1)}"
+    comment = lab.bot.say(lab.thread.number, "ann-lab", said)
+    assert lab.bot.command(lab.thread.number, comment, "change") == "incomplete"
+    answer = lab.bot.comments(lab.thread.number)[-1]
+    assert "which runs are the baseline's, on the same machine" in answer
+    assert "add `baseline LINK...` behind the links" in answer
+    assert "whose idea it was" in answer and "add `idea LOGIN`" in answer
+
+
+def test_a_season_by_links_alone(lab: Lab) -> None:
+    # five submissions by link
+    fast = lab.submit("ann-lab", 85.0, more="idea ben-lab")
+    others = [lab.submit(who, s) for who, s in (("cat-lab", 97.0), ("dan-lab", 98.0))]
+    single = lab.submit("eve-lab", 96.0, pairs=1)
+    lucky = lab.submit("finn-lab", 80.0, pairs=1)
+    names = {number: lab.name(number) for number in (fast, *others, single, lucky)}
+    for number in names:
+        lab.merge(number)
+    board = lab.board()
+    assert [e.submission for e in board.entries] == [
+        names[lucky], names[fast], names[single], *(names[n] for n in others)
+    ]  # fmt: skip
+    assert lab.promoted(lucky) == ["no new baseline is due"], "nobody has confirmed anything"
+
+    # one reproduction, one challenge, the maintainer's word
+    again = lab.submit("gil-lab", 85.2, more=f"reproduces lab/{names[fast].rpartition('/')[2]}")
+    report = lab.bot.answer(again)
+    assert report.status is Status.VERIFIED
+    assert f"{names[fast]} becomes confirmed" in lab.bot.sticky(again).replace("\\", "")
+    lab.merge(again)
+    doubt = lab.submit("ben-lab", 99.9, more=f"challenges lab/{names[lucky].rpartition('/')[2]}")
+    report = lab.bot.answer(doubt)
+    assert report.status is Status.NEEDS_REVIEW
+    assert "becomes challenged" in lab.bot.sticky(doubt)
+    said = "/accept maintainer-decides because three runs on another card show no gain"
+    comment = lab.bot.say(doubt, MAINTAINER, said)
+    assert lab.bot.command(doubt, comment) == "accepted"
+    assert lab.bot.answer(doubt).status is Status.VERIFIED
+    assert "becomes refuted" in lab.bot.sticky(doubt)
+    lab.merge(doubt)
+    board = lab.board()
+    assert board.states[names[lucky]].name == "refuted"
+    assert board.states[names[fast]].name == "confirmed"
+    assert board.entries[0].submission == names[fast]
+
+    # one promotion
+    (opened,) = lab.promoted(doubt)
+    number = max(lab.bot.repo.pulls)
+    assert opened.startswith(names[fast].rpartition("/")[2])
+    lab.bot.answer(number)
+    lab.bot.github.merge(REPO, number)
+    board = lab.board()
+    assert f"submissions/lab/{board.track.baseline_id}" == names[fast]
+    made = board.track.baselines[-1]
+    assert (made.after, {c.github: c.roles for c in made.credits}) == (
+        "first",
+        {"ann-lab": ("runs",), "ben-lab": ("idea",), "gil-lab": ("runs",)},
+    )
+    assert lab.promoted(number) == ["no new baseline is due"]
