@@ -1,4 +1,4 @@
-"""A new single-GPU competition as its maintainer and its people use it: by links and comments alone.
+"""A new single-GPU competition as its maintainer and its people use it: by links and comments.
 
 Five submissions by link, one reproduction, one challenge that a maintainer accepts, one promotion.
 Nobody edits a file that the bot writes: people type comments and merge.
