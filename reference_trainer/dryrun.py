@@ -108,7 +108,7 @@ def _memory(config: Config, device: object) -> list[tuple[str, str]]:
     chip = device.accelerator
     devices = (device.chips or 1) * chip.devices_per_chip
     micro = memory.micro_batch_on(config, devices)
-    need = memory.estimate(config, micro, devices)
+    need = memory.estimate(config, micro, devices, chip.kind)
     share = f"{micro} sequences at a time on each of {devices}"
     lines = [
         ("memory", f"about {need.total / 2**30:.1f} GiB a device, {share}: {need.words()}"),
@@ -117,7 +117,7 @@ def _memory(config: Config, device: object) -> list[tuple[str, str]]:
         lines.append(("warning", memory.does_not_split(config, devices)))
     have = chip.memory_bytes and chip.memory_bytes // chip.devices_per_chip
     if have and need.total > have:
-        fits = memory.largest_micro_batch(config, have, devices)
+        fits = memory.largest_micro_batch(config, have, devices, chip.kind)
         hint = f"set train.micro_batch = {fits}" if fits else "set train.sharding = fsdp"
         text = f"{need.total / 2**30:.1f} GiB is more than {chip.name} has ({have / 2**30:.0f} GiB)"
         lines.append(("warning", f"{text}; {hint}"))

@@ -173,6 +173,29 @@ def test_precision_falls_back_in_words() -> None:
         devices.choose_precision("fp16", False, False, False, "cpu")
 
 
+# What `compile --tpu v5p` says that each of four devices needs, JAX 0.10.2 with libtpu 0.0.52.
+COMPILED_GIB: list[tuple[str, dict[str, str], float]] = [
+    ("llama-30m", {}, 8.85),
+    ("llama-30m", {"train.scan_layers": "true"}, 9.65),
+    ("llama-75m", {}, 21.25),
+    ("llama-130m", {}, 14.17),
+    ("llama-130m", {"train.scan_layers": "true"}, 18.81),
+    ("llama-300m", {}, 37.91),
+    ("llama-520m", {}, 20.18),
+    ("llama-1_2b", {}, 29.17),
+    ("gpt2-124m", {}, 46.85),
+    ("gpt2-124m-muon", {}, 46.70),
+]
+
+
+@pytest.mark.parametrize(("name", "changes", "needed"), COMPILED_GIB)
+def test_memory_of_a_tpu_is_predicted_within_15_percent(
+    name: str, changes: dict[str, str], needed: float
+) -> None:
+    found = memory.estimate(load_config(name, changes), devices=4, kind="tpu").total / 2**30
+    assert found == pytest.approx(needed, rel=0.15)
+
+
 @pytest.mark.parametrize(
     ("platform", "capability", "formats"),
     [
