@@ -31,6 +31,15 @@ def paced(factor: float, eval_s: float = 1.0) -> Case:
     return one(runtimes=runtimes, runtime_s=runtimes[-1][1] + 5)
 
 
+def late_rows(factor: float) -> Case:
+    """`_runtime` counts `factor` times the clock, each row stamped when the next begins."""
+    points = a_run(0).validation
+    times = [factor * (v.time_s or 0.0) for v in points]
+    stamps = [*times[1:], times[-1] + 0.1]
+    runtimes = tuple((v.step, 40.0 + t) for v, t in zip(points, stamps, strict=True))
+    return one(runtimes=runtimes, runtime_s=runtimes[-1][1] + 5)
+
+
 def short(seconds: float, runtime_s: float) -> Case:
     """A run of a few seconds, beside what W&B's client counts."""
     case = timed(seconds, None)
@@ -71,6 +80,7 @@ TRIGGERS: list[tuple[str, Level, Callable[[], Case]]] = [
     ("witnesses-disagree", Level.ERROR, lambda: one(runtime_s=30.0)),
     ("witnesses-disagree", Level.ERROR, lambda: short(4.5, 0.25)),
     ("witnesses-disagree", Level.ERROR, lambda: paced(0.5, eval_s=0.0)),
+    ("witnesses-disagree", Level.ERROR, lambda: late_rows(0.6)),
     (
         "witnesses-disagree",
         Level.ERROR,
@@ -98,6 +108,7 @@ NEAR_MISSES: list[tuple[str, Callable[[], Case]]] = [
     ("witnesses-disagree", lambda: one(runtime_s=60.0, created_at=CREATED)),
     ("witnesses-disagree", lambda: short(4.5, 3.9)),
     ("witnesses-disagree", lambda: paced(1.0)),
+    ("witnesses-disagree", lambda: late_rows(1.0)),
     ("witnesses-disagree", lambda: paced(1.2, eval_s=2.0)),
     # A notebook that was left open for hours after the training.
     ("witnesses-disagree", lambda: dc.replace(paced(1.0), problems=())),
