@@ -48,7 +48,7 @@ def moment(text: str | None) -> str:
 
 def _registered(plan: Plan) -> Row:
     before = _before(plan.opened_at, plan.first_run)
-    return Row("Registered", moment(plan.opened_at), _first(plan), before)
+    return Row("Registered", f"{moment(plan.opened_at)} by {plan.author}", _first(plan), before)
 
 
 def _text(plan: Plan) -> Row:

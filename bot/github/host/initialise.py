@@ -230,8 +230,10 @@ def steps(repo: str, pages: bool, ready: bool) -> Iterator[str]:
     yield "   approval for all external contributors."
     yield f"4. {page}/rules: require the check `speedrun` on the default branch; with a GitHub App"
     yield "   as publisher, name the App as its source. Require review by code owners."
+    yield f"5. {page.removesuffix('/settings')}/labels: make `submission` and `preregistration`;"
+    yield "   GitHub drops a label from an issue form if the repository lacks it."
     if pages:
-        yield f"5. {page}/pages: source GitHub Actions."
+        yield f"6. {page}/pages: source GitHub Actions."
     if ready:
         yield "When the key expires, verdicts become `unverifiable`, never green; the nightly audit"
         yield "opens an issue that says so."

@@ -154,7 +154,10 @@ def test_an_edit_after_the_first_run_is_shown(competition: Competition, wandb: W
     said = read(competition.sticky(pull.number))
     assert "not as planned: text of the issue" in said
     assert "last edited 2026-11-05 08:00 UTC | first run 2026-11-03 08:00 UTC | differs" in said
-    assert "| Registered | 2026-11-01 08:00 UTC | first run 2026-11-03 08:00 UTC | as" in said
+    assert (
+        "| Registered | 2026-11-01 08:00 UTC by example-user | first run 2026-11-03 08:00 UTC | as"
+        in said
+    )
     competition.repo.issues[number].edited_at = "2026-11-02T08:00:00Z"
     competition.answer(pull.number)
     assert "not as planned" not in competition.sticky(pull.number)
