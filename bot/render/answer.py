@@ -324,7 +324,7 @@ def _more_runs(verdict: Verdict, place: Place, where: Where) -> str:
     else:
         again = "once more with a new seed" if need == 1 else f"about {need} more times, new seeds"
         how = (
-            "add the logs or comment `/runs add LINK`. Anybody may supply them."
+            "add the logs or comment `/runs add LINK`."
             if where is Where.PULL
             else "add them to the folder and to `runs`, and run the check again."
         )

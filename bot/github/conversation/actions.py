@@ -210,9 +210,9 @@ def _accept(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
         talk.reply("mistake.md.j2", problem=problem, form=COMMANDS["accept"].form)
         return "not the verdict's commit"
     waiver = Waiver(command.rule, pull.head_sha, talk.said.author, command.reason)
-    body = render("accepted.md.j2", talk.settings, waiver=waiver)
-    thread.reply(talk.said, f"{waiver.marker()}\n{body}")
-    _start_below(talk, pull.number, pull.base_ref)
+    body = f"{waiver.marker()}\n{render('accepted.md.j2', talk.settings, waiver=waiver)}"
+    thread.reply(talk.said, body)
+    _start_below(talk, pull.number, pull.base_ref, body)
     return "accepted"
 
 
@@ -252,11 +252,11 @@ def _correct(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
 
 def _confirm(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
     """Record that whoever asks says so: the runs bound to that login are shown with their will."""
-    body = render("confirmed.md.j2", talk.settings, by=talk.said.author)
-    marker = Acted(talk.said.author, "confirm").marker()
-    talk.thread.reply(talk.said, f"{marker}\n{body}")
+    text = render("confirmed.md.j2", talk.settings, by=talk.said.author)
+    body = f"{Acted(talk.said.author, 'confirm').marker()}\n{text}"
+    talk.thread.reply(talk.said, body)
     if pull.state == "open":
-        _start_below(talk, pull.number, pull.base_ref)
+        _start_below(talk, pull.number, pull.base_ref, body)
     return "confirmed"
 
 
@@ -292,12 +292,15 @@ def _why(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
     return "told why"
 
 
-def _start_below(talk: Talk, number: int, ref: str) -> None:
-    """Start a verification whose answer records something and has to stay as it is."""
+def _start_below(talk: Talk, number: int, ref: str, body: str) -> None:
+    """Start a verification below an answer that records something and stays; if GitHub refuses,
+    the answer ends with that."""
     try:
         talk.dispatch(number, ref)
     except GitHubTrouble as trouble:
-        _LOG.warning("%s", trouble)  # the nightly audit starts it again
+        values = {"number": number, "why": str(trouble)}
+        said = render("not_started.md.j2", talk.settings, **values)
+        talk.thread.reply(talk.said, f"{body}\n{said}")
 
 
 def _withdraw(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
@@ -340,7 +343,7 @@ def _edit(
     talk.thread.reply(talk.said, body)
     again = pull.number if act == DECLINE and pull.state == "open" else 0
     if outcome.verify or again:
-        _start_below(talk, outcome.verify or again, pull.base_ref)
+        _start_below(talk, outcome.verify or again, pull.base_ref, body)
     return outcome.kind
 
 

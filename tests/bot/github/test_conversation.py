@@ -10,6 +10,7 @@ from bot.github.conversation.forms import read_form
 from bot.github.pull_request.intake import runs_in
 from bot.github.pull_request.merge_queue import repeat_check
 from bot.github.pull_request.publish import our_checks
+from bot.github.pull_request.waivers import read_acted
 from bot.model.report import Kind, Settings
 from bot.registry import Status
 from tests.bot.github.competition import AUTHOR, BOT, REPO, STRANGER, Competition, submission
@@ -150,6 +151,20 @@ def test_a_refused_start_is_told(competition: Competition) -> None:
     assert competition.command(pull.number, comment) == "not started"
     (answer,) = competition.comments(pull.number, BOT)
     assert "could not be started" in answer and "/verify" in answer
+
+
+def test_a_refused_start_is_told_below_what_is_recorded(competition: Competition) -> None:
+    pull = competition.open(submission("fast", seconds=90.0))
+    comment = competition.say(pull.number, STRANGER, "/confirm")
+    competition.repo.settings["workflows"] = []
+    assert competition.command(pull.number, comment) == "confirmed"
+    (answer,) = competition.comments(pull.number, BOT)
+    assert "could not be started" in answer
+    assert read_acted([answer]) == {STRANGER: "confirm"}, "the record stays"
+    del competition.repo.settings["workflows"]
+    competition.command(pull.number, comment)
+    (answer,) = competition.comments(pull.number, BOT)
+    assert "could not be started" not in answer and read_acted([answer])
 
 
 def test_a_reviewer_who_cannot_be_asked_does_not_cost_the_verdict(
