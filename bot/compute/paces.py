@@ -92,7 +92,12 @@ def implied_by_durations(clock: Series, durations: Series, units: Sequence[float
         return None
     stretches = list(_stretches(timed, steps))
     usual = statistics.median(a / n for a, n, _ in stretches)
-    kept = [(a, n * d) for a, n, d in stretches if a <= _STALL * max(usual, 1e-9) * n]
+    each = statistics.median(d for _, _, d in stretches)
+    kept = [
+        (a, n * d)
+        for a, n, d in stretches
+        if a <= _STALL * max(usual, 1e-9) * n and d <= _STALL * each
+    ]
     mine, theirs = sum(a for a, _ in kept), sum(b for _, b in kept)
     if mine <= 0 or theirs <= 0:
         return None
