@@ -125,9 +125,19 @@ def _take_steps(path: Path, files: Files) -> None:
         if steps.is_file() and steps.stat().st_size <= MAX_JSON_BYTES:
             data = steps.read_bytes()
             kept = [name for name in files if PurePosixPath(name).match("execution*.json")]
-            if len(kept) < MOST_STEPS and data not in [files[name] for name in kept]:
+            new = data not in [files[name] for name in kept]
+            if new and len(kept) < MOST_STEPS and _lists_steps(data):
                 files[_free(STEPS, files)] = data
             return
+
+
+def _lists_steps(data: bytes) -> bool:
+    """Whether a file of that name is the trainer's; others have theirs."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and isinstance(found.get("steps"), dict)
 
 
 def _offer(link: str) -> None:

@@ -202,6 +202,16 @@ def test_without_a_key_the_folder_is_written_and_the_reason_said(
     assert "claims" not in document(path)
 
 
+def test_the_trainers_lists_of_steps_come_along_and_no_other(root: Path, logs: list[str]) -> None:
+    folder = Path(logs[0]).parent
+    (folder / "execution.json").write_text('{"schema_version": 1, "steps": {}}')
+    _, path = new(root, "nanogpt-small/my-idea", "--log", str(folder))
+    assert [p.name for p in path.glob("execution*")] == ["execution.json"]
+    (folder / "execution.json").write_text('{"jobs": ["of another program"]}')
+    _, path = new(root, "nanogpt-small/another", "--log", str(folder))
+    assert list(path.glob("execution*")) == []
+
+
 @pytest.mark.parametrize(
     "given, written",
     [("12", 12), ("#12", 12), ("https://github.com/example-org/x/issues/12", None), ("soon", "")],
