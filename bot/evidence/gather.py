@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from bot.evidence.fetcher import Fetcher
+from bot.evidence.progress import counted
 from bot.model.case import RunEvidence, Unlisted
 from bot.model.run import Run
 from bot.model.submission import LOG_ENDINGS, Folder, RunSpec, Submission
@@ -65,7 +66,7 @@ def gather(
     remote, unlisted = _linked(linked, submission, track, online, snapshots) if linked else ({}, ())
     gathered = tuple(
         remote[spec] if spec in remote else _from_folder(spec, folder, track, own)
-        for spec in submission.runs
+        for spec in counted("Reading runs", submission.runs)
     )
     if not submission.raw and any(item.runs for item in gathered):
         gathered = tuple(map(_beside_runs, gathered))
