@@ -195,6 +195,37 @@ def test_a_member_that_another_machine_finished_is_taken_from_the_bucket(
     ]
 
 
+def torchrun(words: list[str]) -> subprocess.CompletedProcess[str]:
+    """The command on two processes."""
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m"]
+    return subprocess.run(
+        [sys.executable, *launcher, "reference_trainer", *words[1:]],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+
+
+def test_two_processes_train_a_suite_together_and_end_together(
+    corpus: Corpus, tmp_path: pathlib.Path
+) -> None:
+    need("torch")
+    out, options = tmp_path / "out", ("--backend", "torch", "--wandb", "off")
+    lost = torchrun(command(corpus, out, *options, lost="middle"))
+    assert lost.returncode and "the loss is" in lost.stderr
+    assert {n: s["status"] for n, s in steps(out).items()} == {
+        "small": "finished",
+        "middle": "failed",
+    }
+    before = nonces(out)
+    done = torchrun(command(corpus, out, *options))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("next: speedrun new") == 1
+    assert nonces(out)["small"] == before["small"] and len(nonces(out)) == 3
+
+
 @pytest.mark.parametrize(
     ("members", "said"),
     [
