@@ -17,13 +17,14 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from reference_trainer.backend import Pending
-from reference_trainer.checkpoint import Block, State, whole
+from reference_trainer.checkpoint import State
 from reference_trainer.config import Config
 from reference_trainer.devices import NO_FP8, choose_precision, describe
 from reference_trainer.errors import TrainerError
 from reference_trainer.initial import initial_values
 from reference_trainer.recorded import Recorded, facts_of_torch
 from reference_trainer.torch_backend import optimizers
+from reference_trainer.torch_backend.arrays import array_of, assign, saved, tensor_like
 from reference_trainer.torch_backend.model import Transformer, parameter_name
 
 # What activations are kept in; "fp8" is the precision of some products.
@@ -320,7 +321,7 @@ class TorchBackend:
     def parameters_sha256(self) -> str:
         found = hashlib.sha256()
         for name, p in sorted(self.named.items()):
-            found.update(name.encode() + _array(p).tobytes())
+            found.update(name.encode() + array_of(p).tobytes())
         return found.hexdigest()
 
     def synchronize(self) -> None:
@@ -344,24 +345,13 @@ class TorchBackend:
                 values |= {f"optimizer.{i}/{index}/{key}": value for key, value in held.items()}
         if self.scaler.is_enabled():
             values["scale"] = np.array(list(self.scaler.state_dict().values()), np.float64)
-        blocks = ((name, self._block(value)) for name, value in values.items())
+        blocks = ((name, saved(value, self.rank)) for name, value in values.items())
         return [(name, block) for name, block in blocks if block is not None]
-
-    def _block(self, value: Any) -> Block | None:
-        """What this process saves of a value: its shard, or all where it is the first."""
-        if hasattr(value, "full_tensor") and value.placements[0].is_shard():
-            dim, count = value.placements[0].dim, value.device_mesh.size()
-            rows = -(-value.shape[dim] // count)  # as torch.chunk cuts
-            start = min(self.rank * rows, value.shape[dim])
-            held = _array(value.to_local())
-            begins = tuple(start if d == dim else 0 for d in range(value.ndim))
-            return Block(tuple(value.shape), begins, held) if held.size else None
-        return whole(_array(value)) if self.rank == 0 else None
 
     def load(self, state: Mapping[str, np.ndarray]) -> None:
         with torch.no_grad():
             for name, p in self.named.items():
-                _assign(p, state[f"param/{name}"])
+                assign(p, state[f"param/{name}"])
         for i, optimizer in enumerate(self.optimizers):
             self._load_optimizer(optimizer, f"optimizer.{i}/", state)
         if "scale" in state:
@@ -376,7 +366,7 @@ class TorchBackend:
             if key.startswith(prefix):
                 index, name = key.removeprefix(prefix).split("/")
                 like = params[int(index)]
-                loaded.setdefault(int(index), {})[name] = _tensor_like(like, array)
+                loaded.setdefault(int(index), {})[name] = tensor_like(like, array)
         optimizer.load_state_dict(
             {"state": loaded, "param_groups": optimizer.state_dict()["param_groups"]}
         )
@@ -385,27 +375,3 @@ class TorchBackend:
 def second(optimizer: Any) -> bool:
     """Whether an optimizer wants a closure that evaluates the loss again, as SAM and Sophia do."""
     return bool(getattr(optimizer, "second", False))
-
-
-def _array(value: Any) -> np.ndarray:
-    if not isinstance(value, Tensor):
-        return np.asarray(value)
-    whole = value.full_tensor() if hasattr(value, "full_tensor") else value
-    return whole.detach().cpu().numpy().copy()
-
-
-def _tensor_like(param: Any, array: np.ndarray) -> Tensor:
-    """A tensor of `array`, sharded as `param` is where it has the parameter's shape."""
-    tensor = torch.from_numpy(np.array(array))
-    if hasattr(param, "full_tensor") and tensor.shape == param.shape:
-        from torch.distributed.tensor import distribute_tensor
-
-        on_device = tensor.to(param.device)
-        return distribute_tensor(on_device, param.device_mesh, param.placements, src_data_rank=None)
-    return tensor
-
-
-def _assign(param: Tensor, array: np.ndarray) -> None:
-    if tuple(param.shape) != array.shape:
-        raise ValueError(f"has shape {array.shape}, expected {tuple(param.shape)}")
-    param.copy_(_tensor_like(param, array))
