@@ -6,7 +6,7 @@ Part of the rule `duplicate-run`, in `bot.rules.provenance`.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from bot.compute import alike
@@ -119,7 +119,7 @@ def place(case: Case, key: str, file: str = "") -> dict[str, Any]:
     return {"file": plain(case.folder.path, 200), "line": None, "pointer": None}
 
 
-def uncounted_copies(case: Case, told: Container[str]) -> Iterator[Finding]:
+def uncounted_copies(case: Case, told: Collection[str]) -> Iterator[Finding]:
     """Candidate runs that do not count because another run is the same training. Two files of one
     run, such as its log and its `.wandb` file, are a note; a log that only resembles another is a
     warning. `told` are the files that an error speaks of already."""
@@ -133,7 +133,7 @@ def uncounted_copies(case: Case, told: Container[str]) -> Iterator[Finding]:
                 yield _uncounted(case, item, point)
 
 
-def too_alike(case: Case, told: Container[str]) -> Iterator[Finding]:
+def too_alike(case: Case, told: Collection[str]) -> Iterator[Finding]:
     """Runs whose curves are nearer than those of trainings ever are, in the entry or to those of
     another one, and parts of one run in the place of several. A maintainer looks at them."""
     if case.brought_over:
