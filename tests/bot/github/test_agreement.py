@@ -18,7 +18,8 @@ from bot.registry import Status
 from bot.render.answer import Answer, Where, answer
 from tests.bot.github.competition import REPO, Competition
 from tests.journeys import evidence_mistakes, mistakes
-from tests.journeys.mistakes import Mistake, good
+from tests.journeys.evidence_mistakes import two_arms
+from tests.journeys.mistakes import Files, Mistake, good
 
 MISTAKES = (
     Mistake("none", "", dict),
@@ -110,3 +111,39 @@ def test_every_command_agrees_with_check(mistake: Mistake, tracks: Competition) 
         found = json.loads(counted.output)
         for key in ("n", "mean", "p", "passes", "needed_runs"):
             assert found[key] == statistics.to_json()[key], key
+
+
+def no_arm(files: Files) -> Files:
+    files = two_arms(files)
+    data = json.loads(files["submission.json"])
+    data["runs"] = data["runs"][:2]
+    return {**files, "submission.json": json.dumps(data).encode()}
+
+
+def one_arm(files: Files) -> Files:
+    return {
+        name: data.replace(b'"baseline"', b'"candidate"') if name.endswith(".json") else data
+        for name, data in two_arms(files).items()
+    }
+
+
+def unnamed(files: Files) -> Files:
+    """Without `arm`, every run is a candidate."""
+    files = two_arms(files)
+    data = json.loads(files["submission.json"])
+    data["runs"] = [{k: v for k, v in run.items() if k != "arm"} for run in data["runs"]]
+    return {**files, "submission.json": json.dumps(data).encode()}
+
+
+@pytest.mark.parametrize("make", [no_arm, one_arm, unnamed])
+def test_a_baseline_that_is_missing_is_asked_for(make: Any, tracks: Competition) -> None:
+    folder = "submissions/lab/idea"
+    pull = tracks.open({f"{folder}/{name}": data for name, data in make(good()).items()})
+    report = tracks.verify(pull.number, online=False)
+    said = answer(report.verdicts[0], report.places[folder])
+    assert said.line.endswith("not ranked"), said.line
+    assert "run the baseline in turn with it on the same machine" in said.next
+    tracks.push({f"{folder}/{name}": data for name, data in two_arms(good()).items()})
+    report = tracks.verify(pull.number, online=False)
+    said = answer(report.verdicts[0], report.places[folder])
+    assert "less training time than the baseline" in said.line
