@@ -66,10 +66,8 @@ class Local:
         from bot.render.states import reply_words
 
         board = self.repository.board(parsed.track.id)
-        merged, known = (
-            self._holds(folder, parsed),
-            standing(board, folder.path, parsed.submission.reply),
-        )
+        merged = self._holds(folder, parsed)
+        known = standing(board, folder.path, parsed.submission.reply)
         verdict = verify_parsed(
             parsed,
             folder,
@@ -77,13 +75,12 @@ class Local:
             gather=ft.partial(gather, online=None if self.offline else ENVIRONMENT),
         )
         stands = place_of(board, verdict)
-        why = why_not(board, verdict) if stands is None else None
         words = place(
             verdict,
             board.track,
             stands,
             record_cost=known.record_cost,
-            why_not=why,
+            why_not=why_not(board, verdict) if stands is None else None,
             reply=reply_words(board, verdict),
         )
         if not (board.track.globs or folder.path.startswith("submissions/")):

@@ -90,17 +90,7 @@ def strip(
         ends = [*values, *(interval or ()), *((target,) if target is not None else ())]
         x = frame.x_scale(ends, False, 0.06)
         base = frame.height - frame.bottom
-        at = [float(v) for v in ticks_for(x, metric, frame.ticks)]
-        parts = ['<g class="axis" aria-hidden="true">']
-        for value, text in zip(at, tick_labels(at, metric), strict=True):
-            parts.append(f'<path class="tick" d="M{x(value)} {base}v5"/>')
-            parts.append(f'<text class="mid" x="{x(value)}" y="{base + 19}">{text}</text>')
-        parts.append(f'<path class="base" d="M{frame.left} {base}H{frame.width - frame.right}"/>')
-        end = frame.width - frame.right
-        parts.append(
-            f'<text class="title end" x="{end}" y="{frame.height - 5}">{esc(title)}</text>'
-        )
-        parts.append("</g>")
+        parts = [_strip_axis(frame, x, metric, title)]
         if interval:
             parts.append(
                 f'<path class="interval" d="M{x(interval[0])} {base - 26}H{x(interval[1])}"/>'
@@ -119,6 +109,19 @@ def strip(
         return "".join(parts)
 
     return figure(draw, label, (STRIP_WIDE, STRIP_NARROW))
+
+
+def _strip_axis(frame: Frame, x: Scale, metric: str, title: str) -> str:
+    """The line under the dots, with its ticks and its title."""
+    base, end = frame.height - frame.bottom, frame.width - frame.right
+    at = [float(v) for v in ticks_for(x, metric, frame.ticks)]
+    parts = []
+    for value, text in zip(at, tick_labels(at, metric), strict=True):
+        parts.append(f'<path class="tick" d="M{x(value)} {base}v5"/>')
+        parts.append(f'<text class="mid" x="{x(value)}" y="{base + 19}">{text}</text>')
+    parts.append(f'<path class="base" d="M{frame.left} {base}H{end}"/>')
+    parts.append(f'<text class="title end" x="{end}" y="{frame.height - 5}">{esc(title)}</text>')
+    return f'<g class="axis" aria-hidden="true">{"".join(parts)}</g>'
 
 
 def _beeswarm(values: Sequence[float], x: Scale, base: int) -> str:

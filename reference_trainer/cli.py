@@ -47,51 +47,55 @@ def login(ctx: click.Context, param: click.Parameter, value: str | None) -> str 
     return name
 
 
+_RUN_OPTIONS = (
+    click.option(
+        "--set",
+        "overrides",
+        multiple=True,
+        metavar="SECTION.KEY=VALUE",
+        help="Change one setting of the configuration.",
+    ),
+    click.option(
+        "--out",
+        type=click.Path(file_okay=False, path_type=pathlib.Path),
+        help="Output folder; default: runs/NAME-TIME.",
+    ),
+    click.option("--seed", default=0, help="Of first values and order of the data."),
+    click.option("--seeds", default=1, help="So many runs: SEED, SEED+1, ..."),
+    click.option("--interleave", metavar="baseline|CONFIG", help="Alternate with this other arm."),
+    click.option("--track", help="Track that the runs are for, noted in the results."),
+    click.option(
+        "--wandb",
+        type=click.Choice(["online", "offline", "off"]),
+        default="offline",
+        help="online needs WANDB_API_KEY.",
+    ),
+    click.option("--project", default="speedrun", help="W&B project."),
+    click.option("--tag", "tags", multiple=True, help="W&B tag."),
+    click.option(
+        "--github-login",
+        metavar="LOGIN",
+        callback=login,
+        help="Your GitHub login: binds the runs to you, as speedrun:LOGIN in W&B.",
+    ),
+    click.option("--author", help="Your name, for the results."),
+    click.option(
+        "--distributed",
+        type=click.Choice(MODES),
+        default="auto",
+        help="Join the other processes that torchrun, Slurm, Ray or a TPU pod started.",
+    ),
+    click.option("--resume", is_flag=True, help="Go on from the checkpoint in --out."),
+    click.option("--dry-run", is_flag=True, help="Say what would happen; needs no GPU."),
+    click.option("--device", help="With --dry-run: the device, such as H100 or v5e-8."),
+    click.option("--force-run-failed", is_flag=True, help="Do failed steps again."),
+    click.option("--quiet", is_flag=True, help="No progress line."),
+)
+
+
 def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options of a training run, shared with the starter files."""
-    folder = click.Path(file_okay=False, path_type=pathlib.Path)
-    modes = click.Choice(["online", "offline", "off"])
-    for option in reversed(
-        (
-            click.option(
-                "--set",
-                "overrides",
-                multiple=True,
-                metavar="SECTION.KEY=VALUE",
-                help="Change one setting of the configuration.",
-            ),
-            click.option("--out", type=folder, help="Output folder; default: runs/NAME-TIME."),
-            click.option("--seed", default=0, help="Of first values and order of the data."),
-            click.option("--seeds", default=1, help="So many runs: SEED, SEED+1, ..."),
-            click.option(
-                "--interleave", metavar="baseline|CONFIG", help="Alternate with this other arm."
-            ),
-            click.option("--track", help="Track that the runs are for, noted in the results."),
-            click.option(
-                "--wandb", type=modes, default="offline", help="online needs WANDB_API_KEY."
-            ),
-            click.option("--project", default="speedrun", help="W&B project."),
-            click.option("--tag", "tags", multiple=True, help="W&B tag."),
-            click.option(
-                "--github-login",
-                metavar="LOGIN",
-                callback=login,
-                help="Your GitHub login: binds the runs to you, as speedrun:LOGIN in W&B.",
-            ),
-            click.option("--author", help="Your name, for the results."),
-            click.option(
-                "--distributed",
-                type=click.Choice(MODES),
-                default="auto",
-                help="Join the other processes that torchrun, Slurm, Ray or a TPU pod started.",
-            ),
-            click.option("--resume", is_flag=True, help="Go on from the checkpoint in --out."),
-            click.option("--dry-run", is_flag=True, help="Say what would happen; needs no GPU."),
-            click.option("--device", help="With --dry-run: the device, such as H100 or v5e-8."),
-            click.option("--force-run-failed", is_flag=True, help="Do failed steps again."),
-            click.option("--quiet", is_flag=True, help="No progress line."),
-        )
-    ):
+    for option in reversed(_RUN_OPTIONS):
         function = option(function)
     return function
 

@@ -39,6 +39,7 @@ ORDER = (
 imports nothing of the project, or leaves alone, may be imported by all."""
 NETWORK = {"requests", "urllib3", "wandb", "github", "http", "socket"}
 LONGEST = 400
+LONGEST_FUNCTION = 40
 
 
 def modules() -> dict[str, Path]:
@@ -154,6 +155,21 @@ def test_only_evidence_and_github_use_the_network(below: str) -> None:
 def test_no_module_is_longer_than_can_be_read_at_once() -> None:
     lengths = {n: len(p.read_text(encoding="utf-8").splitlines()) for n, p in MODULES.items()}
     assert {n: length for n, length in lengths.items() if length > LONGEST} == {}
+
+
+def test_no_function_is_longer_than_a_screen() -> None:
+    """Without its docstring, which may be a rule's page."""
+    long = {}
+    for name, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                first, last = node.body[0], node.end_lineno or node.lineno
+                lines = last - node.lineno + 1
+                if ast.get_docstring(node, clean=False) is not None:
+                    lines -= (first.end_lineno or first.lineno) - first.lineno + 1
+                if lines > LONGEST_FUNCTION:
+                    long[f"{name}.{node.name}"] = lines
+    assert long == {}
 
 
 def test_the_model_is_typed_and_touches_nothing() -> None:

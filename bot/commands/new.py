@@ -46,6 +46,9 @@ if TYPE_CHECKING:
     from bot.render.answer import Answer
 
 
+AGAIN = "Train with it, then run `speedrun new` again with the runs."
+
+
 @click.command()
 @click.argument("place", metavar="TRACK/NAME")
 @click.option("--wandb", "links", multiple=True, metavar="URL", help="A W&B run; may be repeated.")
@@ -115,43 +118,27 @@ def new(
     """
     root = root_of(root)
     track, path = _place(place, root)
-    if (path / "submission.json").exists():
-        raise Unusable(
-            f"{path / 'submission.json'} exists; edit it, remove it to begin "
-            "again, or choose another name"
-        )
     if not (links or results or logs or suite or starter):
         raise Unusable("nothing to submit; add --wandb, --results, --log, --suite or --starter")
     issue = {} if preregistration is None else {"preregistration": announced(preregistration)}
+    login = _login(author)
     files, runs = given(links, results, logs, baseline, track, loss_key, suite)
-    login = author or own_login()
-    if author is not None and not LOGIN.fullmatch(author):
-        raise Unusable(f'"{author}" is not a GitHub login')
     if starter is not None:
         _starter(starter, path, track, login, title or "")
         files["main.py"] = (path / "main.py").read_bytes()
-    if data is not None:
-        files[DATA_MANIFEST] = read_whole(data / CORPUS_MANIFEST, MAX_JSON_BYTES)
-    if code is not None:
-        files[file_name(Path(code).name)] = read_whole(Path(code), MAX_JSON_BYTES)
+    files |= _read(data, code)
     if not runs:
-        click.echo(
-            f"{path / 'main.py'} is ready. Train with it, then run `speedrun new` again "
-            "with the runs."
-        )
+        click.echo(f"{path / 'main.py'} is ready. {AGAIN}")
         return
-    shown = path.relative_to(root).as_posix()
-    made = draft(
-        track, path.name, login, runs, title or "", code or ("main.py" if starter else None)
-    )
-    made = issue | made
+    shown, main = path.relative_to(root).as_posix(), code or ("main.py" if starter else None)
+    made = issue | draft(track, path.name, login, runs, title or "", main)
     local = Local(root, tracks_of(root))
     if loss_key is not None:
         made = _with_loss(made, loss_key, shown, files, local)
     made = filled(made, judged(made, shown, files, local).verdict, loss_key)
     write_folder(path, made, files)
-    by_name = 0 if baseline else sum("arm" in run for run in runs)
-    _say(path, judged(made, shown, files, local), login, by_name, verbose)
+    answer, by_name = judged(made, shown, files, local), sum("arm" in run for run in runs)
+    _say(path, answer, login, 0 if baseline else by_name, verbose)
 
 
 # ---- what is given ------------------------------------------------------------------------------
@@ -166,7 +153,29 @@ def _place(place: str, root: Path) -> tuple[Track, Path]:
             f'"{"/".join(name)}" is not a valid name; use lower-case letters, digits, _ and -, '
             f"such as {track_id}/my-idea"
         )
-    return track, root / "submissions" / track_id / Path(*name)
+    path = root / "submissions" / track_id / Path(*name)
+    if (path / "submission.json").exists():
+        raise Unusable(
+            f"{path / 'submission.json'} exists; edit it, remove it to begin "
+            "again, or choose another name"
+        )
+    return track, path
+
+
+def _read(data: Path | None, code: str | None) -> dict[str, bytes]:
+    """The corpus manifest and the code that are named, under the names that they get."""
+    found = {}
+    if data is not None:
+        found[DATA_MANIFEST] = read_whole(data / CORPUS_MANIFEST, MAX_JSON_BYTES)
+    if code is not None:
+        found[file_name(Path(code).name)] = read_whole(Path(code), MAX_JSON_BYTES)
+    return found
+
+
+def _login(author: str | None) -> str:
+    if author is not None and not LOGIN.fullmatch(author):
+        raise Unusable(f'"{author}" is not a GitHub login')
+    return author or own_login()
 
 
 def own_login() -> str:

@@ -24,8 +24,8 @@ def compare_arms(
     own_step = _shared_end(baseline) if track.common_stop_step else step
     shared = loss_key if any(loss_key in run.history for run in baseline) else None
     other = select(baseline, track, step=own_step, loss_key=shared)
-    theirs = Sample(tuple(k.cost for k in other.kept if k.cost is not None))
-    ours = Sample(tuple(k.cost for k in kept if k.cost is not None))
+    theirs = Sample.of(k.cost for k in other.kept)
+    ours = Sample.of(k.cost for k in kept)
     quality = Sample(tuple(k.quality for k in other.kept))
     comparison = None
     if ours.values and theirs.values:
@@ -33,26 +33,29 @@ def compare_arms(
             ours.values, theirs.values, track.cost.goal
         )
     pairwise = pairwise_rule(Sample(tuple(k.quality for k in kept)), ours, quality, theirs, track)
-    passes = None
-    if pairwise is not None:
-        passes = pairwise.passes
-    elif comparison is not None and comparison.p is not None:
-        # Two runs an arm say nothing about a session's spread; pairs cancel what both share.
-        if comparison.method == "paired" or min(len(ours.values), len(theirs.values)) >= 3:
-            passes = comparison.p < track.significance.alpha_each
-    due = track.promote_at
+    fewest, due = min(len(ours.values), len(theirs.values)), track.promote_at
     return BaselineArm(
         quality=quality.moments,
         cost=theirs,
         comparison=comparison,
         pairwise=pairwise,
-        passes=passes,
+        passes=pairwise.passes if pairwise else _passes(comparison, fewest, track),
         excluded=other.excluded,
         promote_at=due,
         promotes=None
         if comparison is None or comparison.ratio is None or due is None
         else promotes(comparison.ratio_interval, due),
     )
+
+
+def _passes(comparison: Comparison | None, fewest: int, track: Track) -> bool | None:
+    """Whether the cost is proved to be better; None where it cannot be tested."""
+    if comparison is None or comparison.p is None:
+        return None
+    # Two runs an arm say nothing about a session's spread; pairs cancel what both share.
+    if comparison.method != "paired" and fewest < 3:
+        return None
+    return comparison.p < track.significance.alpha_each
 
 
 def _shared_end(runs: Sequence[Run]) -> int | None:

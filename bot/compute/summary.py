@@ -55,32 +55,27 @@ def summarise(
     before. No usable run gives n = 0, which never passes.
     """
     selection = select(runs, track, step=step, loss_key=loss_key)
-    kept, rule = selection.kept, track.significance
-    quality = Sample(tuple(k.quality for k in kept))
-    gain = _gain(quality, track.quality)
-    decision = _decision(kept, quality, track, earlier)
-    others = tuple(baseline)
+    kept, quality = selection.kept, Sample.of(k.quality for k in selection.kept)
+    decision, others = _decision(kept, quality, track, earlier), tuple(baseline)
     return Summary(
         track=track.id,
         metric=loss_key or track.quality.metric,
         target=track.quality.target,
         goal=track.quality.goal,
-        alpha=rule.alpha,
-        level=_level(rule),
+        alpha=track.significance.alpha,
+        level=_level(track.significance),
         kept=tuple((k.run.file, k.run.index) for k in kept),
         quality=quality,
         interval=sig.interval(quality.moments) if quality.moments else None,
-        cost=Sample(tuple(k.cost for k in kept if k.cost is not None)),
+        cost=Sample.of(k.cost for k in kept),
         cost_metric=track.cost.metric,
         cost_goal=track.cost.goal,
         at_target=_at_target(kept, track, selection.step) if loss_key is None else None,
-        time=Sample(
-            tuple(float(t) for k in kept if (t := k.metrics["training_time_s"]) is not None)
-        ),
+        time=Sample.of(k.metrics["training_time_s"] for k in kept),
         metrics=mean_of(k.metrics for k in kept),
         step=selection.step,
         decision=decision,
-        **_beside(gain, track, decision.taken.runs if decision.taken else 0),
+        **_beside(_gain(quality, track.quality), track, decision.taken),
         without_best=_without_best(quality, track),
         excluded=selection.excluded,
         hint=selection.hint,
@@ -89,10 +84,10 @@ def summarise(
     )
 
 
-def _beside(gain: Moments | None, track: Track, taken: int) -> dict[str, Any]:
+def _beside(gain: Moments | None, track: Track, look: Look | None) -> dict[str, Any]:
     """The tests beside the one that decides, and how many more runs it would take; looks up to
-    `taken` runs are taken."""
-    rule = track.significance
+    `look` are taken."""
+    rule, taken = track.significance, look.runs if look else 0
     if gain is None:
         names = ("p_t", "p_sigma", "p_pooled", "p_anytime", "p_moderated", "needed_runs")
         return {**dict.fromkeys(names), "chances": ()}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses as dc
 import math
 import statistics as stdlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
 
 from bot.model.look import Look
@@ -52,6 +52,11 @@ class Sample(Shaped):
     """Values of one quantity over the runs kept."""
 
     values: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, values: Iterable[float | None]) -> Self:
+        """The sample of the values that are known."""
+        return cls(tuple(float(value) for value in values if value is not None))
 
     @property
     def moments(self) -> Moments | None:

@@ -242,36 +242,41 @@ def _track(
     if named is None:
         raise ReadError(f"{plain(folder.path, 200)}: which track? Add --track with one of: {known}")
     if not isinstance(named, str) or named not in tracks:
-        titled = {track.title: track.id for track in tracks.values()}
-        near = titled.get(named) or near_key(named, set(tracks)) if isinstance(named, str) else None
-        near = near or there
-        return None, [
-            finding(
-                "schema",
-                f"there is no track {shown(named)}; the tracks are {known}",
-                file=file,
-                pointer="/track",
-                claimed=shown(named),
-                write=near,
-                fix=f'write "{near}"' if near else f"write one of {known}",
-            )
-        ]
+        return None, [_unknown_track(file, named, tracks, there, known)]
     if placed is not None and placed != named:
-        move = f"move the folder to submissions/{named}"
-        return tracks[named], [
-            finding(
-                "schema",
-                f"the track is {shown(named)}, but the folder lies under {shown(placed)}",
-                file=file,
-                pointer="/track",
-                claimed=named,
-                expected=there,
-                write=there,
-                fix=f'write "{there}", or {move}; the rest is judged by "{named}"' * bool(there)
-                or move,
-            )
-        ]
+        return tracks[named], [_misplaced(file, named, placed, there)]
     return tracks[named], []
+
+
+def _unknown_track(
+    file: str, named: object, tracks: Mapping[str, Track], there: str | None, known: str
+) -> Finding:
+    titled = {track.title: track.id for track in tracks.values()}
+    near = titled.get(named) or near_key(named, set(tracks)) if isinstance(named, str) else None
+    near = near or there
+    return finding(
+        "schema",
+        f"there is no track {shown(named)}; the tracks are {known}",
+        file=file,
+        pointer="/track",
+        claimed=shown(named),
+        write=near,
+        fix=f'write "{near}"' if near else f"write one of {known}",
+    )
+
+
+def _misplaced(file: str, named: str, placed: str, there: str | None) -> Finding:
+    move = f"move the folder to submissions/{named}"
+    return finding(
+        "schema",
+        f"the track is {shown(named)}, but the folder lies under {shown(placed)}",
+        file=file,
+        pointer="/track",
+        claimed=named,
+        expected=there,
+        write=there,
+        fix=f'write "{there}", or {move}; the rest is judged by "{named}"' if there else move,
+    )
 
 
 def _by_glob(folder: Folder, tracks: Mapping[str, Track]) -> str | None:

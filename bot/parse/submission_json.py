@@ -51,6 +51,7 @@ def read_submission(
     name = "/".join(parts[2:]) if nested else PurePosixPath(path).name
     code, hardware = _dict(raw.get("code")), _dict(raw.get("hardware"))
     runs = _run_specs(raw) if raw else _implied_specs(folder, documents)
+    issue = raw.get("preregistration")
     return Submission(
         path=path,
         track=track.id if track else _text(raw.get("track")) or "",
@@ -60,9 +61,7 @@ def read_submission(
         contributors=_contributors(raw),
         based_on=_text(raw.get("based_on")),
         reply=_reply(raw),
-        preregistration=None
-        if raw.get("preregistration") is None
-        else plain(str(raw["preregistration"]), 300),
+        preregistration=None if issue is None else plain(str(issue), 300),
         code_path=_text(code.get("path")),
         code_repository=_text(code.get("repository")),
         code_commit=_text(code.get("commit")),
@@ -72,16 +71,17 @@ def read_submission(
         points=tuple(p for p in _list(raw.get("points"))[:MAX_POINTS] if isinstance(p, str)),
         runs=runs,
         claims=_claims(raw),
-        links=tuple(
-            {k: v for k, v in link.items() if isinstance(v, str)}
-            for link in _list(raw.get("links"))
-            if isinstance(link, dict)
-        ),
+        links=_links(raw),
         keys=keys_of(raw),
         imported=_dict(raw.get("imported")) or None,
         withdrawn=_dict(raw.get("withdrawn")) or None,
         raw=raw,
     )
+
+
+def _links(raw: Mapping[str, Any]) -> tuple[dict[str, str], ...]:
+    links = (link for link in _list(raw.get("links")) if isinstance(link, dict))
+    return tuple({k: v for k, v in link.items() if isinstance(v, str)} for link in links)
 
 
 def _reply(raw: Mapping[str, Any]) -> Reply | None:

@@ -103,18 +103,11 @@ def _parse(data: Mapping[str, Any], path: str) -> Track:
         raise TrackError(
             f"{path}: objective is {data['objective']!r}, expected one of {OBJECTIVES}"
         )
-    significance = _significance(data.get("significance", {}))
-    hardware = data.get("hardware", {})
-    accelerator = hardware.get("accelerator", "any")
-    names = [accelerator] if isinstance(accelerator, str) else accelerator
-    evidence = data.get("evidence", {})
-    fingerprints = data.get("data", {})
-    baseline = data.get("baseline", {})
     own = {name: _metric(name, item) for name, item in data.get("metrics", {}).items()}
-    keys = {k: _names(v) for k, v in evidence.get("keys", {}).items()}
     finish = data.get("finish", {}).get("by", "steps")
     if finish not in FINISHES:
         raise ValueError(f"finish.by is {finish!r}, expected one of {FINISHES}")
+    baseline = data.get("baseline", {})
     return Track(
         id=data["id"],
         title=data["title"],
@@ -122,47 +115,72 @@ def _parse(data: Mapping[str, Any], path: str) -> Track:
         quality=_axis(data["quality"]),
         # Ranked by quality alone: what others pay in cost is paid in quality here.
         cost=_axis(data["quality" if data["objective"] == "best" else "cost"]),
-        significance=significance,
-        accelerators=() if "any" in names else tuple(names),
-        accelerator_count=hardware.get("count"),
-        train_fingerprint=fingerprints.get("train"),
-        validation_fingerprint=fingerprints.get("validation"),
-        data_corpus=fingerprints.get("corpus"),
-        data_config=fingerprints.get("config"),
-        data_submitted=bool(fingerprints.get("submitted", False)),
-        data_verified=frozenset(v["train"] for v in fingerprints.get("verified", ())),
-        recipe={
-            f"{section}.{key}": value
-            for section, settings in data.get("recipe", {}).items()
-            for key, value in settings.items()
-        },
+        significance=_significance(data.get("significance", {})),
+        **_hardware(data.get("hardware", {})),
+        **_data(data.get("data", {})),
+        **_evidence(data.get("evidence", {}), own),
+        **_rules(data),
         baseline_id=baseline.get("id"),
         promote_at=baseline.get("promote_at"),
-        accepts=tuple(evidence.get("accepts", ("wandb", "log", "results"))),
-        code_required=bool(evidence.get("code_required", False)),
-        keys=Keys(**keys, own=tuple((m.name, m.keys) for m in own.values() if m.keys)),
         globs=tuple(data.get("submissions", {}).get("globs", ())),
         imported=tuple(data.get("submissions", {}).get("imported", ())),
-        common_stop_step=bool(data.get("common_stop_step", False)),
-        levels=data.get("levels", {}),
-        rules=tuple(
-            DatedRule(r["date"], r["text"], r.get("before", {})) for r in data.get("rules", ())
-        ),
         description=data.get("description", ""),
         clock=data.get("clock", ""),
         source=data.get("source", ""),
-        vocab_size=positive(fingerprints.get("vocab_size")),
         retimings=_retimings(data, path),
         metrics=own,
-        limits=data.get("limits", {}),
         finish=finish,
         compute_grant=ComputeGrant(**data["compute_grant"]) if "compute_grant" in data else None,
-        reproduction=Reproduction(**data["reproduction"]) if "reproduction" in data else None,
         log_patterns=tuple(data.get("log", {}).get("patterns", ())),
         result_fields=data.get("results", {}).get("fields", {}),
         raw=data,
         path=path,
     )
+
+
+def _hardware(data: Mapping[str, Any]) -> dict[str, Any]:
+    names = _names(data.get("accelerator", "any"))
+    return {
+        "accelerators": () if "any" in names else names,
+        "accelerator_count": data.get("count"),
+    }
+
+
+def _data(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "train_fingerprint": data.get("train"),
+        "validation_fingerprint": data.get("validation"),
+        "data_corpus": data.get("corpus"),
+        "data_config": data.get("config"),
+        "data_submitted": bool(data.get("submitted", False)),
+        "data_verified": frozenset(v["train"] for v in data.get("verified", ())),
+        "vocab_size": positive(data.get("vocab_size")),
+    }
+
+
+def _evidence(data: Mapping[str, Any], own: Mapping[str, Metric]) -> dict[str, Any]:
+    keys = {k: _names(v) for k, v in data.get("keys", {}).items()}
+    return {
+        "accepts": tuple(data.get("accepts", ("wandb", "log", "results"))),
+        "code_required": bool(data.get("code_required", False)),
+        "keys": Keys(**keys, own=tuple((m.name, m.keys) for m in own.values() if m.keys)),
+    }
+
+
+def _rules(data: Mapping[str, Any]) -> dict[str, Any]:
+    rules = (DatedRule(r["date"], r["text"], r.get("before", {})) for r in data.get("rules", ()))
+    return {
+        "recipe": {
+            f"{section}.{key}": value
+            for section, settings in data.get("recipe", {}).items()
+            for key, value in settings.items()
+        },
+        "common_stop_step": bool(data.get("common_stop_step", False)),
+        "levels": data.get("levels", {}),
+        "rules": tuple(rules),
+        "limits": data.get("limits", {}),
+        "reproduction": Reproduction(**data["reproduction"]) if "reproduction" in data else None,
+    }
 
 
 def _metric(name: str, data: Mapping[str, Any]) -> Metric:

@@ -192,17 +192,7 @@ def freeze(
     over the baseline before belong together. `on` is the date, YYYY-MM-DD.
     """
     name = verdict.submission.removeprefix(f"submissions/{track.id}/")
-    if not ENTRY.fullmatch(name):
-        raise BaselineError(f"{verdict.submission} is not a submission of the track {track.id}")
-    if not verdict.status.counts:
-        rules = ", ".join(dict.fromkeys(f.rule for f in verdict.errors))
-        raise BaselineError(f"{verdict.submission} is {verdict.status} ({rules}): fix that first")
-    if not verdict.points:
-        raise BaselineError(f"{verdict.submission} has no run to freeze")
-    if entry is None and len(verdict.points) > 1:
-        names = ", ".join(point.name for point in verdict.points)
-        raise BaselineError(f"{verdict.submission} has several points ({names}) and none ranks")
-    point = verdict.points[0] if entry is None else entry.point
+    point = _to_freeze(verdict, track, name, entry)
     costs = _values(point.summary.cost, point.cost)
     if not costs:
         raise BaselineError(f"{verdict.submission} has no {track.cost.metric} to measure against")
@@ -224,6 +214,21 @@ def freeze(
         credits=tuple(people),
         board=tuple(board),
     )
+
+
+def _to_freeze(verdict: Verdict, track: Track, name: str, entry: Entry | None) -> Point:
+    """The point that becomes the baseline. Raises BaselineError where none can."""
+    if not ENTRY.fullmatch(name):
+        raise BaselineError(f"{verdict.submission} is not a submission of the track {track.id}")
+    if not verdict.status.counts:
+        rules = ", ".join(dict.fromkeys(f.rule for f in verdict.errors))
+        raise BaselineError(f"{verdict.submission} is {verdict.status} ({rules}): fix that first")
+    if not verdict.points:
+        raise BaselineError(f"{verdict.submission} has no run to freeze")
+    if entry is None and len(verdict.points) > 1:
+        names = ", ".join(point.name for point in verdict.points)
+        raise BaselineError(f"{verdict.submission} has several points ({names}) and none ranks")
+    return verdict.points[0] if entry is None else entry.point
 
 
 def _values(sample: Sample, alone: float | None) -> tuple[float, ...]:

@@ -133,6 +133,23 @@ def _no_slice(run: ResultsRun, devices: metrics.Devices) -> Finding:
     )
 
 
+def _low_peak(run: ResultsRun, devices: metrics.Devices, usual: float | None) -> Iterator[Finding]:
+    """A precision of the author's word that makes the run look cheaper than bf16 would."""
+    if not usual or not devices.table or devices.table >= usual or not run.ours.get("precision"):
+        return
+    pointer = f"{run.info_pointer}/speedrun/precision"
+    yield finding(
+        "device-unknown",
+        f"the precision {shown(devices.precision)} is self-declared, and its peak is "
+        f"{figure(usual / devices.table, 3)} times lower than that of bf16",
+        file=run.file,
+        line=run.document.line(pointer),
+        pointer=pointer,
+        claimed=devices.precision,
+        fix="say in the description what ran in it",
+    )
+
+
 def device_unknown(case: Case) -> Iterator[Finding]:
     """The accelerator is in the table of known ones, so that its peak can be checked.
 
@@ -145,21 +162,7 @@ def device_unknown(case: Case) -> Iterator[Finding]:
         devices = metrics.devices_of(run)
         yield from _two_devices(run)
         if devices.accelerator is not None:
-            usual = devices.accelerator.peaks.get("bf16")
-            if usual and devices.table and devices.table < usual and run.ours.get("precision"):
-                pointer = f"{run.info_pointer}/speedrun/precision"
-                yield finding(
-                    "device-unknown",
-                    f"the precision {shown(devices.precision)} is self-declared, "
-                    ""
-                    f"and its peak is {figure(usual / devices.table, 3)} times lower than that "
-                    "of bf16",
-                    file=run.file,
-                    line=run.document.line(pointer),
-                    pointer=pointer,
-                    claimed=devices.precision,
-                    fix="say in the description what ran in it",
-                )
+            yield from _low_peak(run, devices, devices.accelerator.peaks.get("bf16"))
             continue
         name = (
             "no accelerator is named"
@@ -168,7 +171,7 @@ def device_unknown(case: Case) -> Iterator[Finding]:
         )
         peak = (
             f"its peak of {figure(devices.peak, 4)} FLOP/s is self-declared and cannot be checked"
-            if (devices.peak)
+            if devices.peak
             else "no peak is stated"
         )
         pointer = f"{run.info_pointer}/resources"

@@ -110,6 +110,26 @@ def _not_timed_together(case: Case, s: Summary, point: str | None) -> Iterator[F
     )
 
 
+def _stale(
+    case: Case,
+    message: str,
+    current: str | None,
+    claimed: str,
+    expected: str,
+    pointer: str | None = None,
+) -> Finding:
+    return found_in(
+        case,
+        "baseline-stale",
+        None,
+        message,
+        claimed=claimed,
+        expected=expected,
+        pointer=pointer,
+        fix=f"Run {current} as the baseline arm.",
+    )
+
+
 def baseline_stale(case: Case) -> Iterator[Finding]:
     """The baseline arm is what the gain should be measured against: the record, or the baseline.
 
@@ -124,31 +144,15 @@ def baseline_stale(case: Case) -> Iterator[Finding]:
     current = standing.baseline if case.track.objective == "baseline" else standing.record
     based_on = case.submission.based_on
     if current is not None and based_on and not same_entry(based_on, current, case.track.id):
-        yield found_in(
-            case,
-            "baseline-stale",
-            None,
-            f"it is based on {based_on}, and {current} stands now",
-            claimed=based_on,
-            expected=current,
-            pointer="/based_on",
-            fix=f"Run {current} as the baseline arm.",
-        )
+        message = f"it is based on {based_on}, and {current} stands now"
+        yield _stale(case, message, current, based_on, current, "/based_on")
         return
-    wanted = standing.record_code
-    if case.track.objective == "baseline":
-        wanted = standing.baseline_code
+    at_baseline = case.track.objective == "baseline"
+    wanted = standing.baseline_code if at_baseline else standing.record_code
     code = _code(case.runs("baseline"))
     if wanted and code and not code & wanted:
-        yield found_in(
-            case,
-            "baseline-stale",
-            None,
-            f"the source of the baseline runs is not that of {current}",
-            claimed=sorted(code)[0],
-            expected=sorted(wanted)[0],
-            fix=f"Run {current} as the baseline arm.",
-        )
+        message = f"the source of the baseline runs is not that of {current}"
+        yield _stale(case, message, current, min(code), min(wanted))
         return
     for point in points_of(case):
         why, level = _one_experiment(case.runs("candidate", point), case.runs("baseline", point))

@@ -42,10 +42,7 @@ def duplicate_run(case: Case) -> Iterator[Finding]:
     """
     yield from case.problems_of("duplicate-run")
     told: set[str] = set()
-    for twice in within(case):
-        told.add(str(twice.run))
-        yield twice
-    for twice in across_points(case):
+    for twice in (*within(case), *across_points(case)):
         told.add(str(twice.run))
         yield twice
     ours = dict.fromkeys(run_keys(case.submission, case.results, case.folder)) | _evidence(case)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import bisect
+from collections.abc import Iterator
 from typing import Any
 
+from bot.model.board import Entry
+from bot.model.submission import Submission
+from bot.model.track import Track
 from bot.model.verdict import Finding
 from bot.registry import Level
 from bot.render.numbers import DASH, figure
 from leaderboard_site import text
 from leaderboard_site.community import entry_section
 from leaderboard_site.milestones import CLOCKS
-from leaderboard_site.model import Item, Site, TrackBoard, device_of
+from leaderboard_site.model import Item, Place, Site, TrackBoard, device_of
 from leaderboard_site.pages.entry_parts import (
     changed,
     code_diff,
@@ -53,27 +57,18 @@ def entry_page(
         item=item,
         verdict=verdict,
         track=board.track,
-        heading=heading(item),
-        standing=standing(board, item),
-        figures=figures(board, item),
-        changed=changed(board, item, parent),
+        **_head(board, item, parent),
         community=entry_section(board, item, lineage, BASE),
-        claims=claim_rows(item),
-        findings=[_finding(f, verdict.accepted) for f in verdict.findings[:FINDINGS]],
-        more_findings=max(0, len(verdict.findings) - FINDINGS),
-        statistics=statistics_sections(board, item),
+        **_judged(board, item),
         curves=curves(board, item, rival),
         runs=run_rows(item),
         imported=imported(item),
-        parent=parent
-        or ({"name": about.based_on, "url": None} if about and about.based_on else None),
+        parent=parent or _unknown_parent(about),
         children=lineage.children(item),
         lineage=lineage.words(board, item),
         summary=about.summary if about else None,
         readme=readme_html(item.readme) if item.readme else None,
-        links=links(item),
-        sources=sources(board, item),
-        persons=person_links(item),
+        **_sources(board, item),
         techniques=techniques_of(item),
         code=code(item),
         digest=digest,
@@ -85,6 +80,38 @@ def entry_page(
         rival=f"{rival.verdict.track}/{rival.slug}" if rival else None,
         card=card,
     )
+
+
+def _head(board: TrackBoard, item: Item, parent: Item | None) -> dict[str, Any]:
+    return {
+        "heading": heading(item),
+        "standing": standing(board, item),
+        "figures": figures(board, item),
+        "changed": changed(board, item, parent),
+    }
+
+
+def _judged(board: TrackBoard, item: Item) -> dict[str, Any]:
+    verdict = item.verdict
+    return {
+        "claims": claim_rows(item),
+        "findings": [_finding(f, verdict.accepted) for f in verdict.findings[:FINDINGS]],
+        "more_findings": max(0, len(verdict.findings) - FINDINGS),
+        "statistics": statistics_sections(board, item),
+    }
+
+
+def _sources(board: TrackBoard, item: Item) -> dict[str, Any]:
+    return {
+        "links": links(item),
+        "sources": sources(board, item),
+        "persons": person_links(item),
+    }
+
+
+def _unknown_parent(about: Submission | None) -> dict[str, str | None] | None:
+    """What an entry is based on where that is not on the board."""
+    return {"name": about.based_on, "url": None} if about and about.based_on else None
 
 
 def entry_context(board: TrackBoard) -> tuple[Any, ...]:
@@ -207,65 +234,48 @@ def standing(board: TrackBoard, item: Item) -> str:
 
 def figures(board: TrackBoard, item: Item) -> list[dict[str, str]]:
     """The numbers at the head of the page."""
-    place = item.best
+    track, place = board.track, item.best
     if place is None:
         metrics = item.verdict.metrics
-        names = [m for m in (board.track.quality.metric, board.track.cost.metric) if m in metrics]
-        return [
-            {
-                "label": board.track.label(m),
-                "value": text.quantity(m, metrics[m], board.track),
-                "extra": "",
-            }
-            for m in names
-        ]
-    track, entry = board.track, place.entry
+        axes = [m for m in (track.quality.metric, track.cost.metric) if m in metrics]
+        rows = [(track.label(m), text.quantity(m, metrics[m], track), "") for m in axes]
+    else:
+        rows = [*_ranked_by(track, place.entry), *_more_figures(track, item, place)]
+    return [{"label": a, "value": b, "extra": c} for a, b, c in rows]
+
+
+def _ranked_by(track: Track, entry: Entry) -> Iterator[tuple[str, str, str]]:
+    if entry.progress:
+        is_baseline = track.is_baseline(entry.submission)
+        extra = "is the baseline" if is_baseline else _interval(entry.progress.interval)
+        yield "Ratio to the baseline", f"{entry.progress.ratio:.4f}", extra
     interval = entry.point.summary.interval
     spread = f"± {(interval[1] - interval[0]) / 2:.2g}" if interval else ""
-    rows = [
-        (
-            track.label(track.quality.metric),
-            text.quantity(track.quality.metric, entry.quality, track),
-            spread or track.quality.unit,
-        ),
-    ]
+    quality = text.quantity(track.quality.metric, entry.quality, track)
+    yield track.label(track.quality.metric), quality, spread or track.quality.unit
     if track.objective != "best":
         clock = "" if entry.clock == "own" else CLOCKS[entry.clock]
         cost = text.quantity(track.cost.metric, entry.shown_cost, track)
-        rows.append((track.label(track.cost.metric), cost, clock))
+        yield track.label(track.cost.metric), cost, clock
     if entry.clock != "own":
-        rows.append(("Its own runs", text.quantity(track.cost.metric, entry.cost, track), ""))
-    if entry.progress:
-        rows.insert(
-            0,
-            (
-                "Ratio to the baseline",
-                f"{entry.progress.ratio:.4f}",
-                "is the baseline"
-                if track.is_baseline(entry.submission)
-                else _interval(entry.progress.interval),
-            ),
-        )
-    shown = {track.quality.metric, track.cost.metric}
-    for metric in (
-        *track.metrics,
-        "model_flops",
-        "training_time_s",
-        "steps",
-        "mfu",
-        "parameters",
-        "tokens",
-        "chip_hours",
-        "cost_usd",
-    ):
+        yield "Its own runs", text.quantity(track.cost.metric, entry.cost, track), ""
+
+
+_MORE_FIGURES = (
+    *("model_flops", "training_time_s", "steps", "mfu", "parameters", "tokens"),
+    *("chip_hours", "cost_usd"),
+)
+
+
+def _more_figures(track: Track, item: Item, place: Place) -> Iterator[tuple[str, str, str]]:
+    for metric in (*track.metrics, *_MORE_FIGURES):
         value = place.values.get(metric)
-        if metric not in shown and number(value) is not None:
-            rows.append((track.label(metric), text.quantity(metric, value, track), ""))
+        if metric not in (track.quality.metric, track.cost.metric) and number(value) is not None:
+            yield track.label(metric), text.quantity(metric, value, track), ""
     chips, device = number(place.values.get("chips")), device_of(item.verdict, item.about)
     if device:
         count = f"{chips:g} × " if chips else ""
-        rows.append(("Hardware", f"{count}{text.clean(device, 40)}", ""))
-    return [{"label": a, "value": b, "extra": c} for a, b, c in rows]
+        yield "Hardware", f"{count}{text.clean(device, 40)}", ""
 
 
 def _interval(interval: tuple[float, float] | None) -> str:

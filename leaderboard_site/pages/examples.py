@@ -34,17 +34,20 @@ def examples(site: Site) -> dict[str, Any]:
     return values | _accounting() | _bytes() | _statistics()
 
 
+MODEL = accounting.Transformer(
+    layers=12,
+    hidden=768,
+    intermediate=2048,
+    heads=12,
+    kv_heads=12,
+    head_dim=64,
+    vocab=50304,
+    seq_len=1024,
+)
+
+
 def _accounting() -> dict[str, Any]:
-    model = accounting.Transformer(
-        layers=12,
-        hidden=768,
-        intermediate=2048,
-        heads=12,
-        kv_heads=12,
-        head_dim=64,
-        vocab=50304,
-        seq_len=1024,
-    )
+    model = MODEL
     h100 = find("NVIDIA H100 80GB HBM3")
     slice_ = find("v5p-32")
     assert h100 is not None and slice_ is not None
@@ -105,9 +108,7 @@ def _statistics() -> dict[str, Any]:
         p = significance.t_p(m)
         return p is not None and p < 0.01
 
-    versus = significance.welch(CANDIDATE_S, BASELINE_S)
-    ratio = versus.ratio_interval or (0.0, 0.0)
-    return {
+    return _arms() | {
         "losses": ", ".join(f"{v:.4f}" for v in LOSSES),
         "n": sample.n,
         "mean": f"{sample.mean:.6f}",
@@ -128,6 +129,13 @@ def _statistics() -> dict[str, Any]:
         "four_sd": f"{four.sd:.6f}",
         "four_needed": significance.needed_runs(short, passes, None),
         "anytime": text.probability(significance.anytime_p(gain, 0.0013)),
+    }
+
+
+def _arms() -> dict[str, Any]:
+    versus = significance.welch(CANDIDATE_S, BASELINE_S)
+    ratio = versus.ratio_interval or (0.0, 0.0)
+    return {
         "candidate": ", ".join(f"{v:.2f}" for v in CANDIDATE_S),
         "baseline": ", ".join(f"{v:.2f}" for v in BASELINE_S),
         "welch_gap": text.signed(versus.difference, 3),

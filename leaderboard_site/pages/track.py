@@ -26,7 +26,7 @@ from leaderboard_site.pages.columns import (
     present_metrics,
 )
 from leaderboard_site.pages.environment import SITE_NAME, number, page, render
-from leaderboard_site.pages.plots import against, quality_chart, standalone, x_axes
+from leaderboard_site.pages.plots import XAxis, against, quality_chart, standalone, x_axes
 from leaderboard_site.pages.story import file_words, gain_words, story
 from leaderboard_site.pages.story_files import chart_csv, story_csv
 from leaderboard_site.pages.words import rules_in_words
@@ -73,8 +73,7 @@ def track_page(
     """The Markdown file of the page."""
     track = board.track
     columns, axes = columns_of(board, present), x_axes(board, present)
-    cost, quality = track.label(track.cost.metric), track.label(track.quality.metric)
-    total = len(board.board.entries)
+    quality, total = track.label(track.quality.metric), len(board.board.entries)
     body = render(
         "track.html",
         track=track,
@@ -84,22 +83,16 @@ def track_page(
         source=track.official.source if track.official.records else "",
         closed=not_open(board),
         chart=chart,
-        chart_title=f"{quality} against cost"
-        if track.objective == "pareto"
-        else f"{quality} and {axes[0].title if axes else ''}",
         axes=axes,
         relative=track.objective == "pareto",
         columns=columns,
         techniques=[] if is_long(board) else facets(board),
         kinds=kinds_of(chart),
-        place_words=PLACES[track.objective] + ".",
         rows=cells(board, columns, BASE, ROWS),
         total=total,
-        count_words=f"The best {min(ROWS, total)} of {text.plural(total, 'entry', 'entries')}."
-        if total > ROWS
-        else text.plural(total, "entry", "entries") + ".",
+        **_titles(track, quality, axes, total),
         cost_hint=cost_hint(board),
-        cost_label=cost,
+        cost_label=track.label(track.cost.metric),
         quality_label=quality,
         story=told,
         bands=bands(board),
@@ -110,12 +103,24 @@ def track_page(
         history=history(track, site),
         unranked=[i for i in board.items.values() if i.unranked],
     )
-    description = f"{track.title}: {text.plural(total, 'verified entry', 'verified entries')}, "
-    description += f"{SITE_NAME} leaderboard"
-    if told:
-        description = f"{told['title']}. {description}"
-    image = track_card_name(board) if told else None
-    return page(text.clean(track.title, 80), description, body, image=image)
+    entries = text.plural(total, "verified entry", "verified entries")
+    description = f"{track.title}: {entries}, {SITE_NAME} leaderboard"
+    description = f"{told['title']}. {description}" if told else description
+    card = track_card_name(board) if told else None
+    return page(text.clean(track.title, 80), description, body, image=card)
+
+
+def _titles(track: Track, quality: str, axes: list[XAxis], total: int) -> dict[str, str]:
+    """What stands over the chart and the table."""
+    entries = text.plural(total, "entry", "entries")
+    other = (
+        "against cost" if track.objective == "pareto" else f"and {axes[0].title if axes else ''}"
+    )
+    return {
+        "chart_title": f"{quality} {other}",
+        "place_words": f"{PLACES[track.objective]}.",
+        "count_words": f"The best {ROWS} of {entries}." if total > ROWS else f"{entries}.",
+    }
 
 
 def track_card_name(board: TrackBoard) -> str:

@@ -26,59 +26,52 @@ _MOST_NAMES = 8
 _LIKELY = re.compile(r"val|eval|dev|held|test|bpb")
 
 
+_AS_READ = (
+    *("source", "file", "run_id", "name", "entity", "project", "state", "tags"),
+    *("created_at", "finished_at", "heartbeat_at"),
+)
+
+
 def build_run(raw: Raw, columns: Columns, keys: Keys) -> Run:
     """The run that `raw` and its history describe."""
-    clock = _clock_at(columns)
     total = columns.total or _total(raw.config, keys)
-    steps = [
-        LogStep(step, total, clock.get(step), {"val_loss": loss}, str(loss), False)
-        for step, loss in columns.loss
-    ]
-    points = {
-        step: Validation(step, loss, clock.get(step))
-        for step, loss in columns.loss
-        if math.isfinite(loss)
-    }
+    points = _validation(columns)
     runtimes = dict(columns.runtime)
     hardware = _hardware(raw)
     run = Run(
-        source=raw.source,
-        file=raw.file,
-        run_id=raw.run_id,
-        name=raw.name,
-        entity=raw.entity,
-        project=raw.project,
-        validation=tuple(points[step] for step in sorted(points)),
+        **{name: getattr(raw, name) for name in _AS_READ},
+        validation=points,
         history=_history(columns),
         total_steps=total,
         last_step=columns.last_step,
         finished=_finished(total, columns.last_step),
-        state=raw.state,
         hardware=hardware,
         software=dict(raw.software),
         config=dict(raw.config),
-        tags=raw.tags,
         code_sha256=_code(raw),
         seed=_integer(setting(raw.config, "seed")),
         nonce=_text(setting(raw.config, "nonce")),
         data_fingerprint=_text(setting(raw.config, "data_fingerprint")),
-        created_at=raw.created_at,
-        finished_at=raw.finished_at,
         summary_values=_summary(raw.summary, keys),
-        problems=_problems(raw, columns, steps, total),
+        problems=_problems(raw, columns, total),
         runtime_s=max(runtimes.values(), default=None),
-        runtimes=tuple((step, runtimes[step]) for step in sorted(points) if step in runtimes),
-        heartbeat_at=raw.heartbeat_at,
+        runtimes=tuple((v.step, runtimes[v.step]) for v in points if v.step in runtimes),
         branch_point=raw.marks.branch_point,
         nodes=raw.marks.nodes,
         client_marks=(*raw.marks.words, *((FROM_LOG,) if raw.from_log else ())),
-        witnesses=(
-            *raw.witnesses,
-            *_devices(raw, hardware),
-            *run_witnesses(raw, columns, keys, hardware.count),
-        ),
     )
-    return dc.replace(run, metrics=final_metrics(run))
+    witnesses = (
+        *raw.witnesses,
+        *_devices(raw, hardware),
+        *run_witnesses(raw, columns, keys, hardware.count),
+    )
+    return dc.replace(run, witnesses=witnesses, metrics=final_metrics(run))
+
+
+def _validation(columns: Columns) -> tuple[Validation, ...]:
+    clock = _clock_at(columns)
+    losses = {step: loss for step, loss in columns.loss if math.isfinite(loss)}
+    return tuple(Validation(step, losses[step], clock.get(step)) for step in sorted(losses))
 
 
 def _clock_at(columns: Columns) -> dict[int, float]:
@@ -93,15 +86,18 @@ def _clock_at(columns: Columns) -> dict[int, float]:
     return clock
 
 
-def _problems(
-    raw: Raw, columns: Columns, steps: Sequence[LogStep], total: int | None
-) -> tuple[tuple[str, str], ...]:
+def _problems(raw: Raw, columns: Columns, total: int | None) -> tuple[tuple[str, str], ...]:
     """What was found while reading, and what is wrong with the history itself."""
+    clock = _clock_at(columns)
+    steps = [
+        LogStep(step, total, clock.get(step), {"val_loss": loss}, str(loss), False)
+        for step, loss in columns.loss
+    ]
     found = [*raw.problems, *_falls(columns), *problems_of(steps)]
     last = max((step for step, _ in columns.loss), default=None)
     timed = {step for step, _ in columns.clock}
     told = any(rule == "metric-missing" for rule, _ in found)
-    if last is not None and timed and last not in _clock_at(columns) and not told:
+    if last is not None and timed and last not in clock and not told:
         text = f"the last validation, at step {last}, has no clock in its row, so the time is"
         found.append(("metric-missing", f"{text} missing; log both together"))
     late = begins_late(columns.steps, total)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses as dc
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from bot.evidence.wandb.marks import Marks
@@ -130,16 +130,12 @@ class Columns:
     """Whether the clock is the sum of durations, so that it stands between two of them."""
 
 
-def read_columns(rows: Iterable[Row], keys: Keys, present: frozenset[str] | None = None) -> Columns:
-    """Sort history rows into columns. `present` limits the keys to those that the run has."""
+_Pick = Callable[[Sequence[str]], str | None]
+_Series = list[tuple[int, float]]
 
-    def pick(names: Sequence[str]) -> str | None:
-        return next((n for n in names if present is None or n in present), None)
 
-    rows = list(rows) if present is None else rows
-    if present is None:
-        present = frozenset(key for row in rows for key in row)
-    columns = Columns(names=present)
+def _wanted(columns: Columns, keys: Keys, pick: _Pick) -> list[tuple[_Series, str | None, float]]:
+    """Each column to fill, the key that fills it, and what its values are divided by."""
     wanted = [
         (columns.loss, pick(keys.loss), 1.0),
         (columns.bpb, pick(keys.bpb), 1.0),
@@ -154,8 +150,21 @@ def read_columns(rows: Iterable[Row], keys: Keys, present: frozenset[str] | None
     wanted.append((columns.clock, clock, 1.0 if seconds else 1000.0))
     if clock is None:
         wanted.append((columns.durations, pick(keys.step_time_s), 1.0))
+    return wanted
+
+
+def read_columns(rows: Iterable[Row], keys: Keys, present: frozenset[str] | None = None) -> Columns:
+    """Sort history rows into columns. `present` limits the keys to those that the run has."""
+
+    def pick(names: Sequence[str]) -> str | None:
+        return next((n for n in names if present is None or n in present), None)
+
+    rows = list(rows) if present is None else rows
+    if present is None:
+        present = frozenset(key for row in rows for key in row)
+    columns = Columns(names=present)
+    used_keys = [(column, key, unit) for column, key, unit in _wanted(columns, keys, pick) if key]
     total = pick(keys.total_steps)
-    used_keys = [(column, key, divisor) for column, key, divisor in wanted if key is not None]
     steps = tuple(name for name in keys.step if name in present and name != "_step")
     for row in rows:
         step = step_of(row, steps)

@@ -51,15 +51,9 @@ def submit_folder(
     settings = load_settings(root)
     target = _target(repo, root)
     folder, checked = _checked(path, root)
-    verdict = checked.verdict
     say(f"1/5 checked: {checked.line}")
-    if verdict.status is Status.REJECTED:
-        raise SubmitError(f"{to_text(checked)}\nFix this first, then submit again.")
-    if f'"{PLACEHOLDER}"'.encode() in folder.files.get("submission.json", b""):
-        raise SubmitError(
-            f"{folder.path}/submission.json: put your GitHub login in the place of "
-            f'"{PLACEHOLDER}", then submit again'
-        )
+    _refuse(folder, checked)
+    verdict = checked.verdict
     title = f"{verdict.track}: {verdict.title or folder.path.rpartition('/')[2]}"
     body = description(folder, checked, settings)
     branch = "speedrun/" + re.sub(r"[^a-z0-9_-]+", "-", folder.path.removeprefix("submissions/"))
@@ -91,6 +85,17 @@ def submit_folder(
         say(f"    {advice}")
     say("5/5 done: the verdict comes on the pull request within minutes")
     return str(pull.html_url)
+
+
+def _refuse(folder: Folder, checked: Answer) -> None:
+    """Raises SubmitError for a folder that is not ready."""
+    if checked.verdict.status is Status.REJECTED:
+        raise SubmitError(f"{to_text(checked)}\nFix this first, then submit again.")
+    if f'"{PLACEHOLDER}"'.encode() in folder.files.get("submission.json", b""):
+        raise SubmitError(
+            f'{folder.path}/submission.json: replace "{PLACEHOLDER}" with your GitHub login, then '
+            "submit again"
+        )
 
 
 def _checked(path: Path, root: Path) -> tuple[Folder, Answer]:

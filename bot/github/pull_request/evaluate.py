@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses as dc
 import datetime as dt
+from collections.abc import Iterator
 from typing import Any
 
 from github.PullRequest import PullRequest as ApiPull
@@ -37,7 +38,7 @@ from bot.github.pull_request.rules_change import rules_report
 from bot.github.pull_request.scope import LISTED, Reading, advice_on, declined, unheard, with_scope
 from bot.github.pull_request.waivers import DECLINE, apply_waivers, read_acted, read_waivers
 from bot.model.case import Context, Neighbour, PullRequest
-from bot.model.report import MAX_VERDICTS, Kind, Place, Report, Shown
+from bot.model.report import MAX_VERDICTS, Kind, Place, Report
 from bot.model.run import Run
 from bot.model.submission import MAX_FILES, Folder
 from bot.model.verdict import Verdict
@@ -214,40 +215,32 @@ def _warned(plan: Plan) -> tuple[str, ...]:
 def _submissions(
     reading: Reading, blank: Report, plan: Plan, files: tuple[ChangedFile, ...]
 ) -> tuple[Report, tuple[Run, ...]]:
-    verdicts: list[Verdict] = []
-    runs: list[Run] = []
+    answers: list[Judged] = []
     places: dict[str, Place] = {}
-    for folder in plan.removed:
-        message = "the pull request removes this entry; entries are withdrawn, a tombstone stays"
-        verdicts.append(
-            refused(folder, "", "out-of-scope-change", message, "put it back and type /withdraw")
-        )
     beside: list[Neighbour] = []
-    seen: list[Shown] = []
     named: list[str] = []
     plans = Plans(reading.repo, reading.engine, reading.merged)
     for path in list(plan.folders)[:MAX_VERDICTS]:
         entry = _read(reading, plan, path)
         judged = _one(reading, plan, entry, files, tuple(beside))
+        answers.append(judged)
         if isinstance(entry, Folder):
-            named += reading.engine.people(entry, plan.tracks.get(path))
-            about = reading.engine.about(entry, plan.tracks.get(path))
+            track = plan.tracks.get(path)
+            named += reading.engine.people(entry, track)
+            about = reading.engine.about(entry, track)
             announced = about.preregistration if about else None
             plans.add(path, announced, judged.runs, reading.pull.number)
-        if isinstance(entry, Folder) and len(plan.folders) > 1:
-            beside += reading.engine.beside(entry, plan.tracks.get(path))
-        verdicts.append(judged.verdict)
-        runs += judged.runs
-        seen += [judged.shown] if judged.shown else []
+            beside += reading.engine.beside(entry, track) if len(plan.folders) > 1 else ()
         place = reading.engine.place(judged.verdict, reading.author)
         if place:
             places[judged.verdict.submission] = place
+    verdicts = (*_removed(plan), *(item.verdict for item in answers))
     problems: tuple[str, ...] = ()
     if len(plan.folders) > MAX_VERDICTS:
         problems = (f"only the first {MAX_VERDICTS} of {len(plan.folders)} submissions are judged",)
     report = dc.replace(
         blank,
-        verdicts=tuple(verdicts[:MAX_VERDICTS]),
+        verdicts=verdicts[:MAX_VERDICTS],
         places=places,
         problems=problems,
         advice=(
@@ -256,9 +249,15 @@ def _submissions(
             *plans.advice,
         ),
         plans=plans.found,
-        shown=tuple(seen),
+        shown=tuple(item.shown for item in answers if item.shown),
     )
-    return report, tuple(runs)
+    return report, tuple(run for item in answers for run in item.runs)
+
+
+def _removed(plan: Plan) -> Iterator[Verdict]:
+    message = "the pull request removes this entry; entries are withdrawn, a tombstone stays"
+    for folder in plan.removed:
+        yield refused(folder, "", "out-of-scope-change", message, "put it back and type /withdraw")
 
 
 def _read(reading: Reading, plan: Plan, path: str) -> Folder | Verdict:

@@ -7,6 +7,7 @@ Environment: SPEEDRUN_WEBHOOK_SECRET (of the App's webhook), and what
 
 from __future__ import annotations
 
+import dataclasses as dc
 import json
 import logging
 import os
@@ -116,17 +117,29 @@ def tasks(name: str, root: Path, queue: Queue) -> Tasks:
     """What the worker does for one repository. Raises ValueError where it cannot sign in."""
     sign_in = SignIn(name)
     sign_in.check()
+    served = _Served(name, root, queue, sign_in)
+    return Tasks(served.verify, served.record, served.command, served.again)
 
-    def ready(named: str) -> tuple[Repo, Settings]:
-        if named.lower() != name.lower():
-            raise ValueError(f"a delivery for {named}, this server serves {name}")
-        refresh(root)
-        settings = load_settings(root)
-        return sign_in.open(settings), settings
 
-    def verify(named: str, number: int) -> str:
-        repo, settings = ready(named)
-        engine = running.engine_of(root, None, True)
+@dc.dataclass(frozen=True)
+class _Served:
+    """One repository, and what is done for it."""
+
+    name: str
+    root: Path
+    queue: Queue
+    sign_in: SignIn
+
+    def _ready(self, named: str) -> tuple[Repo, Settings]:
+        if named.lower() != self.name.lower():
+            raise ValueError(f"a delivery for {named}, this server serves {self.name}")
+        refresh(self.root)
+        settings = load_settings(self.root)
+        return self.sign_in.open(settings), settings
+
+    def verify(self, named: str, number: int) -> str:
+        repo, settings = self._ready(named)
+        engine = running.engine_of(self.root, None, True)
         try:
             report, _ = evaluate(repo, engine, number)
         except NotOpen as error:
@@ -135,11 +148,11 @@ def tasks(name: str, root: Path, queue: Queue) -> Tasks:
         remember(repo, report, running.now())
         return said
 
-    def record(named: str, number: int) -> str:
+    def record(self, named: str, number: int) -> str:
         from bot.github.pull_request.record import append, tell
 
-        repo, settings = ready(named)
-        engine = running.engine_of(root, None, True)
+        repo, settings = self._ready(named)
+        engine = running.engine_of(self.root, None, True)
         report, runs = evaluate(repo, engine, number, merged=True)
         if not report.verdicts:
             return "no submission"
@@ -147,23 +160,19 @@ def tasks(name: str, root: Path, queue: Queue) -> Tasks:
             raise GitHubTrouble("the evidence could not be read; tried again later")
         append(repo, report, [run for run in runs if run.source == "wandb"], running.now())
         said = f"told {tell(repo, report, settings)}"
-        refresh(root)
-        after = running.engine_of(root, None, True)
-        start = enqueue(queue, name)
-        return "; ".join(
-            [said, *running.promote(repo, settings, after, number, running.now(), start)]
-        )
+        refresh(self.root)
+        after = running.engine_of(self.root, None, True)
+        start = enqueue(self.queue, self.name)
+        promoted = running.promote(repo, settings, after, number, running.now(), start)
+        return "; ".join([said, *promoted])
 
-    def command(named: str, event: str, number: int, comment: str) -> str:
-        repo, settings = ready(named)
-        return running.answer_event(
-            repo, settings, root, event, number, comment, enqueue(queue, name)
-        )
+    def command(self, named: str, event: str, number: int, comment: str) -> str:
+        repo, settings = self._ready(named)
+        start = enqueue(self.queue, self.name)
+        return running.answer_event(repo, settings, self.root, event, number, comment, start)
 
-    def again(named: str, ref: str, head_sha: str) -> str:
+    def again(self, named: str, ref: str, head_sha: str) -> str:
         from bot.github.pull_request.merge_queue import repeat_check
 
-        repo, settings = ready(named)
+        repo, settings = self._ready(named)
         return repeat_check(repo, settings, ref, head_sha)
-
-    return Tasks(verify, record, command, again)

@@ -161,7 +161,7 @@ def test_the_placeholder_of_new_is_not_submitted(competition: Competition, folde
     file.write_text(file.read_text().replace(AUTHOR, PLACEHOLDER))
     result = submit(folder, "--dry-run")
     assert result.exit_code == 1
-    assert f'put your GitHub login in the place of "{PLACEHOLDER}"' in result.output
+    assert f'replace "{PLACEHOLDER}" with your GitHub login' in result.output
     assert competition.github.calls == []
 
 
