@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from bot.compute import accelerators
+from bot.compute.shapes import parameters_of, transformer_of
 from bot.model.case import Case, RunEvidence
 from bot.model.run import Run, Witness, WitnessKind
 from bot.model.verdict import Finding
@@ -149,6 +150,10 @@ def _chips(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
         return None
     shown = accelerators.find(run.hardware.device) if run.hardware.device else None
     per_chip = 1 if shown is None else shown.accelerator.devices_per_chip
+    if w.kind is WitnessKind.MACHINE and used < other and _weightless(case, run):
+        message = f"the run is counted with {used} of the {figure(other)} devices that its machine "
+        message += "has, and states no model by which that could be judged"
+        return message, used, "log the dimensions or the number of parameters of the model"
     if w.kind is WitnessKind.MACHINE:
         fits = used <= other
     else:
@@ -157,6 +162,12 @@ def _chips(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
         return None
     message = f"the run is counted with {used} devices, {plain(w.source, 90)} says {figure(other)}"
     return message, used, "let every machine of the run write to it, or give its log"
+
+
+def _weightless(case: Case, run: Run) -> bool:
+    """Whether devices rank and the run states neither dimensions nor parameters."""
+    ranks = "hardware_flops" in (case.track.cost.metric, case.track.quality.metric)
+    return ranks and transformer_of(run.config) is None and parameters_of(run) is None
 
 
 def _loss(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:

@@ -22,6 +22,7 @@ _HISTORY, _SETTINGS = "the history", "the configuration"
 _SERVICE_KEYS = frozenset({"_step", RUNTIME})
 # Of the implied bits per byte at the end, by the loss beside them, so much may be off.
 _FACTOR = 0.02
+_WARM_STEPS = 11
 
 
 def second_names(present: Iterable[str], keys: Keys) -> frozenset[str]:
@@ -66,8 +67,8 @@ def read_second(rows: Sequence[Row], columns: Columns, keys: Keys, raw: Raw) -> 
     """Read the second statements of the rows; a history without the client's clock says so."""
     present = frozenset(key for row in rows for key in row)
     columns.others |= _readings(rows, keys, second_names(present, keys))
-    missing = _untimed(columns, rows)
-    raw.problems += [("history-gap", missing)] if missing else []
+    told = (_untimed(columns, rows), _warm(columns))
+    raw.problems += [("history-gap", text) for text in told if text]
 
 
 def _readings(rows: Sequence[Row], keys: Keys, names: Iterable[str]) -> dict[str, Series]:
@@ -157,6 +158,22 @@ def _share(columns: Columns) -> Iterator[Witness]:
             yield Witness(
                 "mfu", middle / scale, WitnessKind.PROGRAM, f"`{name[:40]}` in {_HISTORY}"
             )
+
+
+def _warm(columns: Columns) -> str | None:
+    """That the tokens do not begin with the run, in words: it goes on from other training."""
+    counted = [p for p in columns.tokens if math.isfinite(p[1])]
+    if len(counted) < 2 or counted[-1][0] <= counted[0][0]:
+        return None
+    (begin, first), (end, last) = counted[0], counted[-1]
+    each = (last - first) / (end - begin)
+    before = first / each - begin if each > 0 else 0.0
+    if before <= max(_WARM_STEPS, (end - begin) / 10):
+        return None
+    return (
+        f"the history begins at step {begin} with {first:,.0f} tokens, which are those of "
+        f"{before:,.0f} steps more"
+    )
 
 
 def _untimed(columns: Columns, rows: Sequence[Row]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses as dc
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -203,6 +204,26 @@ def test_bits_per_byte_go_with_the_loss_of_the_same_text() -> None:
     (item,) = told(bits(lambda s: 0.36 + 0.1 * s / TOTAL), PARETO)
     assert "bits per byte end at 0.95" in item[0]
     assert told(bits(lambda s: 0.36 + 1e-5 * (s % 300)), PARETO) == []
+
+
+def test_fewer_devices_than_the_machine_has_need_a_model_where_they_rank() -> None:
+    def pareto(**model: int) -> Run:
+        run = bits(lambda s: 0.36)
+        given = {"chips": 1, "total_steps": TOTAL, **model}
+        again = offline_file(rows(lambda s: {"throughput/duration": 1.0}), config=given)
+        return dc.replace(read_offline(again, "run.wandb", PARETO.keys), history=run.history)
+
+    (item,) = told(pareto(), PARETO)
+    assert "counted with 1 of the 8 devices" in item[0]
+    assert told(pareto(parameter_count=1000), PARETO) == []
+    assert told(offline(rows(), config={"chips": 1})) == [], "where time ranks one of eight is fine"
+
+
+def test_a_history_whose_tokens_begin_late_goes_on_from_other_training() -> None:
+    warm = offline(rows(lambda s: {"tokens": (s + 5000) * 524_288}))
+    assert [rule for rule, _ in warm.problems] == ["history-gap"]
+    assert "those of 5,000 steps more" in warm.problems[0][1]
+    assert offline(rows(lambda s: {"tokens": (s + 20) * 524_288})).problems == ()
 
 
 def test_a_history_without_the_machines_clock_says_so() -> None:
