@@ -133,12 +133,12 @@ def uncounted_copies(case: Case, told: Collection[str]) -> Iterator[Finding]:
                 yield _uncounted(case, item, point)
 
 
-def too_alike(case: Case, told: Collection[str]) -> Iterator[Finding]:
+def too_alike(case: Case, told: frozenset[str]) -> Iterator[Finding]:
     """Runs whose curves are nearer than those of trainings ever are, in the entry or to those of
     another one, and parts of one run in the place of several. A maintainer looks at them."""
     if case.brought_over:
         return
-    files = {run.file for run in case.results} | set(told)
+    files = told | {run.file for run in case.results}
     for arm, point in itertools.product(("candidate", "baseline"), points_of(case)):
         runs = [r for r in case.runs(arm, point) if r.file not in files]
         traces = [trace_of(run) for run in runs]

@@ -76,7 +76,7 @@ def duplicate_run(case: Case) -> Iterator[Finding]:
             )
     uncounted = tuple(uncounted_copies(case, told))
     yield from uncounted
-    yield from too_alike(case, told | {str(item.run) for item in uncounted})
+    yield from too_alike(case, frozenset(told) | {str(item.run) for item in uncounted})
 
 
 def _evidence(case: Case) -> dict[str, str | None]:

@@ -5,14 +5,14 @@ data = offline_file(rows, config={"seed": 1})
 
 from __future__ import annotations
 
+import importlib
 import json
 import struct
 import zlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from wandb.proto import wandb_internal_pb2 as pb
-
+pb: Any = importlib.import_module("wandb.proto.wandb_internal_pb2")
 BLOCK, HEADER = 32768, 7
 FULL, FIRST, MIDDLE, LAST = 1, 2, 3, 4
 
@@ -32,14 +32,14 @@ def offline_file(
         records.append(_machine(device, count))
     records += [_row(row) for row in rows]
     if ended:
-        record: Any = pb.Record()
+        record = pb.Record()
         record.exit.exit_code = 0
         records.append(record)
     return _blocks(record.SerializeToString() for record in records)
 
 
 def _run(run_id: str, config: Mapping[str, Any]) -> Any:
-    record: Any = pb.Record()
+    record = pb.Record()
     record.run.run_id, record.run.project = run_id, "speedrun"
     record.run.tags.append("speedrun:example-user")
     for name, value in config.items():
@@ -49,7 +49,7 @@ def _run(run_id: str, config: Mapping[str, Any]) -> Any:
 
 
 def _machine(device: str, count: int) -> Any:
-    record: Any = pb.Record()
+    record = pb.Record()
     record.environment.gpu_type, record.environment.gpu_count = device, count
     for _ in range(count):
         record.environment.gpu_nvidia.add().name = device
@@ -57,7 +57,7 @@ def _machine(device: str, count: int) -> Any:
 
 
 def _row(row: Mapping[str, Any]) -> Any:
-    record: Any = pb.Record()
+    record = pb.Record()
     record.history.step.num = int(row["_step"])
     for name, value in row.items():
         item = record.history.item.add()
