@@ -65,11 +65,15 @@ def seasons(board: TrackBoard) -> tuple[Season, ...]:
 
 def p_of(board: TrackBoard, point: Point) -> float | None:
     """The p of what a point claims: on a baseline track that it is better than the baseline, else
-    that it reaches the target; None for an entry that claims neither."""
+    that it reaches the target; None for an entry that claims neither.
+
+    At looks an entry had as many chances to pass as there are looks, and its p counts so often.
+    """
     stats = point.summary
+    p = stats.p
     if board.track.objective == "baseline":
-        return stats.baseline.p if stats.baseline else None
-    return stats.p
+        p = stats.baseline.p if stats.baseline else None
+    return None if p is None else min(1.0, p * max(len(board.track.significance.looks), 1))
 
 
 def discoveries(p_values: Sequence[float]) -> list[bool]:

@@ -92,6 +92,14 @@ def test_on_a_baseline_track_the_claim_is_to_beat_the_baseline() -> None:
     assert (season.attempts, season.kept) == (1, 1)
 
 
+def test_a_p_at_looks_counts_as_often_as_there_are_looks() -> None:
+    # 0.004 is below 0.025 x 0.437 / 2 = 0.0055, what SAFFRON asks of the first attempt.
+    plain = board(verdict("a", 100.0, "2025-03-01", 0.004))
+    rule = dc.replace(plain.track.significance, looks=(3, 6))
+    looked = dc.replace(plain, track=dc.replace(plain.track, significance=rule))
+    assert [s.kept for s in (*seasons(plain), *seasons(looked))] == [1, 0]
+
+
 def test_without_a_p_there_is_no_season() -> None:
     assert seasons(board(verdict("a", 100.0, "2025-03-01", None))) == ()
     assert season_words(()) == ""

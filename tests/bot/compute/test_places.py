@@ -12,13 +12,16 @@ from bot.model.summary import Moments
 
 
 def by_hand(costs: list[list[float]], alpha: float) -> list[tuple[int, int]]:
-    pairs = list(itertools.combinations(range(len(costs)), 2))
-    found = [stats.ttest_ind(costs[a], costs[b], equal_var=False).pvalue for a, b in pairs]
+    """Every ordered pair is a claim: the first is better."""
+    pairs = list(itertools.permutations(range(len(costs)), 2))
+    found = [
+        stats.ttest_ind(costs[a], costs[b], equal_var=False, alternative="less").pvalue
+        for a, b in pairs
+    ]
     rejected = multipletests(found, alpha, method="holm")[0]
     low, high = [1] * len(costs), [len(costs)] * len(costs)
-    for (a, b), apart in zip(pairs, rejected, strict=True):
+    for (better, worse), apart in zip(pairs, rejected, strict=True):
         if apart:
-            better, worse = (a, b) if np.mean(costs[a]) < np.mean(costs[b]) else (b, a)
             low[worse] += 1
             high[better] -= 1
     return list(zip(low, high, strict=True))
@@ -27,7 +30,7 @@ def by_hand(costs: list[list[float]], alpha: float) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("seed", range(5))
 def test_intervals_are_those_of_scipy_and_statsmodels(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    costs = [rng.normal(70 + rng.normal(), 0.3, rng.integers(2, 7)).tolist() for _ in range(9)]
+    costs = [rng.normal(70 + rng.normal(), 0.3, rng.integers(3, 8)).tolist() for _ in range(9)]
     moments = [Moments.of(c) for c in costs]
     assert rank_intervals(moments, 0.05) == by_hand(costs, 0.05)
 
@@ -37,12 +40,20 @@ def test_a_single_run_may_have_any_rank() -> None:
     assert rank_intervals(clear) == [(1, 2), (2, 3), (1, 3)]
 
 
+def test_two_runs_are_not_told_apart_and_three_are() -> None:
+    two = [Moments.of([10.0, 10.1]), Moments.of([20.0, 20.1, 19.9])]
+    assert rank_intervals(two) == [(1, 2), (1, 2)]
+    assert rank_intervals([Moments.of([10.0, 10.1, 9.9]), two[1]]) == [(1, 1), (2, 2)]
+
+
 def test_equal_runs_without_spread_are_not_told_apart() -> None:
-    assert rank_intervals([Moments.of([4.0, 4.0]), Moments.of([5.0, 5.0])]) == [(1, 2), (1, 2)]
+    assert rank_intervals([Moments.of([4.0] * 3), Moments.of([5.0] * 3)]) == [(1, 2), (1, 2)]
 
 
 def test_more_is_better_turns_the_order() -> None:
-    found = rank_intervals([Moments.of([10.0, 10.1]), Moments.of([20.0, 20.1])], goal="max")
+    found = rank_intervals(
+        [Moments.of([10.0, 10.1, 10.2]), Moments.of([20.0, 20.1, 20.2])], goal="max"
+    )
     assert found == [(2, 2), (1, 1)]
 
 
