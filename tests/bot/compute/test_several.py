@@ -15,7 +15,7 @@ from bot.model.summary import Summary
 from bot.model.track import Significance, Track
 from bot.rules import RULES
 from tests.bot.compute.test_summary import SMALL, STEPS, runs
-from tests.bot.rules.test_statistics import case, evidence
+from tests.bot.rules.statistic_cases import case, evidence
 
 # p of 0.0071 and of 0.00072 by scipy.stats.ttest_1samp(losses, 3.28, alternative="less").
 NEAR, FAR = [3.2790, 3.2794, 3.2786, 3.2793], [3.2790, 3.2792, 3.2788, 3.2791]

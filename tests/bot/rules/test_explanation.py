@@ -5,7 +5,7 @@ import pytest
 from bot.model.case import Case, Context
 from bot.model.submission import Folder, Submission
 from bot.rules.explanation import explanation_missing, head_of
-from tests.bot.rules.test_statistics import SMALL
+from tests.bot.rules.statistic_cases import SMALL
 
 WORDS = "A larger learning rate for the embedding, because it lagged."
 

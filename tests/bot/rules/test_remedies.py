@@ -12,7 +12,7 @@ from bot.model.submission import Folder
 from bot.model.verdict import Finding
 from bot.registry import Level
 from bot.verify import verify
-from tests.bot.rules.test_statistics import (
+from tests.bot.rules.statistic_cases import (
     GOOD,
     MEAN,
     SD,
