@@ -20,34 +20,12 @@ from tests.journeys.mistakes import (
     put,
     text,
 )
+from tests.track_texts import time_to_loss
 
 LAB = read_track(
-    b"""\
-schema_version = 1
-id = "lab"
-title = "Progress over a baseline"
-objective = "baseline"
-
-[quality]
-metric = "loss"
-unit = "nats/token"
-goal = "min"
-target = 3.28
-
-[cost]
-metric = "training_time_s"
-unit = "s"
-goal = "min"
-
-[significance]
-test = "none"
-
-[hardware]
-accelerator = "any"
-
-[evidence]
-accepts = ["log", "wandb"]
-""",
+    time_to_loss(
+        "lab", "Progress over a baseline", objective="baseline", significance='test = "none"'
+    ).encode(),
     "tracks/lab.toml",
 )
 SOURCE = "import torch\n\nfor step in range(1000):\n    print(step)\n"

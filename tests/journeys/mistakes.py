@@ -12,37 +12,11 @@ from typing import Any
 
 from bot.model.track import Track
 from bot.parse.track_toml import read_track
+from tests.track_texts import time_to_loss
 
 Files = dict[str, bytes]
 TRACK = read_track(
-    b"""\
-schema_version = 1
-id = "fast"
-title = "Time to 3.28"
-objective = "target"
-
-[quality]
-metric = "loss"
-unit = "nats/token"
-goal = "min"
-target = 3.28
-
-[cost]
-metric = "training_time_s"
-unit = "s"
-goal = "min"
-
-[significance]
-test = "t"
-alpha = 0.01
-
-[hardware]
-accelerator = ["a100-sxm"]
-
-[evidence]
-accepts = ["log", "wandb"]
-""",
-    "tracks/fast.toml",
+    time_to_loss("fast", "Time to 3.28", accelerator='["a100-sxm"]').encode(), "tracks/fast.toml"
 )
 LOSSES = (3.2771, 3.2775, 3.2768, 3.2774)
 SPARE = (3.2770, 3.2773, 3.2769, 3.2776, 3.2772, 3.2767)

@@ -27,6 +27,7 @@ from tests.doubles.github import GitHubDouble
 from tests.doubles.github.world import Pull
 from tests.doubles.process import kill, start
 from tests.doubles.wandb import WandbDouble
+from tests.track_texts import time_to_loss
 
 REPO = "example-org/speedrun"
 BOT = "github-actions[bot]"
@@ -59,27 +60,10 @@ JOBS = {
     "watch": {"contents": "read", "checks": "read", "pull_requests": "read", "issues": "read"},
     "issue": {"contents": "read", "issues": "write", "actions": "write"},
 }
-TRACK = """
-schema_version = 1
-id = "mini"
-title = "Mini: time to 3.28"
-objective = "target"
-[quality]
-metric = "loss"
-unit = "nats/token"
-goal = "min"
-target = 3.28
-[cost]
-metric = "training_time_s"
-unit = "s"
-goal = "min"
-[significance]
-test = "t"
-alpha = 0.01
-[hardware]
-accelerator = "any"
-[evidence]
-accepts = ["log", "wandb"]
+TRACK = time_to_loss(
+    "mini",
+    "Mini: time to 3.28",
+    more="""\
 [evidence.keys]
 loss = ["val_loss"]
 time_ms = ["train_time"]
@@ -87,36 +71,25 @@ step = ["step", "_step"]
 total_steps = ["train_steps"]
 [levels]
 improvement-not-significant = "note"
-"""
+""",
+)
 """Its runs are timed on one machine, so that no baseline arm is asked for beside a record."""
-LAB = """
-schema_version = 1
-id = "lab"
-title = "Lab: progress over a baseline"
-objective = "baseline"
-[quality]
-metric = "loss"
-unit = "nats/token"
-goal = "min"
-target = 3.28
-[cost]
-metric = "training_time_s"
-unit = "s"
-goal = "min"
-[significance]
-test = "none"
-[hardware]
-accelerator = "any"
-[baseline]
-promote_at = 0.9
-[evidence]
-accepts = ["wandb"]
+LAB = time_to_loss(
+    "lab",
+    "Lab: progress over a baseline",
+    objective="baseline",
+    significance='test = "none"',
+    accepts='["wandb"]',
+    more="""\
 [evidence.keys]
 loss = ["val_loss"]
 time_ms = ["train_time"]
 step = ["step", "_step"]
 total_steps = ["train_steps"]
-"""
+[baseline]
+promote_at = 0.9
+""",
+)
 STEPS, POINTS = 1000, 9
 FREE = re.compile(r"/git/blobs|/files$|/pulls/(\d+/(comments|reviews)|comments/\d+)$")
 
