@@ -160,7 +160,7 @@ def author_not_contributor(case: Case) -> Iterator[Finding]:
     Whoever opens the pull request answers for it, and everybody who took part is listed with their
     roles; if you only open it for others, your role is `pr`. Add yourself to `contributors`. A
     results file without submission.json has no such list, so its author's GitHub page is compared
-    instead.
+    instead; where nobody is named at all, whoever opens the pull request is noted.
     """
     request = case.context.pull_request
     if request is None or case.brought_over:
@@ -189,7 +189,7 @@ def author_not_contributor(case: Case) -> Iterator[Finding]:
             "author-not-contributor",
             f"{plain(request.author, 60)} opened the pull request but is not listed as a "
             "contributor",
-            None if listed else Level.WARNING,
+            None if listed else Level.WARNING if logins else Level.NOTE,
             file=case.list_file,
             pointer="/contributors" if listed else None,
             claimed=", ".join(plain(n, 60) for n in sorted(logins)[:5]) or None,

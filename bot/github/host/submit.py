@@ -23,6 +23,7 @@ from bot.local import Local
 from bot.model.report import Settings
 from bot.model.submission import PLACEHOLDER, Folder
 from bot.parse.folder import ReadError, parse_submission, read_path
+from bot.parse.globs import matches
 from bot.parse.track_toml import load_tracks
 from bot.registry import Status
 from bot.render.answer import Answer
@@ -101,12 +102,14 @@ def _refuse(folder: Folder, checked: Answer) -> None:
 def _checked(path: Path, root: Path) -> tuple[Folder, Answer]:
     """The folder and the answer that `speedrun check` gives to it."""
     try:
-        folder = read_path(path, root)
-        if folder.bare or not folder.path.startswith("submissions/"):
+        folder, tracks = read_path(path, root), load_tracks(root)
+        adopted = any(matches(folder.path, glob) for t in tracks.values() for glob in t.globs)
+        if folder.bare or not (adopted or folder.path.startswith("submissions/")):
             raise SubmitError(
-                f"{path}: submit takes a folder submissions/TRACK/NAME; `speedrun new` makes one", 2
+                f"{path}: submit takes a folder submissions/TRACK/NAME, or one where a track keeps "
+                "its entries; `speedrun new` makes the former",
+                2,
             )
-        tracks = load_tracks(root)
         parsed = parse_submission(folder, tracks)
         return folder, Local(root, tracks).answers([(folder, parsed)])[0]
     except ReadError as error:

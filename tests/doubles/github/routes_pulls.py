@@ -60,8 +60,10 @@ def post_pull(request: Request) -> Answer:
     for pull in repo.pulls.values():
         if (pull.head_repo, pull.head_branch, pull.state) == (source, branch, "open"):
             raise Refused(422, f"A pull request already exists for {body['head']}.")
+    if request.world.branch(repo, body["base"]) is None:
+        raise Refused(422, "Validation Failed: base invalid")
     pull = request.world.open_pull(
-        repo.name, token.login, source, branch, body["title"], body.get("body") or ""
+        repo.name, token.login, source, branch, body["title"], body.get("body") or "", body["base"]
     )
     pull.maintainer_can_modify = body.get("maintainer_can_modify", True)
     return 201, request.shapes.pull(repo, pull)

@@ -78,7 +78,7 @@ class Shapes:
             "base": {
                 "label": pull.base,
                 "ref": pull.base,
-                "sha": self.world.branch(repo, "main") or pull.base_sha,
+                "sha": self.world.branch(repo, pull.base) or pull.base_sha,
                 "repo": self.repo(repo),
                 "user": self.user(repo.name.split("/")[0]),
             },

@@ -134,6 +134,7 @@ class World:
         git.init(directory)
         repo = self.repos[name] = Repo(name, directory, next(self.ids), fork_of)
         if fork_of:
+            repo.default_branch = self.repos[fork_of].default_branch
             self._share_objects(repo, self.repos[fork_of])
         return repo
 
@@ -157,10 +158,10 @@ class World:
         message: str = "change",
         modes: dict[str, str] | None = None,
     ) -> str:
-        """Commit files (None deletes) to a branch, made from main when it is new."""
+        """Commit files (None deletes) to a branch, made from the default one when it is new."""
         repo = self.repos[name]
         directory, modes = repo.directory, modes or {}
-        parent = self.branch(repo, branch) or self.branch(repo, "main")
+        parent = self.branch(repo, branch) or self.branch(repo, repo.default_branch)
         entries: list[tuple[str, str, str | None]] = []
         for path, content in files.items():
             data = content.encode() if isinstance(content, str) else content
@@ -201,14 +202,16 @@ class World:
         branch: str,
         title: str = "A run",
         body: str = "",
+        onto: str = "",
     ) -> Pull:
         repo = self.repos[name]
+        onto = onto or repo.default_branch
         sha = self.branch(self.repos[head_repo], branch)
-        base = self.branch(repo, "main")
+        base = self.branch(repo, onto)
         assert sha and base
         number = self.number(repo)
         pull = repo.pulls[number] = Pull(
-            number, title, body, user, head_repo, branch, sha, base, created_at=now()
+            number, title, body, user, head_repo, branch, sha, base, onto, created_at=now()
         )
         repo.issues[number] = Issue(number, title, body, user, created_at=pull.created_at)
         git.git(repo.directory, "update-ref", f"refs/pull/{number}/head", sha)
@@ -224,13 +227,13 @@ class World:
         """Merge a pull request with a merge commit; its SHA."""
         repo = self.repos[name]
         pull = repo.pulls[number]
-        main = self.branch(repo, "main")
+        main = self.branch(repo, pull.base)
         assert main
         tree = git.text(repo.directory, "merge-tree", "--write-tree", main, pull.head_sha)
         sha = git.write_commit(
             repo.directory, tree.split("\n")[0], [main, pull.head_sha], f"Merge #{number}"
         )
-        self.move(repo, "main", sha)
+        self.move(repo, pull.base, sha)
         pull.state, pull.merged, pull.merge_sha = "closed", True, sha
         repo.issues[number].state = "closed"
         return sha
