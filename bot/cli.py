@@ -37,6 +37,7 @@ COMMANDS = {
     "recent": "bot.commands.audit:recent",
     "reproduce": "bot.commands.reproduce:reproduce",
     "baseline": "bot.commands.baseline:baseline",
+    "credits": "bot.commands.credits:credits",
     "train": "reference_trainer.cli:train",
     "data": "bot.commands.data:data",
     "demo": "bot.commands.demo:demo",

@@ -17,6 +17,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 TITLES = {
     "submit": "How to submit",
     "preregister": "Announce an experiment",
+    "single-gpu": "One GPU",
     "clusters": "Several devices and hosts",
     "data": "Submit training data",
     "accounting": "FLOPs accounting",
@@ -66,6 +67,7 @@ def navigation(site: Site) -> list[Any]:
                 {TITLES["preregister"]: "preregister.md"},
                 {"The starter in PyTorch": "walkthrough.md"},
                 {"The starter in JAX": "walkthrough-jax.md"},
+                {TITLES["single-gpu"]: "single-gpu.md"},
                 {TITLES["clusters"]: "clusters.md"},
                 {TITLES["data"]: "data.md"},
                 {"Commands": "commands.md"},
