@@ -33,6 +33,15 @@ def replied(board: TrackBoard, item: Item) -> Item | None:
     return None
 
 
+def refuted_by(board: TrackBoard, item: Item) -> bool:
+    """Whether a reply is a challenge that took its entry off the board."""
+    return any(
+        state.name == "refuted" and a.submission == item.path and a.holds and a.accepted
+        for state in board.board.states.values()
+        for a in state.replies
+    )
+
+
 def event_of(board: TrackBoard, item: Item) -> str:
     """What a reply did, for the feed: `Reproduces Faster, which is confirmed.`"""
     entry = replied(board, item)

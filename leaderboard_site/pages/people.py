@@ -8,6 +8,7 @@ from typing import Any
 
 from bot.render.numbers import DASH
 from leaderboard_site import text
+from leaderboard_site.community import refuted_by
 from leaderboard_site.milestones import Milestone, milestones
 from leaderboard_site.model import Item, Person, Site, TrackBoard, slug_of
 from leaderboard_site.pages.environment import page, render
@@ -29,6 +30,9 @@ class Someone:
     records: list[tuple[TrackBoard, Milestone]] = dc.field(default_factory=list)
     unread: list[tuple[TrackBoard, Milestone]] = dc.field(default_factory=list)
     built_on: int = 0
+    again: int = 0
+    """Entries of others that they ran again, and below those that they showed to be mistaken."""
+    mistakes: int = 0
 
     @property
     def url(self) -> str:
@@ -76,6 +80,9 @@ def people(site: Site) -> dict[str, Someone]:
                 if someone is not None:
                     someone.entries.append((board, item, person.roles))
                     someone.built_on += children.get(item.path, 0)
+                    mistaken = refuted_by(board, item)
+                    someone.mistakes += mistaken
+                    someone.again += item.verdict.reply is not None and not mistaken
         for milestone in milestones(board):
             _credit(found, board, milestone)
     return dict(sorted(found.items()))
@@ -114,6 +121,10 @@ def person_page(someone: Someone) -> tuple[dict[str, str], str]:
         lead += f", {text.plural(held, 'record')} set"
         if someone.unread:
             lead += f" ({len(someone.unread)} of them not on file)"
+    if someone.again:
+        lead += f", {text.plural(someone.again, 'reproduction')}"
+    if someone.mistakes:
+        lead += f", {text.plural(someone.mistakes, 'mistake')} found"
     roles = sorted({r for _, _, roles in someone.entries for r in roles})
     body = render(
         "person.html",

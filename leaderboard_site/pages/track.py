@@ -82,6 +82,7 @@ def track_page(
         boards=[b.track for b in site.tracks.values()],
         source=track.official.source if track.official.records else "",
         closed=not_open(board),
+        steps=three_commands(track),
         chart=chart,
         axes=axes,
         relative=track.objective == "pareto",
@@ -205,6 +206,18 @@ def not_open(board: TrackBoard) -> list[str]:
         f"speedrun baseline make {track.id}",
         f"git add submissions/{track.id} tracks/baselines/{track.id}",
         f'git commit -m "Open {track.id}" && git push',
+    ]
+
+
+def three_commands(track: Track) -> list[str]:
+    """The commands that lead to a place on one's own machine, on a track with baselines."""
+    if track.objective != "baseline":
+        return []
+    name = f"{track.id}/my-idea"
+    return [
+        f"speedrun new {name} --starter jax",
+        f"python submissions/{name}/main.py --interleave baseline --seeds 3",
+        f"speedrun new {name} --log build/runs/{name} --code submissions/{name}/main.py",
     ]
 
 

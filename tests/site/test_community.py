@@ -1,0 +1,111 @@
+"""What the site shows of a season: states, trees, baselines, boards by architecture, people."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from leaderboard_site.community import baselines, classes, entry_section
+from leaderboard_site.model import Site, TrackBoard
+from leaderboard_site.pages.entry import Lineage
+from leaderboard_site.pages.people import people, person_page
+from leaderboard_site.pages.track import track_files
+from leaderboard_site.source import read_site
+from tests.bot.competition import put
+from tests.season.build import ID, TRACK, Sent, send
+
+FIRST = {
+    "schema_version": 1,
+    "id": "first",
+    "submission": f"submissions/{ID}/first",
+    "frozen_on": "2026-01-02",
+    "cost_metric": "training_time_s",
+    "costs": [99.91, 100.0, 100.09],
+    "device": "NVIDIA A100-SXM4-80GB",
+    "count": 1,
+    "credits": [{"github": "host", "name": None, "roles": ["code"], "submissions": []}],
+    "board": [{"submission": f"submissions/{ID}/older", "ratio": 1.02, "state": "claimed"}],
+}
+BASE = {"based_on": "first"}
+SENT = (
+    Sent("first", "2026-01-01", None, {"host": ["code"]}),
+    Sent("lucky", "2026-01-03", 0.87, {"gambler": ["idea"]}, 1, fields=BASE),
+    Sent("child", "2026-01-04", 0.97, {"kim": ["code"]}, fields={"based_on": "lucky"}),
+    Sent("grandchild", "2026-01-05", 0.96, {"kim": ["code"]}, fields={"based_on": "child"}),
+    Sent("doubt", "2026-01-06", 1.0, {"critic": ["runs"]}, accepted=True,
+         fields=BASE | {"challenges": f"{ID}/lucky"}),
+    Sent("again", "2026-01-07", 0.96, {"runner": ["runs"]},
+         fields=BASE | {"reproduces": f"{ID}/grandchild"}),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    root: Path = tmp_path_factory.mktemp("community")
+    put(root, f"tracks/{ID}.toml", TRACK)
+    put(root, f"tracks/baselines/{ID}/first.json", json.dumps(FIRST))
+    for number, sent in enumerate(SENT, 1):
+        send(root, sent, number)
+    return read_site(root, str(root / "evidence"))
+
+
+@pytest.fixture(scope="module")
+def board(site: Site) -> TrackBoard:
+    return site.tracks[ID]
+
+
+def section(site: Site, board: TrackBoard, name: str) -> dict[str, object]:
+    found = entry_section(board, board.items[f"submissions/{ID}/{name}"], Lineage(site), "../")
+    assert found is not None
+    return found
+
+
+def test_a_refuted_entry_shows_what_builds_on_it_as_a_tree(site: Site, board: TrackBoard) -> None:
+    found = section(site, board, "lucky")
+    assert str(found["title"]).startswith("Refuted by @critic (1 times the baseline")
+    assert found["tree"] == [
+        {"depth": 0, "url": f"../entries/{ID}/child/", "name": "child"},
+        {"depth": 1, "url": f"../entries/{ID}/grandchild/", "name": "grandchild"},
+    ]
+
+
+def test_an_entry_says_what_its_state_rests_on(site: Site, board: TrackBoard) -> None:
+    found = section(site, board, "grandchild")
+    assert str(found["title"]).startswith("Confirmed by @runner (0.96 times the baseline [")
+    assert f"it builds on submissions/{ID}/lucky, which is refuted" in str(found["lines"])
+    assert found["tree"] == []
+    assert section(site, board, "again")["title"] == "Reproduces grandchild, which is confirmed"
+
+
+def test_the_track_shows_its_baselines_and_the_next_one(board: TrackBoard) -> None:
+    found = baselines(board, "../")
+    assert found is not None
+    assert found["next"].startswith("The next baseline takes another 6.25 % [")
+    (row,) = found["rows"]
+    assert (row["id"], row["people"]) == ("first", ["host (code)"])
+    assert row["board"] == [{"name": "older", "ratio": "1.0200", "state": "claimed"}]
+
+
+def test_absolute_times_stand_by_architecture(board: TrackBoard) -> None:
+    (kind,) = classes(board, "../")
+    assert kind["name"] == "Ampere"
+    assert [row["name"] for row in kind["rows"]] == ["grandchild", "child", "first"]
+
+
+def test_the_page_has_it_all(site: Site, board: TrackBoard) -> None:
+    page = str(dict(track_files(site, board))[f"tracks/{ID}/index.md"])
+    assert "A place in three commands" in page and "Fastest on Ampere" in page
+    assert "The board when first was frozen" in page
+    assert f"speedrun new {ID}/my-idea --starter jax" in page
+    assert re.search(r"older: 1.0200", page)
+
+
+def test_reproducers_and_critics_are_credited(site: Site) -> None:
+    found = people(site)
+    assert (found["runner"].again, found["runner"].mistakes) == (1, 0)
+    assert (found["critic"].again, found["critic"].mistakes) == (0, 1)
+    assert "1 mistake found" in person_page(found["critic"])[0]["description"]
+    assert "1 reproduction." in person_page(found["runner"])[0]["description"]
