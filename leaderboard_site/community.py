@@ -6,6 +6,7 @@ decides.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -110,7 +111,9 @@ def _baseline(board: TrackBoard, made: Baseline, base: str) -> dict[str, Any]:
         "interval": made.interval and f"{made.interval[0]:.4f} to {made.interval[1]:.4f}",
         "after": made.after,
         "device": made.device,
-        "cost": f"{sum(made.costs) / len(made.costs):.5g}" if made.costs else None,
+        "cost": text.quantity(made.cost_metric, statistics.fmean(made.costs), board.track)
+        if made.costs
+        else None,
         "refuted": state is not None and state.name == "refuted",
         "people": people,
         "board": [

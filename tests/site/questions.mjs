@@ -106,7 +106,7 @@ await question(
 await question(
   "which track is not open yet, and what opens it?",
   async (r) => (await r.click('a:text-is("What opens it")'), r.read(".empty pre")),
-  /speedrun baseline freeze single-gpu/,
+  /speedrun baseline make single-gpu/,
 );
 await question("what is newest?", (r) => r.read(".newest tbody tr"), /2026-07-17 #89 FP8DownProjection/);
 await question(

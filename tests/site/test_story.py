@@ -339,7 +339,7 @@ def test_empty_pages_are_not_in_the_navigation() -> None:
 def test_a_track_without_a_baseline_says_what_opens_it() -> None:
     closed = make_board(dc.replace(synthetic.BASELINE, baseline_id=None), [])
     page = dict(track.track_files(site(closed), closed))["tracks/baseline/index.md"]
-    assert "Not open yet" in page and "speedrun baseline freeze baseline baseline" in page
+    assert "Not open yet" in page and "speedrun baseline make baseline" in page
     assert "Not open yet" in home.home_page(site(closed))
     opened = make_board(synthetic.BASELINE, [])
     assert track.not_open(opened) == []
