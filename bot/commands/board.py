@@ -38,7 +38,7 @@ def many(count: int, what: str) -> str:
 
 @contextlib.contextmanager
 def snapshots_of(root: Path, where: str | None) -> Iterator[Snapshots | None]:
-    """The snapshots of a folder or a ref; None where nothing is named and no branch has any."""
+    """The snapshots of a folder or a ref; None if nothing is named and no branch has any."""
     from bot.evidence.snapshot import Snapshots
 
     folder = root / EVIDENCE_FOLDER if where is None else Path(where)

@@ -29,7 +29,7 @@ FORMATS = ("text", "json", "markdown", "github")
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--track", "track_id", help="The track to judge by, if the path does not tell.")
+@click.option("--track", "track_id", help="The track to judge by, if the path does not say.")
 @click.option(
     "--format",
     "form",
@@ -88,7 +88,7 @@ def _read(
 
 def _inside(path: Path) -> list[Path]:
     """The submissions that a folder stands for: itself, each of several results files in it, or
-    the submission folders below it. Raises ReadError where there is nothing to check."""
+    the submission folders below it. Raises ReadError if there is nothing to check."""
     if path.is_symlink():
         return [path]
     names = sorted(entry.name for entry in path.iterdir() if entry.is_file())

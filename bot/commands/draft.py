@@ -182,7 +182,7 @@ def file_name(name: str) -> str:
 
 
 def _free(name: str, files: Mapping[str, bytes]) -> str:
-    """`name`, with a number where it is taken."""
+    """`name`, with a number if it is taken."""
     stem, dot, ending = name.rpartition(".")
     n, free = 1, name
     while free in files:

@@ -24,7 +24,7 @@ def import_() -> None:
 @import_.command("marin")
 @click.argument("src", type=SRC)
 @click.option("--out", type=SRC, required=True, help="Repository to write submissions/ into.")
-@click.option("--url", help="Web address of the source repository, if SRC does not tell.")
+@click.option("--url", help="Web address of the source repository, if SRC does not say.")
 @click.option("--commit", help="Commit of the source, if SRC is not a git checkout.")
 def marin(src: Path, out: Path, url: str | None, commit: str | None) -> None:
     """Import a tree of Marin Speedrun results files into the track fineweb-edu.
@@ -43,7 +43,7 @@ def marin(src: Path, out: Path, url: str | None, commit: str | None) -> None:
 @click.option(
     "--groups", type=SRC, help="JSON file that says which logs of a record belong to which arm."
 )
-@click.option("--url", help="Web address of the source repository, if SRC does not tell.")
+@click.option("--url", help="Web address of the source repository, if SRC does not say.")
 @click.option("--commit", help="Commit of the source, if SRC is not a git checkout.")
 def modded_nanogpt(
     src: Path, out: Path, groups: Path | None, url: str | None, commit: str | None
@@ -51,7 +51,7 @@ def modded_nanogpt(
     """Import a tree of record folders with their logs into the tracks nanogpt-*.
 
     Each log is trimmed to its validation points, clock and hardware. Subfolder and file name say
-    which arm a log belongs to; where they do not, the log is left out and reported.
+    which arm a log belongs to; if they do not, the log is left out and reported.
     """
     from bot.importers.modded_nanogpt import UPSTREAM, read_records
 
@@ -63,7 +63,7 @@ def modded_nanogpt(
 @click.option("--track", required=True, help="Track whose board shows the rows.")
 @click.option("--out", type=SRC, required=True, help="Repository to write tracks/ into.")
 @click.option("--heading", help="Words of the heading above the table, if the file has several.")
-@click.option("--url", help="Web address of the source repository, if FILE does not tell.")
+@click.option("--url", help="Web address of the source repository, if FILE does not say.")
 @click.option("--commit", help="Commit of the source, if FILE is not in a git checkout.")
 def table(
     file: Path, track: str, out: Path, heading: str | None, url: str | None, commit: str | None
@@ -91,15 +91,19 @@ def table(
     count = len(json.loads(data)["rows"])
     click.echo(f"{target}: {count} rows as claimed; they are shown on the board and never rank")
     if not target.with_name(f"{track}.toml").is_file():
-        click.echo(f"missing   tracks/{track}.toml, without which no board shows them")
+        click.echo(f"missing   tracks/{track}.toml, and without it no board shows these rows")
 
 
 def _origin(url: str | None, commit: str | None, upstream: str) -> Origin | None:
-    """The origin that the options give, None where the source itself is to say."""
+    """The origin that the options give, None if the source itself is to say."""
     if url and not re.fullmatch(r"https://[^\s/]+/\S+", url):
-        raise click.UsageError(f"--url is {url!r}, expected such as https://github.com/OWNER/REPO")
+        raise click.UsageError(
+            f"--url is {url!r}, expected an address such as https://github.com/OWNER/REPO"
+        )
     if commit and not COMMIT.fullmatch(commit):
-        raise click.UsageError(f"--commit is {commit!r}, expected 40 hex digits: `git rev-parse`")
+        raise click.UsageError(
+            f"--commit is {commit!r}, expected 40 hexadecimal digits (`git rev-parse HEAD`)"
+        )
     return Origin(url or upstream, commit) if url or commit else None
 
 
@@ -124,10 +128,10 @@ def _finish(out: Path, src: Path, read: Callable[[], Import]) -> None:
         if not (out / "tracks" / f"{track}.toml").is_file():
             objective = "pareto" if track == "fineweb-edu" else "target"
             click.echo(
-                f"missing   tracks/{track}.toml, without which these entries are on no board; "
+                f"missing   tracks/{track}.toml, and without it no board shows these entries; "
                 f"`speedrun init {out} --track {track} --objective {objective}` writes one"
             )
     click.echo(
         "list them under [submissions] in each track file, which only maintainers change: "
-        'imported = ["submissions/TRACK/NAME", ...]; elsewhere `imported` counts for nothing'
+        'imported = ["submissions/TRACK/NAME", ...]; `imported` has no effect anywhere else'
     )

@@ -35,7 +35,7 @@ def train_baseline(
     options: Sequence[str] = (),
 ) -> Path:
     """Train the starter of a track and write its submission; returns the folder. Raises Unusable
-    where there is one already, or training fails."""
+    if there is one already, or training fails."""
     target = root / "submissions" / track.id / name
     if target.exists():
         raise Unusable(f"{target} exists; freeze it, or name another with --name")

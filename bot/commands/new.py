@@ -77,7 +77,7 @@ AGAIN = "Train with it, then run `speedrun new` again with the runs."
     "--baseline",
     multiple=True,
     metavar="SOURCE",
-    help="Runs of the baseline arm: links, files or folders; several times.",
+    help="Runs of the baseline arm: links, files or folders; may be repeated.",
 )
 @click.option("--loss-key", metavar="NAME", help="What your logs or W&B call the validation loss.")
 @click.option(
@@ -219,9 +219,9 @@ def judged(made: Mapping[str, Any], shown: str, files: Files, local: Local) -> A
 def _with_loss(
     made: dict[str, Any], key: str, shown: str, files: Files, local: Local
 ) -> dict[str, Any]:
-    """The draft that takes the loss from `key`: what the runs call it, where they have none under
+    """The draft that takes the loss from `key`: what the runs call it, if they have none under
     the track's names; else a loss of its own (averaged weights), which the claims then name.
-    Raises Unusable where no run has it."""
+    Raises Unusable if no run has it."""
     for changed in (made | {"keys": {"loss": key}}, made | {"claims": {key: 0.0}}):
         points = judged(changed, shown, files, local).verdict.points
         if "keys" in changed and points and points[0].quality is not None:
@@ -252,7 +252,7 @@ def filled(made: dict[str, Any], verdict: Verdict, loss_key: str | None) -> dict
 
 
 def _claims(verdict: Verdict, loss_key: str | None) -> dict[str, Any]:
-    """What each point claims, by its name where there are several."""
+    """What each point claims, by its name if there are several."""
     claims = {point.name: _of_point(point, loss_key) for point in verdict.points}
     if len(claims) > 1:
         return {name: made for name, made in claims.items() if name and made}
@@ -260,7 +260,7 @@ def _claims(verdict: Verdict, loss_key: str | None) -> dict[str, Any]:
 
 
 def _of_point(point: Point, loss_key: str | None) -> dict[str, Any]:
-    """The quality with its statistics where there are any, and the cost; a loss that stands in
+    """The quality with its statistics if there are any, and the cost; a loss that stands in
     for the usual one under its own name."""
     if point.quality is None:
         return {}

@@ -55,7 +55,7 @@ class Plan:
 
 @click.command()
 @click.argument("path", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--challenge", is_flag=True, help="Dispute the entry, in place of reproducing it.")
+@click.option("--challenge", is_flag=True, help="Challenge the entry instead of reproducing it.")
 @click.option("--seeds", type=click.IntRange(2), help="Pairs of runs [default: as many as needed].")
 @click.option("--seed", type=click.IntRange(0), help="The first seed [default: a fresh one].")
 @click.option("--name", help="Name of the new folder [default: ENTRY-by-LOGIN].")
@@ -107,7 +107,7 @@ def reproduce(
 
 
 def _plan(local: Local, path: Path, challenge: bool, seeds: int | None, seed: int) -> Plan:
-    """What would run. Raises Unusable where the submission does not say how."""
+    """What would run. Raises Unusable if the submission does not say how."""
     try:
         folder = read_path(path, local.root)
         parsed = parse_submission(folder, local.tracks)
@@ -116,8 +116,8 @@ def _plan(local: Local, path: Path, challenge: bool, seeds: int | None, seed: in
     entry, track = parsed.submission, parsed.track
     if track is None or track.objective != "baseline":
         raise Unusable(
-            f"{entry.path}: only entries of a track of objective baseline are reproduced, by the "
-            "ratio of two arms on one machine"
+            f"{entry.path}: only entries of a `baseline` track can be reproduced, because the "
+            "result is the ratio of two arms on one machine"
         )
     if entry.reply is not None:
         raise Unusable(f"{entry.path} {entry.reply.kind} {entry.reply.entry}; name that entry")

@@ -44,7 +44,7 @@ def _steps(folder: Path) -> dict[str, dict[str, Any]]:
             "`python -m reference_trainer suite` wrote"
         ) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Unusable(f"{path}: is no list of steps; run the suite again") from error
+        raise Unusable(f"{path}: not a list of steps; run the suite again") from error
     if not known or not all(
         SLUG.fullmatch(name) and step.get("output") for name, step in known.items()
     ):
@@ -57,7 +57,7 @@ def _runs(folder: Path, step: dict[str, Any], track: Track) -> Iterator[Path]:
     alone."""
     name = str(step["output"])
     if len(PurePosixPath(name).parts) != 1 or name == "..":
-        raise Unusable(f'{folder / STEPS}: the output "{name[:100]}" is no folder of the suite')
+        raise Unusable(f'{folder / STEPS}: the output "{name[:100]}" is not a folder of the suite')
     if set(track.accepts) - {"results"}:
         yield from (path for path, _ in given_logs([str(folder / name)], track))
         return

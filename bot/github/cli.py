@@ -108,7 +108,7 @@ def queue(repo: str, ref: str, head_sha: str, root: str | None) -> None:
     "--evaluated",
     type=click.Choice(["success", "failure"]),
     default="success",
-    help="How the evaluation ended; after a failure our side is said to be at fault.",
+    help="How the evaluation ended; a failure is reported as our fault.",
 )
 @_root
 def publish(
@@ -244,8 +244,12 @@ def webhook(
 @click.command()
 @click.argument("path", type=click.Path(exists=True))
 @click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
-@click.option("--repo", metavar="OWNER/REPO", help="Where to; default: the origin of the clone.")
-@click.option("--fork-owner", help="Whose fork to use; default: your own.")
+@click.option(
+    "--repo",
+    metavar="OWNER/REPO",
+    help="Repository [default: the origin of the clone].",
+)
+@click.option("--fork-owner", help="Owner of the fork [default: you].")
 @_root
 def submit(
     path: str, dry_run: bool, repo: str | None, fork_owner: str | None, root: str | None

@@ -104,7 +104,7 @@ def check_names(items: Sequence[Imported]) -> None:
 def files_of(root: Path) -> Iterator[Path]:
     """The regular files of a tree, sorted, without symlinks and hidden folders.
 
-    Raises SourceError where there is no folder or too many files.
+    Raises SourceError if there is no folder or too many files.
     """
     if not root.is_dir():
         raise SourceError(f"{root} is not a folder; give the folder that holds the source's files")
@@ -117,7 +117,9 @@ def files_of(root: Path) -> Iterator[Path]:
                 continue
             count += 1
             if count > MAX_TREE_FILES:
-                raise SourceError(f"{root} holds more than {MAX_TREE_FILES:,} files; name a part")
+                raise SourceError(
+                    f"{root} holds more than {MAX_TREE_FILES:,} files; name a folder inside it"
+                )
             yield path
 
 
@@ -202,7 +204,9 @@ def write(out: Path, result: Import) -> tuple[int, int]:
     targets = [(out / "submissions" / item.path, item) for item in result.submissions]
     for target, _ in targets:
         if target.is_symlink() or (target / "submission.json").exists() and not _is_import(target):
-            raise SourceError(f"{target} holds a submission that is no import; it is left as it is")
+            raise SourceError(
+                f"{target} holds a submission that was not imported; it stays as it is"
+            )
     changed = 0
     for target, item in targets:
         before = (

@@ -1,6 +1,6 @@
 """Which arm of a comparison a log belongs to: read from its subfolder, its file name, its runs.
 
-Words in the path decide where they are clear (`baseline/`, `comparison_...`, `this_pr/`). Where a
+Words in the path decide if they are clear (`baseline/`, `comparison_...`, `this_pr/`). Where a
 folder holds several kinds of runs that no word tells apart, they are grouped by hardware and
 length, the fastest group is taken for the record, and the doubt is reported.
 """
@@ -57,7 +57,7 @@ class LogFile:
 
     @property
     def cost(self) -> float:
-        """Seconds at the last validation, steps where there is no clock."""
+        """Seconds at the last validation, steps if there is no clock."""
         costs = [float(run.step or 0) if run.time_s is None else run.time_s for run in self.runs]
         return sum(costs) / len(costs)
 

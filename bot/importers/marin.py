@@ -64,7 +64,7 @@ class Version:
 
 
 def read_marin(src: Path, origin: Origin | None = None) -> Import:
-    """Read `src`. Raises SourceError where it holds no results file at all."""
+    """Read `src`. Raises SourceError if it holds no results file at all."""
     origin = origin or origin_of(src, UPSTREAM)
     versions: dict[str, list[Version]] = defaultdict(list)
     rows: list[Mapping[str, Any]] = []
@@ -144,7 +144,7 @@ def _shape(info: Mapping[str, Any], flat: bool) -> int:
 
 
 def _time(text: Any) -> str | None:
-    """`2025-05-19 08:43:36 UTC` as ISO 8601, None where it is something else."""
+    """`2025-05-19 08:43:36 UTC` as ISO 8601, None if it is something else."""
     try:
         parsed = dt.datetime.strptime(str(text), "%Y-%m-%d %H:%M:%S UTC")
     except ValueError:

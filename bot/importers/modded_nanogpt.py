@@ -5,14 +5,14 @@ SRC holds (at any depth) `track_1_short/<record>/`, `track_2_medium/<record>/` a
 hardware; the source code that it begins with, its training lines and its environment stay out.
 
 Which arm a log belongs to is read from its subfolder and file name (`bot.importers.arms`); a
-`--groups` file decides instead where it names the record. What is unsure is reported:
+`--groups` file decides instead if it names the record. What is unsure is reported:
 
     {"commit": "...", "records": {"track_1_short/2025-11-10_Name": {
         "groups": {"claimed": {"logs": ["a.txt"]}, "baseline": {"logs": ["b.txt"]}},
         "date": "2025-11-10", "number": 43, "contributors": ["login"], "steps": 3325,
         "claims": {"loss": {"mean": 3.2784, "n": 10}, "training_time_s": 137.6}}}}
 
-The tables of the READMEs beside the records, where there are any, give number, time, date and
+The tables of the READMEs beside the records, if there are any, give number, time, date and
 people (`bot.importers.records_table`); the groups file is stronger.
 
 All but `groups` is optional, and the keys of `FACTS` are kept too. A log is named with or without
@@ -91,7 +91,7 @@ class Record:
 
 
 def read_records(src: Path, groups: Path | None = None, origin: Origin | None = None) -> Import:
-    """Read `src`. Raises SourceError where it holds no log with steps, or `groups` is unusable."""
+    """Read `src`. Raises SourceError if it holds no log with steps, or `groups` is unusable."""
     facts = _groups(groups)
     origin = origin or origin_of(src, UPSTREAM)
     if origin.commit is None and isinstance(facts.get("commit"), str):
@@ -130,7 +130,8 @@ def _groups(path: Path | None) -> Mapping[str, Any]:
     records = value.get("records") if isinstance(value, dict) else None
     if not isinstance(records, dict) or not all(isinstance(r, dict) for r in records.values()):
         raise SourceError(
-            f'{path} is no groups file: expected {{"records": {{"<folder>": {{"groups": ...}}}}}}'
+            f"{path} is not a groups file: expected "
+            '{"records": {"<folder>": {"groups": ...}}}'
         )
     for key, record in records.items():
         _check_record(record, f"{path}: records.{key}")
@@ -150,11 +151,13 @@ def _check_record(record: Mapping[str, Any], where: str) -> None:
     for name, group in (record.get("groups") or {}).items():
         logs = group.get("logs", []) if isinstance(group, dict) else None
         if not isinstance(logs, list):
-            raise SourceError(f'{where}.groups.{name} is no group: expected {{"logs": ["a.txt"]}}')
+            raise SourceError(
+                f'{where}.groups.{name} is not a group: expected {{"logs": ["a.txt"]}}'
+            )
 
 
 def _json(data: bytes, name: str) -> Any:
-    """A maintainer's own file: read strictly where it is small, plainly where it is large."""
+    """A maintainer's own file: read strictly if it is small, plainly if it is large."""
     document = read_json(data, name)
     if document.problems and len(data) < MAX_LOG_BYTES and len(data) > 1_000_000:
         try:
@@ -341,7 +344,7 @@ def _logs(
 
 
 def _title(record: Record) -> str:
-    """The record's name without its date; its number where it has no other name."""
+    """The record's name without its date; its number if it has no other name."""
     rest = _DATE.sub("", record.name, count=1)
     return f"Record {int(rest)}" if rest.isascii() and rest.isdigit() else rest or record.name
 
@@ -372,7 +375,7 @@ def _hardware(logs: Sequence[LogFile]) -> dict[str, Any] | None:
 
 
 def _early_stop(logs: Sequence[LogFile]) -> int | None:
-    """The step at which all runs stop before their stated end, None where they do not."""
+    """The step at which all runs stop before their stated end, None if they do not."""
     ends = {(run.finished, run.step) for log in logs for run in log.runs}
     finished, step = next(iter(ends))
     return step if len(ends) == 1 and finished is False else None

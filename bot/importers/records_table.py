@@ -29,7 +29,7 @@ _SECONDS = {"minute": 60.0, "min": 60.0, "second": 1.0, "sec": 1.0, "hour": 3600
 
 
 def read_tables(readme: Path, base: PurePosixPath) -> Mapping[str, Mapping[str, Any]]:
-    """Path of a log or record folder -> facts, from one README; {} where there is none.
+    """Path of a log or record folder -> facts, from one README; {} if there is none.
 
     `base` is the README's folder in the repository: links are relative to it. Facts are those of a
     groups file: number or retimes, date, time_s with time_resolution_s, or steps with claims;
@@ -68,7 +68,7 @@ def _rows(text: str) -> Iterator[dict[str, str]]:
 
 
 def _joined(base: PurePosixPath, link: str) -> str | None:
-    """`link` from `base` on, None where it leaves the repository."""
+    """`link` from `base` on, None if it leaves the repository."""
     parts: list[str] = []
     for part in (base / link).parts:
         if part == ".." and not parts or part == "/":
@@ -113,7 +113,7 @@ def _step_facts(steps: str, evidence: str) -> dict[str, Any]:
 
 
 def day_of(text: str) -> str | None:
-    """The day that a cell states, as YYYY-MM-DD; None where it states none."""
+    """The day that a cell states, as YYYY-MM-DD; None if it states none."""
     for form in ("%m/%d/%y", "%Y/%m/%d", "%Y-%m-%d", "%m/%d/%Y", "%b %d %Y", "%d %b %Y"):
         try:
             return dt.datetime.strptime(text.strip(), form).date().isoformat()

@@ -19,7 +19,7 @@ KEPT = re.compile(rb"(?:step:\d+/\d+|\w+:[-+\w.]+|s:\d+|tel:[\d.]+|trl:[\d.]+)(?
 
 
 def trim(log: LogFile) -> bytes | None:
-    """The trimmed log, or None where it would be read otherwise than the log itself."""
+    """The trimmed log, or None if it would be read otherwise than the log itself."""
     for pattern in (VALIDATION, STEP):
         data = _head(log.runs[0]) + _lines(log.data, pattern)
         if _same(read_log(data, log.path), log.runs):

@@ -252,4 +252,4 @@ def test_an_output_outside_of_the_suite_is_refused(tmp_path: pathlib.Path) -> No
     step = {"status": "finished", "output": "../secret"}
     (tmp_path / "execution.json").write_text(json.dumps({"steps": {"a": step}}))
     refused = run("new", "tutorial/x", "--suite", str(tmp_path), "--root", str(ROOT))
-    assert refused.exit_code == 2 and "is no folder of the suite" in refused.output
+    assert refused.exit_code == 2 and "is not a folder of the suite" in refused.output

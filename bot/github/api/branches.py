@@ -37,7 +37,7 @@ def _ref(repo: Repository, branch: str) -> GitRef | None:
 
 
 def tip(repo: Repository, branch: str) -> str | None:
-    """The commit of a branch, or None where there is no such branch."""
+    """The commit of a branch, or None if there is no such branch."""
     found = _ref(repo, branch)
     return found.object.sha if found else None
 

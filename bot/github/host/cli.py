@@ -53,7 +53,7 @@ def _source(bot: str | None, wheel: str | None) -> Source:
 
 @click.command()
 @click.argument("directory", type=click.Path(file_okay=False))
-@click.option("--repo", metavar="OWNER/REPO", help="The repository that it will be.")
+@click.option("--repo", metavar="OWNER/REPO", help="The repository that is set up.")
 @click.option("--branch", default="", help="Its default branch [default: that of the clone].")
 @click.option(
     "--adopt",

@@ -138,7 +138,9 @@ def _check(repo: str, wishes: Wishes) -> None:
     except ValueError as error:
         raise InitError(f"{error}; give --repo OWNER/REPO") from error
     if wishes.track and not SLUG.fullmatch(wishes.track):
-        raise InitError(f"{wishes.track!r} is no track id: lower-case letters, digits, - and _")
+        raise InitError(
+            f"{wishes.track!r} is not a track id; use lower-case letters, digits, - and _"
+        )
     for glob in wishes.adopt:
         if not _GLOB.fullmatch(glob) or glob.startswith("/") or ".." in glob.split("/"):
             raise InitError(f"{glob!r} is not a pattern of files inside the repository")

@@ -33,7 +33,7 @@ _PINNED = re.compile(rf"([^@]+)@({COMMIT_TEXT})")
 
 
 class SourceError(ValueError):
-    """The bot to install cannot be told or found; one sentence with the remedy."""
+    """The bot to install cannot be determined or found; one sentence with the remedy."""
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def pinned(given: str, repo: Repo | None) -> Source:
     """
     name, sha = split(given)
     if repo is None:
-        raise SourceError(f"whether {given} exists cannot be seen: set GITHUB_TOKEN and run again")
+        raise SourceError(f"cannot tell whether {given} exists; set GITHUB_TOKEN and run again")
     try:
         found = Trees(repo, sha).find(".github/actions/setup/action.yml")
     except Incomplete as error:

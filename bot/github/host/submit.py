@@ -171,7 +171,8 @@ def _token() -> str:
         done = None
     if done is None or done.returncode or not done.stdout.strip():
         raise SubmitError(
-            "no token: put one that may write to your fork into GITHUB_TOKEN, or `gh auth login`", 2
+            "no token; set GITHUB_TOKEN to one that can write to your fork, or run `gh auth login`",
+            2,
         )
     return done.stdout.strip()
 

@@ -20,7 +20,7 @@ _LABELS = ("Track:", "Runs with the change:", "Runs of the baseline:")
 
 
 def read_claim(body: str, author: str, tracks: Mapping[str, Track]) -> Intake | None:
-    """The claim of a description, None where the box is not ticked."""
+    """The claim of a description, None if the box is not ticked."""
     body = body.replace("\r\n", "\n")
     if not TICKED.search(body):
         return None
@@ -44,7 +44,7 @@ def folder_of(claim: Intake) -> Folder:
 
 
 def approach_of(body: str) -> str:
-    """What the author wrote under "Approach", or the whole text where there is no such heading.
+    """What the author wrote under "Approach", or the whole text if there is no such heading.
 
     The template's own comments say nothing about the submission.
     """

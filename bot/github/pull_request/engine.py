@@ -289,7 +289,7 @@ class Engine:
 
 
 def places(board: Board) -> dict[str, str]:
-    """Entry (with its point where it has several) -> its place in words."""
+    """Entry (with its point if it has several) -> its place in words."""
     found = {}
     for entry in board.entries:
         point = "" if len(entry.verdict.points) < 2 else f" ({entry.point.name})"

@@ -169,7 +169,9 @@ def _files(repo: Repo, api: ApiPull, pull: Pull) -> tuple[Pull, tuple[ChangedFil
 def _elsewhere(repo: Repo, pull: Pull) -> Report:
     """A pull request to another branch submits nothing: the board is made of the default branch."""
     if pull.merged:
-        raise NotOpen(f"pull request {pull.number} was merged into another branch than the board's")
+        raise NotOpen(
+            f"pull request {pull.number} was merged into a branch other than the default one"
+        )
     problem = (
         f"This pull request goes to the branch {pull.base_ref!r}; the board is made of "
         f"{pull.default_branch!r}. To submit, edit its base branch."

@@ -179,7 +179,7 @@ class Trees:
         return TreeEntry(path, mode, kind, sha, size)
 
     def files(self, folder: str) -> tuple[TreeEntry, ...]:
-        """All files under `folder`, empty where it does not exist. Raises Incomplete."""
+        """All files under `folder`, empty if it does not exist. Raises Incomplete."""
         if folder not in self._folders:
             self._folders[folder] = self._read(folder)
         return self._folders[folder]
@@ -244,7 +244,7 @@ def read_blob(repo: Repo, entry: TreeEntry) -> bytes:
         blob = repo.api.get_git_blob(entry.sha)
         content = base64.b64decode(blob.content)
     if blob_sha(content) != entry.sha:
-        raise Incomplete(f"the file {entry.sha[:7]} did not arrive whole")
+        raise Incomplete(f"the file {entry.sha[:7]} arrived incomplete")
     return content
 
 

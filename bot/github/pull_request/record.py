@@ -80,7 +80,7 @@ def append(repo: Repo, report: Report, runs: list[Run], now: dt.datetime) -> str
     Raises NotRecorded for a report that decides nothing, GitHubTrouble for a fault of GitHub.
     """
     if report.status is None or report.status is Status.UNVERIFIABLE:
-        raise NotRecorded("the evidence could not be read; it is tried again by the nightly audit")
+        raise NotRecorded("the evidence could not be read; the nightly audit tries again")
     files = {
         verdict_path(report.pr): (
             json.dumps(

@@ -33,7 +33,7 @@ def read_report(path: Path, *, repository: str, pr: int, head_sha: str | None = 
     if path.is_symlink() or not path.is_file():
         raise ReportError(f"{path.name}: not a regular file, expected the report of `verify`")
     if path.stat().st_size > MAX_BYTES:
-        raise ReportError(f"{path.name}: larger than {MAX_BYTES} bytes, no report is")
+        raise ReportError(f"{path.name}: larger than {MAX_BYTES} bytes, which no report has")
     report = parse_report(path.read_bytes())
     for name, found, meant in (
         ("repository", report.repository, repository),

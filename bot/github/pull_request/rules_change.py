@@ -74,7 +74,7 @@ def _track(engine: Engine, trees: Trees, track_id: str) -> Track | None:
 
 def _read(trees: Trees, path: str, entry: TreeEntry | None) -> bytes:
     if entry is None:
-        raise ValueError(f"{path} is removed: nothing could be checked without it, put it back")
+        raise ValueError(f"{path} is removed: nothing can be checked without it, so put it back")
     if entry.kind != "blob" or entry.mode not in _FILES or entry.size > MAX_JSON_BYTES:
         raise ValueError(f"{path} is not a plain file of at most {MAX_JSON_BYTES} bytes")
     return read_blob(trees.repo, entry)

@@ -124,7 +124,7 @@ def _of_others(reading: Reading, path: str) -> Finding | None:
         file=f"{path}/{LISTED}",
         claimed=reading.author,
         expected=", ".join(sorted(known)),
-        fix=f"restore {path}; runs of your own go into a folder with a name of its own",
+        fix=f"restore {path}; put your own runs into a new folder",
     )
 
 

@@ -54,7 +54,7 @@ def one_line(report: Report) -> str:
 
 
 def exit_of(report: Report) -> int:
-    """0 where there was nothing to judge in a pull request that submits nothing."""
+    """0 if there was nothing to judge in a pull request that submits nothing."""
     return exit_code(report.verdicts) if report.verdicts else 0
 
 

@@ -114,7 +114,7 @@ def enqueue(queue: Queue, name: str) -> Dispatch:
 
 
 def tasks(name: str, root: Path, queue: Queue) -> Tasks:
-    """What the worker does for one repository. Raises ValueError where it cannot sign in."""
+    """What the worker does for one repository. Raises ValueError if it cannot sign in."""
     sign_in = SignIn(name)
     sign_in.check()
     served = _Served(name, root, queue, sign_in)

@@ -33,12 +33,14 @@ def read_key(value: str) -> str:
                 value = file.read(_MAX_KEY_BYTES).decode("ascii")
         except (OSError, ValueError):
             # the exception's own words would hold the value, which may be a mangled key
-            raise ValueError(f"{APP_KEY} names no file that can be read; give its path") from None
+            raise ValueError(
+                f"{APP_KEY} does not name a readable file; set it to the path of the key"
+            ) from None
     try:
         jwt.encode({"iss": "0"}, value, algorithm="RS256")
     except Exception:
         # the libraries raise a dozen kinds for a key that is none, some of them with its text
-        raise ValueError(f"{APP_KEY} is no RSA private key in PEM form") from None
+        raise ValueError(f"{APP_KEY} is not an RSA private key in PEM format") from None
     return value
 
 

@@ -111,7 +111,7 @@ def _within(payload: dict[str, Any], *keys: str) -> Any:
 
 
 def _check_shape(event: str, payload: dict[str, Any]) -> None:
-    """What github-webhook and the worker index without looking; ValueError where it is not so."""
+    """What github-webhook and the worker index without looking; ValueError if it is not so."""
     needed: list[tuple[str, ...]] = [("sender", "login")]
     if event == "merge_group":
         needed.append((event, "head_sha"))

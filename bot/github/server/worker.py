@@ -52,7 +52,7 @@ def handle(job: Job, tasks: Tasks, newer: Callable[[Job], bool]) -> str:
 def _said(
     event: str, action: Any, payload: dict[str, Any], tasks: Tasks, repository: str, number: str
 ) -> str:
-    """Comments count when created, never when edited; a form may be mended by editing it."""
+    """Comments count when created, never when edited; a form can be fixed by editing it."""
     plain = int(number.removeprefix("d"))
     if event in ("issue_comment", "discussion_comment"):
         if action != "created":

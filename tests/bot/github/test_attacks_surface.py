@@ -127,7 +127,7 @@ def test_a_merge_into_another_branch_is_not_recorded(competition: Competition) -
     pull = competition.open(submission("fast", seconds=90.0))
     competition.github.merge(REPO, pull.number)
     pull.base = "other"
-    with pytest.raises(NotOpen, match="another branch"):
+    with pytest.raises(NotOpen, match="other than the default"):
         competition.record(pull.number)
     assert "evidence" not in competition.branches()
     assert not any("On the board" in b for b in competition.comments(pull.number))

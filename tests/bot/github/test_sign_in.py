@@ -158,11 +158,11 @@ WRONG = {
     "no way in": ({}, "neither SPEEDRUN_APP_ID"),
     "no key": ({APP_ID: "1"}, "SPEEDRUN_APP_KEY is not set"),
     "no number": ({APP_KEY: "x"}, "SPEEDRUN_APP_ID is not set"),
-    "no file": ({APP_ID: "1", APP_KEY: "/nonexistent/s3cr3t"}, "names no file"),
-    "a mangled key": ({APP_ID: "1", APP_KEY: "s3cr3t" * 2000}, "names no file"),
+    "no file": ({APP_ID: "1", APP_KEY: "/nonexistent/s3cr3t"}, "does not name a readable file"),
+    "a mangled key": ({APP_ID: "1", APP_KEY: "s3cr3t" * 2000}, "does not name a readable file"),
     "a broken key": (
         {APP_ID: "1", APP_KEY: "-----BEGIN RSA " + "PRIVATE KEY-----\ns3cr3t"},
-        "no RSA private key",
+        "not an RSA private key",
     ),
 }
 

@@ -121,7 +121,7 @@ def test_a_folder_that_people_wrote_is_left_alone(tmp_path):
     folder.mkdir(parents=True)
     mine = json.dumps({"title": "mine"})
     (folder / "submission.json").write_text(mine)
-    with pytest.raises(SourceError, match="is no import; it is left as it is"):
+    with pytest.raises(SourceError, match="was not imported; it stays as it is"):
         write(tmp_path, an_import())
     assert (folder / "submission.json").read_text() == mine
 

@@ -263,8 +263,11 @@ def test_a_track_that_is_not_there_is_told(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--url", "example.org/x"], "--url is 'example.org/x', expected such as https://"),
-        (["--commit", "main"], "--commit is 'main', expected 40 hex digits"),
+        (
+            ["--url", "example.org/x"],
+            "--url is 'example.org/x', expected an address such as https://",
+        ),
+        (["--commit", "main"], "--commit is 'main', expected 40 hexadecimal digits"),
     ],
 )
 def test_an_origin_that_is_no_address_is_refused(tmp_path, arguments, words):
