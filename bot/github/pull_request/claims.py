@@ -16,12 +16,14 @@ from bot.model.track import Track
 PATH = "description"
 """Where findings say that something stands: the pull request's own text."""
 TICKED = re.compile(r"^[ \t]*[-*] \[[xX]\] Yes, and I claim it\b", re.MULTILINE)
-_LABELS = ("Track:", "Runs with the change:", "Runs of the baseline:")
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_LONGEST = 100_000
+_LABELS = ("Track:", "Runs with the change:", "Runs of the baseline:", "Credit:")
 
 
 def read_claim(body: str, author: str, tracks: Mapping[str, Track]) -> Intake | None:
     """The claim of a description, None if the box is not ticked."""
-    body = body.replace("\r\n", "\n")
+    body = _COMMENT.sub("", body[:_LONGEST].replace("\r\n", "\n"))
     if not TICKED.search(body):
         return None
     found: dict[str, list[str]] = {label: [] for label in _LABELS}
@@ -34,8 +36,8 @@ def read_claim(body: str, author: str, tracks: Mapping[str, Track]) -> Intake | 
             current = ""
         if current:
             found[current].append(line)
-    track, runs, baseline = ("\n".join(found[label]) for label in _LABELS)
-    return from_claim(track, runs, baseline, author, tracks)
+    track, runs, baseline, people = ("\n".join(found[label]) for label in _LABELS)
+    return from_claim(track, runs, baseline, people, author, tracks)
 
 
 def folder_of(claim: Intake) -> Folder:
@@ -48,6 +50,6 @@ def approach_of(body: str) -> str:
 
     The template's own comments say nothing about the submission.
     """
-    text = re.sub(r"<!--.*?(?:-->|\Z)", "", body[:100_000].replace("\r\n", "\n"), flags=re.DOTALL)
+    text = _COMMENT.sub("", body[:_LONGEST].replace("\r\n", "\n"))
     _, found, rest = text.partition("## Approach\n")
     return (rest.partition("\n## ")[0] if found else text).strip()

@@ -40,9 +40,10 @@ class Intake:
 
 
 def from_claim(
-    track: str, runs: str, baseline: str, author: str, tracks: Mapping[str, Track]
+    track: str, runs: str, baseline: str, people: str, author: str, tracks: Mapping[str, Track]
 ) -> Intake:
-    """A claim of speed in a pull request's description, with the runs of both arms."""
+    """A claim of speed in a pull request's description, with the runs of both arms; code, runs and
+    idea may be different people's."""
     missing: list[str] = []
     links = links_in(runs, missing)
     against = links_in(baseline, missing)
@@ -54,7 +55,7 @@ def from_claim(
         links=links,
         baseline=against,
         title="A change of the baseline",
-        contributors=people_in("", author, missing),
+        contributors=people_in(people, author, missing),
         missing=tuple(missing),
     )
 

@@ -174,6 +174,29 @@ def test_code_and_other_changes_get_an_answer(competition: Competition) -> None:
         assert competition.checks(pull.head_sha) == [("speedrun", "neutral")]
 
 
+@pytest.mark.parametrize("credited", [True, False])
+def test_code_runs_and_idea_of_a_claim_are_three_peoples(
+    competition: Competition, wandb: WandbDouble, credited: bool
+) -> None:
+    """The runs are bound to STRANGER: named under Credit they count, else they are another's."""
+    links = []
+    for name, seconds, salt in (("quick", 90.0, 0), ("slow", 100.0, 7)):
+        files = wandb_submission(wandb, name, STRANGER, runs=2, seconds=seconds, salt=salt)
+        data = json.loads(files[f"submissions/mini/{name}/submission.json"])
+        links.append(" ".join(run["link"] for run in data["runs"]))
+    credit = f"{AUTHOR}: code\n{STRANGER}: runs\nexample-thinker: idea\n" if credited else ""
+    body = (
+        "- [x] Yes, and I claim it\n\nTrack: lab\n\n"
+        f"Runs with the change: {links[0]}\n\nRuns of the baseline: {links[1]}\n\n"
+        f"Credit:\n\n<!-- one on each line -->\n{credit}"
+    )
+    pull = competition.open({"reference_trainer/a.py": "x = 1\n"}, body=body)
+    (verdict,) = competition.answer(pull.number).verdicts
+    assert ("run-of-another" in {f.rule for f in verdict.errors}) is not credited
+    if credited:
+        assert verdict.people == (AUTHOR, STRANGER, "example-thinker")
+
+
 def test_claim_about_the_baseline_needs_runs_of_both_arms(
     competition: Competition, wandb: WandbDouble
 ) -> None:
