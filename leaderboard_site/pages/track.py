@@ -93,8 +93,6 @@ def track_page(
         total=total,
         **_titles(track, quality, axes, total),
         cost_hint=cost_hint(board),
-        cost_label=track.label(track.cost.metric),
-        quality_label=quality,
         story=told,
         bands=bands(board),
         baselines=baselines(board, BASE),
@@ -118,6 +116,8 @@ def _titles(track: Track, quality: str, axes: list[XAxis], total: int) -> dict[s
         "against cost" if track.objective == "pareto" else f"and {axes[0].title if axes else ''}"
     )
     return {
+        "quality_label": quality,
+        "cost_label": track.label(track.cost.metric),
         "chart_title": f"{quality} {other}",
         "place_words": f"{PLACES[track.objective]}.",
         "count_words": f"The best {ROWS} of {entries}." if total > ROWS else f"{entries}.",
