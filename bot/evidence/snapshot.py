@@ -30,7 +30,8 @@ from typing import Any
 
 from bot.evidence.links import LinkProblem, RunRef, parse_link
 from bot.evidence.wandb.history import flatten
-from bot.model.run import BranchPoint, Hardware, Run, Validation, Witness, WitnessKind
+from bot.model.run import BranchPoint, Run
+from bot.model.serial import read
 from bot.model.track import RECIPE_TEXTS
 from bot.patterns import LOGIN_TEXT
 from bot.registry import Status, catalogue
@@ -204,31 +205,20 @@ def decode(data: bytes) -> Run:
 
 
 def _decode(document: Mapping[str, Any]) -> Run:
-    fields = dict(document["run"])
-    fields["hardware"] = Hardware(**fields["hardware"])
-    fields["tags"] = tuple(fields["tags"])
-    fields["problems"] = tuple((rule, message) for rule, message in fields["problems"])
-    fields["runtimes"] = tuple((int(s), float(t)) for s, t in fields.get("runtimes", ()))
-    fields["client_marks"] = tuple(fields.get("client_marks", ()))
-    branch = fields.get("branch_point")
-    fields["branch_point"] = None if branch is None else BranchPoint(*branch)
-    fields["witnesses"] = tuple(
-        Witness(quantity, value, WitnessKind(kind), source)
-        for quantity, value, kind, source in fields.get("witnesses", ())
-    )
-    validation = (
-        Validation(int(step), loss, None if math.isnan(time) else time)
+    validation = [
+        (int(step), loss, None if math.isnan(time) else time)
         for step, loss, time in _unpack(document["validation"], 3)
-    )
-    return Run(
-        **fields | {"source": "snapshot"},
-        validation=tuple(validation),
-        history={
-            name: tuple((int(step), value) for step, value in _unpack(column, 2))
-            for name, column in document["history"].items()
-        },
-        step_times_s=tuple(time for (time,) in _unpack(document["step_times_s"], 1)),
-    )
+    ]
+    history = {
+        name: [(int(step), value) for step, value in _unpack(column, 2)]
+        for name, column in document["history"].items()
+    }
+    series = {
+        "validation": validation,
+        "history": history,
+        "step_times_s": [time for (time,) in _unpack(document["step_times_s"], 1)],
+    }
+    return read(Run, {**document["run"], **series, "source": "snapshot"})
 
 
 def _pack(rows: Sequence[Sequence[float]], width: int) -> list[str]:
