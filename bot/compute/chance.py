@@ -31,23 +31,28 @@ class Bar:
     """A test as a bar on the mean: it passes if mean sqrt(n) >= height sqrt(prior + weight sd^2).
 
     `t`: prior 0, weight 1, height the t quantile. `z`: prior 1, weight 0, height the threshold.
-    `moderated`: the prior's and the group's share of the variance.
+    `moderated`: the prior's and the group's share of the variance. On a track with a guard, samples
+    whose sd is below `alike` must also have mean sqrt(n) >= `guard`.
     """
 
     height: float
     prior: float
     weight: float
+    guard: float = 0.0
+    alike: float = 0.0
 
     def passes(self, n: Any, mean: Any, sd: Any) -> Any:
         """Whether samples of `n` runs pass; arrays of means and sds give an array."""
-        return mean * math.sqrt(n) >= self.height * (self.prior + self.weight * sd * sd) ** 0.5
+        reached = mean * math.sqrt(n)
+        proved = reached >= self.height * (self.prior + self.weight * sd * sd) ** 0.5
+        return proved & ((sd >= self.alike) | (reached >= self.guard))
 
 
 def chance_of(gain: Moments, more: int, bar: Bar, sigma: tuple[float, float] | None) -> float:
     """The predictive probability that `gain` and `more` further runs pass `bar`.
 
     `sigma` is a prior (sd, df) for the spread, df infinite if it is known; None takes the runs' own
-    spread, which needs at least two runs. Deterministic: 1,024 even points stand for random draws.
+    spread, which needs two runs that differ. Deterministic: 1,024 even points stand for draws.
     """
     import numpy as np
     import scipy.special as special
@@ -85,7 +90,7 @@ def outlook(
     all (looks). Empty if no number up to 100 reaches even the first. The chance grows with the
     number of runs if the mean gain is above 0, so that halving the range finds the fewest.
     """
-    if gain.mean <= 0 or (gain.sd is None and sigma is None):
+    if gain.mean <= 0 or (not gain.sd and sigma is None):
         return ()
     numbers = [more for more in range(1, NOT_FEASIBLE + 1) if sizes(gain.n + more)]
 

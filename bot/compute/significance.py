@@ -71,12 +71,15 @@ def z_p(gain: Moments, sigma: float) -> float:
     return normal_tail(gain.mean * math.sqrt(gain.n) / sigma)
 
 
+def alike_below(n: int, pooled_sd: float) -> float:
+    """The sd below which one in a hundred samples of `n` of the pooled spread lie: its sum of
+    squares is at the 1 % point of chi-square."""
+    return pooled_sd * math.sqrt(2 * float(_special().gammaincinv((n - 1) / 2, 0.01)) / (n - 1))
+
+
 def too_alike(sd: float | None, n: int, pooled_sd: float) -> bool:
-    """Whether a sample of `n` spreads less than all but one in a hundred of the pooled spread do:
-    its sum of squares lies below the 1 % point of chi-square."""
-    if sd is None or n < 2:
-        return False
-    return (sd / pooled_sd) ** 2 * (n - 1) < 2 * float(_special().gammaincinv((n - 1) / 2, 0.01))
+    """Whether a sample of `n` spreads less than all but one in a hundred of the pooled spread."""
+    return sd is not None and n >= 2 and sd < alike_below(n, pooled_sd)
 
 
 def pooled_p(gain: Moments, sd: float, df: int) -> float:
@@ -85,8 +88,8 @@ def pooled_p(gain: Moments, sd: float, df: int) -> float:
 
 
 def interval(sample: Moments, level: float = 0.95) -> tuple[float, float] | None:
-    """The two-sided t-interval of the mean; None for one run."""
-    if sample.sd is None:
+    """The two-sided t-interval of the mean; None for one run, and for runs that are all equal."""
+    if not sample.sd:
         return None
     half = t_quantile(0.5 + level / 2, sample.n - 1) * sample.sd / math.sqrt(sample.n)
     return sample.mean - half, sample.mean + half

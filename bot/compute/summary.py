@@ -161,7 +161,7 @@ def _chances(gain: Moments, track: Track, taken: int) -> tuple[Chance, ...]:
     known = (rule.sigma, float("inf")) if rule.test == "z" and rule.sigma else None
     if rule.test == "moderated" and rule.prior_sd and rule.prior_df:
         known = (rule.prior_sd, rule.prior_df)
-    if known is None and gain.sd is None:
+    if known is None and not gain.sd:
         if not rule.pooled_sd or not rule.pooled_df:
             return ()
         known = (rule.pooled_sd, float(rule.pooled_df))
@@ -183,7 +183,12 @@ def _bar(n: int, rule: Significance) -> Bar:
         df = rule.prior_df + n - 1
         prior = rule.prior_df * rule.prior_sd**2 / df
         return Bar(sig.t_quantile(1 - alpha, df), prior, (n - 1) / df)
-    return Bar(sig.t_quantile(1 - alpha, n - 1), 0.0, 1.0)
+    height = sig.t_quantile(1 - alpha, n - 1)
+    sd, df = rule.pooled_sd, rule.pooled_df
+    if not rule.guard or not sd or not df:
+        return Bar(height, 0.0, 1.0)
+    alike = float("inf") if n <= _FEW else sig.alike_below(n, sd)
+    return Bar(height, 0.0, 1.0, sig.t_quantile(1 - alpha, df) * sd, alike)
 
 
 def decide(gain: Moments | None, track: Track, sample: Moments | None = None) -> Decision:

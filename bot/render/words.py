@@ -63,6 +63,8 @@ def _verdict(s: Summary) -> str:
         return f": {goal}, but {why}. {word}"
     kinds = {"z": " (known sigma)", "anytime": " (anytime-valid)", "moderated": " (moderated)"}
     judged = "" if d.judged in (None, s.n) else f"; judged at its first {d.judged} runs"
+    if d.judged == 0:
+        judged = "; too few runs to be judged"
     shown = f" with {numbers.p_is(d.p, s.level)}{for_points(d.p_holm)}{kinds.get(d.test, '')}"
     if d.bound is not None and d.statistic is not None:
         reached = numbers.apart(d.statistic, d.bound)
@@ -110,7 +112,7 @@ def _baseline(s: Summary, b: BaselineArm) -> Iterator[str]:
     if c is not None and c.ratio is not None and s.cost_metric != "steps":
         bounds = c.ratio_interval
         span = f" ({bounds[0]:.4f} to {bounds[1]:.4f})" if bounds else ""
-        p = "" if c.p is None else _direction(c.p, c.ratio, s.cost_goal)
+        p = "" if b.p is None else _direction(b.p, c.ratio, s.cost_goal)
         way = "paired" if c.method == "paired" else f"against {n} of the baseline"
         yield f"{s.cost_metric} is {c.ratio:.4f}{span} of the baseline's, {way}{p}."
     if b.promotes is not None:

@@ -100,6 +100,11 @@ def more_runs(s: Summary) -> str:
         return "More runs would not help: the mean misses the target. Train longer."
     if not s.chances and s.decision.taken is not None:
         return "Submit it under another name, with runs that no pull request has shown."
+    if not s.chances and s.needed_runs is None and not _spread_known(s):
+        return (
+            "Add runs with other seeds: these show no spread, so that nobody can say how many "
+            "would pass."
+        )
     if not s.chances or s.chances[0].runs > MANY_RUNS:
         return "More runs would hardly help at this mean. Train slightly longer, to a better mean."
     first, *rest = s.chances
@@ -109,6 +114,11 @@ def more_runs(s: Summary) -> str:
         f"add {_runs(first.runs)}{_gpu_hours(s, first.runs)}; the chance to pass is {odds}. "
         "Anybody may supply them"
     )
+
+
+def _spread_known(s: Summary) -> bool:
+    """Whether the runs themselves show a spread."""
+    return s.moments is not None and bool(s.moments.sd)
 
 
 def _percent(chance: float) -> str:

@@ -35,3 +35,17 @@ def simulate(repetitions: int) -> Iterator[Result]:
                 worst = max(worst, gap - (1 / inside.sum()) ** 0.5)
         name = f"promised chance, off by at most ({n} runs, {more} more)"
         yield Result(name, worst, 0.05, True)
+    yield _near_the_target(max(repetitions // 4, 200))
+
+
+def _near_the_target(repetitions: int) -> Result:
+    """What about a half becomes if most true gains lie within half a sd of the target."""
+    n, more = 4, 4
+    rng = generator("chance near the target")
+    bar = Bar(t_quantile(1 - ALPHA, n + more - 1), 0.0, 1.0)
+    gains = rng.normal(0.0, 0.5, repetitions)
+    draws = rng.normal(gains[:, None], 1.0, (repetitions, n + more))
+    promised = [chance_of(Moments.of(row[:n].tolist()), more, bar, None) for row in draws]
+    half = (np.array(promised) >= 0.4) & (np.array(promised) < 0.6)
+    share = float((t_p(draws[half]) < ALPHA).mean()) if half.any() else 0.0
+    return Result("  gains within 0.5 sd of the target: of a half promised", share, 1.0, True)

@@ -10,11 +10,13 @@ import numpy as np
 from bot.compute.equal_loss import at_target
 from bot.compute.places import rank_intervals
 from bot.model.summary import Moments
-from tests.simulations.common import Result, generator
+from tests.simulations.common import Result, generator, slack_of
 
 
 def ranks(repetitions: int) -> Iterator[Result]:
-    """Boards of 12 entries, five runs each: are all true ranks in their intervals at once?"""
+    """Boards of 12 entries: are all true ranks in their intervals at once? First five runs each of
+    entries that differ; then the hardest case, equal entries of unequal spreads and sizes, of which
+    none may be called better."""
     rng = generator("ranks")
     inside = entries = 0
     for _ in range(repetitions):
@@ -25,6 +27,14 @@ def ranks(repetitions: int) -> Iterator[Result]:
         entries += 1
     name = "rank intervals hold all 12 true ranks of a board at once"
     yield Result(name, inside / entries, 0.95, False)
+    rng = generator("equal ranks")
+    whole = 0
+    for _ in range(repetitions):
+        sizes, spreads = rng.integers(2, 11, 12), 0.1 * 5 ** rng.random(12)
+        costs = [rng.normal(70.0, sd, n).tolist() for sd, n in zip(spreads, sizes, strict=True)]
+        whole += set(rank_intervals([Moments.of(c) for c in costs])) == {(1, 12)}
+    name = "12 equal entries of 2 to 10 runs, spreads up to 5 times: none better"
+    yield Result(name, whole / repetitions, 0.95, False, slack_of(0.95, repetitions))
 
 
 def _run(rng: np.random.Generator, steps: int, noise: float) -> list[tuple[float, float]]:

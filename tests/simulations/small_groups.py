@@ -43,3 +43,26 @@ def estimates(repetitions: int) -> Iterator[Result]:
             groups.append(Moments.of(rng.normal(0.0, sd, n).tolist()))
         errors.append(abs(estimate_prior(groups).sd / SD - 1))
     yield Result("prior from 60 groups: its sd is off by", float(np.median(errors)), 0.1, True)
+    for passing in (False, True):
+        share = _of_estimated_prior(max(repetitions // 50, 20), passing)
+        words = "groups that passed" if passing else "53 groups"
+        yield Result(f"  moderated t, prior estimated from {words}: type I", share, 1.0, True)
+
+
+def _of_estimated_prior(repetitions: int, passing: bool) -> float:
+    """Type I with four runs, where the prior comes from 53 groups of 2 to 10 runs; with `passing`
+    from groups that were filed because they passed Student's test."""
+    rng = generator(f"estimated prior {passing}")
+    rejected = []
+    for _ in range(repetitions):
+        groups: list[Moments] = []
+        while len(groups) < 53:
+            sd = SD * np.sqrt(DF / rng.chisquare(DF))
+            runs = rng.normal(rng.uniform(0.0, 0.004), sd, rng.integers(2, 11))
+            if not passing or t_p(runs) < ALPHA:
+                groups.append(Moments.of(runs.tolist()))
+        prior = estimate_prior(groups)
+        spread = SD * np.sqrt(DF / rng.chisquare(DF, 1000))
+        draws = [Moments.of(r) for r in (rng.normal(size=(1000, 4)) * spread[:, None]).tolist()]
+        rejected += [moderated_p(m, prior.sd, prior.df) < ALPHA for m in draws]
+    return float(np.mean(rejected))

@@ -25,6 +25,8 @@ def simulate(repetitions: int) -> Iterator[Result]:
     yield _shown("candidate always first, drift, 8 pairs: type I", _candidate_first(repetitions))
     yield _shown("four links with the interval of the last: covers", _last_link(repetitions))
     yield _shown("promotion on the ratio alone, 5 %, 2 runs an arm", _ratio_alone(repetitions))
+    for name, share in _broken_conditions(repetitions):
+        yield _shown(name, share)
     for name in ("exponential", "lognormal"):
         share = _anytime(name, max(repetitions // 10, 200))
         yield _shown(f"anytime with {name} losses, a look after each of 40", share)
@@ -44,6 +46,32 @@ def _fixed_and_growing(repetitions: int) -> Iterator[Result]:
     grown = generator("until p").normal(0.0, 1.0, (repetitions, looks.LOOKS[-1]))
     share = float(np.mean([looks.passes(row, track) for row in grown]))
     yield _shown("runs added one at a time from 3 to 12 until p < 0.01", share)
+
+
+def _broken_conditions(repetitions: int) -> Iterator[tuple[str, float]]:
+    """Type I of tests on runs that are not what the tests assume, at the target."""
+    for n in (4, 8):
+        rng = generator(f"skewed {n}")
+        for name in ("exponential", "lognormal"):
+            share = float(np.mean(t_p(-_skewed(rng, name, (repetitions, n))) < ALPHA))
+            yield f"t, {n} runs with {name} losses: type I", share
+    rng = generator("shared")
+    shared = 0.2**0.5 * rng.normal(size=(repetitions, 1))
+    draws = shared + 0.8**0.5 * rng.normal(size=(repetitions, 8))
+    yield (
+        "t, 8 runs that share a fifth of their variance: type I",
+        float(np.mean(t_p(draws) < ALPHA)),
+    )
+    wide = 1.5 * generator("wide").normal(size=(repetitions, 4))
+    z = wide.mean(-1) * 2
+    yield "z at alpha 0.001, true sd 1.5 sigma: type I", float(np.mean(z > 3.0902))
+
+
+def _skewed(rng: np.random.Generator, name: str, shape: tuple[int, int]) -> np.ndarray:
+    """Losses skewed to the right around a mean of 0."""
+    if name == "lognormal":
+        return rng.lognormal(0.0, 0.5, shape) - math.exp(0.125)
+    return rng.exponential(1.0, shape) - 1
 
 
 def _points(repetitions: int) -> Iterator[Result]:
@@ -82,11 +110,8 @@ def _ratio_alone(repetitions: int) -> float:
 def _anytime(name: str, repetitions: int) -> float:
     """Losses skewed to the right around the target, a look after each run up to 40."""
     rng = generator(f"anytime {name}")
-    draws = rng.exponential(1.0, (repetitions, 40)) - 1
-    if name == "lognormal":
-        draws = rng.lognormal(0.0, 0.5, (repetitions, 40)) - math.exp(0.125)
     passed = 0
-    for row in (-draws).tolist():
+    for row in (-_skewed(rng, name, (repetitions, 40))).tolist():
         found = (anytime_p(Moments.of(row[:n])) for n in range(2, 41))
         passed += any(p is not None and p < ALPHA for p in found)
     return passed / repetitions

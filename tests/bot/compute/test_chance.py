@@ -49,6 +49,24 @@ def test_a_known_spread_is_the_normal_case_in_closed_form() -> None:
     assert chance_of(gain, 5, bar, (0.0013, math.inf)) == pytest.approx(expected, abs=0.01)
 
 
+def test_a_guard_counts_in_the_chance() -> None:
+    """Known spread 0.0013, one run more: mean sqrt(3) must reach 0.003 as well if sd < 0.0005."""
+    rng = np.random.default_rng(4)
+    gain, draws = Moments(2, 0.0012, 0.0002), 200_000
+    new = rng.normal(rng.normal(0.0012, 0.0013 / math.sqrt(2), draws), 0.0013)
+    runs = np.stack(
+        [np.full(draws, v) for v in (0.0012 - 0.0002 / 2**0.5, 0.0012 + 0.0002 / 2**0.5)]
+    )
+    runs = np.vstack([runs, new])
+    mean, sd = runs.mean(0) * math.sqrt(3), runs.std(0, ddof=1)
+    proved = mean >= sd
+    for alike in (0.0005, math.inf):
+        share = np.mean(proved & ((sd >= alike) | (mean >= 0.003)))
+        bar = Bar(1.0, 0.0, 1.0, 0.003, alike)
+        assert chance_of(gain, 1, bar, (0.0013, math.inf)) == pytest.approx(share, abs=0.015)
+    assert np.mean(proved) > np.mean(proved & (mean >= 0.003)) + 0.1
+
+
 def test_two_aims_and_the_fewest_runs_for_each() -> None:
     gain = Moments(3, 0.0016, 0.0010)
     found = outlook(gain, student, None)
@@ -66,4 +84,7 @@ def test_what_is_not_feasible_gets_no_advice() -> None:
     assert outlook(Moments(6, 0.00005, 0.0013), student, None) == ()
     assert outlook(Moments(6, -0.001, 0.0013), student, None) == ()
     assert outlook(Moments(1, 0.001, None), student, None) == ()
+    # Equal values are rounded ones, and no spread of 0.
+    assert outlook(Moments(5, 0.01, 0.0), student, None) == ()
+    assert outlook(Moments(5, 0.01, 0.0), student, (0.001, 9.0)) != ()
     assert NOT_FEASIBLE == 100

@@ -404,6 +404,26 @@ def test_words_of_a_ratio_name_the_direction_that_was_measured() -> None:
     assert ", less with p = " in " ".join(sentences(faster))
 
 
+def test_words_of_two_runs_an_arm_state_no_p() -> None:
+    """Welch's test of the arms asks for three."""
+    theirs = runs([3.27] * 2, [100.0, 100.5], file="b.log")
+    pair = summarise(runs([3.27] * 2, [96.0, 96.5]), SINGLE, baseline=theirs)
+    words = next(w for w in sentences(pair) if "of the baseline's" in w)
+    assert words.endswith("of the baseline's, against 2 of the baseline.")
+
+
+def test_words_of_runs_before_the_first_look() -> None:
+    rule = dc.replace(SMALL.significance, looks=(3, 6))
+    track = dc.replace(SMALL, significance=rule)
+    assert "; too few runs to be judged. Does not pass." in said(track, [3.2771, 3.2768])
+    assert "; judged at its first 3 runs." in said(track, [3.2771, 3.2798, 3.2775, 3.277])
+
+
+def test_words_of_equal_runs_state_no_interval() -> None:
+    words = said(SMALL, [3.27, 3.27, 3.27])
+    assert words.startswith("3 runs, mean 3.2700: below 3.28, but runs that are all equal show")
+
+
 def test_words_of_runs_that_miss() -> None:
     words = said(SMALL, [3.2821, 3.2815])
     assert "not below 3.28. Does not pass. More runs would not help: the mean misses" in words

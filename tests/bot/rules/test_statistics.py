@@ -39,6 +39,26 @@ def test_target_not_significant_says_how_many_runs_would_do() -> None:
     assert "about 60 % with 4 more, 80 % with 12" in finding.fix
 
 
+def test_the_chance_of_runs_that_happen_to_agree_counts_the_guard() -> None:
+    """A third run of two alike: by its own spread it would pass, by the pooled one it cannot."""
+    stats = of_case(case(SMALL, evidence([3.2789, 3.2791])), None)
+    assert stats is not None and all(c.runs > 1 for c in stats.chances)
+    rule = dc.replace(SMALL.significance, guard=False)
+    stats = of_case(case(dc.replace(SMALL, significance=rule), evidence([3.2789, 3.2791])), None)
+    assert stats is not None and stats.chances[0].runs == 1
+
+
+def test_runs_without_a_spread_get_no_number_of_runs() -> None:
+    rule = dc.replace(SMALL.significance, pooled_sd=None, pooled_df=None, sigma=None)
+    track = dc.replace(SMALL, significance=rule)
+    (finding,) = found("target-not-significant", case(track, evidence([3.27] * 3)))
+    assert finding.fix is not None and "these show no spread" in finding.fix
+    stats = of_case(case(track, evidence([3.27] * 3)), None)
+    assert stats is not None and stats.interval is None
+    (finding,) = found("target-not-significant", case(track, evidence([3.2799, 3.282, 3.2778])))
+    assert finding.fix is not None and "no spread" not in finding.fix
+
+
 def test_more_runs_are_no_advice_if_a_hundred_would_not_do() -> None:
     (finding,) = found("target-not-significant", case(SMALL, evidence([3.2799, 3.2815, 3.2785])))
     assert finding.fix is not None and "Train slightly longer" in finding.fix
