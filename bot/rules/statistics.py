@@ -189,8 +189,8 @@ def _add(s: Summary, fewest: int) -> str:
             f"would take about {need}"
         )
     return (
-        f"add about {need} runs{_gpu_hours(s, need)}, which should pass at this mean and the "
-        "track's usual spread. Anybody may supply them"
+        f"add about {need} runs{_gpu_hours(s, need)}: about an even chance to pass, if the true "
+        "mean is this one and the spread the track's usual one. Anybody may supply them"
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bot.compute.ratios import measured, pooled, shows_gain
+from bot.compute.ratios import disputes, measured, pooled, shows_gain
 from bot.compute.significance import welch
 from bot.model.submission import Reply
 from bot.model.summary import BaselineArm, Sample, Summary
@@ -101,6 +101,7 @@ def simulate(repetitions: int) -> Iterator[Result]:
         target = 0.95 if spreads is SPREADS else 0.5
         yield Result(f"real gain of 12 % promoted within the season, {words}", share, target, False)
     yield _cards_that_differ(max(seasons, 1000))
+    yield _disputed(max(seasons, 1000))
 
 
 def _cards_that_differ(repetitions: int) -> Result:
@@ -118,3 +119,15 @@ def _cards_that_differ(repetitions: int) -> Result:
         passed += shows_gain(pooled(replies), TRACK)
     share = passed / repetitions
     return Result("  equal on average, ratio 0.2 % apart by card: gain shown", share, 1.0, True)
+
+
+def _disputed(repetitions: int) -> Result:
+    """Entries without a gain that claim what three pairs measured, challenged with three pairs."""
+    rng = generator("disputed")
+    held = 0
+    for _ in range(repetitions):
+        points = [verdict("x", "x", *arms(rng, 1.0, 3, (0.01,))).points[0] for _ in range(2)]
+        own, theirs = (measured(point.summary) for point in points)
+        held += disputes(theirs, own, TRACK)
+    name = "  no gain, claimed as measured, 3 pairs each: disputed"
+    return Result(name, held / repetitions, 1.0, True)
