@@ -184,11 +184,11 @@ def _bar(n: int, rule: Significance) -> Bar:
         prior = rule.prior_df * rule.prior_sd**2 / df
         return Bar(sig.t_quantile(1 - alpha, df), prior, (n - 1) / df)
     height = sig.t_quantile(1 - alpha, n - 1)
-    sd, df = rule.pooled_sd, rule.pooled_df
-    if not rule.guard or not sd or not df:
+    sd, many = rule.pooled_sd, rule.pooled_df
+    if not rule.guard or not sd or not many:
         return Bar(height, 0.0, 1.0)
     alike = float("inf") if n <= _FEW else sig.alike_below(n, sd)
-    return Bar(height, 0.0, 1.0, sig.t_quantile(1 - alpha, df) * sd, alike)
+    return Bar(height, 0.0, 1.0, sig.t_quantile(1 - alpha, many) * sd, alike)
 
 
 def decide(gain: Moments | None, track: Track, sample: Moments | None = None) -> Decision:

@@ -11,6 +11,7 @@ from bot.model.board import RecordStep
 from bot.model.run import RunRecord
 from bot.model.summary import Moments, Summary
 from bot.render.numbers import DASH, apart
+from bot.rules.statistics import for_points
 from leaderboard_site import curves as drawn
 from leaderboard_site import text
 from leaderboard_site.charts import Axis, Mark
@@ -151,25 +152,25 @@ def statistics_sections(board: TrackBoard, item: Item) -> list[dict[str, Any]]:
 def _words(stats: Summary, target: float | None) -> str:
     n = stats.n
     if n == 1:
-        return "One run: no spread, hence no test. What it shows is recorded, not proved."
+        return "One run: no spread, hence no test. What it shows is recorded and not tested."
     start = f"{text.plural(n, 'run')}"
     p = number(stats.p)
     if target is None or p is None:
         return f"{start}; the standard deviation divides by n − 1."
     made = stats.decision
-    verb = "proves" if stats.passes else "does not prove"
+    verb = "shows" if stats.passes else "does not show"
     claim = f"{verb} a mean better than {target:g}"
     if made.bound is not None and made.statistic is not None:
         # The bound decides, and p at the bound is no round number.
         reached = apart(made.statistic, made.bound)
         words = f"{start}: (target − mean)·√n = {reached} {claim}; {made.bound:g} is asked for."
     else:
-        words = f"{start}: p = {text.probability(p)} {claim} at {stats.level:.3g} "
-        words += f"(one-sided {made.test} test, n − 1)."
+        words = f"{start}: p = {text.probability(p)}{for_points(made.p_holm)} {claim} "
+        words += f"at {stats.level:.3g} (one-sided, test {made.test})."
     if stats.chances and not stats.passes:
         first = stats.chances[0]
         words += f" With {text.plural(first.runs, 'more run')} the chance to pass is about "
-        words += f"{5 * round(20 * first.chance)} %."
+        words += f"{5 * round(20 * min(first.chance, 0.95))} %."
     return words
 
 

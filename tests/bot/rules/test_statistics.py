@@ -6,6 +6,7 @@ import dataclasses as dc
 
 import pytest
 
+from bot.compute.case_statistics import of_case
 from bot.model.case import Context, RunEvidence
 from bot.model.submission import RunSpec
 from bot.model.verdict import Finding
