@@ -4,13 +4,9 @@ Matrices are (out, in), as torch keeps them. One flat mapping from names such as
 `layers.3.wq` to arrays is also the form of checkpoints, so that either backend reads them.
 """
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from reference_trainer.config import ModelConfig
-
-Arrays = Mapping[str, np.ndarray]
 
 
 def shapes(model: ModelConfig) -> dict[str, tuple[int, ...]]:

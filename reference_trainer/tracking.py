@@ -16,8 +16,6 @@ from typing import Any
 from reference_trainer.errors import StorageError, TrainerError
 from reference_trainer.storage import reason
 
-WANDB_MODES = ("online", "offline", "off")
-
 
 class Log:
     """The text log of one run. Opened for appending; `truncate` cuts it back when resuming."""

@@ -30,7 +30,7 @@ from typing import Any
 
 from bot.evidence.links import LinkProblem, RunRef, parse_link
 from bot.evidence.wandb.history import flatten
-from bot.model.run import BranchPoint, Run
+from bot.model.run import Run
 from bot.model.serial import read
 from bot.model.track import RECIPE_TEXTS
 from bot.patterns import LOGIN_TEXT
@@ -104,8 +104,8 @@ def restrict(run: Run) -> Run:
         for key, value in flatten(run.config).items()
         if _NAME.fullmatch(key) and _plain(value) and not key.startswith("_")
     }
-    device = run.hardware.device
-    digest = run.config.get("config_sha256", _config_digest(run))
+    device, branch = run.hardware.device, run.branch_point
+    digest = run.config.get("config_sha256", config_sha256(run.config))
     return dc.replace(
         run,
         name=None,
@@ -123,13 +123,9 @@ def restrict(run: Run) -> Run:
         created_at=_word(run.created_at),
         finished_at=_word(run.finished_at),
         heartbeat_at=_word(run.heartbeat_at),
-        branch_point=_branch(run.branch_point),
+        branch_point=branch and branch._replace(run_id=_word(branch.run_id)),
         witnesses=tuple(w for w in run.witnesses if isinstance(w.value, int | float)),
     )
-
-
-def _branch(branch: BranchPoint | None) -> BranchPoint | None:
-    return None if branch is None else branch._replace(run_id=_word(branch.run_id))
 
 
 def _words(config: Mapping[str, Any]) -> dict[str, str]:
@@ -137,10 +133,6 @@ def _words(config: Mapping[str, Any]) -> dict[str, str]:
     flat = flatten(config)
     found = {name: flat.get(name, config.get(name)) for name in _CONFIG_WORDS}
     return {k: v for k, v in found.items() if isinstance(v, str) and _SETTING.fullmatch(v)}
-
-
-def _config_digest(run: Run) -> str:
-    return config_sha256(run.config)
 
 
 def encode(run: Run) -> bytes:

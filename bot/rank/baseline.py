@@ -205,7 +205,7 @@ def freeze(
         frozen_on=on,
         cost_metric=track.cost.metric,
         costs=costs,
-        losses=_losses(point),
+        losses=_values(point.summary.quality, point.quality),
         device=device,
         count=count,
         after=progress.against if progress else None,
@@ -234,10 +234,6 @@ def _to_freeze(verdict: Verdict, track: Track, name: str, entry: Entry | None) -
 def _values(sample: Sample, alone: float | None) -> tuple[float, ...]:
     values = sample.values or (() if alone is None else (alone,))
     return tuple(v for v in values if finite(v))
-
-
-def _losses(point: Point) -> tuple[float, ...]:
-    return _values(point.summary.quality, point.quality)
 
 
 def rows(board: Board) -> tuple[BoardRow, ...]:
