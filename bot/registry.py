@@ -65,9 +65,6 @@ STATUS_NAMES: Mapping[Status, str] = {
 }
 """The one name of each status, wherever people read it."""
 
-STATES = ("claimed", "confirmed", "challenged", "refuted")
-"""What the community made of an entry of a `baseline` track, beside its status and its grade."""
-
 EXIT_CODES: Mapping[Status, int] = {
     status: 0 if status.counts else 3 if status is Status.UNVERIFIABLE else 1 for status in Status
 }

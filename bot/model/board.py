@@ -11,6 +11,7 @@ from bot.model.verdict import Point, Verdict
 from bot.registry import Grade
 
 Clock = Literal["own", "paired", "official"]
+StateName = Literal["claimed", "confirmed", "challenged", "refuted"]
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -94,11 +95,11 @@ class Answered:
 class State:
     """What the community made of an entry: claimed, confirmed, challenged or refuted.
 
-    `name` is one of `bot.registry.STATES`, `replies` is what it rests on, and `refuted` names the
-    entries that it builds on and that are refuted.
+    `replies` is what it rests on, and `refuted` names the entries that it builds on and that are
+    refuted.
     """
 
-    name: str = "claimed"
+    name: StateName = "claimed"
     replies: tuple[Answered, ...] = ()
     refuted: tuple[str, ...] = ()
 

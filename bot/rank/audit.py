@@ -75,6 +75,7 @@ def to_json(found: Boards) -> dict[str, Any]:
                         "frontier_chance": e.frontier_chance,
                         "band": e.band,
                         "band_place": e.band_place,
+                        "state": e.state.name,
                     }
                     for e in board.entries
                 ],

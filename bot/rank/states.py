@@ -24,7 +24,7 @@ import dataclasses as dc
 from collections.abc import Iterable, Mapping, Sequence
 
 from bot.compute.ratios import Measured, disputes, measured, pooled, shows_gain, to_target
-from bot.model.board import Answered, State
+from bot.model.board import Answered, State, StateName
 from bot.model.submission import entry_path
 from bot.model.track import Baseline, Reproduction, Track
 from bot.model.verdict import Verdict
@@ -117,6 +117,7 @@ def _judged(
     counted = [r.shown for a, r in zip(answers, read, strict=True) if a.counts and r.shown]
     joint = pooled([own, *shown]) if own is not None and shown else own
     held = [a for a in answers if a.holds]
+    name: StateName
     if any(a.accepted for a in held):
         # What it claimed itself is what is disputed.
         name, joint = "refuted", pooled([r.ratio for r in read if r.ratio is not None])

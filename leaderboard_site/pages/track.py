@@ -82,7 +82,6 @@ def track_page(
         boards=[b.track for b in site.tracks.values()],
         source=track.official.source if track.official.records else "",
         closed=not_open(board),
-        steps=three_commands(track),
         chart=chart,
         axes=axes,
         relative=track.objective == "pareto",
@@ -95,8 +94,7 @@ def track_page(
         cost_hint=cost_hint(board),
         story=told,
         bands=bands(board),
-        baselines=baselines(board, BASE),
-        classes=classes(board, BASE),
+        **together(board),
         scaling=scaling(board),
         rules=rules_in_words(track),
         history=history(track, site),
@@ -207,6 +205,15 @@ def not_open(board: TrackBoard) -> list[str]:
         f"git add submissions/{track.id} tracks/baselines/{track.id}",
         f'git commit -m "Open {track.id}" && git push',
     ]
+
+
+def together(board: TrackBoard) -> dict[str, Any]:
+    """What a track with baselines shows beside its board."""
+    return {
+        "baselines": baselines(board, BASE),
+        "classes": classes(board, BASE),
+        "steps": three_commands(board.track),
+    }
 
 
 def three_commands(track: Track) -> list[str]:

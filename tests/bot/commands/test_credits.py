@@ -10,7 +10,7 @@ import yaml
 from click.testing import CliRunner
 
 from bot.cli import main
-from bot.model.board import Answered, State
+from bot.model.board import Answered, State, StateName
 from bot.model.submission import Contributor, Reply, Submission
 from bot.rank.credits import tally
 from tests.bot.competition import BASELINE, put, submission
@@ -68,7 +68,7 @@ CASES = [("refuted", "found-a-mistake"), ("claimed", "reproduced")]
 
 
 @pytest.mark.parametrize(("state", "word"), CASES)
-def test_who_refuted_an_entry_found_a_mistake(state: str, word: str) -> None:
+def test_who_refuted_an_entry_found_a_mistake(state: StateName, word: str) -> None:
     path = "submissions/one/doubt"
     doubt = Submission(
         path, "one", "doubt", contributors=(Contributor("critic", roles=("runs",)),),
