@@ -38,8 +38,8 @@ class BaselineError(ValueError):
 def contenders(board: Board) -> list[Entry]:
     """The entries that reach `promote_at`, those whose evidence was seen first before the others.
 
-    No significance beyond the track's `[reproduction]` is asked: a lucky run is welcome, and the
-    community sorts out what is real.
+    The whole 95 % interval of the ratio must lie beyond it (`ratios.promotes`). Beyond that and the
+    track's `[reproduction]` nothing is asked: the community sorts out what is real.
     """
     found = [e for e in board.entries if e.progress and e.progress.promotes]
     return sorted(found, key=lambda e: (e.verdict.date is None, e.verdict.date or "", e.place))
