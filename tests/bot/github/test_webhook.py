@@ -357,6 +357,17 @@ def test_an_outdated_push_is_skipped(queue: Queue) -> None:
     assert queue.counts()["done"] == 3
 
 
+def test_the_worker_forgets_what_is_done_for_three_days(queue: Queue) -> None:
+    payload = json.dumps(payloads.pull_request(REPO, 1, "closed")).encode()
+    worker = Worker(queue, Done().tasks())
+    assert isinstance(queue.clock, Clock)
+    for identity, kept in (("a", 1), ("b", 2), ("c", 1)):
+        assert queue.put(identity, "pull_request", f"{REPO}#1", payload + b" " * ord(identity))
+        assert worker.step()
+        assert queue.counts()["done"] == kept
+        queue.clock.now += 2 * 24 * 3600 if identity == "a" else 4 * 24 * 3600
+
+
 def test_a_failing_job_does_not_stop_the_worker(queue: Queue) -> None:
     def broken(*_: Any) -> str:
         raise RuntimeError("no")
