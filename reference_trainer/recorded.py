@@ -75,8 +75,9 @@ class Recorded:
                 raise ConfigError(f"optimizer.extra.{name} is read by nothing; it reads {listed}")
 
 
-def facts_of_torch(optimizers: list[Any]) -> dict[str, Any]:
-    """Class, settings and number of parameters of each group, before the schedule changes any."""
+def facts_of_torch(optimizers: list[Any], used: Mapping[str, Any]) -> dict[str, Any]:
+    """Class, settings and number of parameters of each group, before the schedule changes any;
+    above them the settings that were read."""
     listed = []
     for optimizer in optimizers:
         own = {k: v for k, v in vars(optimizer).items() if not k.startswith("_")}
@@ -84,13 +85,13 @@ def facts_of_torch(optimizers: list[Any]) -> dict[str, Any]:
             count = sum(p.numel() for p in group["params"])
             named = {"name": type(optimizer).__name__, "parameters": count}
             listed.append({**named, **_plain(own), **_plain(group)})
-    return {"name": _joined(listed), "optimizers": listed}
+    return {**_plain(used), "name": _joined(listed), "optimizers": listed}
 
 
 def facts_of_jax(optimizer: Optimizer, used: Mapping[str, Any], count: int) -> dict[str, Any]:
     """The function that made the optimizer and the settings that it read."""
     listed = [{"name": optimizer.name, "parameters": count, **_plain(used)}]
-    return {"name": _joined(listed), "optimizers": listed}
+    return {**_plain(used), "name": _joined(listed), "optimizers": listed}
 
 
 def _joined(listed: list[dict[str, Any]]) -> str:

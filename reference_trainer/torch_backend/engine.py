@@ -88,7 +88,7 @@ class TorchBackend:
         settings: Any = Recorded(config.optimizer)
         recorded = dc.replace(config, optimizer=settings)
         self.optimizers = build_optimizers(self.named, recorded, self.dtype, on_gpu)
-        self.optimizer_facts = facts_of_torch(self.optimizers)
+        self.optimizer_facts = facts_of_torch(self.optimizers, settings.used)
         settings.check_all_read()
         self._base_lrs = [[g["lr"] for g in o.param_groups] for o in self.optimizers]
         self._check_owners()

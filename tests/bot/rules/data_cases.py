@@ -128,6 +128,8 @@ TRIGGERS: dict[str, list[Callable[[], Case]]] = {
         lambda: with_setting("model", "hidden", 256),
         lambda: with_setting("train", "steps", 401),
         lambda: with_setting("schedule", "kind", "cosine"),
+        lambda: with_setting("optimizer", "lr", 0.008),
+        lambda: with_setting("optimizer", "muon_lr", None),
         lambda: with_setting("model", "qk_norm", 1),
         lambda: with_setting("train", "batch", None),
         lambda: brought(config={}),
