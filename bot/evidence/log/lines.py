@@ -5,8 +5,7 @@
     step 250: train loss 4.1203, val loss 4.0917                             general
     {"step": 250, "val_loss": 4.0917, "train_time_s": 14.2}                  general
 
-A file that holds one classical line is read by these alone. Every pattern is bounded and takes
-time linear in the line.
+A file that holds one classical line is read by these alone. Every pattern takes linear time.
 """
 
 from __future__ import annotations
@@ -49,6 +48,7 @@ _PIECE = re.compile(
     re.ASCII,
 )
 _BARE = re.compile(r"(\d{1,15}) (val|train) (\S{1,40})", re.ASCII)
+_COUNTED = re.compile(r"\[(\d{1,15})\] (?=\w{1,40} ?[=:])", re.ASCII)  # [00250] loss=3.1
 _MOST_PIECES = 24
 _MOST_VALUES = 60
 _VALUE = re.compile(
@@ -66,7 +66,8 @@ _VALIDATION = re.compile(
 )
 _TRAINING = re.compile(r"(?<![a-z])train(?:ing)?(?![a-z])", re.IGNORECASE)
 _TOLD_AGAIN = re.compile(
-    r"(?<![a-z])(?:best|saved?|saving|checkpoint|resum\w{1,6}|restor\w{1,6})(?![a-z])", re.I
+    r"(?<![a-z])(?:best|saved?|saving(?! dict)|checkpoint|resum\w{1,6}|restor\w{1,6})(?![a-z])",
+    re.I,
 )
 _PAIR = re.compile(
     r"""['"]([^'"]{1,80})['"]\s?[:=]\s?(?:'([^']{0,80})'|"([^"]{0,80})"|([^\s,{}\[\]]{1,80}))"""
@@ -231,6 +232,8 @@ class General:
             if "epoch" in line[: bar.start()].lower():
                 self._bar = None
             line = f"{line[: bar.start()]} {line[bar.end() :]}"
+        if counted := _COUNTED.match(line):
+            line = f"step {counted[1]} {line[counted.end() :]}"
         if bare := _BARE.fullmatch(line):
             line = f"step {bare[1]} {bare[2]}_loss {bare[3]}"
         low = line.lower()
@@ -260,9 +263,13 @@ class General:
             if meaning == N.CLOCK and time is None:
                 time, why = _told(self._names, name, text)
             elif meaning is not None and meaning != N.CLOCK:
-                if meaning == N.STEP and name == counted[0] and text != counted[1]:
-                    return Line(cause="two")
-                counted = (name, text) if meaning == N.STEP else counted
+                if meaning == N.STEP:
+                    word = (re.findall("[a-z]+", gap[-40:].lower()) or [name])[-1]
+                    if word == counted[0] and text != counted[1]:
+                        return Line(cause="two")
+                    if word == "step" and counted[0] in ("iter", "iteration"):
+                        found.pop(N.STEP)  # micro-batches are counted beside the steps
+                    counted = word, text
                 found.setdefault(meaning, text)
             elif (value := number(text)) is not None and (gap == "" or N.STEP in found):
                 values.setdefault(name, value)

@@ -127,7 +127,9 @@ def read(
     if near.other is not None:
         return Reading((), near)
     text, terminated = decode(data)
-    lines = _unpacked(text) or text.split("\n")
+    unpacked = _unpacked(text)
+    # A list in JSON is whole or is not read, so its last line is never cut.
+    lines, terminated = unpacked or text.split("\n"), terminated or unpacked is not None
     names = Names(keys, mapped)
     begin, code = embedded_source(lines)
     header = Header(code=dict(code), computed=dict(code))
