@@ -30,6 +30,7 @@ SIMULATIONS: tuple[tuple[Callable[[int], Iterator[Result]], int], ...] = (
     (looks.simulate, 1),
     (chances.simulate, 1),
     (arms.simulate, 4),
+    (arms.unlike, 1),
     (arms.chains, 4),
     (small_groups.simulate, 1),
     (small_groups.estimates, 4),

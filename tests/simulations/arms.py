@@ -30,6 +30,19 @@ def simulate(repetitions: int) -> Iterator[Result]:
         yield Result(label, share, 0.012, True, slack_of(0.012, repetitions))
 
 
+def unlike(repetitions: int) -> Iterator[Result]:
+    """Type I of Welch's test of three runs beside three and eight, with spreads up to four times
+    apart: an approximation, held to twice alpha."""
+    for others, wide in ((3, 1.0), (3, 4.0), (8, 1.0), (8, 4.0)):
+        rng = generator(f"unlike {others} {wide}")
+        few = rng.normal(COST, SPREAD * wide, (repetitions, 3)).tolist()
+        many = rng.normal(COST, SPREAD, (repetitions, others)).tolist()
+        found = [welch(a, b).p for a, b in zip(few, many, strict=True)]
+        share = float(np.mean([p is not None and p < ALPHA for p in found]))
+        name = f"welch, 3 runs and {others}, spread of the 3 times {wide:g}: type I"
+        yield Result(name, share, 2 * ALPHA, True, slack_of(2 * ALPHA, repetitions))
+
+
 def chains(repetitions: int) -> Iterator[Result]:
     """Coverage of the interval of a product of four ratios of three runs an arm, from the degrees
     of freedom of each link, and from the intervals alone, which is what a track file keeps."""
