@@ -15,7 +15,7 @@ from bot.model.track import Axis, Track
 from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
 from bot.rank.baseline import relation
-from bot.rank.states import Settled, against
+from bot.rank.states import SLOW, Settled, against, slow_arm
 from bot.registry import Level, Status
 
 WHY_NOT = {
@@ -25,8 +25,7 @@ WHY_NOT = {
 }
 
 
-SLOW = "baseline-slower-than-frozen"
-_UNSOUND = frozenset({"arms-differ", "target-missed"})
+_UNSOUND = frozenset({"arms-differ", "target-missed", SLOW})
 """Rules whose findings, unless a maintainer accepted them, keep an entry from making a baseline."""
 
 
@@ -151,7 +150,7 @@ def _progress(verdict: Verdict, point: Point, settled: Settled) -> Progress | st
             "it has no baseline arm; run the baseline in turn with it on the same machine "
             "(`--interleave baseline` of the trainer)"
         )
-    if any(f.rule == SLOW and f.level is not Level.NOTE for f in verdict.findings):
+    if slow_arm(verdict):
         return "its baseline arm is slower than the frozen baseline: a slow arm does not win"
     current, own = track.baseline_id or "", against(verdict, track)
     between = relation(track.baselines, own, current)

@@ -33,8 +33,7 @@ from bot.registry import Level
 
 RULE = "maintainer-decides"
 """The rule whose finding a maintainer accepts to let a challenge, or a reproduction, count."""
-_ARMS = frozenset({"arms-differ", "baseline-slower-than-frozen"})
-"""Rules whose findings say that a ratio of two arms measures something else."""
+SLOW = "baseline-slower-than-frozen"
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -159,7 +158,17 @@ def _read(reply: Verdict, entry: Verdict, track: Track) -> _Read:
 
 def unsound(verdict: Verdict) -> bool:
     """Whether the two arms of a verdict are not comparable; what a maintainer accepted is."""
-    return any(f.rule in _ARMS and f.level is not Level.NOTE for f in verdict.findings)
+    differ = any(f.rule == "arms-differ" and f.level is not Level.NOTE for f in verdict.findings)
+    return differ or slow_arm(verdict)
+
+
+def slow_arm(verdict: Verdict) -> bool:
+    """Whether the baseline arm took longer than the frozen baseline on the same hardware. What the
+    peaks of two kinds of device make one expect, without a time that was taken, is no proof."""
+    return any(
+        f.rule == SLOW and f.level is not Level.NOTE and f.expected is not None
+        for f in verdict.findings
+    )
 
 
 def _answered(

@@ -5,6 +5,7 @@ A ratio to a baseline arm is worth what the arm is worth: a slow one makes any c
 
 from __future__ import annotations
 
+import dataclasses as dc
 import statistics
 from collections.abc import Iterator, Sequence
 
@@ -114,7 +115,8 @@ def baseline_slower_than_frozen(case: Case) -> Iterator[Finding]:
     Beyond the spread of the frozen runs something else was slow: another program on the machine, a
     changed baseline, another machine of the same name. On hardware that no frozen baseline ran on,
     the peaks of both devices say roughly what to expect. The ratio is shown with its interval, and
-    such an entry makes no new baseline. Run both arms again on an idle machine, taking turns.
+    such an entry makes no new baseline; if the hardware is the same it has no place either until a
+    maintainer accepts it. Run both arms again on an idle machine, taking turns.
     """
     if case.track.objective != "baseline" or case.track.cost.goal != "min":
         return
@@ -123,31 +125,34 @@ def baseline_slower_than_frozen(case: Case) -> Iterator[Finding]:
         arm = None if summary is None else summary.baseline
         if arm is None or not arm.cost.values:
             continue
-        why = _slower(case, arm, case.runs("baseline", point))
+        why, usual = _slower(case, arm, case.runs("baseline", point))
         if why is not None:
             fix = "Run both arms again on an idle machine, taking turns."
-            yield _about(case, "baseline-slower-than-frozen", point, why, fix)
+            item = _about(case, "baseline-slower-than-frozen", point, why, fix)
+            taken = None if usual is None else statistics.fmean(arm.cost.values)
+            yield dc.replace(item, claimed=taken, expected=usual)
 
 
-def _slower(case: Case, arm: Arm, runs: Sequence[Run]) -> str | None:
+def _slower(case: Case, arm: Arm, runs: Sequence[Run]) -> tuple[str | None, float | None]:
+    """Why an arm is too slow, and what the same hardware took, None where it is other hardware."""
     machines = {(machine_of(run), run.hardware.count) for run in runs}
     frozen = [b for b in _ran(case) if b.cost_metric == case.track.cost.metric and b.costs]
     same = [b for b in frozen if _fits(b, machines)]
     mean = statistics.fmean(arm.cost.values)
     if not same or len(machines) > 1:
-        return _on_other_hardware(case, frozen, runs[0], mean)
+        return _on_other_hardware(case, frozen, runs[0], mean), None
     costs = same[-1].costs
     usual = statistics.fmean(costs)
     spread = statistics.stdev(costs) if len(costs) > 1 else 0.0
     error = spread * (1 / len(costs) + 1 / len(arm.cost.values)) ** 0.5
     if mean <= usual + max(_SPREADS * error, _LEAST * usual):
-        return None
+        return None, None
     values = arm.cost.values
     span = f" ({figure(min(values), 4)} to {figure(max(values), 4)})" if len(values) > 1 else ""
     return (
         f"the baseline arm takes {figure(mean, 5)}{_unit(case)}{span}, {figure(mean / usual, 3)} "
         f"times the {figure(usual, 5)}{_unit(case)} of the frozen baseline on the same hardware"
-    )
+    ), usual
 
 
 def _on_other_hardware(case: Case, known: Sequence[Baseline], run: Run, mean: float) -> str | None:

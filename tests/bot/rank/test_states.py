@@ -228,6 +228,16 @@ def test_a_challenge_may_show_that_the_target_is_missed():
 
 @pytest.mark.parametrize("level", [Level.WARNING, Level.NOTE])
 def test_a_slow_baseline_arm_confirms_nothing_unless_a_maintainer_accepts_it(level):
-    found = finding("baseline-slower-than-frozen", "the baseline arm takes 120 s", level)
+    slow = "the baseline arm takes 120 s"
+    found = finding("baseline-slower-than-frozen", slow, level, claimed=120.0, expected=80.0)
     again = dc.replace(gain("again", "t/real", people=("other",)), findings=(found,))
     assert state(again).name == ("confirmed" if level is Level.NOTE else "claimed")
+
+
+def test_what_the_peaks_of_another_card_promise_is_no_proof_against_it():
+    found = finding("baseline-slower-than-frozen", "by the peaks it should take 40 s")
+    again = dc.replace(gain("again", "t/real", people=("other",)), findings=(found,))
+    assert state(again).name == "confirmed"
+    entry = dc.replace(REAL, findings=(found,))
+    (ranked,) = rank([entry, again], TRACK).entries
+    assert ranked.progress is not None and not ranked.progress.promotes
