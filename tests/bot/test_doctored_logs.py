@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 
@@ -83,6 +84,37 @@ def test_a_changed_log_is_found(change: Callable[[str], str], rule: str, status:
 @pytest.mark.parametrize("change", [clock(lambda t: f"{t * 1000 // 1000}ms"), lambda t: t])
 def test_an_unchanged_log_is_not(change: Callable[[str], str]) -> None:
     assert judged(each(change)).status is Status.VERIFIED
+
+
+@pytest.mark.parametrize(
+    ("paces", "told"),
+    [
+        ([1, 1, 0.25, 1, 0.25, 1, 0.25, 1], True),  # stretches that the clock hardly counts
+        ([0.02, 1, 1, 1, 1, 1, 1, 1], True),  # a clock that begins after the first stretch
+        ([0.46, 0.46, 0.5, 1, 1, 1, 1, 1], False),  # a batch that grows makes early steps cheaper
+        ([1, 1, 1, 9, 1, 1, 1, 1], False),  # one stretch stalled
+    ],
+)
+@pytest.mark.parametrize("begin", [0, 50])
+def test_a_clock_that_leaves_stretches_out(paces: list[float], told: bool, begin: int) -> None:
+    clocks = list(itertools.accumulate([0.0, *(11.25 * pace for pace in paces)]))
+    lines = [
+        f"step:{50 * i}/400 val_loss:{10.8 - i / 3:.4f} train_time:{clock:.3f}s"
+        for i, clock in enumerate(clocks)
+    ]
+    (run,) = read_log("\n".join([*lines[begin // 50 :], ""]).encode(), "run.log")
+    assert bool(run.problems) is told
+
+
+@pytest.mark.parametrize(("total", "told"), [(50, True), (1500, False)])
+def test_ten_steps_without_a_clock_are_few_or_many(total: int, told: bool) -> None:
+    stops = [0, 10, *range(total // 10, total + 1, total // 10)]
+    lines = [
+        f"step:{step}/{total} val_loss:{9 - step / total:.4f} train_time:{max(step - 10, 0)}.004s"
+        for step in sorted(set(stops))
+    ]
+    (run,) = read_log("\n".join([*lines, ""]).encode(), "run.log")
+    assert bool(run.problems) is told
 
 
 def test_a_clock_in_whole_seconds_may_stand_still_for_a_moment() -> None:

@@ -18,6 +18,8 @@ _GRACE_STEPS = 11
 _CLOCK_SLACK_S = 0.5
 # Over the logs of the record history no stretch ran above 2.2 times the usual speed of its run.
 _FAST_FACTOR = 10.0
+# A clock that goes three times as fast as in its slowest quarter, over more than this of the time.
+_HASTY_FACTOR, _HASTY_SHARE = 3.0, 0.04
 # A stated average a step is that since the start, which is at step 0, 1, -9, -10 or -11 by
 # trainer, or that since the validation before. At 20,978 validations of those logs one fits to 3 %.
 _STARTS = (-1, 0, 9, 10, 11)
@@ -76,7 +78,8 @@ def problems_of(
     ordered = sorted(steps, key=lambda s: s.step)
     found = [
         _not_finite(points), _not_positive(points),
-        _falls(ordered) or _stands(points), _average(points), _untimed(points),
+        _falls(ordered) or _stands(points) or _hastens(points), _average(points),
+        _untimed(points),
         _conflict(points), _gap(points), _past_end(steps),
     ]  # fmt: skip
     if resumed:
@@ -156,6 +159,34 @@ def _stands(points: Sequence[LogStep]) -> tuple[str, str] | None:
             text = f"the clock moves by {seconds:.3f} s over the {count} steps up to step {step}"
             return "clock-not-monotonic", f"{text}, usual are {usual * count:.1f} s"
     return None
+
+
+def _hastens(points: Sequence[LogStep]) -> tuple[str, str] | None:
+    """Stretches that together leave out time, by the pace of the others; the first one begins with
+    the run, whose clock may start late."""
+    timed = [(p.step, p.clock_s) for p in points if p.clock_s is not None]
+    if not timed:
+        return None
+    if timed[0][0] > 0:
+        timed.insert(0, (0, 0.0))
+    stretches = [
+        (later - clock, step - first)
+        for (first, clock), (step, later) in zip(timed, timed[1:], strict=False)
+        if step > first
+    ]
+    if len(stretches) < 3:
+        return None
+    unit = 1.0 if all(clock == int(clock) for _, clock in timed) else 0.0
+    usual = sorted(seconds / steps for seconds, steps in stretches)[len(stretches) * 3 // 4]
+    fast = [(t, n) for t, n in stretches if t + unit < usual * n / _HASTY_FACTOR]
+    hidden = sum(usual * n - t for t, n in fast)
+    if hidden <= _HASTY_SHARE * timed[-1][1]:
+        return None
+    steps = sum(n for _, n in fast)
+    text = f"over {steps} of {timed[-1][0]} steps the clock moves by"
+    return "history-gap", (
+        f"{text} {sum(t for t, _ in fast):.3f} s, by its pace elsewhere {usual * steps:.1f} s"
+    )
 
 
 def _untimed(points: Sequence[LogStep]) -> tuple[str, str] | None:

@@ -93,16 +93,16 @@ def _problems(raw: Raw, columns: Columns, total: int | None) -> tuple[tuple[str,
         LogStep(step, total, clock.get(step), {"val_loss": loss}, str(loss), False)
         for step, loss in columns.loss
     ]
-    found = [*raw.problems, *_falls(columns), *problems_of(steps)]
+    late = begins_late(columns.steps, total)
+    found = [*raw.problems, *_falls(columns)]
+    found += [] if late is None else [("history-gap", f"the history {late}")]
+    found += problems_of(steps)
     last = max((step for step, _ in columns.loss), default=None)
     timed = {step for step, _ in columns.clock}
     told = any(rule == "metric-missing" for rule, _ in found)
     if last is not None and timed and last not in clock and not told:
         text = f"the last validation, at step {last}, has no clock in its row, so the time is"
         found.append(("metric-missing", f"{text} missing; log both together"))
-    late = begins_late(columns.steps, total)
-    if late is not None:
-        found.append(("history-gap", f"the history {late}"))
     branch = raw.marks.branch_point
     if branch is not None:
         text = f"the run was forked from {plain(branch.run_id or 'another run', 60)}"
