@@ -84,6 +84,8 @@ class Standing:
 
     record: str | None = None
     record_cost: float | None = None
+    record_ratio: float | None = None
+    """The best ratio to the baseline, on a track of ratios."""
     frontier: tuple[tuple[float, float], ...] = ()
     """(cost, quality) of the entries on the frontier, on a track of two axes."""
     record_costs: tuple[float, ...] = ()

@@ -295,6 +295,7 @@ def standing(board: Board, without: str | None = None, reply: Reply | None = Non
         record=holder.submission if holder else None,
         record_cost=unread or (holder.shown_cost if holder else None),
         record_costs=(unread,) if unread else costs,
+        record_ratio=next((e.progress.ratio for e in others if e.progress), None),
         baseline=base.submission if base else board.track.baseline_id,
         baseline_costs=_run_costs(base) if base else (),
         record_values=_run_values(holder) if holder else (),

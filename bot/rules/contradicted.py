@@ -136,8 +136,14 @@ def _length(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
 
 
 def _went_on(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
-    """Training after the last validation where no end is stated: the stop may be chosen."""
-    if run.total_steps is not None or case.track.finish != "steps" or run.step is None:
+    """Training after the last validation where no end is stated: the stop may be chosen. Where
+    the clock ends a run, that training is beyond it."""
+    if run.step is None:
+        return None
+    if case.track.finish == "time-limit":
+        message = f"the clock is read at step {run.step:,}, and training goes on to {w.value:,}"
+        return message, run.step, "validate at the end of the training, and log the clock there"
+    if run.total_steps is not None or case.track.finish != "steps":
         return None
     message = f"the last validation is at step {run.step:,}, and training goes on to {w.value:,}"
     return message, run.step, "state the planned number of steps in the log, as in `step:100/1000`"

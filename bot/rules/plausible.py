@@ -4,31 +4,74 @@ the rule `metric-implausible`; used by `bot.rules.values`.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterator
 
 from bot.compute.case_statistics import of_case, points_of
+from bot.compute.metrics import of_run
 from bot.model.case import Case
 from bot.model.track import Baseline
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
 from bot.render.numbers import figure, probability
 from bot.render.untrusted import plain
+from bot.rules.about import about, per_message, runs_of
 
 _FAR = 0.75
 _TOO_ALIKE = 10
 # A baseline arm whose loss is this far from the target, where no frozen baseline says better.
 _MISSED, _OVERTRAINED = 1.02, 0.9
+# Entropy of English text: about 0.6 bits a byte for the best models known.
+_LEAST_BITS = {"bits/byte": 0.6, "nats/byte": 0.6 * math.log(2)}
+_POSITIVE = frozenset(
+    "bits/byte nats/byte nats/token bits/token bytes kb mb gb kib mib gib s ms min h steps tokens"
+    " flop flops parameters".split()
+)
 # Six standard deviations of the frozen runs, and half a per cent where they hardly differ.
 _SPREADS, _LEAST = 6.0, 0.005
 
 
 def odd_runs(case: Case) -> Iterator[Finding]:
     """Everything that is odd about the runs of a case."""
+    yield from per_message(_out_of_range(case))
     yield from _beyond_target(case)
     yield from _too_alike(case)
     if case.track.objective == "baseline":
         yield from _odd_baseline(case)
+
+
+def _out_of_range(case: Case) -> Iterator[Finding]:
+    """Values that no run has: sizes, times and losses at or below 0, text predicted better than any
+    model does. What a results file states itself has its own finding."""
+    track = case.track
+    names = dict.fromkeys((track.quality.metric, track.cost.metric, *track.limits))
+    for item, run in runs_of(case):
+        values = {} if any(r.file == run.file for r in case.results) else of_run(run, track)
+        for name in names:
+            value, unit = values.get(name), _unit_of(case, name)
+            impossible = value is not None and value <= 0 and unit in _POSITIVE
+            if value is None or not impossible and value >= _LEAST_BITS.get(unit, value):
+                continue
+            why = "; no model is known to reach that on English text"
+            yield about(
+                case,
+                item,
+                run,
+                "metric-implausible",
+                f"{name} is {figure(value)} {unit}{', expected above 0' if impossible else why}",
+                level=Level.ERROR if impossible else Level.WARNING,
+                claimed=value,
+                fix="check the units, and that no validation text was trained on",
+            )
+
+
+def _unit_of(case: Case, name: str) -> str:
+    """The unit of a metric, of a track's own as the track states it."""
+    own = case.track.metrics.get(name)
+    axes = (case.track.quality, case.track.cost)
+    stated = own.unit if own else next((axis.unit for axis in axes if axis.metric == name), None)
+    return (stated or "").lower() or ("bits/byte" if name == "bpb" else "")
 
 
 def _beyond_target(case: Case) -> Iterator[Finding]:

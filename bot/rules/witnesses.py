@@ -282,6 +282,10 @@ def _would_lead(case: Case, point: str | None) -> bool:
     if cost is None or quality is None:
         return False
     standing, costs = case.context.standing, 1 if case.track.cost.goal == "min" else -1
+    arm = None if summary is None else summary.baseline
+    if arm is not None and arm.ratio is not None and standing.record_ratio is not None:
+        # Costs of two machines do not compare. A ratio to an older baseline looks too good.
+        return costs * (arm.ratio - standing.record_ratio) < 0
     if case.track.objective != "pareto":
         record = standing.record_cost
         return record is None or costs * (cost - record) < 0

@@ -131,6 +131,32 @@ def test_limits_are_kept(root: Path, log: str, message: str) -> None:
     assert any(message in f["message"] for f in verdict["findings"])
 
 
+@pytest.mark.parametrize(
+    ("log", "level"),
+    [
+        (golf_log("-1.2244"), "error"),
+        (golf_log(size=0), "error"),
+        (golf_log("0.0612"), "warning"),
+        (golf_log("0.6012"), None),
+        (golf_log(size=1), None),
+    ],
+)
+def test_a_metric_of_its_own_is_one_that_a_model_may_have(
+    root: Path, log: str, level: str | None
+) -> None:
+    verdict = check(root, entry(root, "a", log))
+    told = [f["level"] for f in verdict["findings"] if f["rule"] == "metric-implausible"]
+    assert told == ([] if level is None else [level])
+
+
+@pytest.mark.parametrize(("step", "told"), [(20_000, True), (13_790, False)])
+def test_training_beyond_the_limit_is_told(root: Path, step: int, told: bool) -> None:
+    later = f"step:{step}/20000 train_loss:2.0600 train_time:900000ms\nTotal submission"
+    log = golf_log().replace("Total submission", later)
+    verdict = check(root, entry(root, "a", log))
+    assert ("witnesses-disagree" in rules(verdict, "warning")) is told
+
+
 def test_exactly_at_a_limit_is_within_it(root: Path) -> None:
     log = golf_log(size=16_000_000, ms=600_000)
     assert rules(check(root, entry(root, "a", log))) == set()

@@ -10,7 +10,7 @@ import pytest
 
 from bot.judge import grade_of, judge
 from bot.model.case import Case, Context, Standing
-from bot.model.run import FROM_LOG, Validation, Witness, WitnessKind
+from bot.model.run import FROM_LOG, Hardware, Validation, Witness, WitnessKind
 from bot.registry import Grade, Level, Status
 from tests.bot.rules.run_cases import TRACKS, a_case, a_run, found, results_file
 
@@ -76,6 +76,20 @@ def stated(bpb: float, frontier: tuple[tuple[float, float], ...], **context: Any
     return a_case([run], track=PARETO, standing=Standing(frontier=frontier, known=True), **context)
 
 
+def told_ratio(seconds: float, record: float) -> Case:
+    """Results files alone, on a track of ratios: three runs beside a baseline of 60 s."""
+    arms = ("candidate", "baseline") * 3
+    runs = [
+        a_run(n, source="results", hardware=Hardware("Example chip", 1),
+              validation=(Validation(80, 1.85 + n / 900, took + n),),
+              metrics={"training_time_s": took + n})
+        for n, took in enumerate((seconds, 60.0) * 3)
+    ]  # fmt: skip
+    standing = Standing(record="submissions/tutorial/best", record_cost=9.0, record_ratio=record)
+    known = dc.replace(standing, known=True)
+    return a_case(runs, track=TRACKS["tutorial"], arms=arms, standing=known)
+
+
 TRIGGERS: list[tuple[str, Level, Callable[[], Case]]] = [
     ("witnesses-disagree", Level.ERROR, lambda: one(runtime_s=30.0)),
     ("witnesses-disagree", Level.ERROR, lambda: short(4.5, 0.25)),
@@ -103,6 +117,8 @@ TRIGGERS: list[tuple[str, Level, Callable[[], Case]]] = [
     ("clock-implausible", Level.WARNING, lambda: timed(5.9, 60.0)),
     ("uncorroborated", Level.WARNING, lambda: stated(0.65, ((1e19, 1.0),))),
     ("uncorroborated", Level.WARNING, lambda: stated(0.65, ())),
+    # Slower than the record on its own machine, and of a better ratio.
+    ("uncorroborated", Level.WARNING, lambda: told_ratio(56.0, 0.97)),
 ]
 NEAR_MISSES: list[tuple[str, Callable[[], Case]]] = [
     ("witnesses-disagree", lambda: one(runtime_s=60.0, created_at=CREATED)),
@@ -130,6 +146,7 @@ NEAR_MISSES: list[tuple[str, Callable[[], Case]]] = [
     ("uncorroborated", lambda: stated(1.2, ((1e17, 1.0),))),
     ("uncorroborated", lambda: stated(0.65, (), merged=True)),
     ("uncorroborated", lambda: a_case(track=PARETO)),
+    ("uncorroborated", lambda: told_ratio(56.0, 0.92)),
     ("uncorroborated", lambda: dc.replace(stated(0.65, ()), context=Context())),
 ]
 
