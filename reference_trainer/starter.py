@@ -14,6 +14,8 @@ from reference_trainer.recorded import Optimizer
 
 __all__ = ["Optimizer", "run_jax", "run_torch"]
 
+_MODEL = {"gated": False, "norm_weights": False, "qk_norm": True, "tied": False, "kv_heads": 0}
+"""What a starter's model has fixed."""
 MakeBackend = Callable[[Config, int], Any]
 
 
@@ -67,7 +69,7 @@ def _configure(
     def configure(overrides: Mapping[str, str]) -> Config:
         data = as_dict(load_config(name))
         data["description"] = description
-        data["model"].update(gated=False, norm_weights=False, qk_norm=True, tied=False, kv_heads=0)
+        data["model"].update(_MODEL)
         for key, value in settings.items():
             put(data, key, value)
         config = parse_config(data, "SETTINGS")
@@ -127,8 +129,13 @@ def _place(options: dict[str, Any], main: pathlib.Path) -> None:
 
 
 def _other_arm(name: str, backend: str, config: str) -> Any:
-    """`baseline` is the trainer's own model with this starter's configuration, unchanged."""
+    """`baseline` is the trainer's own model as the unchanged starter has it: the starter's
+    configuration, and what its model has fixed. Without that the arm would be a slower model."""
     from reference_trainer import runs
 
     other = load_config(config if name == "baseline" else name)
+    if name == "baseline":
+        data = as_dict(other)
+        data["model"].update(_MODEL)
+        other = parse_config(data, config)
     return runs.Arm("baseline", other, make_backend(backend))

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from reference_trainer import starters
+from reference_trainer.config import load_config
 from reference_trainer.shards import Corpus
+from reference_trainer.starter import _configure, _other_arm
 
 LION = '''
 class Lion(torch.optim.Optimizer):
@@ -167,3 +169,11 @@ def test_starter_fills_in_track_author_and_description(tmp_path: pathlib.Path) -
         starters.copy_starter("torch", tmp_path / "new", track="tutorial")
     with pytest.raises(ValueError, match="torch, jax"):
         starters.copy_starter("tf", tmp_path / "other", track="tutorial")
+
+
+def test_the_baseline_arm_is_the_model_of_the_unchanged_starter() -> None:
+    """The trainer's usual model is gated, and slower: against that any starter would win."""
+    unchanged = _configure("tiny", {}, "")({})
+    other = _other_arm("baseline", "jax", "tiny").config
+    assert (other.model, other.train) == (unchanged.model, unchanged.train)
+    assert not other.model.gated and load_config("tiny").model.gated
