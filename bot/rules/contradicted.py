@@ -6,6 +6,8 @@ second number may measure something else, and a maintainer sees both values.
 
 from __future__ import annotations
 
+import itertools
+import statistics
 from collections.abc import Callable, Iterator, Mapping
 
 from bot.compute import accelerators
@@ -28,6 +30,8 @@ _JOB_PACE, _JOB_LEAST_S = 0.1, 10.0
 _MEMORY = 1.02
 _MOST_SHARE = 1.0
 _LEAST_EQUAL = 3
+# Beside the training loss the validations of a run move by a tenth of this from one to the next.
+_RECENT, _FALL = 5, 0.01
 
 
 def contradicted(
@@ -59,6 +63,7 @@ def contradicted(
                 fix=fix,
             )
     yield from _one_loss(case, item, run)
+    yield from _fell_alone(case, item, run)
 
 
 Said = tuple[str, float, str] | None
@@ -263,4 +268,34 @@ def _one_loss(case: Case, item: RunEvidence, run: Run) -> Iterator[Finding]:
             f"the training loss equals the validation loss at all {len(both)} validations",
             level=Level.WARNING,
             fix="say in the README how the validation loss is computed, and on which text",
+        )
+
+
+def _fell_alone(case: Case, item: RunEvidence, run: Run) -> Iterator[Finding]:
+    """A last validation that is lower beside the training loss than those before it were."""
+    training = sorted(run.history.get("train_loss", ()))
+    beside = []
+    for before, now in itertools.pairwise(run.validation):
+        since = [loss for step, loss in training if (before.step + now.step) / 2 < step <= now.step]
+        if len(since) >= _LEAST_EQUAL:
+            beside.append((now.step, now.loss - statistics.fmean(since)))
+    if not beside or beside[-1][0] != run.validation[-1].step:
+        return
+    *earlier, last = [apart for _, apart in beside[-_RECENT:]]
+    if len(earlier) < _LEAST_EQUAL:
+        return
+    usual = statistics.median(earlier)
+    fall = usual - last
+    if fall > max(_FALL * abs(run.validation[-1].loss), 4 * max(abs(x - usual) for x in earlier)):
+        yield about(
+            case,
+            item,
+            run,
+            "witnesses-disagree",
+            f"the last validation loss is {figure(last, 3)} from the training loss before it, "
+            f"usual are {figure(usual, 3)}",
+            level=Level.WARNING,
+            claimed=last,
+            expected=usual,
+            fix="say in the README what the last validation does that those before it do not",
         )

@@ -71,6 +71,8 @@ class Header:
     counts: tuple[int, ...] = ()
     stated: dict[str, str] = dc.field(default_factory=dict)
     """Hashes that the log states and its own source contradicts."""
+    said: dict[str, tuple[str, ...]] = dc.field(default_factory=dict)
+    """Every value of a setting that was stated since the last run began."""
     rows_taken: bool = False
     """Whether the rows of the table are those of a run that began."""
 
@@ -79,7 +81,8 @@ class Header:
         fresh = () if later.rows_taken else tuple(dict.fromkeys(later.rows.values()))
         self._named(*later.devices, *fresh)
         self.counts = (*self.counts, *later.counts)[:_MAX_NAMED]
-        later.devices, later.counts, later.rows_taken = (), (), True
+        self.said = {**self.said, **{k: (*self.said.get(k, ()), *v) for k, v in later.said.items()}}
+        later.devices, later.counts, later.said, later.rows_taken = (), (), {}, True
 
     def feed(self, line: str) -> None:
         """Take one line, without its leading white space."""
@@ -98,6 +101,7 @@ class Header:
             self.peak_flops, self.precision = float(match[1]) * 1e12, match[2]
         elif match := _SEED.match(line):
             self.seed = int(match.group(1))
+            self._say("seed", str(self.seed))
         elif match := _STARTED.match(line):
             self.created_at = match.group(1)
 
@@ -106,8 +110,16 @@ class Header:
         copy = dc.replace(
             self, rows=dict(self.rows), software=dict(self.software), code=dict(self.code)
         )
-        self.devices, self.counts, self.rows_taken = (), (), True
+        self.devices, self.counts, self.said, self.rows_taken = (), (), {}, True
         return copy
+
+    def two_values(self) -> str | None:
+        """A setting that one run states with two values, in words; None without one."""
+        for name, values in self.said.items():
+            first, *others = dict.fromkeys(values)
+            if others:
+                return f"the log states two values of {name}, {first} and {others[0]}"
+        return None
 
     def contradiction(self) -> str | None:
         """Two kinds of machine in one run, or two sizes of it, in words; None for one."""
@@ -195,6 +207,8 @@ class Header:
         if key in ("seed", "world_size"):
             if value.isascii() and value.isdigit() and len(value) <= 20:
                 setattr(self, key, int(value))
+                if key == "seed":
+                    self._say(key, str(int(value)))
                 if key == "world_size" and len(self.counts) < _MAX_NAMED:
                     self.counts = (*self.counts, int(value))
         elif key == "code_sha256":
@@ -205,6 +219,11 @@ class Header:
             setattr(self, key, value)
             if key == "device":
                 self._named(value)
+            else:
+                self._say(key, value)
+
+    def _say(self, name: str, value: str) -> None:
+        self.said[name] = (*self.said.get(name, ()), plain(value, 40))[:_MAX_NAMED]
 
 
 def source_sha256(text: str) -> str:

@@ -218,7 +218,7 @@ def _drafts(
             draft = _Draft(header.copy(), key, said=said.begin(), lines=(number, number))
             current[key] = draft
             drafts.append(draft)
-        elif header.devices or header.counts or not header.rows_taken:
+        elif header.devices or header.counts or header.said or not header.rows_taken:
             draft.header.go_on(header)
         draft.lines = draft.lines[0], number
         draft.add(step)
@@ -355,6 +355,9 @@ def _problems(
     machine = draft.header.contradiction()
     if machine is not None:
         yield "hardware-differs-from-run", machine
+    settings = draft.header.two_values()
+    if settings is not None:
+        yield "history-gap", settings
     for item in near.inside(*draft.lines):
         yield "history-gap", item
 

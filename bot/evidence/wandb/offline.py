@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bot.evidence import second
 from bot.evidence.wandb.build import build_run, unread
 from bot.evidence.wandb.contradictions import contradictions
 from bot.evidence.wandb.history import Raw, Row, flatten, read_columns, with_defaults
@@ -23,11 +24,14 @@ from bot.evidence.wandb.marks import FEATURES, Marks, nodes_of
 from bot.evidence.wandb.second import read_second
 from bot.model.run import BranchPoint, Hardware, Run
 from bot.model.track import Keys
+from bot.render.untrusted import plain
 
 _BLOCK = 32 * 1024
 _CHUNK = struct.Struct("<IHB")
 _MAGIC = b":W&B"
 _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
+_SETTLED = {"seed", "nonce", "data_fingerprint", "validation_fingerprint", "precision", "device"}
+_SETTLED |= {*second.LENGTHS, *second.COUNTS, *second.BATCHES}
 _SOFTWARE = ("torch", "jax", "numpy", "triton", "flash-attn", "transformers")
 
 
@@ -47,7 +51,7 @@ def read_offline(data: bytes, file: str, keys: Keys) -> Run:
 
     raw = Raw("wandb-offline", file)
     rows: list[Row] = []
-    facts: dict[str, Any] = {"config": {}, "summary": {}, "tags": (), "features": set()}
+    facts: dict[str, Any] = {"config": {}, "summary": {}, "tags": (), "features": set(), "said": {}}
     damage = None
     count = 0
     for payload in _payloads(data):
@@ -64,6 +68,7 @@ def read_offline(data: bytes, file: str, keys: Keys) -> Run:
     if "run" not in facts:
         raise OfflineFileError(f"{file}: holds no run, {damage or f'{count} records were read'}")
     _fill(raw, facts)
+    raw.problems += [facts["twice"]] if "twice" in facts else []
     if damage is not None:
         raw.problems.append(("history-gap", f"{damage}; {len(rows)} rows before were read"))
     resolved = with_defaults(keys)
@@ -122,20 +127,41 @@ def _take(record: Any, rows: list[Row], facts: dict[str, Any]) -> None:
         rows.append(row)
     elif kind == "run":
         facts["run"] = record.run
-        facts["config"] |= _items(record.run.config.update)
+        _configure(facts, record.run.config)
         facts["tags"] = tuple(record.run.tags)
     elif kind == "config":
-        facts["config"] |= _items(record.config.update)
-        for item in record.config.remove:
-            facts["config"].pop(_key(item), None)
+        _configure(facts, record.config)
     elif kind == "summary":
         facts["summary"] |= _items(record.summary.update)
     elif kind == "environment":
         facts["environment"] = record.environment
+        if record.environment.gpu_type:
+            found = f"{record.environment.gpu_count} x {record.environment.gpu_type}"
+            _say(facts, "the machine", found)
     elif kind == "telemetry":
         facts["features"] |= _features(record.telemetry)
     elif kind == "exit":
-        facts["exit"] = record.exit.exit_code
+        facts["exit"] = facts.get("exit") or record.exit.exit_code
+
+
+def _configure(facts: dict[str, Any], config: Any) -> None:
+    """Take a record of the configuration, and every value of what no run changes on its way."""
+    values = _items(config.update)
+    facts["config"] |= values
+    for item in config.remove:
+        facts["config"].pop(_key(item), None)
+    for name, value in values.items():
+        last = second.last_part(name)
+        if value is not None and (last in _SETTLED or name.startswith("code_sha256")):
+            _say(facts, name, value)
+
+
+def _say(facts: dict[str, Any], name: str, value: Any) -> None:
+    """Note a value; the first that is not the one before is a contradiction."""
+    if facts["said"].setdefault(name, value) != value:
+        first, other = (plain(str(v), 40) for v in (facts["said"][name], value))
+        text = f"the file states {plain(name, 60)} as {first} and later as {other}"
+        facts.setdefault("twice", ("history-gap", text))
 
 
 def _features(telemetry: Any) -> set[str]:

@@ -244,3 +244,56 @@ def test_a_file_without_its_last_record_counts_where_everything_is_there() -> No
     assert offline(made[:-20], ended=False).state == "crashed"
     cut = offline_file(made, ended=False)[:-40]
     assert read_offline(cut, "run.wandb", SMALL.keys).state == "crashed"
+
+
+def beside(step: int, last: float) -> str:
+    """Training losses of the ten steps up to the next validation, the last of them `last` higher
+    beside it than the others."""
+    lines = []
+    for at in range(step + 10, min(step + 100, TOTAL) + 1, 10):
+        value = loss_at(at) - 0.02 + 0.01 * (at % 30 / 10 - 1) + last * (at > TOTAL - 100)
+        lines.append(f"\nstep:{at}/{TOTAL} train_loss:{value:.4f}")
+    return "".join(lines)
+
+
+@pytest.mark.parametrize(("last", "told"), [(0.12, True), (0.0, False), (0.02, False)])
+def test_a_last_validation_that_fell_alone(last: float, told: bool) -> None:
+    found = said(log(lambda step: beside(step, last)))
+    assert [level for text, level in found if "the training loss before it" in text] == (
+        [Level.WARNING] if told else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("later", "told"),
+    [
+        ({"seed": 2}, True),
+        ({"data_fingerprint": "sha256:" + "b" * 64}, True),
+        ({"seed": 1}, False),
+        ({"note": "ended"}, False),
+    ],
+)
+def test_a_setting_that_a_wandb_file_states_twice(later: dict[str, Any], told: bool) -> None:
+    rows = [{"_step": s, "val_loss": loss_at(s), "_runtime": s / 10} for s in (0, 700, TOTAL)]
+    config = {"seed": 1, "data_fingerprint": "sha256:" + "a" * 64, "note": "begun"}
+    run = read_offline(offline_file(rows, config=config, later=later), "run.wandb", TUTORIAL.keys)
+    assert any("and later as" in text for _, text in run.problems) is told
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ("seed: 1\nUsing seed=2", True),
+        ("data_fingerprint: sha256:aa\ndata_fingerprint: sha256:bb", True),
+        ("seed: 1\nUsing seed=1", False),
+    ],
+)
+def test_a_setting_that_a_log_states_twice(lines: str, told: bool) -> None:
+    (run,) = read_log(log(head=lines), "run.log")
+    assert any("two values of" in text for _, text in run.problems) is told
+
+
+def test_each_run_of_a_log_has_a_seed_of_its_own() -> None:
+    first, second = (log(head=f"seed: {seed}") for seed in (1, 2))
+    assert [run.seed for run in read_log(first + second, "run.log")] == [1, 2]
+    assert all(run.problems == () for run in read_log(first + second, "run.log"))

@@ -25,12 +25,16 @@ def offline_file(
     device: str | None = "NVIDIA H100 80GB HBM3",
     count: int = 8,
     ended: bool = True,
+    later: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """The bytes of a run with these rows; each has `_step`."""
+    """The bytes of a run with these rows; each has `_step`. `later` is written to its configuration
+    after them."""
     records = [_run(run_id, config or {})]
     if device is not None:
         records.append(_machine(device, count))
     records += [_row(row) for row in rows]
+    if later is not None:
+        records.append(_run(run_id, later))
     if ended:
         record = pb.Record()
         record.exit.exit_code = 0
