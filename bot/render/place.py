@@ -5,9 +5,9 @@ Plain text made of our own numbers, so that it travels in a report to whoever pr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from bot.model.board import Placement, State
+from bot.model.board import Clock, Placement, State
 from bot.model.report import Place
 from bot.model.summary import Summary
 from bot.model.track import Track
@@ -18,6 +18,12 @@ from bot.render.untrusted import plain
 
 Row = tuple[str, str, str, str]
 """What, yours, needed, record."""
+CLOCKS: Mapping[Clock, str] = {
+    "own": "",
+    "official": " by official timing",
+    "paired": " scaled to the record's clock",
+}
+"""What follows a cost that is not what the entry's own runs took."""
 
 
 def place(
@@ -48,7 +54,9 @@ def place(
 
 def _result(point: Point, track: Track, placement: Placement | None) -> str:
     """The result in the track's own unit; empty where there is none."""
-    cost = amount(track, track.cost.metric, point.cost)
+    clock = placement.entry.clock if placement else "own"
+    shown = point.cost if placement is None else placement.entry.shown_cost
+    cost = amount(track, track.cost.metric, shown) + CLOCKS[clock]
     quality = amount(track, track.quality.metric, point.quality)
     if track.objective == "pareto":
         return f"{quality} at {cost}" if None not in (point.quality, point.cost) else ""
@@ -64,7 +72,7 @@ def _result(point: Point, track: Track, placement: Placement | None) -> str:
 
 def _beside_baseline(ratio: float, cost: str) -> str:
     if ratio == 1:
-        return f"the baseline's {cost}"
+        return f"the same {cost} as the baseline"
     side = "less" if ratio < 1 else "more"
     return f"{numbers.percent(abs(1 - ratio))} {side} {cost} than the baseline"
 
@@ -103,7 +111,8 @@ def _frontier(placement: Placement, track: Track) -> str:
     else:
         better = placement.place - 1
         words = f"{numbers.ordinal(placement.place)} of {placement.of}"
-        words += f", {better} {'is' if better == 1 else 'are'} no worse on both axes"
+        others = "1 entry is" if better == 1 else f"{better} entries are"
+        words += f"; {others} at least as good on both axes"
     return words
 
 
@@ -120,11 +129,22 @@ def _rows(
         yield track.label(quality.metric) + mean, shown, needed, record if one else ""
     yield from _certainty(s, track)
     if point.cost is not None and not one:
-        yield track.label(cost.metric), amount(track, cost.metric, point.cost), "", record
+        label, own = track.label(cost.metric), amount(track, cost.metric, point.cost)
+        entry = placement.entry if placement else None
+        if entry is None or entry.clock == "own":
+            yield label, own, "", record
+        else:
+            yield f"{label} of these runs", own, "", ""
+            yield (
+                label + CLOCKS[entry.clock],
+                amount(track, cost.metric, entry.shown_cost),
+                "",
+                record,
+            )
     band = placement.entry.band if placement else None
     if placement is not None and band is not None:
         by = numbers.ordinal(placement.entry.band_place or 1)
-        yield f"Place in the band {numbers.figure(band, 5)} {quality.unit}".rstrip(), by, "", ""
+        yield f"Place at about {numbers.figure(band, 5)} {quality.unit}".rstrip(), by, "", ""
 
 
 def _against_target(value: float, track: Track) -> tuple[str, str]:
@@ -143,7 +163,7 @@ def _certainty(s: Summary, track: Track) -> Iterator[Row]:
     elif rule.test != "none" and s.p is not None:
         p = s.p if s.decision.p_holm is None else s.decision.p_holm
         shown = numbers.probability(p, rule.alpha_each)
-        yield "Certainty (p)", shown, f"below {numbers.figure(rule.alpha_each)}", ""
+        yield "p-value", shown, f"below {numbers.figure(rule.alpha_each)}", ""
 
 
 def amount(track: Track, metric: str, value: float | None) -> str:

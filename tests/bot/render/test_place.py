@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.model.board import Entry, Placement, Progress
+from bot.model.board import Clock, Entry, Placement, Progress
 from bot.model.summary import Decision, Sample, Summary
 from bot.model.track import Axis, Significance, Track
 from bot.model.verdict import Point, Verdict
@@ -73,8 +73,8 @@ def test_what_a_maintainer_must_weigh_is_a_possible_record() -> None:
     [
         ({"on_frontier": True, "of": 3}, "on the frontier of 3 entries"),
         ({"on_frontier": True, "of": 1}, "on the frontier, the only entry"),
-        ({"place": 2, "of": 3}, "2nd of 3, 1 is no worse on both axes"),
-        ({"place": 3, "of": 3}, "3rd of 3, 2 are no worse on both axes"),
+        ({"place": 2, "of": 3}, "2nd of 3; 1 entry is at least as good on both axes"),
+        ({"place": 3, "of": 3}, "3rd of 3; 2 entries are at least as good on both axes"),
     ],
 )
 def test_beside_the_frontier(fields: dict[str, Any], words: str) -> None:
@@ -86,7 +86,7 @@ def test_beside_the_frontier(fields: dict[str, Any], words: str) -> None:
     [
         (0.93, "7 % less training time than the baseline"),
         (1.2, "20 % more training time than the baseline"),
-        (1.0, "the baseline's training time"),
+        (1.0, "the same training time as the baseline"),
     ],
 )
 def test_beside_the_baseline(ratio: float, words: str) -> None:
@@ -99,8 +99,24 @@ def test_the_rows_say_yours_needed_and_record() -> None:
     rows = place(found.entry.verdict, TIMED, found, record_cost=77.34).rows
     assert rows == (
         ("Validation loss, mean of 8 runs", "3.2774", "below 3.28", ""),
-        ("Certainty (p)", "0.000004", "below 0.01", ""),
+        ("p-value", "0.000004", "below 0.01", ""),
         ("Training time", "76.09 s", "", "77.34 s"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("clock", "where"),
+    [("paired", " scaled to the record's clock"), ("official", " by official timing")],
+)
+def test_a_time_by_another_clock_is_what_stands_beside_the_record(clock: Clock, where: str) -> None:
+    """Its own runs took longer than the record did, and it is a record all the same."""
+    found = placed(TIMED, record=True, gap=-1.25)
+    found = dc.replace(found, entry=dc.replace(found.entry, clock=clock, shown_cost=70.5))
+    said = place(found.entry.verdict, TIMED, found, record_cost=71.75)
+    assert (said.result, said.text) == (f"70.50 s{where}", "a new record by 1.2 s")
+    assert said.rows[-2:] == (
+        ("Training time of these runs", "76.09 s", "", ""),
+        (f"Training time{where}", "70.50 s", "", "71.75 s"),
     )
 
 
