@@ -60,8 +60,8 @@ _RUN_OPTIONS = (
         type=click.Path(file_okay=False, path_type=pathlib.Path),
         help="Output folder; default: runs/NAME-TIME.",
     ),
-    click.option("--seed", default=0, help="Of first values and order of the data."),
-    click.option("--seeds", default=1, help="So many runs: SEED, SEED+1, ..."),
+    click.option("--seed", default=0, help="Seed of the initial weights and of the data order."),
+    click.option("--seeds", default=1, help="Number of runs, with the seeds SEED, SEED+1, ..."),
     click.option("--interleave", metavar="baseline|CONFIG", help="Alternate with this other arm."),
     click.option("--track", help="Track that the runs are for, noted in the results."),
     click.option(
@@ -85,10 +85,10 @@ _RUN_OPTIONS = (
         default="auto",
         help="Join the other processes that torchrun, Slurm, Ray or a TPU pod started.",
     ),
-    click.option("--resume", is_flag=True, help="Go on from the checkpoint in --out."),
-    click.option("--dry-run", is_flag=True, help="Say what would happen; needs no GPU."),
+    click.option("--resume", is_flag=True, help="Continue from the checkpoint in --out."),
+    click.option("--dry-run", is_flag=True, help="Show what would happen; needs no GPU."),
     click.option("--device", help="With --dry-run: the device, such as H100 or v5e-8."),
-    click.option("--force-run-failed", is_flag=True, help="Do failed steps again."),
+    click.option("--force-run-failed", is_flag=True, help="Run failed steps again."),
     click.option("--quiet", is_flag=True, help="No progress line."),
 )
 

@@ -109,7 +109,7 @@ def verify(
     form: str,
     root: Path | None,
 ) -> None:
-    """Hold fetched shards against the manifest at PATH (a submission, a corpus or the file).
+    """Check fetched shards against the manifest at PATH (a submission, a corpus or the file).
 
     Compares hashes, sizes and counts, then the text itself with the track's validation text.
     Exit status: 0 everything holds, 1 something does not.

@@ -112,7 +112,7 @@ def new(
     verbose: bool,
     root: Path | None,
 ) -> None:
-    """Write a submission folder, fill in what can be known, and check it.
+    """Write a submission folder, fill in what the runs tell, and check it.
 
     Prints what the bot will say. Exit status: 0 written, 2 nothing was written.
     """
@@ -147,6 +147,9 @@ def new(
 def _place(place: str, root: Path) -> tuple[Track, Path]:
     """The track and the folder that `TRACK/NAME` stands for. Raises Unusable."""
     track_id, *name = place.strip("/").split("/")
+    if not name:
+        tracks = ", ".join(tracks_of(root))
+        raise Unusable(f'"{place}" is not TRACK/NAME, such as TRACK/my-idea; tracks: {tracks}')
     track = track_of(root, track_id)
     if not 1 <= len(name) <= 4 or not all(SLUG.fullmatch(part) for part in name):
         raise Unusable(

@@ -27,13 +27,15 @@ _root = click.option(
 @_repo
 @_pr
 @click.option(
-    "--out", required=True, type=click.Path(dir_okay=False), help="Where the report goes."
+    "--out", required=True, type=click.Path(dir_okay=False), help="File to write the report to."
 )
 @click.option("--merged", is_flag=True, help="Judge the merged commit instead of the head.")
-@click.option("--snapshots", type=click.Path(file_okay=False), help="Keep the runs read, here.")
+@click.option("--snapshots", type=click.Path(file_okay=False), help="Folder to keep the runs in.")
 @click.option("--evidence", type=click.Path(file_okay=False), help="Checkout of the evidence.")
-@click.option("--report-only", is_flag=True, help="Exit 0 whenever a report was written.")
-@click.option("--offline", is_flag=True, help="Ask W&B nothing.")
+@click.option(
+    "--report-only", is_flag=True, help="Exit with 0 if a report was written, whatever it says."
+)
+@click.option("--offline", is_flag=True, help="Do not ask W&B about linked runs.")
 @_root
 def verify(
     repo: str,
@@ -66,10 +68,10 @@ def verify(
 @click.argument("report", type=click.Path(dir_okay=False))
 @_repo
 @_pr
-@click.option("--run", type=click.IntRange(1), help="Workflow run; its creation is the date.")
+@click.option("--run", type=click.IntRange(1), help="Workflow run whose start is the date to note.")
 @_root
 def remember(report: str, repo: str, pr: int, run: int | None, root: str | None) -> None:
-    """Keep on the branch `evidence` which runs a pull request showed first, and when."""
+    """Note on the branch `evidence` which runs a pull request showed first, and when."""
     from bot.github.pull_request import first_seen
     from bot.github.pull_request.report_file import read_report
     from bot.github.server import running
@@ -88,7 +90,7 @@ def remember(report: str, repo: str, pr: int, run: int | None, root: str | None)
 @click.option("--head-sha", required=True, help="The queue's commit, from the event.")
 @_root
 def queue(repo: str, ref: str, head_sha: str, root: str | None) -> None:
-    """Say again, of the merge queue's commit, what the check says of its pull request."""
+    """Repeat the check of a pull request on the commit that the merge queue made of it."""
     from bot.github.pull_request.merge_queue import repeat_check
 
     with plainly():
@@ -114,7 +116,7 @@ def queue(repo: str, ref: str, head_sha: str, root: str | None) -> None:
 def publish(
     report: str, repo: str, pr: int, head_sha: str | None, evaluated: str, root: str | None
 ) -> None:
-    """Say a report on its pull request: one comment, one check run, one label."""
+    """Post a report on its pull request: one comment, one check run, one label."""
     from bot.github.server import running
 
     with plainly():
@@ -203,7 +205,7 @@ def command(repo: str, event: str, number: int, comment: str, root: str | None) 
 )
 @_root
 def pending(repo: str, out: str, root: str | None) -> None:
-    """Write down for the site what is open: pull requests and preregistrations."""
+    """List the open pull requests and preregistrations, for the site."""
     from bot.github.pull_request.lists import write_lists
     from bot.github.server import running
 
@@ -219,7 +221,7 @@ def pending(repo: str, out: str, root: str | None) -> None:
 @click.option("--port", default=8080, show_default=True, type=click.IntRange(0, 65535))
 @click.option("--queue", default="speedrun-queue.sqlite", type=click.Path(dir_okay=False))
 @click.option("--threads", default=8, show_default=True, type=click.IntRange(1, 64))
-@click.option("--repo", metavar="OWNER/REPO", help="The repository that is served.")
+@click.option("--repo", metavar="OWNER/REPO", help="The repository to serve.")
 @click.option("--no-worker", is_flag=True, help="Receive only; another process works.")
 @_root
 def webhook(

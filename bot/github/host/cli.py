@@ -59,7 +59,7 @@ def _source(bot: str | None, wheel: str | None) -> Source:
     "--adopt",
     metavar="GLOB",
     multiple=True,
-    help='Entries that are there: files, "experiments/**/*_results.json", or folders with their '
+    help='Existing entries: files, "experiments/**/*_results.json", or folders with their '
     'logs, "records/short/*/".',
 )
 @click.option(
@@ -93,7 +93,7 @@ def init(
 ) -> None:
     """Set a competition up in a repository, new or with an existing layout.
 
-    Writes workflows, forms, settings and one track; a file that is there is never touched.
+    Writes workflows, forms, settings and one track; existing files are never touched.
     """
     from bot.github.host.initialise import InitError, Wishes, initialise
 

@@ -252,7 +252,7 @@ def test_code_is_copied_and_named(root: Path, logs: list[str], tmp_path: Path) -
         (["no-such-track/x", "--log", "a"], "there is no track"),
         (["nanogpt-small/../x", "--log", "a"], "is not a valid name"),
         (["nanogpt-small/My Idea", "--log", "a"], "is not a valid name"),
-        (["nanogpt-small", "--log", "a"], "is not a valid name"),
+        (["nanogpt-small", "--log", "a"], "is not TRACK/NAME, such as TRACK/my-idea"),
         (["nanogpt-small/x"], "nothing to submit"),
         (["nanogpt-small/x", "--log", "none.log"], "there is no such file"),
         (["nanogpt-small/x", "--results", "/dev/null"], "not a regular file"),
