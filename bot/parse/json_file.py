@@ -279,7 +279,7 @@ def _cause(message: str, before: str, rest: str) -> tuple[str, str]:
         return "a value is spelled as in Python, not JSON", "write true, false or null"
     if message.startswith("Unterminated string"):
         return (
-            "the file ends inside a text that starts here, which has no closing quote",
+            "the file ends inside the text that starts here: it has no closing quote",
             'save the whole file if it was cut off, or add the closing "',
         )
     if message.startswith("Invalid control character"):

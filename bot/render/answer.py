@@ -81,11 +81,12 @@ class Group:
         alike = [f for f in self.findings if _skeleton(f) == _skeleton(self.first)]
         count = len({f.run or f.line or f.file for f in alike})
         noun = "run" if self.first.run else "place"
-        lead = f"{numbers.count(count, noun)}: " if count > 1 else ""
+        rest = numbers.count(count - 1, f"more {noun}")
         more = len(self.findings) - len(alike)
-        others = f" And {more} more of this kind." if more else ""
+        others = f" The same goes for {rest}." if count > 1 else ""
+        others += f" And {more} more of this kind." if more else ""
         taken = len(f"{self.fix} {self.also} {others}".split())
-        return _brief(sentence(lead + self.first.message), max(_GROUP - taken, _LEAD)) + others
+        return _brief(sentence(self.first.message), max(_GROUP - taken, _LEAD)) + others
 
     @property
     def folded(self) -> tuple[Finding, ...]:
@@ -131,7 +132,7 @@ class Answer:
     @property
     def source(self) -> str:
         """What the numbers come from."""
-        return SOURCES[str(self.verdict.evidence)] if self.verdict.runs else "no evidence yet"
+        return SOURCES[str(self.verdict.evidence)] if self.verdict.runs else "its files alone"
 
     @property
     def fold(self) -> str:
@@ -140,7 +141,7 @@ class Answer:
         parts += ["all numbers"] if self.verdict.points else []
         more = sum(len(g.findings) + len(g.follows) for g in self.folded)
         parts += [numbers.count(more, "note" if self._only_notes else "more finding")] * bool(more)
-        return numbers.listed(parts) or "details"
+        return sentence(numbers.listed(parts) or "details").removesuffix(".")
 
     @property
     def _only_notes(self) -> bool:
@@ -238,7 +239,8 @@ def _result(verdict: Verdict, place: Place, groups: list[Group], where: Where) -
         return "for a reason on our side" if where is Where.PULL else "the runs could not be read"
     if verdict.status is Status.NEEDS_RUNS:
         need = needed(verdict)
-        return f"about {need}" if need <= MANY_RUNS else "or slightly longer training"
+        about = "1 more" if need == 1 else f"about {need} more"
+        return about if need <= MANY_RUNS else "or slightly longer training"
     if not place.ranks:
         return f"{place.result}, not ranked" if place.result else "not ranked"
     return ", ".join(part for part in (place.result, place.text) if part)
@@ -291,7 +293,7 @@ def _next(
         )
         return who if where is Where.PULL else f"open the pull request; {who}"
     if verdict.status is Status.NEEDS_REVIEW:
-        return _review(where, days)
+        return _review(where, days, "points" if len(groups) > 1 else "point")
     if where is Where.PULL:
         more = ""
         if verdict.status is Status.CONSISTENT:
@@ -305,13 +307,11 @@ def _next(
     return f"make a submission of it: `speedrun new TRACK/NAME --results {verdict.submission}`."
 
 
-def _review(where: Where, days: str) -> str:
+def _review(where: Where, days: str, points: str) -> str:
     if where is Where.PULL:
-        return (
-            f"a maintainer reviews it within {days}. Fix the points below or explain them here, "
-            "and it goes faster."
-        )
-    return "fix the points below, or explain them in the pull request."
+        fix = f"It goes faster if you fix the {points} below or explain here."
+        return f"a maintainer reviews it within {days}. {fix}"
+    return f"fix the {points} below, or explain in the pull request; a maintainer decides there."
 
 
 def _more_runs(verdict: Verdict, place: Place, where: Where) -> str:
@@ -322,14 +322,14 @@ def _more_runs(verdict: Verdict, place: Place, where: Where) -> str:
             f"{need:,} that this one does."
         )
     else:
-        again = "once more with a new seed" if need == 1 else f"about {need} more times, new seeds"
-        how = (
-            "add the logs or comment `/runs add LINK`."
-            if where is Where.PULL
-            else "add them to the folder and to `runs`, and run the check again."
-        )
+        again, logs = f"about {need} more times with new seeds", "logs"
+        if need == 1:
+            again, logs = "once more with a new seed", "log"
+        how = f"add the {logs} to the folder and to `runs`, and run the check again."
+        if where is Where.PULL:
+            how = f"add the {logs} or comment `/runs add LINK`."
         first = f"run it {again}{_cost(verdict, need)}; {how}"
-    return f"{first} With them: {place.text}." if place.text and place.ranks else first
+    return f"{first} If it passes: {place.text}." if place.text and place.ranks else first
 
 
 def _cost(verdict: Verdict, need: int) -> str:

@@ -280,7 +280,7 @@ def view(item: Answer, most: int, rows: int, links: Links | None = None) -> Mapp
         "line": item.line,
         "next": item.next,
         "status": str(verdict.status),
-        "groups": [_group(group, links or {}) for group in item.groups],
+        "groups": [_group(group, links or {}, verdict.submission) for group in item.groups],
         "columns": [("", "yours", "needed", "record")[i] for i in columns],
         "rows": [[row[i] for i in columns] for row in item.rows],
         "fold": item.fold,
@@ -299,7 +299,7 @@ def view(item: Answer, most: int, rows: int, links: Links | None = None) -> Mapp
     }
 
 
-def _group(group: Group, links: Links) -> Mapping[str, Any]:
+def _group(group: Group, links: Links, folder: str) -> Mapping[str, Any]:
     first = group.first
     page = links.get((first.file or "", first.line or 0))
     return {
@@ -309,7 +309,7 @@ def _group(group: Group, links: Links) -> Mapping[str, Any]:
         "fix": group.fix,
         "also": group.also,
         "run": first.run if first.run and RUN_PAGE.fullmatch(first.run) else None,
-        "file": None if first.file is None else first.file.rpartition("/")[2],
+        "file": first.file.rpartition("/")[2] if first.file and first.file != folder else None,
         "line": first.line,
         "suggestion": first.suggestion,
         "suggested": Safe(page) if page else None,

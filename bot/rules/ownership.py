@@ -149,7 +149,10 @@ def _loose(case: Case) -> Iterator[Finding]:
             login = plain(min(accepted), 60) if len(accepted) == 1 else "LOGIN"
             fix = f"Add the tag `speedrun:{login}` to the run on W&B, then comment `/verify`."
             if run.source == "wandb-offline":
-                fix = f"Sync the run and tag it `speedrun:{login}`, or train with `--github-login`."
+                fix = (
+                    f"Sync the run to W&B with the tag `speedrun:{login}`, or train with "
+                    "`--github-login`."
+                )
         else:
             continue
         yield about(case, item, run, "run-not-bound", what, fix=fix)

@@ -163,7 +163,8 @@ def _mean_cause(claim: Claim, sample: Sample) -> str:
     if claim.metric in LOSS_METRICS and abs(digit - round(digit)) < 0.02:
         return f" (as if one of the {len(values)} values were mistyped by {slip:+.1g})"
     if not min(values) <= claim.value <= max(values):
-        return " (which no run reaches)"
+        side = "below" if claim.value < min(values) else "above"
+        return f" (the claim is {side} every run)"
     return ""
 
 

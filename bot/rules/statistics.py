@@ -54,7 +54,7 @@ def target_not_significant(case: Case) -> Iterator[Finding]:
     known and asks for (target - mean) sqrt(n) at or above the track's threshold; `moderated` is the
     t-test with the spread shrunk to the track's usual one; `anytime` stays honest when one looks
     after each run. With `looks` a growing submission is judged at these numbers of runs only, each
-    at an equal share of alpha. More runs at the same mean help; anybody may supply them.
+    at an equal share of alpha. More runs at the same mean help; anyone may supply them.
     """
     for point, s in summaries(case):
         if s.passes or s.n < _least_runs(case) or not _reached(s):
@@ -112,7 +112,7 @@ def more_runs(s: Summary) -> str:
     odds += "".join(f", {_percent(c.chance)} with {c.runs}" for c in rest)
     return (
         f"add {_runs(first.runs)}{_gpu_hours(s, first.runs)}; the chance to pass is {odds}. "
-        "Anybody may supply them"
+        "Anyone may supply them"
     )
 
 
@@ -182,7 +182,7 @@ def _add(s: Summary, fewest: int) -> str:
     need = s.needed_runs or 0
     least = f"add {fewest} more run{'' if fewest == 1 else 's'}"
     if need <= fewest or s.target is None:
-        return f"{least}{_gpu_hours(s, fewest)}. Anybody may supply them"
+        return f"{least}{_gpu_hours(s, fewest)}. Anyone may supply them"
     if need > MANY_RUNS:
         return (
             f"train slightly longer, then {least}: at this mean and the track's usual spread it "
@@ -237,7 +237,7 @@ def depends_on_best_run(case: Case) -> Iterator[Finding]:
                 f"the test does not pass without the best run{p}",
                 claimed=s.decision.p,
                 expected=rest.p,
-                fix="one or two more runs would settle it",
+                fix="One or two more runs would settle it.",
             )
 
 

@@ -135,7 +135,11 @@ def _missing_inputs(run: ResultsRun, case: Case) -> Iterator[Finding]:
             or misspelt(run.info, frozenset({key}))
         ):
             continue
-        hint = " or name the accelerator and how many" if name in ("chips", "peak_flops") else ""
+        hint = (
+            " or name the accelerator and the number of chips"
+            if name in ("chips", "peak_flops")
+            else ""
+        )
         yield finding(
             "metric-missing",
             f"`{key}` is missing, so {metric} cannot be computed",

@@ -263,10 +263,11 @@ def uncorroborated(case: Case) -> Iterator[Finding]:
         runs = (*case.runs("candidate", point), *case.runs("baseline", point))
         if runs and weakest([grade_of(run) for run in runs]) is Grade.SELF_REPORTED:
             if _would_lead(case, point):
+                pareto = case.track.objective == "pareto"
                 yield finding(
                     "uncorroborated",
-                    "the numbers rest on the author's word alone, and would hold "
-                    + ("the frontier" if case.track.objective == "pareto" else "the record"),
+                    "the numbers rest on the author's word alone, and would "
+                    + ("be on the frontier" if pareto else "hold the record"),
                     file=plain(case.folder.path, 200),
                     point=point,
                     fix="Link the W&B run, or add the log, of each run.",

@@ -22,7 +22,7 @@ REFUSED = [
     (b'{"a":\n True}', 2, "as in Python"),
     (b'{"a": 1\n "b": 2}', 2, "is missing"),
     (b'{"a": 1', 1, "ends too early"),
-    (b'{"a":\n "b', 2, "ends inside a text"),
+    (b'{"a":\n "b', 2, "ends inside the text"),
     (b"// x\n{}", 1, "comment"),
     (b"{}\n{}", 2, "after the end"),
     (b'{"a": "x\ny"}', 1, "line break"),

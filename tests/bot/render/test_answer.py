@@ -36,7 +36,7 @@ PLACE = Place(
     result="76.09 s",
     rows=(
         ("Validation loss, mean of 8 runs", "3.2774", "below 3.28", ""),
-        ("Certainty (p)", "0.000004", "below 0.01", ""),
+        ("p-value", "0.000004", "below 0.01", ""),
         ("Training time", "76.09 s", "", "77.34 s"),
     ),
     record=True,
@@ -147,7 +147,7 @@ def test_one_cause_of_many_runs_is_one_group() -> None:
         for n in range(8)
     ]
     [group] = grouped(items)
-    assert group.says == "8 runs: logs/0.log ends at step 100 of 1000."
+    assert group.says == "logs/0.log ends at step 100 of 1000. The same goes for 7 more runs."
     assert len(group.findings) == 8
 
 
@@ -200,7 +200,7 @@ def test_two_hundred_runs_are_not_asked_for() -> None:
     item = answer(short_of(1, 2, 204))
     assert item.line == "Needs more runs: or slightly longer training"
     assert item.next.startswith("train slightly longer")
-    assert answer(short_of(1, 2, 20)).line == "Needs more runs: about 20"
+    assert answer(short_of(1, 2, 20)).line == "Needs more runs: about 20 more"
 
 
 @pytest.mark.parametrize("where", list(Where))
