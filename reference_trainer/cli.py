@@ -176,7 +176,7 @@ def pairs(overrides: tuple[str, ...]) -> dict[str, str]:
     for item in overrides:
         key, equals, value = item.partition("=")
         if not equals:
-            raise TrainerError(f'"{item}" is no setting; write --set section.key=value')
+            raise TrainerError(f'"{item}" is not a setting; write --set section.key=value')
         found[key.strip()] = value.strip()
     return found
 

@@ -225,7 +225,9 @@ def put(data: dict[str, Any], key: str, value: Any) -> None:
     """Set `section.key`, or `optimizer.extra.NAME`, in plain values. Raises ConfigError."""
     section, _, field = key.partition(".")
     if section not in SECTIONS or not field:
-        raise ConfigError(f'"{key}" is no setting; write section.key, such as train.steps=100')
+        raise ConfigError(
+            f'"{key}" is not a setting; write SECTION.KEY=VALUE, such as train.steps=100'
+        )
     table = data.setdefault(section, {})
     if key.startswith("optimizer.extra."):
         table = table.setdefault("extra", {})

@@ -47,6 +47,16 @@ class Extra(dict[str, Any]):
     """Settings of an optimizer of one's own: text, numbers, true or false, or lists of them."""
 
 
+_KINDS = {
+    "Extra": "a table",
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "tuple": "a list",
+}
+
+
 def typed(kind: Any, value: Any, where: str) -> Any:
     """`value` if it is of the field's type; a whole number may stand for a float."""
     plain = get_args(kind)[0] if get_origin(kind) is not None else kind
@@ -56,9 +66,8 @@ def typed(kind: Any, value: Any, where: str) -> Any:
         return Extra(value)
     right = isinstance(value, plain) and (plain is bool or not isinstance(value, bool))
     if not right:
-        kinds = {"Extra": "table", "str": "text"}
         raise ConfigError(
-            f"{where} is {value!r}, expected {kinds.get(plain.__name__, plain.__name__)}"
+            f"{where} is {value!r}, expected {_KINDS.get(plain.__name__, plain.__name__)}"
         )
     return value
 

@@ -67,7 +67,7 @@ def _member(text: str, overrides: dict[str, str]) -> Member:
     for setting in settings:
         key, equals, value = setting.partition("=")
         if not equals:
-            raise ConfigError(f'"{setting}" of {point} is no setting; write section.key=value')
+            raise ConfigError(f'"{setting}" of {point} is not a setting; write section.key=value')
         own[key.strip()] = value.strip()
     return Member(point, load_config(config, own))
 

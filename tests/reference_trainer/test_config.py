@@ -43,14 +43,14 @@ def test_every_configuration_is_sound() -> None:
     [
         ("train.stepz", "3", 'unknown key "train.stepz"; did you mean "steps"?'),
         ("train.steps", "0", "train.steps is 0, expected at least 1"),
-        ("train.steps", '"many"', "train.steps is 'many', expected int"),
+        ("train.steps", '"many"', "train.steps is 'many', expected a whole number"),
         ("train.micro_batch", "5", "the second must divide the first"),
         ("model.heads", "5", "model.hidden is 128 and model.heads is 5"),
         ("model.vocab", "300", "write 320"),
         ("optimizer.name", "lion", 'optimizer.name is "lion", expected one of adamw, muon'),
         ("schedule.warmup_steps", "999", "the warm-up must end within the run"),
         ("model.head_dim", "7", "even"),
-        ("nothing", "1", "write section.key"),
+        ("nothing", "1", "write SECTION.KEY=VALUE"),
     ],
 )
 def test_a_wrong_setting_is_named(key: str, value: str, said: str) -> None:

@@ -327,5 +327,5 @@ def test_every_number_has_a_range() -> None:
                 section,
                 field.name,
             )
-    with pytest.raises(ConfigError, match="optimizer.extra is 3, expected table"):
+    with pytest.raises(ConfigError, match="optimizer.extra is 3, expected a table"):
         parse_config({"optimizer": {"extra": 3}}, "x")

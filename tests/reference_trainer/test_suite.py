@@ -231,7 +231,7 @@ def test_two_processes_train_a_suite_together_and_end_together(
     [
         (("tiny", "tiny"), 'two members have the name "tiny"'),
         (("Big=tiny",), '"Big" cannot name a point'),
-        (("a=tiny,model.hidden",), '"model.hidden" of a is no setting'),
+        (("a=tiny,model.hidden",), '"model.hidden" of a is not a setting'),
         (("a=nothing",), 'there is no configuration "nothing"'),
         (("tiny", "--interleave", "baseline"), "a suite has one arm"),
     ],
