@@ -243,7 +243,7 @@ def _lines(board: Board) -> list[str]:
         return [
             f"{track.id}: not open yet, no baseline is frozen",
             f"  train and freeze one here: speedrun baseline make {track.id}",
-            f"  or of a submission that is there: speedrun baseline freeze {track.id} SUBMISSION",
+            f"  or freeze an existing submission: speedrun baseline freeze {track.id} SUBMISSION",
         ]
     frozen = next((b for b in reversed(track.baselines) if b.id == track.baseline_id), None)
     lines = [f"{track.id}: baseline {track.baseline_id}"]

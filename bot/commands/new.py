@@ -303,7 +303,7 @@ def _say(path: Path, found: Answer, login: str, baseline: int, verbose: bool) ->
         steps.insert(0, f'replace "{PLACEHOLDER}" with your GitHub login')
     if found.groups:
         steps.append("fix what is listed below")
-    steps += [f"`speedrun check {path}`", f"`speedrun submit {path}`"]
+    steps += [f"run `speedrun check {path}`", f"run `speedrun submit {path}`"]
     why = "" if found.place.ranks else f" It does not rank yet: {found.place.text}."
     click.echo(to_text(dc.replace(found, next=f"{numbers.listed(steps)}.{why}"), verbose=verbose))
     click.echo(f"Written: {path}")

@@ -369,7 +369,8 @@ def _kind(value: Any) -> str:
 
 
 def _hint(error: Any, fallback: str) -> str:
-    what = error.schema.get("description")
+    # The description of a whole file tells its readers about the format, not what to write here.
+    what = error.schema.get("description") if error.absolute_path else None
     return f"{fallback} ({_lowered(what)})" if what else fallback
 
 

@@ -154,7 +154,7 @@ def _run_crashed(case: Case) -> Iterator[Finding]:
                 f'the state of the run is "{run.state}"',
                 claimed=run.state,
                 expected="finished",
-                fix="use runs that ended by themselves",
+                fix="use runs that ended normally",
             )
 
 

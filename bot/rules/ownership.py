@@ -88,7 +88,7 @@ def _bound_elsewhere(case: Case) -> Iterator[Finding]:
                 item,
                 run,
                 "run-of-another",
-                f"the run is bound to {owner}, who takes no part in this submission",
+                f"the run is bound to {owner}, who is not a contributor of this submission",
                 claimed=", ".join(plain(name, 60) for name in sorted(accepted)[:5]),
                 expected=owner,
                 fix=f"Bring runs of your own, or ask {owner} to add this one by `/runs add`.",

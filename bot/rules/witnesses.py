@@ -82,7 +82,7 @@ def _too_much_time(case: Case, item: RunEvidence, run: Run) -> Iterator[Finding]
                 claimed=time,
                 expected=limit,
                 ratio=ratio(time, limit),
-                fix="log the training time that passed, while it passes",
+                fix="log the training clock as the run goes on, and do not edit it",
             )
             return
     yield from _too_fast_between(case, item, run)
@@ -117,7 +117,7 @@ def _too_fast_between(case: Case, item: RunEvidence, run: Run) -> Iterator[Findi
             f"W&B's `_runtime` {figure(passed)} s",
             claimed=counted,
             expected=passed,
-            fix="log the training time that passed, while it passes",
+            fix="log the training clock as the run goes on, and do not edit it",
         )
         return
 

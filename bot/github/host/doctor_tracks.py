@@ -103,9 +103,9 @@ def _globs(root: Path, track: Track, name: str, others: bool) -> Iterator[Line]:
     for pattern in track.globs:
         if any(True for _ in root.glob(pattern)):
             continue
-        words = f'{name}: [submissions] globs: "{pattern}" finds nothing'
+        words = f'{name}: [submissions] globs: "{pattern}" matches nothing'
         if others:
-            yield Line(f"note  {words}, other submissions are there")
+            yield Line(f"note  {words}; the track has other submissions")
             continue
         yield bad(
             words,
