@@ -50,12 +50,7 @@ def problems(data: Mapping[str, Any]) -> Iterator[Problem]:
                 ("results", "fields", name),
                 f'results.fields.{name} is "{pointer}", expected a JSON pointer such as "/{name}"',
             )
-    if "reproduction" in data and objective != "baseline":
-        yield (
-            ("reproduction",),
-            f'[reproduction] belongs to objective "baseline", not "{objective}": a reproduction is '
-            "compared by the ratio of two arms on one machine; delete the table",
-        )
+    yield from _reproduction(data, objective)
     accepts = names(_table(data.get("evidence")).get("accepts")) or SOURCES
     if "compute_grant" in data and not set(accepts) - {"results"}:
         yield (
@@ -181,6 +176,24 @@ def _pattern(
             f"{where}: the named groups are {shown}; step is needed and loss (of the validation) "
             f"or train_loss, and {', '.join(sorted(groups - {'step', 'loss', 'train_loss'}))} "
             "may be added",
+        )
+
+
+def _reproduction(data: Mapping[str, Any], objective: object) -> Iterator[Problem]:
+    if "reproduction" not in data:
+        return
+    if objective != "baseline":
+        yield (
+            ("reproduction",),
+            f'[reproduction] belongs to objective "baseline", not "{objective}": a reproduction is '
+            "compared by the ratio of two arms on one machine; delete the table",
+        )
+    by, opened = _table(data["reproduction"]).get("by"), "author-not-contributor"
+    if by != "maintainer" and _table(data.get("levels")).get(opened, "error") != "error":
+        yield (
+            ("levels", opened),
+            f'[levels] weakens "{opened}", and with [reproduction] the author of an entry could '
+            'confirm it in another name; delete the line, or write by = "maintainer"',
         )
 
 

@@ -117,6 +117,25 @@ def test_a_mistake_is_one_sentence_with_its_line(tmp_path: Path, text: str, word
 
 
 @pytest.mark.parametrize(
+    ("more", "sound"),
+    [
+        ('[levels]\n"author-not-contributor" = "note"', False),
+        ('[levels]\n"author-not-contributor" = "error"', True),
+        ('by = "maintainer"\n[levels]\n"author-not-contributor" = "note"', True),
+    ],
+)
+def test_who_opened_a_reproduction_is_among_its_people(
+    tmp_path: Path, more: str, sound: bool
+) -> None:
+    text = GOOD.replace('"target"', '"baseline"') + f"[reproduction]\nruns = 3\n{more}\n"
+    if sound:
+        assert load_track(put(tmp_path, text)).reproduction is not None
+    else:
+        with pytest.raises(TrackError, match="could confirm it in another name"):
+            load_track(put(tmp_path, text))
+
+
+@pytest.mark.parametrize(
     ("data", "words"),
     [
         (

@@ -13,7 +13,17 @@ from bot.compute.case_statistics import of_case
 from bot.model.case import Case, PullRequest, Unlisted
 from bot.model.submission import Folder
 from bot.parse.json_file import read_json
-from tests.bot.rules.run_cases import LINK, PATH, SMALL, a_case, a_run, found, results_file
+from bot.rules import run_rules
+from tests.bot.rules.run_cases import (
+    LINK,
+    PATH,
+    SMALL,
+    TRACKS,
+    a_case,
+    a_run,
+    found,
+    results_file,
+)
 
 OPENED = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
@@ -173,3 +183,17 @@ def test_runs_of_a_search_count_in_no_mean() -> None:
     summary = of_case(searched("2026-01-03T00:00:00Z"))
     assert summary is not None and summary.n == 2
     assert summary.quality.values == (a_run(2).loss, a_run(3).loss)
+
+
+@pytest.mark.parametrize(("author", "status"), [("somebody-else", "error"), ("example-user", None)])
+def test_nobody_reproduces_in_another_name(author: str, status: str | None) -> None:
+    listed = read_json(b'{"contributors": [{"github": "example-user"}]}', f"{PATH}/submission.json")
+    raw = {"contributors": [{"github": "example-user"}]}
+    case = a_case(
+        track=TRACKS["single-gpu"],
+        pull_request=request(author),
+        documents={"submission.json": listed},
+        submission={"raw": raw},
+    )
+    found = [f.level for f in run_rules(case) if f.rule == "author-not-contributor"]
+    assert found == ([] if status is None else [status])
