@@ -14,6 +14,7 @@ from bot.compute.case_statistics import of_case, points_of
 from bot.compute.duplicates import MOST_RUNS, link_key, repeats, run_key, trace_of, value_keys
 from bot.model.case import Case
 from bot.model.results import ResultsRun
+from bot.model.run import Run
 from bot.model.summary import Excluded
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
@@ -139,6 +140,9 @@ def too_alike(case: Case, told: frozenset[str]) -> Iterator[Finding]:
     if case.brought_over:
         return
     files = told | {run.file for run in case.results}
+    for first, run in _one_start(case, files):
+        message = f"{name_inside(case, run.file)} and {name_inside(case, first.file)} began at "
+        yield _alike(case, run.file, None, f"{plain(message, 200)}{run.created_at}")
     for arm, point in itertools.product(("candidate", "baseline"), points_of(case)):
         runs = [r for r in case.runs(arm, point) if r.file not in files]
         traces = [trace_of(run) for run in runs]
@@ -163,6 +167,16 @@ def too_alike(case: Case, told: frozenset[str]) -> Iterator[Finding]:
                 f"those of runs in {plain(neighbour.path, 200)}, nearer than two trainings are"
             )
             yield _alike(case, mine[near[0].a].file, None, message)
+
+
+def _one_start(case: Case, told: Collection[str]) -> Iterator[tuple[Run, Run]]:
+    """Runs of two files that state one begin to a part of a second."""
+    begun: dict[str, Run] = {}
+    for run in (*case.runs("candidate"), *case.runs("baseline")):
+        if run.created_at is not None and "." in run.created_at and run.file not in told:
+            first = begun.setdefault(run.created_at, run)
+            if first.file != run.file:
+                yield first, run
 
 
 def near_words(near: Sequence[alike.Near]) -> str:

@@ -64,9 +64,13 @@ _PARAMETERS = re.compile(
     re.IGNORECASE,
 )
 _THOUSANDS = {"k": 1e3, "m": 1e6, "b": 1e9, "": 1.0}
+_WARM = re.compile(
+    r"\b(?:resum(?:ed|ing)\b[^=:]{0,40}\b(?:from|at)\b"
+    r"|load(?:ed|ing)\b[^=:]{0,30}\b(?:checkpoint|pre-?trained|weights)\b)", re.IGNORECASE,
+)  # fmt: skip
 _HINTS = ("time", "elapsed", "wall", "gpu", "device", "chip", "world", "nodes", "nproc", "steps",
           "iter", "batch", "loss", "memory", "param", "seq", "block", "start", "finish", "ended",
-          "complete", "began", "done")  # fmt: skip
+          "complete", "began", "done", "load", "resum")  # fmt: skip
 
 
 @dc.dataclass(slots=True)
@@ -83,6 +87,8 @@ class Statements:
     final_loss: str | None = None
     memory: float | None = None
     parameters: float | None = None
+    warm: str | None = None
+    """What says that the weights are those of other training."""
 
     def feed(self, line: str) -> None:
         """Take one line that stands before the steps of a run."""
@@ -94,6 +100,8 @@ class Statements:
                 self.settings[name] = value
         if match := _GPUS.search(line):
             self.gpus = int(match[1])
+        if "{" not in line and _WARM.search(line):
+            self.warm = plain(line, 80)
         if match := _PARAMETERS.search(line):
             size = number(match[1].replace(",", "").replace("_", "").rstrip("."))
             self.parameters = None if size is None else size * _THOUSANDS[(match[2] or "").lower()]
@@ -142,7 +150,7 @@ class Statements:
     def begin(self) -> Statements:
         """What is known where a run begins; plans of the source count for every run."""
         known = dc.replace(self, settings=dict(self.settings), times=[], ended=None)
-        self.began = None
+        self.began = self.warm = None
         return known
 
 

@@ -104,7 +104,7 @@ class _Draft:
         first = self.steps[0].step
         self.steps[:0] = [s for s in before.steps if s.step < first]
         self.header, self.lines = before.header, (before.lines[0], self.lines[1])
-        self.said.began = before.said.began
+        self.said.began, self.said.warm = before.said.began, before.said.warm
 
 
 def read_log(
@@ -355,6 +355,8 @@ def _problems(
     machine = draft.header.contradiction()
     if machine is not None:
         yield "hardware-differs-from-run", machine
+    if draft.said.warm is not None and not resumed:
+        yield "history-gap", f"before its first step the log says: {draft.said.warm}"
     settings = draft.header.two_values()
     if settings is not None:
         yield "history-gap", settings

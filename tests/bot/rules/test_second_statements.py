@@ -13,7 +13,7 @@ from bot.evidence.log.training_log import read_log
 from bot.evidence.wandb.offline import read_offline
 from bot.model.run import Run
 from bot.registry import Level
-from tests.bot.rules.run_cases import SMALL, TRACKS, a_case, found
+from tests.bot.rules.run_cases import SMALL, TRACKS, a_case, a_run, found
 from tests.doubles.wandb.offline_file import offline_file
 
 RULE = "witnesses-disagree"
@@ -297,3 +297,32 @@ def test_each_run_of_a_log_has_a_seed_of_its_own() -> None:
     first, second = (log(head=f"seed: {seed}") for seed in (1, 2))
     assert [run.seed for run in read_log(first + second, "run.log")] == [1, 2]
     assert all(run.problems == () for run in read_log(first + second, "run.log"))
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("resuming from ckpt/step_3000.pt", True),
+        ("Loaded pretrained weights of gpt2", True),
+        ("resume_from: None", False),
+        ("loading kernels from the cache", False),
+    ],
+)
+def test_a_log_that_begins_with_other_weights(line: str, told: bool) -> None:
+    (run,) = read_log(log(head=line), "run.log")
+    assert any("before its first step" in text for _, text in run.problems) is told
+
+
+def test_a_run_that_was_resumed_with_its_clock_is_one() -> None:
+    lines = log().decode().splitlines(True)
+    middle = next(n for n, line in enumerate(lines) if "step:700/" in line)
+    whole = [*lines[:middle], "resuming from ckpt/step_600.pt\n", *lines[middle - 1 :]]
+    (run,) = read_log("".join(whole).encode(), "run.log")
+    assert run.problems == ()
+
+
+@pytest.mark.parametrize(("digits", "told"), [("123456", True), ("123457", False)])
+def test_two_runs_that_began_in_one_microsecond(digits: str, told: bool) -> None:
+    begins = [f"2026-08-01T10:00:00.{part}Z" for part in ("123456", digits)]
+    case = a_case([dc.replace(a_run(n), created_at=at) for n, at in enumerate(begins)])
+    assert any("began at" in item.message for item in found("duplicate-run", case)) is told
