@@ -38,10 +38,20 @@ class _Demo:
 
     def run(self, *args: str, ok: Sequence[int] = (0,), quiet: bool = False) -> str:
         """One `speedrun` command in the scratch folder; its output, which is also shown."""
-        click.secho("$ speedrun " + " ".join(args), fg="cyan")
+        code = "from bot.cli import main; main(prog_name='speedrun')"
+        return self._do("speedrun", ["-c", code], args, ok, quiet)
+
+    def python(self, *args: str) -> None:
+        """One Python file in the scratch folder."""
+        self._do("python", [], args, (0,), False)
+
+    def _do(
+        self, name: str, first: list[str], args: Sequence[str], ok: Sequence[int], quiet: bool
+    ) -> str:
+        click.secho(f"$ {name} " + " ".join(args), fg="cyan")
         env = os.environ | {"PYTHONUTF8": "1", "WANDB_MODE": "offline", "WANDB_SILENT": "true"}
         done = subprocess.run(
-            [sys.executable, "-c", "from bot.cli import main; main(prog_name='speedrun')", *args],
+            [sys.executable, *first, *args],
             cwd=self.out,
             env=env,
             stdout=subprocess.PIPE,
@@ -52,7 +62,7 @@ class _Demo:
             click.echo(done.stdout.rstrip())
         if done.returncode not in ok:
             raise Unusable(
-                f"speedrun {args[0]} ended with {done.returncode}; the files are in {self.out}"
+                f"{name} {args[0]} ended with {done.returncode}; the files are in {self.out}"
             )
         return done.stdout
 
@@ -130,25 +140,10 @@ def _train(journey: _Demo, backend: str, seeds: int) -> None:
         f"Train a tiny language model with {backend} and one change, {CHANGE}, beside the "
         f"baseline; {seeds} seeds each, W&B offline"
     )
-    journey.run(
-        "train",
-        "--config",
-        "tiny",
-        "--set",
-        CHANGE,
-        "--interleave",
-        "baseline",
-        "--backend",
-        backend,
-        "--seeds",
-        str(seeds),
-        "--track",
-        TRACK,
-        "--wandb",
-        "offline",
-        "--out",
-        "runs",
-    )
+    journey.run("new", f"{TRACK}/{NAME}", "--starter", backend, quiet=True)
+    arms = ("--interleave", "baseline", "--seeds", str(seeds))
+    settings = ("--set", CHANGE, *arms, "--wandb", "offline", "--out", "runs")
+    journey.python(f"submissions/{TRACK}/{NAME}/main.py", *settings)
 
 
 def _submit(journey: _Demo) -> None:
