@@ -61,12 +61,14 @@ def _result(point: Point, track: Track, placement: Placement | None) -> str:
     if track.objective == "pareto":
         return f"{quality} at {cost}" if None not in (point.quality, point.cost) else ""
     progress = placement.entry.progress if placement else None
-    ratio = progress.ratio if progress else None
+    ratio, interval = (progress.ratio, progress.interval) if progress else (None, None)
     if track.objective == "baseline" and placement is None:
         arm = point.summary.baseline
         ratio = arm.ratio if arm else None
     if ratio is not None:
-        return _beside_baseline(ratio, track.in_sentence(track.cost.metric))
+        noise = interval is not None and interval[0] < 1 < interval[1]
+        words = _beside_baseline(ratio, track.in_sentence(track.cost.metric))
+        return f"{words}, within the noise" if noise else words
     return "" if point.cost is None else cost
 
 
@@ -121,7 +123,10 @@ def _rows(
 ) -> Iterator[Row]:
     s = point.summary
     quality, cost = track.quality, track.cost
-    record = "" if record_cost is None else amount(track, cost.metric, record_cost)
+    progress = placement.entry.progress if placement else None
+    # On a track of ratios the record's own cost is that of another machine.
+    alone = record_cost is None or progress is not None
+    record = "" if alone else amount(track, cost.metric, record_cost)
     one = cost.metric == quality.metric  # ranked by quality alone
     if point.quality is not None:
         mean = f", mean of {s.n} runs" if s.n > 1 else ""
@@ -141,6 +146,10 @@ def _rows(
                 "",
                 record,
             )
+    if progress is not None and progress.ratio != 1:
+        span = progress.interval
+        spread = f" ({numbers.figure(span[0], 3)} to {numbers.figure(span[1], 3)})" if span else ""
+        yield "Ratio to the baseline", f"{numbers.figure(progress.ratio, 4)}{spread}", "", ""
     band = placement.entry.band if placement else None
     if placement is not None and band is not None:
         by = numbers.ordinal(placement.entry.band_place or 1)

@@ -94,6 +94,18 @@ def test_beside_the_baseline(ratio: float, words: str) -> None:
     assert place(found.entry.verdict, TIMED, found).result == words
 
 
+def test_an_interval_stands_beside_its_ratio() -> None:
+    """A ratio whose interval holds 1 is no progress that anybody has seen."""
+    found = placed(TIMED, progress=Progress(0.88, (0.62, 1.249), False, 0.88))
+    said = place(found.entry.verdict, TIMED, found, record_cost=8.94)
+    assert said.result == "12 % less training time than the baseline, within the noise"
+    assert ("Training time", "76.09 s", "", "") in said.rows
+    assert said.rows[-1] == ("Ratio to the baseline", "0.88 (0.62 to 1.25)", "", "")
+    clear = placed(TIMED, progress=Progress(0.88, (0.86, 0.9), False, 0.88))
+    words = place(clear.entry.verdict, TIMED, clear).result
+    assert words == "12 % less training time than the baseline"
+
+
 def test_the_rows_say_yours_needed_and_record() -> None:
     found = placed(TIMED)
     rows = place(found.entry.verdict, TIMED, found, record_cost=77.34).rows
