@@ -161,9 +161,10 @@ def _run_crashed(case: Case) -> Iterator[Finding]:
 def history_gap(case: Case) -> Iterator[Finding]:
     """The run's history has no holes where it matters.
 
-    If regular validations stop for a while, a file breaks off in the middle of a record, or one
-    step has two losses, nobody can see what happened there. Log the whole run from beginning to
-    end.
+    If regular validations stop for a while, a file breaks off in the middle of a record, one step
+    has two losses, or the clock hardly moves over some stretches, nobody can see what happened
+    there. Nor can they if a setting is stated twice with two values, or if the log says that it
+    loaded other weights. Log the whole run from beginning to end.
     """
     yield from read_problems(case, "history-gap")
 
