@@ -8,7 +8,7 @@ from typing import Any
 from bot.compute import metrics
 from bot.compute.case_statistics import of_case, points_of
 from bot.model.case import Case
-from bot.model.results import ResultsRun
+from bot.model.results import ResultsRun, device_name
 from bot.model.values import is_not_finite, positive
 from bot.model.verdict import Finding, finding
 from bot.parse.results_json import NEW_KEYS
@@ -135,17 +135,20 @@ def _missing_inputs(run: ResultsRun, case: Case) -> Iterator[Finding]:
             or misspelt(run.info, frozenset({key}))
         ):
             continue
-        hint = (
-            " or name the accelerator and the number of chips"
-            if name in ("chips", "peak_flops")
-            else ""
-        )
+        hint = _of_device(device_name(run)) if name in ("chips", "peak_flops") else ""
         yield finding(
             "metric-missing",
             f"`{key}` is missing, so {metric} cannot be computed",
             fix=f"add `{key}`{hint}",
             **place(run, name),
         )
+
+
+def _of_device(named: str | None) -> str:
+    """What else would tell the chips and their peak; a name that is there is not a known one."""
+    if named is None:
+        return ", or name the accelerator and the number of chips"
+    return f", or write a known accelerator, such as v5p-32, in place of {shown(named)}"
 
 
 def _without_runs(case: Case) -> Iterator[Finding]:

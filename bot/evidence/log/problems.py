@@ -214,9 +214,9 @@ def _average(points: Sequence[LogStep]) -> tuple[str, str] | None:
             shown.append((p.clock_s - before.clock_s) / (p.step - before.step))
         allowed = _AVERAGE_TOLERANCE * p.average_s + _AVERAGE_ROUNDING_S
         if all(abs(value - p.average_s) > allowed for value in shown):
-            text = f"at step {p.step} the clock is {p.clock_s:.3f} s and the average a step"
-            given = f"{1000 * p.average_s:g} ms, which makes {p.average_s * p.step:.3f} s"
-            return "summary-differs-from-history", f"{text} is given as {given}"
+            text = f"at step {p.step} the clock is {p.clock_s:.3f} s, but the stated average of"
+            makes = f"{1000 * p.average_s:g} ms a step makes {p.average_s * p.step:.3f} s"
+            return "summary-differs-from-history", f"{text} {makes}"
     return None
 
 
