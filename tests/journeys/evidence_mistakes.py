@@ -22,12 +22,10 @@ from tests.journeys.mistakes import (
 )
 from tests.track_texts import time_to_loss
 
-LAB = read_track(
-    time_to_loss(
-        "lab", "Progress over a baseline", objective="baseline", significance='test = "none"'
-    ).encode(),
-    "tracks/lab.toml",
+LAB_TEXT = time_to_loss(
+    "lab", "Progress over a baseline", objective="baseline", significance='test = "none"'
 )
+LAB = read_track(LAB_TEXT.encode(), "tracks/lab.toml")
 SOURCE = "import torch\n\nfor step in range(1000):\n    print(step)\n"
 LOG = log(LOSSES[0], 1)
 NOTEBOOK = json.dumps(

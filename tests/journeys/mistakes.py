@@ -15,9 +15,8 @@ from bot.parse.track_toml import read_track
 from tests.track_texts import time_to_loss
 
 Files = dict[str, bytes]
-TRACK = read_track(
-    time_to_loss("fast", "Time to 3.28", accelerator='["a100-sxm"]').encode(), "tracks/fast.toml"
-)
+TEXT = time_to_loss("fast", "Time to 3.28", accelerator='["a100-sxm"]')
+TRACK = read_track(TEXT.encode(), "tracks/fast.toml")
 LOSSES = (3.2771, 3.2775, 3.2768, 3.2774)
 SPARE = (3.2770, 3.2773, 3.2769, 3.2776, 3.2772, 3.2767)
 """Losses of further runs that the newcomer can make."""

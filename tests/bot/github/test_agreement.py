@@ -31,17 +31,10 @@ MISTAKES = (
 ONLY_ON_A_PULL = {"explanation-missing", "author-not-contributor", "out-of-scope-change"}
 
 
-def toml(name: str) -> str:
-    """A track of the journeys, as text."""
-    source = Path(mistakes.__file__).with_name(f"{name}.py").read_text()
-    return source.split('b"""\\\n')[1].split('"""')[0]
-
-
 @pytest.fixture
 def tracks(competition: Competition) -> Competition:
     """The competition with the two tracks of the journeys."""
-    names = {"fast": "mistakes", "lab": "evidence_mistakes"}
-    files = {f"tracks/{name}.toml": toml(module) for name, module in names.items()}
+    files = {"tracks/fast.toml": mistakes.TEXT, "tracks/lab.toml": evidence_mistakes.LAB_TEXT}
     competition.github.commit(REPO, "main", dict(files))
     return competition
 
