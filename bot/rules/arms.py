@@ -98,7 +98,9 @@ def _trained_on(case: Case, summary: Summary) -> tuple[Level | None, str] | None
     lead = usual - theirs.mean if summary.goal == "min" else theirs.mean - usual
     known = (Moments.of(frozen[-1]) if frozen else mine, theirs)
     error = sum((m.sd or 0.0) ** 2 / m.n for m in known) ** 0.5
-    most = _TRAINED_ON * abs(usual)
+    # So small a model as the tutorial's ends 1 % apart by its first weights alone.
+    spread = Moments.of(frozen[-1]).sd if frozen else None
+    most = max(_TRAINED_ON * abs(usual), _SPREADS * (spread or 0.0))
     if lead <= max(_A_LITTLE_ON * abs(usual), min(_SPREADS * error, most)):
         return None
     other = "frozen baseline ended" if frozen else "candidate stopped"

@@ -95,6 +95,15 @@ def test_arms_that_are_alike(theirs: dict[str, Any], ours: dict[str, Any]) -> No
     assert found("arms-differ", arms(theirs, ours)) == ()
 
 
+@pytest.mark.parametrize(("sd", "level"), [(0.001, Level.ERROR), (0.02, Level.WARNING)])
+def test_the_spread_of_the_frozen_losses_is_allowed_for(sd: float, level: Level) -> None:
+    losses = (3.2775 - sd, 3.2775, 3.2775 + sd)
+    frozen = dc.replace(SINGLE.baselines[0], losses=losses)
+    case = dc.replace(arms({"loss": 3.235}), track=dc.replace(SINGLE, baselines=(frozen,)))
+    (item,) = found("arms-differ", case)
+    assert item.level is level, item.message
+
+
 @pytest.mark.parametrize(
     ("seconds", "hardware", "slow"),
     [
