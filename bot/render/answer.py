@@ -220,8 +220,9 @@ def _for(where: Where, item: Finding) -> Finding:
 
 def _weighing(groups: tuple[Group, ...], verdict: Verdict) -> list[Group]:
     """The groups that decided the status. Where runs are missing, why some do not count is among
-    them, and first."""
-    errors = [g for g in groups if g.level is Level.ERROR]
+    them, and first. What is at fault on our side is nothing that a rejected author can fix."""
+    ours = OURS if verdict.status is Status.REJECTED else frozenset()
+    errors = [g for g in groups if g.level is Level.ERROR and g.rule not in ours]
     warnings = [g for g in groups if g.level is Level.WARNING]
     if any(catalogue()[g.rule]["family"] == "statistics" for g in errors):
         why = [g for g in warnings if g.rule in _NOT_COUNTED]

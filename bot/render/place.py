@@ -96,6 +96,8 @@ def _text(placement: Placement, track: Track, status: Status) -> str:
         return f"{kind} record by {size}"
     if not gap:
         return f"{where}, level with the record"
+    if placement.place == 1 and not ahead:  # the record is not on the board
+        return f"{where} on the board, {size} behind the official record"
     return f"{where}, {size} {'ahead of' if ahead else 'behind'} the record"
 
 
@@ -153,7 +155,8 @@ def _rows(
     band = placement.entry.band if placement else None
     if placement is not None and band is not None:
         by = numbers.ordinal(placement.entry.band_place or 1)
-        yield f"Place at about {numbers.figure(band, 5)} {quality.unit}".rstrip(), by, "", ""
+        goal = f"{numbers.figure(band, 5)} {quality.unit}".rstrip() + " or better"
+        yield f"Place by {track.in_sentence(cost.metric)} at {goal}", by, "", ""
 
 
 def _against_target(value: float, track: Track) -> tuple[str, str]:

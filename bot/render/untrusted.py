@@ -118,7 +118,8 @@ def shown(value: Any, limit: int = MAX_SHOWN) -> str:
         text = json.dumps(value)
         return text if len(text) <= 40 else f"{text[:36]}..."
     if isinstance(value, dict):
-        return f"an object of {len(value)} keys" if value else "an empty object"
+        many = "1 key" if len(value) == 1 else f"{len(value)} keys"
+        return f"an object of {many}" if value else "an empty object"
     if isinstance(value, (list, tuple)):
         return f"a list of {len(value)}" if value else "an empty list"
     return plain(str(value), limit)

@@ -127,6 +127,24 @@ def test_what_is_at_fault_on_our_side_asks_nothing_of_the_author() -> None:
     assert "Fix: write 3.271" in to_text(answer(item, where=Where.FOLDER))
 
 
+def test_what_is_at_fault_on_our_side_is_no_thing_to_fix() -> None:
+    rules = ("claim-differs-from-run", "evidence-unavailable")
+    said = answer(verdict(Status.REJECTED, tuple(found(rule, 1, "said") for rule in rules)))
+    assert said.result == "one thing to fix"
+    assert tuple(g.rule for g in said.groups) == rules[:1]
+    assert tuple(g.rule for g in said.folded) == rules[1:]
+
+
+def test_what_is_folded_says_how_much_it_weighs_and_ends() -> None:
+    rules = ("claim-differs-from-run", "evidence-unavailable", "unlisted-runs")
+    item = verdict(Status.REJECTED, tuple(found(rule, 1, "said") for rule in rules))
+    lines = re.findall(r"^- (\w+) .*?`(\S+)`.*: (said.*)$", comment(item), re.MULTILINE)
+    assert lines == [
+        ("error", "evidence-unavailable", "said 1."),
+        ("warning", "unlisted-runs", "said 1. **Fix:** write 3.271."),
+    ]
+
+
 def test_no_praise_above_open_warnings() -> None:
     place = dc.replace(PLACE, first_entry=True)
     for status in Status:

@@ -57,6 +57,7 @@ def text(track: Track, status: Status = Status.VERIFIED, **fields: Any) -> str:
         ({"record": True, "gap": -1.25}, "a new record by 1.2 s"),
         ({"gap": -1.25}, "2nd of 41, 1.2 s ahead of the record"),
         ({"gap": None, "place": 1, "of": 1}, "the first entry"),
+        ({"place": 1}, "1st of 41 on the board, 0.8 s behind the official record"),
     ],
 )
 def test_beside_the_record(fields: dict[str, Any], words: str) -> None:
@@ -114,6 +115,13 @@ def test_the_rows_say_yours_needed_and_record() -> None:
         ("p-value", "0.000004", "below 0.01", ""),
         ("Training time", "76.09 s", "", "77.34 s"),
     )
+
+
+def test_a_place_in_a_band_says_what_is_compared() -> None:
+    found = placed(PARETO, on_frontier=True)
+    found = dc.replace(found, entry=dc.replace(found.entry, band=1.5264, band_place=3))
+    rows = place(found.entry.verdict, PARETO, found).rows
+    assert rows[-1] == ("Place by hardware FLOPs at 1.5264 bits/byte or better", "3rd", "", "")
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,8 @@ def test_a_joiner_between_plain_letters_is_hidden_text() -> None:
 def test_values_are_shown_short() -> None:
     assert shown(None) == "null" and shown(True) == "true" and shown(1.5) == "1.5"
     assert shown("a\u202eb\n") == '"a\\u202eb "'
-    assert shown({"a": 1}) == "an object of 1 keys" and shown([]) == "an empty list"
+    assert shown({"a": 1}) == "an object of 1 key" and shown([]) == "an empty list"
+    assert shown({"a": 1, "b": 2}) == "an object of 2 keys"
     assert len(shown("x" * 10_000)) < 100
 
 
