@@ -25,7 +25,7 @@ GRADE_WORDS = {
     Grade.REPRODUCED: "reproduced by others than its author",
     Grade.WANDB: "read from the history that Weights & Biases holds",
     Grade.LOG: "read from training logs or W&B files in the submission",
-    Grade.SELF_REPORTED: "read from the submission's own results file alone",
+    Grade.SELF_REPORTED: "read from the submission’s own results file alone",
 }
 
 
@@ -67,9 +67,9 @@ def prose(words: str) -> markupsafe.Markup:
 
 
 def breakable(words: str) -> markupsafe.Markup:
-    """A name that a line may break after its slashes and underscores, escaped."""
+    """A name that a line may break after a slash or underscore and before a capital, escaped."""
     safe = str(markupsafe.escape(words))
-    return markupsafe.Markup(safe.replace("/", "/<wbr>").replace("_", "_<wbr>"))
+    return markupsafe.Markup(re.sub(r"(?<=[/_])(?=.)|(?<=[a-z])(?=[A-Z])", "<wbr>", safe))
 
 
 def half(width: float, metric: str) -> str:

@@ -29,7 +29,7 @@ def examples(site: Site) -> dict[str, Any]:
         "rates_note": rates_note(),
         "fit_df": fits.MIN_DF,
         "fit_points": fits.MIN_POINTS,
-        "fit_width": f"{fits.MAX_HALF_WIDTH:.0%}",
+        "fit_width": f"{100 * fits.MAX_HALF_WIDTH:.0f} %",
     }
     return values | _accounting() | _bytes() | _statistics()
 

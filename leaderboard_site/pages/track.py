@@ -312,7 +312,7 @@ def scaling(board: TrackBoard) -> dict[str, Any] | None:
         f"Least-squares laws y = c + a·x^−b over model FLOPs, with 95 % bands. Three numbers pass "
         f"close to any four points, so a law is drawn beyond its points only with "
         f"{fits.MIN_DF + 3} points or more, and only where half its band stays under "
-        f"{fits.MAX_HALF_WIDTH:.0%} of the value."
+        f"{100 * fits.MAX_HALF_WIDTH:.0f} % of the value."
     )
     return {"svg": svg, "rows": rows, "words": words}
 

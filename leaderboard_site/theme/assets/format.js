@@ -75,9 +75,11 @@
     node.append(...children);
     return node;
   }
-  // A name that a line may break after its slashes and underscores.
+  // A name that a line may break after a slash or underscore and before a capital.
   const breakable = (name) =>
-    name.split(/(?<=[/_])/).flatMap((part, n) => (n ? [make("wbr"), part] : [part]));
+    name
+      .split(/(?<=[/_])|(?<=[a-z])(?=[A-Z])/)
+      .flatMap((part, n) => (n ? [make("wbr"), part] : [part]));
   Object.assign(window.speedrun, {
     quantity,
     probability,
