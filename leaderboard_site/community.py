@@ -115,7 +115,7 @@ def _baseline(board: TrackBoard, made: Baseline, base: str) -> dict[str, Any]:
         if made.costs
         else None,
         "refuted": state is not None and state.name == "refuted",
-        "people": people,
+        "people": people or ([item.people] if item else []),
         "board": [
             {"name": row.submission.rpartition("/")[2], "ratio": f"{row.ratio:.4f}",
              "state": row.state}

@@ -150,14 +150,15 @@ def _by_date(rows: list[tuple[TrackBoard, Milestone]]) -> list[tuple[TrackBoard,
 
 
 def _record_row(board: TrackBoard, milestone: Milestone) -> dict[str, Any]:
-    days = milestone.days
+    days, metric = milestone.days, score_metric(board)
+    cost = text.spoken(metric, milestone.cost, board.track)
     return {
         "track": board.track,
         "number": milestone.number,
         "url": BASE + milestone.item.url if milestone.item else board.track.official.source,
         "title": milestone.title,
         "date": text.day(milestone.date),
-        "cost": text.spoken(score_metric(board), milestone.cost, board.track),
+        "cost": cost if cost[-1:].isalpha() else f"{cost} {board.track.unit(metric)}".rstrip(),
         "gain": gain_words(milestone),
         "stood": "stands"
         if milestone.stands

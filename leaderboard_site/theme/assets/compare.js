@@ -223,7 +223,7 @@
           if (!i) return DASH;
           const w = welch(pick(entries[0]), pick(d));
           return w
-            ? `p = ${probability(w.p)} (t = ${w.t.toFixed(2)}, df ${w.df.toFixed(1)})`
+            ? `p = ${probability(w.p)} (t = ${fixed(w.t, 2)}, df ${w.df.toFixed(1)})`
             : DASH;
         }),
       );
@@ -304,6 +304,8 @@
     return list;
   }
   form.hidden = false;
+  for (const option of form.elements.track.options)
+    if (state.e.length && state.e[0].startsWith(option.value + "/")) option.selected = true;
   form.elements.add.addEventListener("input", offer);
   form.elements.track.addEventListener("change", offer);
   form.addEventListener("submit", async (event) => {
