@@ -138,7 +138,7 @@ class Answer:
     def fold(self) -> str:
         """The title of what is folded away."""
         parts = [numbers.count(len(self.verdict.runs), "run")] if self.verdict.runs else []
-        parts += ["all numbers"] if self.verdict.points else []
+        parts += ["all numbers"] if parts and self.verdict.points else []
         more = sum(len(g.findings) + len(g.follows) for g in self.folded)
         parts += [numbers.count(more, "note" if self._only_notes else "more finding")] * bool(more)
         return sentence(numbers.listed(parts) or "details").removesuffix(".")
@@ -298,7 +298,7 @@ def _next(
     if where is Where.PULL:
         more = ""
         if verdict.status is Status.CONSISTENT:
-            more = " Link the W&B run or add its log, and it can be verified."
+            more = " To have it verified, link the W&B run or add its log."
         return f"nothing for you to do. A maintainer merges it, usually within {days}.{more}"
     if where is Where.FOLDER:
         return f"open the pull request: `speedrun submit {verdict.submission}`."

@@ -145,6 +145,12 @@ def test_what_is_folded_says_how_much_it_weighs_and_ends() -> None:
     ]
 
 
+def test_a_fold_without_runs_promises_no_numbers() -> None:
+    item = verdict(Status.UNVERIFIABLE, (found("evidence-unavailable", 1, "said"),))
+    assert answer(item).fold == "8 runs and all numbers"
+    assert answer(dc.replace(item, runs=())).fold == "Details"
+
+
 def test_no_praise_above_open_warnings() -> None:
     place = dc.replace(PLACE, first_entry=True)
     for status in Status:
