@@ -24,7 +24,8 @@ from bot.rules.about import about, ratio
 _STEP_PACE, _CLOCK_PACE = 0.8, 0.7
 # Validation stands still in the training clock: over the real runs at hand it takes under a third.
 _WALL_PACE, _WALL_OVER = 0.6, 1.05
-_WALL_SLACK_S = 2.0
+# W&B's client stamps a row when the next one begins; in a run of a moment that is most of it.
+_WALL_SLACK_S, _MOMENT_S = 2.0, 0.5
 # Of a whole job an hour of start-up and evaluation is honest, and so is a notebook left open.
 _JOB_PACE, _JOB_LEAST_S = 0.1, 10.0
 _MEMORY = 1.02
@@ -102,7 +103,7 @@ def _wall_time(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
 def _fits(time: float, other: float, pace: float) -> bool:
     """Whether a training time goes with another clock; a run of a moment may be off by a moment."""
     slow = time < pace * other and other - time > _WALL_SLACK_S / 2
-    return not slow and time <= _WALL_OVER * other + min(_WALL_SLACK_S, time / 2)
+    return not slow and time <= _WALL_OVER * other + min(_WALL_SLACK_S, max(time / 2, _MOMENT_S))
 
 
 def _job_time(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
