@@ -91,10 +91,10 @@ def unsafe_name(case: Case) -> Iterator[Finding]:
         if not all(_FILE_PART.fullmatch(part) for part in name.split("/")):
             yield finding(
                 "unsafe-name",
-                f"the file name {shown(name)} contains characters other than "
-                "letters, digits and ._@+-",
+                f"the file name {shown(name)} is not made of letters, digits and ._@+- alone, "
+                "with a letter or digit first",
                 file=plain(folder.full(name), 200),
-                fix="rename it",
+                fix="rename it, or remove it",
             )
 
 

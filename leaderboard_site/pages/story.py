@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import statistics as st
 from collections.abc import Sequence
 from typing import Any
@@ -55,8 +56,15 @@ def score_over_time(board: TrackBoard) -> tuple[str, list[tuple[int, float]]]:
     """A metric, and its best value by day: the record's, or a pareto board's best quality."""
     if board.track.objective == "pareto":
         return board.track.quality.metric, _best_so_far(board)
-    points = [(d, m.cost) for m in milestones(board) if (d := text.ordinal_day(m.date)) is not None]
-    return score_metric(board), points
+    history = [m for m in milestones(board) if text.ordinal_day(m.date) is not None]
+    costs = (m.cost for m in history)
+    return score_metric(board), list(zip(_days_in_order(history), costs, strict=True))
+
+
+def _days_in_order(history: Sequence[Milestone]) -> list[int]:
+    """The day of each record, none before the day of the one that it beat: some official tables
+    date a record earlier than the record before it."""
+    return list(itertools.accumulate((text.ordinal_day(m.date) or 0 for m in history), max))
 
 
 def _best_so_far(board: TrackBoard) -> list[tuple[int, float]]:
@@ -158,14 +166,14 @@ def _steps_chart(board: TrackBoard, dated: Sequence[Milestone], metric: str, bas
     named = {id(m) for m in (*jumps, dated[0], dated[-1])}
     steps = [
         Step(
-            text.ordinal_day(m.date) or 0,
+            day,
             m.cost,
             point_words(board, m, metric),
             address(board, m, base),
             _short(m) if id(m) in named else "",
             m.place is not None,
         )
-        for m in dated
+        for day, m in zip(_days_in_order(dated), dated, strict=True)
     ]
     others = [
         (day, shown)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from leaderboard_site.model import Item, Site, TrackBoard
+from leaderboard_site.pages import story
 from leaderboard_site.source import read_site
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -81,3 +82,10 @@ def test_the_table_on_file_is_the_official_one(site: Site, track: str) -> None:
     }
     again = [(r.number, cost, date) for r in table.records for date, cost in r.retimings]
     assert again == [(n, t, d) for k, n, t, d in GOLDEN["retimings"] if TRACKS[k] == track]
+
+
+def test_time_runs_forward_in_every_story(site: Site) -> None:
+    """Some official records are dated before the record that they beat."""
+    for board in site.tracks.values():
+        days = [day for day, _ in story.score_over_time(board)[1]]
+        assert days == sorted(days), board.track.id
