@@ -117,8 +117,10 @@ def test_record(runner: Runner, competition: Competition) -> None:
     event = pull_event(competition, pull.number, "closed", merged=True)
     done = runner.run("pull_request_target", event, {"record": "token-of-act"})
     assert done.returncode == 0, done.stdout + done.stderr
-    said = ["verify key=yes", "record key=no", "record key=no", "promote key=no"]
-    assert runner.commands() == said
+    said = runner.commands()
+    assert said[:2] == ["verify key=yes", "record key=no"]
+    # Once it is on the board, one job tells the author and another looks at the baseline.
+    assert sorted(said[2:]) == ["promote key=no", "record key=no"]
     assert "evidence" in competition.branches()
     assert any("On the board" in body for body in competition.comments(pull.number))
     assert [d["workflow"] for d in competition.repo.dispatches] == ["speedrun-pages.yml"]
