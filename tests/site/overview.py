@@ -93,7 +93,8 @@ def comment(found: Verdict, site: str) -> str:
     body = render_comment(report, Settings(site=site))
     parser = MarkdownIt("gfm-like", {"html": True, "linkify": False})
     html = parser.render(re.sub(r"<!--.*?-->\n?", "", body, flags=re.DOTALL))
-    return PAGE.format(body=html)
+    # Chromium has no picture for the icon where no emoji font is installed.
+    return PAGE.format(body=html.replace("❌", '<b style="color:#cf222e">×</b>'))
 
 
 def small(picture: bytes) -> bytes:
