@@ -5,7 +5,7 @@
 
 The code is a stranger's: what will run is shown, and nothing runs before you say so. It runs in a
 temporary folder with a copy of the submission's files, with your rights, and without the tokens and
-keys of your environment. That is no sandbox: read the code first.
+keys of your environment. This is not a sandbox: read the code first.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ NEAR = 8e-4
 NEAREST = 4.5e-4
 """One pair so near is none."""
 USUAL = 1.3e-3
-"""The median over the pairs of three or more runs is no smaller."""
+"""The median over the pairs of three or more honest runs is at least this."""
 _LEAST_POINTS, _LEAST_HALF, _LEAST_RUNS = 6, 4, 3
 _EARLY, _FAR = 3, 6 * NEAR
 """Where none of the first validations is this near, nothing else is looked at."""

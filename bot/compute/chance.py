@@ -4,8 +4,8 @@
 chance here is predictive (Geisser 1993, "Predictive Inference"). It averages over all means and
 spreads that the runs seen allow, with a flat prior for the mean in units of the spread (Jeffreys'
 prior 1 / sigma^2): if the true gains of a track's submissions lie far apart, measured in their
-spread, about 60 % of those that are told "about 60 %" pass. If most lie close to the target it is
-far fewer (`python -m tests.simulations`).
+spread, about 60 % of the submissions that read "about 60 %" pass. If most lie close to the
+target, far fewer do (`python -m tests.simulations`).
 """
 
 from __future__ import annotations

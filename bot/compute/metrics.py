@@ -309,7 +309,7 @@ def of_run(run: Run, track: Track, step: int | None = None) -> dict[str, float |
     if point is not None:
         found |= {"loss": point.loss, "steps": point.step}
         if point.time_s is not None or run.source != "results":
-            found["training_time_s"] = point.time_s  # no clock at the end is no time
+            found["training_time_s"] = point.time_s  # None if the end has no clock
     seconds = found["training_time_s"]
     if seconds is not None and (seconds < 0 or (seconds == 0 and step != 0)):
         found["training_time_s"] = None

@@ -72,7 +72,7 @@ def _within(stops: Sequence[int], begin: int, end: int) -> bool:
 
 
 def _pace(deltas: Sequence[tuple[float, float]], unit: float) -> float | None:
-    """Seconds of the first clock to one of the second, over what is no stall."""
+    """Seconds of the first clock for each of the second, stalls left out."""
     if len(deltas) < LEAST_INTERVALS:
         return None
     usual = max(statistics.median(b for _, b in deltas), unit)
