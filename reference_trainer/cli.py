@@ -62,7 +62,9 @@ _RUN_OPTIONS = (
     ),
     click.option("--seed", default=0, help="Seed of the initial weights and of the data order."),
     click.option("--seeds", default=1, help="Number of runs, with the seeds SEED, SEED+1, ..."),
-    click.option("--interleave", metavar="baseline|CONFIG", help="Alternate with this other arm."),
+    click.option(
+        "--interleave", metavar="baseline|FILE.py|CONFIG", help="Alternate with this other arm."
+    ),
     click.option("--track", help="Track that the runs are for, noted in the results."),
     click.option(
         "--wandb",

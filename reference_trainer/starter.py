@@ -3,13 +3,15 @@
 import datetime as dt
 import pathlib
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 
-from reference_trainer.cli import make_backend, pairs, run_options, words
+from reference_trainer.cli import pairs, run_options, words
 from reference_trainer.config import Config, as_dict, load_config, parse_config, put
+from reference_trainer.other_arm import other_arm, reading
 from reference_trainer.recorded import Optimizer
 
 __all__ = ["Optimizer", "run_jax", "run_torch"]
@@ -86,6 +88,10 @@ def _run(
     track: str,
     author: Mapping[str, str],
 ) -> None:
+    read = reading.get()
+    if read is not None:
+        read.append((configure({}), make))
+        return
     main = pathlib.Path(file).resolve()
 
     @click.command(
@@ -108,10 +114,14 @@ def _run(
         options["author"] = options["author"] or author.get("name") or None
         options["affiliation"], options["url"] = author.get("affiliation"), author.get("url")
         arms = [runs.Arm("candidate", config, make, main)]
-        if options["interleave"]:
-            arms.append(_other_arm(options["interleave"], backend, config.name))
-        for line in runs.run_all(arms, options, backend):
-            click.echo(line)
+        with tempfile.TemporaryDirectory() as folder:
+            if options["interleave"]:
+                place = pathlib.Path(folder)
+                arms.append(
+                    other_arm(options["interleave"], main, backend, options["track"], place)
+                )
+            for line in runs.run_all(arms, options, backend):
+                click.echo(line)
 
     command.main(args=sys.argv[1:], prog_name=f"python {main.name}")
 
@@ -126,16 +136,3 @@ def _place(options: dict[str, Any], main: pathlib.Path) -> None:
     options["submission"] = name
     time = f"{dt.datetime.now():%Y%m%d-%H%M%S}"
     options["out"] = options["out"] or root / "build" / "runs" / name / time
-
-
-def _other_arm(name: str, backend: str, config: str) -> Any:
-    """`baseline` is the trainer's own model as the unchanged starter has it: the starter's
-    configuration, and what its model has fixed. Without that the arm would be a slower model."""
-    from reference_trainer import runs
-
-    other = load_config(config if name == "baseline" else name)
-    if name == "baseline":
-        data = as_dict(other)
-        data["model"].update(_MODEL)
-        other = parse_config(data, config)
-    return runs.Arm("baseline", other, make_backend(backend))

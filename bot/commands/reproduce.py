@@ -23,6 +23,7 @@ import click
 
 from bot.commands.clean_run import checkout, clean_folder, run_code
 from bot.commands.draft import Files, draft, given
+from bot.commands.make_baseline import CODE
 from bot.commands.new import filled, judged, own_login, write_folder
 from bot.commands.root import ROOT, Unusable, root_of, tracks_of
 from bot.local import Local
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 SEEDS = (1000, 10_000)
 """Fresh seeds: a run with the entry's own seed on its kind of card would be a copy of it."""
-_TRAINER = "{python} {file} --interleave baseline --seed {seed} --seeds {seeds} --out {out} "
+_TRAINER = "{python} {file} --interleave {baseline} --seed {seed} --seeds {seeds} --out {out} "
 _TRAINER += "--track {track} --wandb offline"
 
 
@@ -134,6 +135,7 @@ def _plan(local: Local, path: Path, challenge: bool, seeds: int | None, seed: in
     pairs = seeds or _pairs(entry, track, challenge)
     words = {"python": sys.executable, "file": entry.code_path, "seed": seed, "seeds": pairs}
     words |= {"track": track.id, "out": "{out}"}
+    words |= {"baseline": _baseline(local.root, track, files.get(entry.code_path or "", b""))}
     return Plan(entry, track, files, repository, _words(command, words), pairs)
 
 
@@ -145,6 +147,18 @@ def _of_trainer(entry: Submission, files: Mapping[str, bytes]) -> str | None:
     """The command of a starter file, which knows how to run both arms."""
     code = files.get(entry.code_path or "", b"")
     return _TRAINER if b"reference_trainer" in code else None
+
+
+def _baseline(root: Path, track: Track, code: bytes) -> str:
+    """What a starter's --interleave is given: the file of the frozen baseline, because the clean
+    folder is outside the repository. The first one is the starter in either backend."""
+    frozen = track.baselines[-1] if track.baselines else None
+    file = root / frozen.submission / CODE if frozen else None
+    if frozen is None or file is None or not file.is_file():
+        return "baseline"
+    torch = b"starter.run_torch("
+    same = (torch in code) == (torch in file.read_bytes())
+    return str(file) if same or frozen.after else "baseline"
 
 
 def _pairs(entry: Submission, track: Track, challenge: bool) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import pathlib
@@ -14,8 +15,10 @@ import pytest
 
 from reference_trainer import starters
 from reference_trainer.config import load_config
+from reference_trainer.errors import ConfigError
+from reference_trainer.other_arm import frozen, other_arm
 from reference_trainer.shards import Corpus
-from reference_trainer.starter import _configure, _other_arm
+from reference_trainer.starter import _configure
 
 LION = '''
 class Lion(torch.optim.Optimizer):
@@ -171,9 +174,47 @@ def test_starter_fills_in_track_author_and_description(tmp_path: pathlib.Path) -
         starters.copy_starter("tf", tmp_path / "other", track="tutorial")
 
 
-def test_the_baseline_arm_is_the_model_of_the_unchanged_starter() -> None:
-    """The trainer's usual model is gated, and slower: against that any starter would win."""
+def test_the_baseline_arm_is_the_unchanged_starter(tmp_path: pathlib.Path) -> None:
+    """The trainer's own model has other kernels, and its usual one is gated and slower."""
     unchanged = _configure("tiny", {}, "")({})
-    other = _other_arm("baseline", "jax", "tiny").config
-    assert (other.model, other.train) == (unchanged.model, unchanged.train)
-    assert not other.model.gated and load_config("tiny").model.gated
+    kind = "torch" if importlib.util.find_spec("torch") else "jax"
+    main = starters.copy_starter(kind, tmp_path / "mine", track="tutorial")
+    arm = other_arm("baseline", main, kind, "tutorial", tmp_path / "copy")
+    assert (arm.config.model, arm.config.train) == (unchanged.model, unchanged.train)
+    assert not arm.config.model.gated and load_config("tiny").model.gated
+    assert arm.main is not None and arm.main.read_text() == main.read_text()
+
+
+def test_the_baseline_arm_is_the_frozen_baseline_s_code(tmp_path: pathlib.Path) -> None:
+    kind = "torch" if importlib.util.find_spec("torch") else "jax"
+    other = {"torch": "jax", "jax": "torch"}[kind]
+    entries = tmp_path / "submissions/tutorial"
+    mine = starters.copy_starter(kind, entries / "mine", track="tutorial")
+    base = starters.copy_starter(kind, entries / "faster", track="tutorial")
+    base.write_text(base.read_text().replace('# "train.steps": 100', '"train.steps": 60'))
+    starters.copy_starter(other, entries / "baseline", track="tutorial")
+    folder = tmp_path / "tracks/baselines/tutorial"
+    folder.mkdir(parents=True)
+
+    def freeze(name: str, after: str | None) -> None:
+        place = f"submissions/tutorial/{name}"
+        made = {"id": name, "submission": place, "frozen_on": "2026-01-01", "after": after}
+        (folder / f"{name}.json").write_text(json.dumps(made))
+
+    freeze("baseline", None)
+    assert frozen(mine, kind, "tutorial") is None, "the starter as it is, in the other backend"
+    freeze("faster", "baseline")
+    arm = other_arm("baseline", mine, kind, "tutorial", tmp_path / "copy")
+    assert (arm.main, arm.config.train.steps) == (base.resolve(), 60)
+    with pytest.raises(ConfigError, match=f"is written in {kind} and main.py in {other}"):
+        other_arm("baseline", mine, other, "tutorial", tmp_path / "copy")
+
+
+def test_any_starter_file_may_be_the_other_arm(tmp_path: pathlib.Path) -> None:
+    main = tmp_path / "main.py"
+    with pytest.raises(ConfigError, match="cannot be read"):
+        other_arm(str(tmp_path / "none.py"), main, "jax", "tutorial", tmp_path)
+    (tmp_path / "plain.py").write_text("print(1)")
+    with pytest.raises(ConfigError, match="is no starter file"):
+        other_arm(str(tmp_path / "plain.py"), main, "jax", "tutorial", tmp_path)
+    assert other_arm("tiny", main, "jax", "tutorial", tmp_path).config == load_config("tiny")

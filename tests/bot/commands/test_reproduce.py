@@ -117,6 +117,29 @@ def test_a_submission_that_does_not_say_how_it_runs(root: Path) -> None:
     assert 'add "command" under "code"' in " ".join(answer.output.split())
 
 
+@pytest.mark.parametrize(
+    ("frozen", "after", "arm"),
+    [
+        ("starter.run_torch()", None, "submissions/one/base/main.py"),
+        ("starter.run_jax()", None, "baseline"),  # the starter as it is, of which each has one
+        ("starter.run_jax()", "old", "submissions/one/base/main.py"),  # refused there, with why
+        (None, None, "baseline"),
+    ],
+)
+def test_a_starter_runs_in_turn_with_the_frozen_code(
+    root: Path, frozen: str | None, after: str | None, arm: str
+) -> None:
+    put(root, "submissions/one/faster/train.py", "import reference_trainer\nstarter.run_torch()\n")
+    path = root / "submissions/one/faster/submission.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"code": {"path": "train.py"}}))
+    if frozen is not None:
+        put(root, "submissions/one/base/main.py", frozen)
+    kept = root / "tracks/baselines/one/base.json"
+    kept.write_text(json.dumps(json.loads(kept.read_text()) | {"after": after}))
+    shown = " ".join(again(root, "--dry-run").output.split())
+    assert f" train.py --interleave {root / arm if '/' in arm else arm} --seed " in shown
+
+
 def test_a_reply_is_not_reproduced(root: Path) -> None:
     assert again(root, "--yes").exit_code == 0
     answer = run(root, "reproduce", str(made(root)), "--yes")
