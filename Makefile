@@ -84,7 +84,7 @@ site-check: $(VENV)/full.stamp  ## the site in Chromium: Lighthouse, axe, HTML, 
 
 lock: $(VENV)/bin/python  ## versions and hashes of what the workflows install (.github/requirements)
 	$(PIP) install uv
-	for n in bot site; do $(BIN)/uv pip compile -q --generate-hashes --universal \
+	for n in bot site publish uv; do $(BIN)/uv pip compile -q --generate-hashes --universal \
 	  --python-version 3.11 --no-emit-index-url --no-annotate --no-header \
 	  .github/requirements/$$n.in -o .github/requirements/$$n.txt || exit 1; done
 

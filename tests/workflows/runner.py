@@ -79,7 +79,7 @@ runs: {using: composite, steps: [{shell: bash, run: "true"}]}
 SETUP = """
 name: setup
 description: the command installed here
-inputs: {with-site: {default: "false"}}
+inputs: {lock: {default: "bot"}}
 outputs: {command: {value: "${{ steps.find.outputs.command }}"}}
 runs:
   using: composite

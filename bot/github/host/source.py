@@ -26,6 +26,8 @@ DISTRIBUTION = "speedrun-bot"
 HOME = "speedrun-bot/speedrun"
 FOLDER = ".github/speedrun"
 OWN = "$/.github/actions/setup"
+LOCKS = ("uv", "bot", "site", "publish")
+"""The installer; what the bot needs; what builds the site; what a job needs that only answers."""
 _HERE = Path(__file__).resolve().parent
 _PROJECT = _HERE.parents[2]
 _WHEEL = re.compile(r"speedrun_bot-[A-Za-z0-9.+_]{1,60}-py3-none-any\.whl")
@@ -53,7 +55,7 @@ def from_wheel(given: Path | None) -> Source:
         "action.yml": (_HERE / "templates/speedrun/action.yml").read_bytes(),
         "wheel.txt": f"./{name} --hash=sha256:{digest}\n".encode(),
         name: data,
-        **{f"{lock}.txt": requirements(lock) for lock in ("bot", "site")},
+        **{f"{lock}.txt": requirements(lock) for lock in LOCKS},
     }
     says = f"the workflows install {name} (sha256 {digest[:12]}) from {FOLDER}"
     return Source(
@@ -62,7 +64,7 @@ def from_wheel(given: Path | None) -> Source:
 
 
 def requirements(lock: str) -> bytes:
-    """The lock file of what the bot, or the job that builds the site, installs."""
+    """One of LOCKS: versions and hashes."""
     shipped = _HERE / "requirements"
     folder = shipped if shipped.is_dir() else _PROJECT / ".github/requirements"
     return (folder / f"{lock}.txt").read_bytes()

@@ -152,7 +152,7 @@ def test_the_wheel_comes_along_with_its_hash(tmp_path: Path) -> None:
     wheel = a_wheel(tmp_path)
     place = folder / ".github/speedrun"
     assert (place / wheel.name).read_bytes() == wheel.read_bytes()
-    for lock in ("bot.txt", "site.txt"):
+    for lock in ("bot.txt", "site.txt", "publish.txt"):
         assert "--hash=sha256:" in (place / lock).read_text()
     assert [line.text for line in doctor_lines(folder) if "wheel" in line.text] == []
     (place / wheel.name).write_bytes(b"another")
