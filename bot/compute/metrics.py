@@ -15,7 +15,7 @@ from typing import Any
 from bot.compute import accelerators, accounting
 from bot.compute.accelerators import Accelerator
 from bot.compute.accounting import Transformer
-from bot.compute.shapes import peak_of
+from bot.compute.shapes import peak_of, precision_of
 from bot.model.results import ResultsRun, device_name
 from bot.model.run import Hardware, Run, Validation
 from bot.model.track import NAMES, Track
@@ -104,8 +104,7 @@ def _named_chips(run: ResultsRun, device: accelerators.Device | None) -> int | N
 
 
 def _table_peak(run: ResultsRun, accelerator: Accelerator | None) -> tuple[str, float | None]:
-    wanted = run.ours.get("precision")
-    precision = wanted if isinstance(wanted, str) else "bf16"
+    precision = precision_of({"precision": run.ours.get("precision")})
     if accelerator is None:
         return precision, None
     shape = transformer_of(run, None)

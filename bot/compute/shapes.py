@@ -7,6 +7,7 @@ FLOPs are charged at, and the FLOPs that its training takes at the least.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,28 +33,66 @@ PARAMETERS = frozenset(
 )
 _BATCHES = ("tokens_per_step", "batch_tokens", "tokens_per_batch", "tokens_per_iter")
 _BF16 = "bf16"
-_SPELLINGS = {
-    "bfloat16": _BF16, "bf16-mixed": _BF16, "bf16-true": _BF16, "float8": "fp8", "fp8-mixed": "fp8",
-    "mixed_fp8": "fp8", "float8_e4m3fn": "fp8", "torch.float8_e4m3fn": "fp8",
-}  # fmt: skip
+_SPELLINGS: Mapping[str, str] = {
+    spelling: name
+    for name, spellings in {
+        _BF16: "bf16 bfloat16 bf16_mixed bf16_true mixed_bf16 amp mixed auto",
+        "fp16": "fp16 float16 f16 half 16 16_mixed 16_true fp16_mixed mixed_fp16",
+        "fp32": "fp32 float32 f32 float full single 32 32_true fp32_true no none false",
+        "tf32": "tf32 tensorfloat32",
+        "fp64": "fp64 float64 f64 double 64 64_true",
+        "fp8": "fp8 float8 f8 fp8_mixed mixed_fp8 float8_e4m3fn float8_e5m2 float8_e4m3 fp8_hybrid "
+        "fp8_e4m3 fp8_e5m2 mxfp8 transformer_engine hybrid_fp8",
+    }.items()
+    for spelling in spellings.split()
+}
+_PRECISIONS = frozenset("precision mixed_precision compute_dtype amp_dtype dtype mp".split())
+_COMPUTE = re.compile(r"(?:^|,)\s*c(?:ompute)?=(\w+)")  # jmp's `p=f32,c=bf16`
+_LOW = re.compile(r"(?:^|_)(?:(fp8|float8|mxfp8)|((?:mx|nv)?fp4|float4|int8|int4))(?:_|$)")
+_NOT_USED = re.compile(r"support|available|capable|optim|adam|kv_cache|allow")
+_OFF = frozenset(("", "none", "false", "off", "no", "0", "disabled"))
 _LEAST_MODEL = 1e6
 """Parameters of a model that is too small for any track: a floor for what tokens cost."""
 
 
 def precision_of(config: Mapping[str, Any]) -> str:
-    """The precision that a run states, by one name for its spellings; bf16 where it states none."""
-    stated = config.get("precision")
-    name = stated.strip().lower() if isinstance(stated, str) else _BF16
-    return _SPELLINGS.get(name, name)
+    """The lowest precision that a run states, by one name for its spellings; bf16 where it states
+    none. Settings such as `use_fp8` state one too. A name that is not known is given as it is."""
+    stated = [name for key, value in config.items() if (name := _precision(key, value))]
+    low = [name for name in stated if name not in KNOWN_PRECISIONS]
+    return next(iter((*low, *(n for n in stated if n == "fp8"), *stated)), _BF16)
+
+
+KNOWN_PRECISIONS = frozenset(_SPELLINGS.values())
+"""Precisions whose peak a run is charged, or that of bf16 where that is more."""
+
+
+def _precision(key: str, value: object) -> str | None:
+    """The precision that one setting states."""
+    name = re.sub(r"[^a-z0-9]+", "_", _last(key).lower())
+    if name in _PRECISIONS and isinstance(value, str | int) and not isinstance(value, bool):
+        text = str(value).strip().lower()
+        inner = _COMPUTE.search(text)
+        words = re.sub(r"[^a-z0-9]+", "_", inner[1] if inner else text).strip("_")
+        words = words.removeprefix("torch_").removeprefix("jnp_").removeprefix("jax_numpy_")
+        return _SPELLINGS.get(words, words[:40]) if words else None
+    found = _LOW.search(name)
+    off = value is None or value is False or str(value).strip().lower() in _OFF
+    if found is None or off or _NOT_USED.search(name):
+        return None
+    return "fp8" if found[1] else found[2]
 
 
 def peak_of(accelerator: Accelerator, config: Mapping[str, Any]) -> float | None:
     """The dense peak of one chip that a run is charged. Every run is charged that of bf16 at the
     least, which its chips could have used; fp8 is charged product by product, by the dimensions of
-    the model or by the peak that the run states, else as if all of it ran in fp8."""
+    the model or by the peak that the run states, else as if all of it ran in fp8. A precision that
+    is not known is charged the highest peak of the chip."""
     peaks = accelerator.peaks
     usual = next((peaks[name] for name in (_BF16, "fp16", "fp32") if name in peaks), None)
     precision, fp8 = precision_of(config), peaks.get("fp8")
+    if precision not in KNOWN_PRECISIONS:
+        return max(peaks.values(), default=None)
     if precision != "fp8" or fp8 is None or usual is None:
         return usual
     shape = transformer_of(config)

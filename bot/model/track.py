@@ -266,6 +266,10 @@ class Track:
     source: str = ""
     vocab_size: int | None = None
     """The vocabulary size for results files that state none."""
+    validation_tokens: int | None = None
+    """Tokens that every run validates on at the least."""
+    bytes_per_token: float | None = None
+    """Bytes of the validation text for each token of it, where all runs share a tokenizer."""
     baselines: tuple[Baseline, ...] = ()
     """Every baseline that was ever frozen, oldest first."""
     retimings: tuple[Retiming, ...] = ()

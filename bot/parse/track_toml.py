@@ -155,6 +155,8 @@ def _data(data: Mapping[str, Any]) -> dict[str, Any]:
         "data_submitted": bool(data.get("submitted", False)),
         "data_verified": frozenset(v["train"] for v in data.get("verified", ())),
         "vocab_size": positive(data.get("vocab_size")),
+        "validation_tokens": positive(data.get("validation_tokens")),
+        "bytes_per_token": data.get("bytes_per_token"),
     }
 
 

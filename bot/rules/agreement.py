@@ -18,7 +18,7 @@ from bot.registry import LOSS_TOLERANCE, Level
 from bot.render.numbers import figure
 from bot.render.untrusted import plain, shown
 from bot.rules.about import SAME_MACHINE, about, per_message, ratio, read_problems, runs_of, text_of
-from bot.rules.claims import claims_wait, wrong_scalars
+from bot.rules.claims import claims_wait, wrong_scalars, wrong_seeds
 from bot.rules.described import described
 from bot.rules.reported import tolerance
 
@@ -47,6 +47,7 @@ def claim_differs_from_run(case: Case) -> Iterator[Finding]:
             fix="say in the README what it measures, or claim `loss`",
         )
     yield from claims_wait(case)
+    yield from wrong_seeds(case)
     yield from described(case)
     for point in points_of(case):
         yield from wrong_scalars(case, point)

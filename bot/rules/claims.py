@@ -66,6 +66,28 @@ def claims_wait(case: Case) -> Iterator[Finding]:
         )
 
 
+def wrong_seeds(case: Case) -> Iterator[Finding]:
+    """Seeds in the list of runs that the runs themselves state otherwise."""
+    for item in case.evidence:
+        shown = {run.seed for run in item.runs if run.seed is not None}
+        claimed = item.spec.seed
+        if claimed is None or not shown or claimed in shown or case.brought_over:
+            continue
+        seed = min(shown)
+        yield finding(
+            "claim-differs-from-run",
+            f"the submission lists the seed {claimed}, the run has {seed}",
+            Level.WARNING,
+            run=item.runs[0].file,
+            file=case.folder.full("submission.json"),
+            pointer=f"{item.spec.pointer}/seed",
+            claimed=claimed,
+            expected=seed,
+            write=seed,
+            fix=f"write {seed}, or leave the seed out",
+        )
+
+
 def _unit(claim: Claim, value: float) -> str:
     """The unit in which a time was claimed, where it is not seconds."""
     if claim.metric.endswith("_s") and value:

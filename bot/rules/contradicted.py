@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from bot.compute import accelerators
 from bot.compute.shapes import parameters_of, transformer_of
@@ -19,6 +19,7 @@ from bot.registry import Level
 from bot.render.numbers import figure
 from bot.render.untrusted import plain
 from bot.rules.about import about, ratio
+from bot.rules.counted import JUDGES, Judge, Said
 
 # Times of steps leave out what stands between them; on the real logs at hand they are within 8 %.
 _STEP_PACE, _CLOCK_PACE = 0.8, 0.7
@@ -67,8 +68,6 @@ def contradicted(
     yield from _fell_alone(case, item, run)
 
 
-Said = tuple[str, float, str] | None
-"""The message, our value and the remedy; None where both agree."""
 _CLOCK_FIX = "log the training time that passed, or say in the README what the other number counts"
 
 
@@ -221,7 +220,8 @@ def _share(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     return message, _MOST_SHARE, "check the clock, the devices and their peak"
 
 
-_JUDGES: Mapping[str, Callable[[Case, RunEvidence, Run, Witness], Said]] = {
+_JUDGES: Mapping[str, Judge] = {
+    **JUDGES,
     "training_time_s": _training_time,
     "elapsed_s": _elapsed,
     "wall_time_s": _wall_time,

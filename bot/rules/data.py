@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bot.evidence.counters import trains_on_validation
+from bot.evidence.wandb.history import flatten
 from bot.model.case import Case
 from bot.model.results import ResultsRun
 from bot.model.verdict import Finding, finding
@@ -71,9 +73,11 @@ def train_validation_overlap(case: Case) -> Iterator[Finding]:
     """No validation document is among the training documents.
 
     A model that has seen the validation text has memorised it. The trainer counts the documents
-    that are in both parts and writes the number to the results.
+    that are in both parts and writes the number to the results. A run that names validation text as
+    what it trains on is a warning.
     """
     yield from case.problems_of("train-validation-overlap")
+    yield from per_message(_named_alike(case))
     yield from stated_overlap(case)
     for results in case.results:
         data = results.ours.get("data")
@@ -95,6 +99,27 @@ def train_validation_overlap(case: Case) -> Iterator[Finding]:
             pointer=results.pointer,
             fix="train without the validation documents",
         )
+
+
+def _named_alike(case: Case) -> Iterator[Finding]:
+    """Runs and files whose training data have the name of validation text."""
+    fix = "train without the validation text, or say in the README what the file holds"
+    for item, run in runs_of(case):
+        for name, message in run.problems:
+            if name == "train-validation-overlap":
+                yield about(case, item, run, name, message, level=Level.WARNING, fix=fix)
+    for results in case.results:
+        settings = flatten({k: v for k, v in results.info.items() if isinstance(v, dict)})
+        for name, value in settings.items():
+            if trains_on_validation(name, value):
+                yield finding(
+                    "train-validation-overlap",
+                    f"the file names what it trains on: {plain(f'{name}: {value}', 120)}",
+                    Level.WARNING,
+                    file=results.file,
+                    pointer=results.info_pointer,
+                    fix=fix,
+                )
 
 
 def _wrong_data(case: Case, results: ResultsRun) -> Iterator[Finding]:

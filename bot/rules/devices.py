@@ -7,12 +7,15 @@ from collections.abc import Iterator
 
 from bot.compute import accelerators, metrics
 from bot.compute.metrics import same
+from bot.compute.shapes import KNOWN_PRECISIONS, precision_of
+from bot.evidence.wandb.history import flatten
 from bot.model.case import Case
 from bot.model.results import ResultsRun, device_names
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
 from bot.render.numbers import exact, figure
 from bot.render.untrusted import plain, shown
+from bot.rules.about import about, per_message, runs_of
 from bot.rules.causes import chip_cause, is_no_slice, peak_cause
 from bot.rules.values import key_of, place
 
@@ -155,9 +158,10 @@ def device_unknown(case: Case) -> Iterator[Finding]:
 
     If it is not, the peak that the file states is used and marked, and a maintainer looks at it.
     Use the name that the vendor or the cloud uses, or send us the datasheet. The same applies to a
-    precision whose peak is lower than that of bf16, because it makes a run look cheaper, and to a
-    file that names two accelerators: the first one is used.
+    precision that is not known, or whose peak is lower than that of bf16, because it makes a run
+    look cheaper, and to a file that names two accelerators: the first one is used.
     """
+    yield from per_message(_unknown_precision(case))
     for run in case.results:
         devices = metrics.devices_of(run)
         yield from _two_devices(run)
@@ -211,6 +215,45 @@ def _two_devices(run: ResultsRun) -> Iterator[Finding]:
             fix="keep the one that the run used",
         )
         return
+
+
+def _unknown_precision(case: Case) -> Iterator[Finding]:
+    """A stated precision that is not known, where the work of the chips ranks: the highest peak of
+    the chip is charged, and a maintainer looks at it."""
+    if "hardware_flops" not in (case.track.cost.metric, case.track.quality.metric):
+        return
+    fix = (
+        f"write one of {', '.join(sorted(KNOWN_PRECISIONS))}, and say in the README what ran in it"
+    )
+    for item, run in runs_of(case):
+        stated = precision_of(flatten(run.config))
+        if stated not in KNOWN_PRECISIONS:
+            message = f"the precision {shown(stated)} is not known; the highest peak of the device "
+            message += "is charged"
+            yield about(
+                case,
+                item,
+                run,
+                "device-unknown",
+                message,
+                level=Level.WARNING,
+                claimed=plain(stated, 40),
+                fix=fix,
+            )
+    for results in case.results:
+        told = precision_of({"precision": results.ours.get("precision")})
+        if told not in KNOWN_PRECISIONS:
+            pointer = f"{results.info_pointer}/speedrun/precision"
+            yield finding(
+                "device-unknown",
+                f"the precision {shown(told)} is not known, so its peak cannot be checked",
+                Level.WARNING,
+                file=results.file,
+                line=results.document.line(pointer),
+                pointer=pointer,
+                claimed=plain(told, 40),
+                fix=fix,
+            )
 
 
 def _closest(name: str | None) -> str:

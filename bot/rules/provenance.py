@@ -274,6 +274,30 @@ def unlisted_runs(case: Case) -> Iterator[Finding]:
             + ", ".join(plain(name_inside(case, run.file), 120) for run in item.runs[:5]),
         )
     yield from _no_longer_listed(case)
+    yield from _drawn(case)
+
+
+def _drawn(case: Case) -> Iterator[Finding]:
+    """Runs that say that more seeds were drawn than are listed."""
+    listed = sum(1 for _ in runs_of(case))
+    said = [
+        (int(w.value), w.source, run)
+        for _, run in runs_of(case)
+        for w in run.witnesses
+        if w.quantity == "drawn" and isinstance(w.value, int | float) and w.value > listed
+    ]
+    if said and not case.brought_over:
+        count, source, run = max(said, key=lambda item: item[0])
+        yield finding(
+            "unlisted-runs",
+            f"{plain(source, 90)} says {count} seeds, and {listed} runs are listed",
+            file=case.list_file,
+            pointer="/runs",
+            run=run.file,
+            claimed=listed,
+            expected=count,
+            fix="list them too, or say in the README why they do not count",
+        )
 
 
 def _no_longer_listed(case: Case) -> Iterator[Finding]:

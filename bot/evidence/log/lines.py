@@ -19,6 +19,7 @@ from typing import Any
 
 from bot.evidence.log import names as N
 from bot.evidence.log.names import Names, normal, number
+from bot.evidence.log.prefix import RANK, is_prefix, rank
 from bot.evidence.log.problems import LogStep
 from bot.evidence.second import kind_of
 from bot.render.untrusted import plain
@@ -30,26 +31,9 @@ _GROUPED = re.compile(
     r"(?<![\w/])step:\d{1,3}(?:[,_]\d{3}){0,4}/\d{1,3}(?:[,_]\d{3}){1,4}(?=\s)", re.ASCII
 )
 _LLMC = re.compile(r"s:(\d{1,15})\s+(tel|trl):(\S+)(.*)", re.ASCII)
-_RANK = re.compile(
-    r"\[?(?:rank|default)\s?\d{1,5}\]?:|^\s{0,8}\d{1,5}:(?=\s)|\(\w{1,40} pid=\d{1,9}"
-)
-_PIECE = re.compile(
-    r"\s+|\[?\d{4}[-/]\d\d[-/]\d\d[T_ ]\d\d:\d\d:\d\d[^\s\]]{0,16}\]?:?"
-    r"|\[?\d\d[-/]\d\d[-/]\d{2,4}[ T]\d\d:\d\d:\d\d[^\s\]]{0,12}\]?"
-    r"|\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?:?|[A-Z][a-z]{2}\s{1,2}\d{1,2} \d\d:\d\d:\d\d"
-    r"(?: [\w.-]{1,80} [\w./-]{1,80}(?:\[\d{1,9}\])?:)?"
-    r"|[IWED]\d{4,8} \d\d:\d\d:\d\d\.\d{1,9}\s{1,8}\d{1,9} [\w./-]{1,100}:\d{1,6}\]"
-    r"|std(?:out|err) [FP]|\[[^\[\]]{0,80}\]:?|\(\w{1,40}(?: pid=\d{1,9}[^()]{0,60})?\)"
-    r"|(?:rank|default) ?\d{1,5}:|\d{1,5}:(?=\s)"
-    r"|[^|]{0,60}?\d{1,3}%\|[^|]{0,200}\|[^\[]{0,40}\[[^\]]{0,80}\]"
-    r"|\w[\w.<>/-]{0,80}(?::[\w.<>-]{1,80}){0,2}:?(?=\s{0,20}(?:[-|:\]]|\[|$))"
-    r"|(?:DEBUG|INFO|WARN(?:ING)?|ERROR|NOTICE|CRITICAL|SUCCESS)\b:?"
-    r"|[|>:-]{1,3}",
-    re.ASCII,
-)
+_WORDED = re.compile(r"(?<![a-z])(?:val|valid|validation|eval|dev)[ /]loss(?![a-z])", re.I)
 _BARE = re.compile(r"(\d{1,15}) (val|train) (\S{1,40})", re.ASCII)
 _COUNTED = re.compile(r"\[(\d{1,15})\] (?=\w{1,40} ?[=:])", re.ASCII)  # [00250] loss=3.1
-_MOST_PIECES = 24
 _MOST_VALUES = 60
 _VALUE = re.compile(
     r"(?<![\w.])([-+]?\.?\d[\w.,:+%'-]{0,40}(?:/\s{0,12}\d{1,15})?|[-+]?(?:nan|inf)(?!\w))"
@@ -105,34 +89,21 @@ def classical(line: str, names: Names) -> Line:
     if found is None:
         return NOTHING
     prefix, body = line[: found.start()], line[found.start() :]
-    if prefix and not _is_prefix(prefix):
+    if prefix and not is_prefix(prefix):
         return Line(cause="prefix") if "{" not in line else NOTHING
     if _SECOND.search(body, 4):
         return Line(cause="two")
-    key = _rank(prefix)
+    key = rank(prefix)
     if match := _STEP.match(body):
-        return _modern(key, int(match[1]), int(match[2]), match[3], names)
+        made = _modern(key, int(match[1]), int(match[2]), match[3], names)
+        if _WORDED.search(match[3]) and (made.step is None or not made.step.is_validation):
+            worded = General(names, names.mapped_words()).read(body)
+            if worded.step is not None and worded.step.is_validation:
+                return dc.replace(worded, key=key)
+        return made
     if match := _LLMC.match(body):
         return _llmc(key, int(match[1]), match[2], match[3], match[4])
     return NOTHING
-
-
-def _is_prefix(text: str) -> bool:
-    """Whether a text is made of what loggers and launchers put before a line."""
-    at = 0
-    for _ in range(_MOST_PIECES):
-        piece = _PIECE.match(text, at)
-        if piece is None or piece.end() == at:
-            return False
-        at = piece.end()
-        if at == len(text):
-            return True
-    return False
-
-
-def _rank(prefix: str) -> str:
-    """What tells the processes of one training apart, "" where nothing does."""
-    return "".join(_RANK.findall(prefix[:200])) if prefix else ""
 
 
 def _modern(key: str, step: int, total: int, rest: str, names: Names) -> Line:
@@ -239,9 +210,9 @@ class General:
         low = line.lower()
         if not any(word in low for word in self._words):
             return NOTHING
-        key = _rank(line[:120])
+        key = rank(line[:120])
         if key:
-            line = _RANK.sub(" ", line, count=key.count(":") + key.count("("))
+            line = RANK.sub(" ", line, count=key.count(":") + key.count("("))
         pairs, about = _pairs(line)
         if _TOLD_AGAIN.search(about):
             return NOTHING

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from bot.compute.paces import Series
 from bot.compute.shapes import PARAMETERS
-from bot.evidence import second
+from bot.evidence import counters, second
 from bot.evidence.log import names as N
 from bot.evidence.log.names import number
 from bot.evidence.log.problems import LogStep
@@ -68,9 +68,27 @@ _WARM = re.compile(
     r"\b(?:resum(?:ed|ing)\b[^=:]{0,40}\b(?:from|at)\b"
     r"|load(?:ed|ing)\b[^=:]{0,30}\b(?:checkpoint|pre-?trained|weights)\b)", re.IGNORECASE,
 )  # fmt: skip
+_SIZE = re.compile(
+    r"\b(\w{1,40}_tokens)(?:\s{0,3}:\s{0,3}int)?\s{0,3}=\s{0,3}"
+    r"(\d[\d_]{0,15}(?:\s{0,2}\*\s{0,2}\d[\d_]{0,15}){0,4})\s{0,9}(?:$|[,)#;])"
+)
+_NAMED = re.compile(
+    r"(?<![\w.])([A-Za-z][\w.-]{1,50})(?:\s{0,3}:\s{0,3}str)?['\"]?\s{0,3}[:=]\s{0,3}['\"\[]{0,2}"
+    r"([\w./*-]{3,200})"
+)
+_TRAINED_ON = re.compile(
+    r"\btrain(?:ed|ing|s)?\s(?:[a-z]{1,12}\s){0,4}?[:=]?\s{0,2}['\"]?"
+    r"([\w./*-]{1,150}\.(?:bin|npy|parquet|jsonl?|txt|arrow|tar|zst|gz))\b", re.IGNORECASE,
+)  # fmt: skip
+_BEST_OF = re.compile(
+    r"\b(?:best|lowest|luckiest|top|selected|chosen|picked|kept)\b[^=:\d]{0,30}?"
+    r"\b(?:of|from|among)\s{1,3}(?:the\s|all\s|our\s)?(\d{1,5})\s{1,3}(?:[a-z]{1,12}\s){0,2}?"
+    r"(?:seeds?|runs?|trials?|attempts?|tries|draws?|trainings?)\b", re.IGNORECASE,
+)  # fmt: skip
 _HINTS = ("time", "elapsed", "wall", "gpu", "device", "chip", "world", "nodes", "nproc", "steps",
           "iter", "batch", "loss", "memory", "param", "seq", "block", "start", "finish", "ended",
-          "complete", "began", "done", "load", "resum")  # fmt: skip
+          "complete", "began", "done", "load", "resum", "seed", "token", "train", "sample",
+          "best of", "trial", "inner", "updates")  # fmt: skip
 
 
 @dc.dataclass(slots=True)
@@ -87,6 +105,10 @@ class Statements:
     final_loss: str | None = None
     memory: float | None = None
     parameters: float | None = None
+    sizes: dict[str, float] = dc.field(default_factory=dict)
+    """Tokens of the validation that the embedded source assigns."""
+    overlap: str | None = None
+    """What names validation text as training data."""
     warm: str | None = None
     """What says that the weights are those of other training."""
 
@@ -100,6 +122,10 @@ class Statements:
                 self.settings[name] = value
         if match := _GPUS.search(line):
             self.gpus = int(match[1])
+        if match := _BEST_OF.search(line):
+            self.settings["best_of"] = float(match[1])
+        if "train" in line.lower():
+            self._data(line)
         if "{" not in line and _WARM.search(line):
             self.warm = plain(line, 80)
         if match := _PARAMETERS.search(line):
@@ -107,12 +133,23 @@ class Statements:
             self.parameters = None if size is None else size * _THOUSANDS[(match[2] or "").lower()]
         self._moment(line)
 
+    def _data(self, line: str) -> None:
+        """Take the names of files that a line says are trained on."""
+        named = _NAMED.findall(line)
+        match = _TRAINED_ON.search(line)
+        named += [("train file", match[1])] if match else []
+        for name, text in named:
+            if counters.trains_on_validation(name, text):
+                self.overlap = plain(f"{name}: {text}", 120)
+
     def feed_after(self, line: str) -> None:
         """Take one line that stands after steps of the run; it may be the head of the next one."""
         if not _says_something(line):
             return
         if (match := _TIME.search(line)) and len(self.times) < _MOST:
             self._time(match[1], match[2], match[3])
+        if match := _BEST_OF.search(line):
+            self.settings["best_of"] = float(match[1])
         if match := _FINAL.search(line):
             self.final_loss = match[1].rstrip(".")
         if match := _MEMORY.search(line):
@@ -140,12 +177,25 @@ class Statements:
         for line in lines:
             if "#" in line:
                 line = line[: line.index("#")]
-            if len(line) > _LONGEST or not ("iter" in line or "steps" in line):
+            if len(line) > _LONGEST:
                 continue
+            if "train" in line and "{" not in line:
+                self._data(line)
+            if not ("iter" in line or "steps" in line or "_tokens" in line):
+                continue
+            if match := _SIZE.search(line):
+                if counters.is_validation_size(match[1]):
+                    factors = [float(part) for part in match[2].replace("_", "").split("*")]
+                    self.sizes[match[1]] = math.prod(factors)
             for name, text in _SETTING.findall(line):
                 value = _count(text)
                 if value is not None and second.states_length(name):
                     self.plans.setdefault(name, set()).add(value)
+
+    def seeds(self) -> dict[str, int]:
+        """The seeds of the training among the settings, by name."""
+        found = ((n, counters.seed_of(n, v)) for n, v in self.settings.items())
+        return {name: seed for name, seed in found if seed is not None}
 
     def begin(self) -> Statements:
         """What is known where a run begins; plans of the source count for every run."""
@@ -189,6 +239,8 @@ def log_witnesses(
     found = {n: max(v for _, v in x) for n, x in others.items() if second.counts_steps(n) and x}
     yield from second.larger(found, end, "steps", _LINES)
     yield from second.steps_by_batch(said.settings, tokens, last, _LINE)
+    yield from counters.counted(others, tokens, said.settings, last, chips, _LINES)
+    yield from counters.stated({**said.settings, **said.sizes}, end, chips, _LINE)
     total = max(end, *(s.total or 0 for s in steps))
     yield from second.larger(_plans(said, total), total, "total_steps", _LINE)
     if end > last + _usual(points):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import json
 import re
 
 _ESCAPES = re.compile(
@@ -20,6 +21,8 @@ _SPACES = str.maketrans(
     }
 )
 _SAMPLE = 4096
+MAX_LINE = 4000
+_WRAPPED = re.compile(r'"(?:log|message|msg|text)"\s?:\s?"')
 _WIDE = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -103,3 +106,34 @@ def _encoding(data: bytes) -> str | None:
     if low > 0.8 * (len(head) // 2) and high == 0 and data[0::2].count(0) > 0.8 * (len(data) // 2):
         return "utf-16-be"
     return None
+
+
+def unpack(text: str) -> list[str] | None:
+    """The lines of a log that lies in JSON: texts that a container's runtime or a logger wrapped
+    line by line, or one line a record of a list of records, also under `log_history`."""
+    if text.lstrip()[:1] not in ("[", "{"):
+        return None
+    if _WRAPPED.search(text[:MAX_LINE]):
+        return [part for line in text.split("\n") for part in _unwrapped(line).split("\n")]
+    if '"step"' not in text:
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    value = value.get("log_history") if isinstance(value, dict) else value
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        return None
+    return [json.dumps(item) for item in value]
+
+
+def _unwrapped(line: str) -> str:
+    """The text in a line of JSON that wraps one; the line itself if it wraps none."""
+    if line[:1] != "{" or len(line) > 2 * MAX_LINE:
+        return line
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return line
+    texts = (value.get(name) for name in ("log", "message", "msg", "text"))
+    return next((t.strip() for t in texts if isinstance(t, str) and "loss" in t), line)

@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import dataclasses as dc
 import itertools
-import json
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from bot.evidence.log.header import Header, embedded_source
@@ -26,14 +24,12 @@ from bot.evidence.log.near import Near
 from bot.evidence.log.problems import LogStep, problems_of
 from bot.evidence.log.statements import Statements, log_witnesses, stamp_of
 from bot.evidence.log.table import table_of
-from bot.evidence.log.text import decode
+from bot.evidence.log.text import MAX_LINE, decode, unpack
 from bot.model.run import Run, Validation
 from bot.model.track import Keys
 from bot.render.untrusted import plain
 
 MAX_RUNS = 1000
-_MAX_LINE = 4000
-_WRAPPED = re.compile(r'"(?:log|message|msg|text)"\s?:\s?"')
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -127,7 +123,7 @@ def read(
     if near.other is not None:
         return Reading((), near)
     text, terminated = decode(data)
-    unpacked = _unpacked(text)
+    unpacked = unpack(text)
     # A list in JSON is whole or is not read, so its last line is never cut.
     lines, terminated = unpacked or text.split("\n"), terminated or unpacked is not None
     names = Names(keys, mapped)
@@ -151,37 +147,6 @@ def read(
     return Reading(runs, near, starts if apart else ())
 
 
-def _unpacked(text: str) -> list[str] | None:
-    """The lines of a log that lies in JSON: texts that a container's runtime or a logger wrapped
-    line by line, or one line a record of a list of records, also under `log_history`."""
-    if text.lstrip()[:1] not in ("[", "{"):
-        return None
-    if _WRAPPED.search(text[:_MAX_LINE]):
-        return [part for line in text.split("\n") for part in _unwrapped(line).split("\n")]
-    if '"step"' not in text:
-        return None
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    value = value.get("log_history") if isinstance(value, dict) else value
-    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        return None
-    return [json.dumps(item) for item in value]
-
-
-def _unwrapped(line: str) -> str:
-    """The text in a line of JSON that wraps one; the line itself if it wraps none."""
-    if line[:1] != "{" or len(line) > 2 * _MAX_LINE:
-        return line
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return line
-    texts = (value.get(name) for name in ("log", "message", "msg", "text"))
-    return next((t.strip() for t in texts if isinstance(t, str) and "loss" in t), line)
-
-
 def _drafts(
     lines: Sequence[str], begin: int, terminated: bool, header: Header,
     form: Callable[[str], Line], near: Near,
@@ -193,7 +158,7 @@ def _drafts(
     said.source(lines[:begin])
     for number in range(begin, len(lines)):
         raw = lines[number]
-        if len(raw) > _MAX_LINE:
+        if len(raw) > MAX_LINE:
             near.count("long", number, raw)
             continue
         line = raw.strip()
@@ -298,10 +263,8 @@ def _beside(draft: _Draft, siblings: list[_Draft]) -> str | None:
 def _run(draft: _Draft, file: str, index: int, siblings: list[_Draft], near: Near) -> Run:
     """The finished run. Its final loss is the last validation; one that is not finite is none."""
     lines = [s for s in draft.steps if s.is_validation]
-    points: dict[int, Validation] = {}
-    for s in lines:
-        if s.loss is not None and math.isfinite(s.loss):
-            points[s.step] = Validation(s.step, s.loss, s.clock_s)
+    finite = [(s, s.loss) for s in lines if s.loss is not None and math.isfinite(s.loss)]
+    points = {s.step: Validation(s.step, loss, s.clock_s) for s, loss in finite}
     validation = tuple(points[k] for k in sorted(points))
     header = draft.header
     history = {k: tuple(v) for k, v in _history(draft.steps)}
@@ -319,7 +282,7 @@ def _run(draft: _Draft, file: str, index: int, siblings: list[_Draft], near: Nea
         config=header.config(),
         software=header.software,
         code_sha256=header.code,
-        seed=header.seed,
+        seed=next(iter(draft.said.seeds().values()), None) if header.seed is None else header.seed,
         nonce=header.nonce,
         data_fingerprint=header.data_fingerprint,
         created_at=header.created_at,
@@ -357,7 +320,12 @@ def _problems(
         yield "hardware-differs-from-run", machine
     if draft.said.warm is not None and not resumed:
         yield "history-gap", f"before its first step the log says: {draft.said.warm}"
+    if draft.said.overlap is not None:
+        yield "train-validation-overlap", f"the log names what it trains on: {draft.said.overlap}"
     settings = draft.header.two_values()
+    seeds = dict.fromkeys(draft.said.seeds().values())
+    if settings is None and len(seeds) > 1 and len(siblings) == 1:
+        settings = f"the log states several seeds: {', '.join(map(str, seeds))}"
     if settings is not None:
         yield "history-gap", settings
     for item in near.inside(*draft.lines):

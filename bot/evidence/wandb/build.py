@@ -6,11 +6,12 @@ import bisect
 import dataclasses as dc
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bot.compute import accelerators
 from bot.compute.shapes import peak_of
+from bot.evidence.counters import seed_of, trains_on_validation
 from bot.evidence.log.names import normal
 from bot.evidence.log.near import map_line
 from bot.evidence.log.problems import LogStep, begins_late, problems_of
@@ -49,7 +50,7 @@ def build_run(raw: Raw, columns: Columns, keys: Keys) -> Run:
         software=dict(raw.software),
         config=dict(raw.config),
         code_sha256=_code(raw),
-        seed=_integer(setting(raw.config, "seed")),
+        seed=_seed(raw.config),
         nonce=_text(setting(raw.config, "nonce")),
         data_fingerprint=_text(setting(raw.config, "data_fingerprint")),
         summary_values=_summary(raw.summary, keys),
@@ -110,7 +111,30 @@ def _problems(raw: Raw, columns: Columns, total: int | None) -> tuple[tuple[str,
         found.append(("history-gap", f"{text}{at}: what stands before is that run's"))
     if "rewound" in raw.marks.words:
         found.append(("history-gap", "the run was rewound: a part of it was trained again"))
+    found += _of_settings(flatten(raw.config))
     return tuple(dict.fromkeys(found))
+
+
+def _seed(config: Mapping[str, Any]) -> int | None:
+    """The seed of the training, at the top of the configuration or in the trainer's part of it."""
+    top = _integer(setting(config, "seed"))
+    settings = flatten(config)
+    nested = (seed for name in settings if (seed := seed_of(name, settings[name])) is not None)
+    return top if top is not None else next(nested, None)
+
+
+def _of_settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Validation text named as training data, and two seeds of the training."""
+    on = next((n for n, v in settings.items() if trains_on_validation(n, v)), None)
+    if on is not None:
+        text = plain(f"{on}: {settings[on]}", 120)
+        yield "train-validation-overlap", f"the configuration names what it trains on: {text}"
+    seeds = {
+        name: value for name in settings if (value := seed_of(name, settings[name])) is not None
+    }
+    if len(set(seeds.values())) > 1:
+        told = ", ".join(f"{plain(name, 40)} {value}" for name, value in seeds.items())
+        yield "history-gap", f"the configuration states several seeds of the training: {told}"
 
 
 def unread(rows: Sequence[Row], columns: Columns, keys: Keys, present: Iterable[str]) -> str | None:

@@ -208,7 +208,7 @@ def _fill(raw: Raw, facts: Mapping[str, Any]) -> None:
     raw.summary, raw.tags = facts["summary"], facts["tags"]
     raw.marks = _marks(run, facts["features"] | _features(run.telemetry))
     if run.HasField("start_time"):
-        raw.created_at = _time(run.start_time.seconds)
+        raw.created_at = _time(run.start_time.seconds, run.start_time.nanos)
     if "exit" in facts:
         raw.state = "finished" if facts["exit"] == 0 else "failed"
     else:
@@ -244,8 +244,9 @@ def _hardware(environment: Any) -> Hardware:
     return Hardware(names[0] or None, count)
 
 
-def _time(seconds: int) -> str | None:
+def _time(seconds: int, nanos: int) -> str | None:
     try:
-        return dt.datetime.fromtimestamp(seconds, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        moment = dt.datetime.fromtimestamp(seconds, dt.UTC).strftime("%Y-%m-%dT%H:%M:%S")
+        return f"{moment}.{nanos // 1000:06d}Z" if 0 < nanos < 10**9 else f"{moment}Z"
     except (OverflowError, OSError, ValueError):
         return None

@@ -11,12 +11,12 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from bot.compute.paces import Series
-from bot.evidence import second
+from bot.evidence import counters, second
 from bot.evidence.wandb.history import RUNTIME, Columns, Raw, Row, flatten, number, step_of
 from bot.model.run import Witness, WitnessKind
 from bot.model.track import Keys
 
-MOST_NAMES = 24
+MOST_NAMES = 40
 TIMESTAMP = "_timestamp"
 _HISTORY, _SETTINGS = "the history", "the configuration"
 _SERVICE_KEYS = frozenset({"_step", RUNTIME})
@@ -38,6 +38,7 @@ def _matters(name: str, present: frozenset[str], keys: Keys) -> bool:
     return (
         second.kind_of(name) is not None
         or second.counts_steps(name)
+        or counters.is_counter(name)
         or any(second.is_loss_beside(name, loss) for loss in losses)
         or name in _siblings(present, keys)
         or second.last_part(name) == "mfu"
@@ -48,9 +49,9 @@ def _siblings(present: frozenset[str], keys: Keys) -> Mapping[str, str]:
     """The loss that stands beside bits per byte, under the same path: {loss: bpb}."""
     found = {}
     for name in [n for n in keys.bpb if n in present][:1]:
-        stem, _, last = name.rpartition("/")
-        if stem and last == "bpb" and f"{stem}/loss" in present:
-            found[f"{stem}/loss"] = name
+        stem, bpb, end = name.rpartition("bpb")
+        if bpb and f"{stem}loss{end}" in present:
+            found[f"{stem}loss{end}"] = name
     return found
 
 
@@ -99,6 +100,8 @@ def run_witnesses(raw: Raw, columns: Columns, keys: Keys, chips: int | None) -> 
     last = max((s for s, _ in (*columns.loss, *columns.bpb)), default=columns.last_step or 0)
     yield from _steps(columns, last)
     yield from second.steps_by_batch(settings, tokens, last, _SETTINGS)
+    yield from counters.counted(columns.others, tokens, settings, last, chips, _HISTORY)
+    yield from counters.stated(settings, max(last, columns.last_step or 0), chips, _SETTINGS)
     lengths = {n: v for n, v in settings.items() if second.states_length(n)}
     end = max(columns.total or 0, *(columns.last_step or 0, last))
     yield from second.larger(lengths, end, "total_steps", _SETTINGS)
@@ -141,6 +144,8 @@ def _bits(columns: Columns, keys: Keys) -> Iterator[Witness]:
         pairs = [(v, series[s]) for s, v in columns.bpb if series.get(s, 0) > 0 and v > 0]
         if len(pairs) < 2:
             continue
+        nats = pairs[-1][1]
+        yield Witness("nats", nats, WitnessKind.PROGRAM, f"`{loss[:40]}` in {_HISTORY}")
         # A token is one byte of text at the least.
         factor, (bits, nats) = min(pairs[0][0] / pairs[0][1], 1 / math.log(2)), pairs[-1]
         if abs(factor * nats / bits - 1) > _FACTOR:

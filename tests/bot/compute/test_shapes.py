@@ -12,7 +12,7 @@ from bot.evidence.log.training_log import read_log
 from bot.evidence.wandb.offline import read_offline
 from bot.model.run import Run
 from bot.registry import Level
-from tests.bot.rules.run_cases import TRACKS, a_case, a_run, found
+from tests.bot.rules.run_cases import TRACKS, a_case, a_run, found, results_file
 from tests.doubles.wandb.offline_file import offline_file
 
 H100 = accelerators.find("H100 SXM")
@@ -39,9 +39,42 @@ def test_fp8_is_charged_product_by_product() -> None:
     assert peak(precision="fp8", peak_flops=1e14) == FP8, "a stated peak lies between the two"
 
 
-@pytest.mark.parametrize("precision", ["bf16", "bf16-mixed", "fp32", "nonsense", 8])
+@pytest.mark.parametrize("precision", ["bf16", "bf16-mixed", "fp32", "p=f32,c=bf16", None])
 def test_nothing_is_charged_less_than_bf16(precision: Any) -> None:
     assert peak(precision=precision) == BF16
+
+
+@pytest.mark.parametrize(
+    ("config", "charged"),
+    [
+        ({"precision": "int4"}, None), ({"precision": "nonsense"}, None), ({"precision": 8}, None),
+        ({"train.mixed_precision": "mxfp4"}, None), ({"use_int4": True}, None),
+        ({"use_fp8": True}, FP8), ({"model.fp8_recipe": "delayed"}, FP8),
+        ({"mp": "p=f32,c=float8_e4m3fn"}, FP8), ({"precision": "bf16", "float8": 1}, FP8),
+        ({"use_fp8": False}, BF16), ({"fp8_supported": True}, BF16), ({"fp8": "none"}, BF16),
+        ({"dtype": "torch.bfloat16"}, BF16), ({"adam_int8": True}, BF16), ({"note": "int4"}, BF16),
+    ],
+)  # fmt: skip
+def test_a_precision_is_read_under_every_name(
+    config: dict[str, Any], charged: float | None
+) -> None:
+    assert H100 is not None
+    assert peak(**config) == (charged or max(H100.accelerator.peaks.values()))
+
+
+@pytest.mark.parametrize(("precision", "told"), [("int4", True), ("f99", True), ("f32", False)])
+def test_an_unknown_precision_is_told_where_the_work_of_chips_ranks(
+    precision: str, told: bool
+) -> None:
+    pareto = TRACKS["fineweb-edu"]
+    run = a_run(config={"train": {"mixed_precision": precision}})
+    for case in (
+        a_case([run], track=pareto),
+        a_case([], track=pareto, results=results_file({"speedrun": {"precision": precision}})),
+    ):
+        said = [f for f in found("device-unknown", case) if "is not known" in f.message]
+        assert [f.level for f in said if precision in f.message] == [Level.WARNING] * told
+    assert not [f for f in found("device-unknown", a_case([run])) if precision in f.message]
 
 
 def test_a_chip_without_fp8_or_bf16_is_charged_its_own() -> None:

@@ -1,0 +1,222 @@
+"""Counters and settings under any name that say how much a run trained: tokens, samples, updates,
+plans, seeds drawn, tokens of validation.
+
+    is_counter("train/tokens_seen")                 True
+    counted(readings, tokens, settings, last, ...)  tokens and steps by what else is counted
+    stated(settings, steps, ...)                    what settings say beside them
+
+Shared by logs and W&B, like `bot.evidence.second`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from bot.compute.paces import Series
+from bot.evidence.second import (
+    BATCHES,
+    SEQUENCES,
+    first_of,
+    kind_of,
+    last_part,
+    states_length,
+    words,
+)
+from bot.model.run import Witness, WitnessKind
+from bot.model.values import whole
+from bot.registry import RELATIVE_TOLERANCE
+from bot.render.untrusted import plain
+
+_TOKENS = frozenset("token tokens tok toks".split())
+_SAMPLES = frozenset("sample samples sequence sequences seqs example examples".split())
+_UPDATES = frozenset(
+    "step steps iter iters iteration iterations update updates count counter consumed done".split()
+)
+_AROUND_UPDATES = _UPDATES | frozenset(
+    "n num number total global train training trainer opt optim optimizer optimiser gradient grad "
+    "weight weights model run so far seen taken effective real actual true cumulative".split()
+)
+_NO_TOTAL = frozenset(
+    "per rate sec second s val valid validation eval evaluation test batch batches loss lost len "
+    "length micro inner outer epoch accum vocab padding padded dropped max min avg mean device "
+    "local lr time ms speed throughput_rate unique remaining left".split()
+)
+_TOKEN_BATCHES = frozenset(
+    "tokens_per_step batch_tokens tokens_per_batch global_batch_tokens batch_size_tokens "
+    "tokens_per_iter".split()
+)
+_INNER = re.compile(
+    r"(?:^|_)(?:inner|sub)_?(?:steps|iters|iterations|updates|loops)$"
+    r"|(?:^|_)(?:updates|(?:opt|optim|optimizer|optimiser)_(?:steps|updates))"
+    r"_per_(?:step|iter|iteration|batch)$"
+)
+_OTHER_INNER = frozenset("ns newton schulz muon polar power cg".split())
+_PARENTS = frozenset("train trainer training run args config hparams cfg speedrun exp".split())
+_ACCUMULATION = re.compile(r"accum|micro_?steps|micro_?batches")
+_SCHEDULES = frozenset(
+    "t_max lr_decay_iters lr_decay_steps decay_steps lr_total_steps lr_steps schedule_steps "
+    "scheduler_steps cosine_steps lr_horizon max_steps num_steps total_steps num_training_steps "
+    "num_iterations".split()
+)
+_VALIDATION_TOKENS = re.compile(
+    r"(?:^|_)(?:val|valid|validation|eval)(?:_num|_n|_total)?_tokens$"
+    r"|^(?:n|num)_(?:val|valid|validation|eval)_tokens$"
+)
+_DRAWN = frozenset(
+    "best_of best_of_n num_seeds n_seeds num_trials n_trials num_restarts n_restarts num_tries "
+    "seeds_tried trials_tried".split()
+)
+_MORE, _MOST_TIMES = 1.02, 64
+_BEYOND = 1.1
+_LEAST_POINTS = 3
+_DATA = frozenset(
+    "data file files bin bins shard shards pattern patterns dataset datasets set glob corpus split "
+    "source sources input inputs url urls text".split()
+)
+_VALIDATION_FILE = re.compile(
+    r"(?<![a-z])(?:val|valid|validation|held[_-]?out|test|eval)(?![a-z])", re.IGNORECASE
+)
+_ABOUT_VALIDATION = frozenset("val valid validation eval evaluation test heldout dev".split())
+
+
+def is_counter(name: str) -> bool:
+    """Whether a name may count tokens, samples or updates of the training."""
+    return _kind(name) is not None
+
+
+def _kind(name: str) -> str | None:
+    parts = frozenset(words(name).split("_"))
+    if name.startswith("_") or parts & _NO_TOTAL or kind_of(name) is not None:
+        return None
+    if parts & _TOKENS:
+        return "tokens"
+    if parts & _SAMPLES:
+        return "samples"
+    return "updates" if parts & _UPDATES and parts <= _AROUND_UPDATES else None
+
+
+def _slope(series: Series, last: int) -> float | None:
+    """What a counter adds a step, where it is one that rises evenly; None for every other."""
+    points = sorted((s, v) for s, v in dict(series).items() if s <= last)
+    if len(points) < _LEAST_POINTS or points[-1][0] <= points[0][0]:
+        return None
+    (begin, first), (end, value) = points[0], points[-1]
+    each = (value - first) / (end - begin)
+    middle, there = points[len(points) // 2]
+    even = abs(there - first - each * (middle - begin)) <= 0.02 * abs(value - first)
+    rises = all(b >= a for (_, a), (_, b) in zip(points, points[1:], strict=False))
+    return each if each > 0 and even and rises else None
+
+
+def counted(
+    readings: Mapping[str, Series],
+    tokens: Series,
+    settings: Mapping[str, float],
+    last: int,
+    chips: int | None,
+    where: str,
+) -> Iterator[Witness]:
+    """Tokens or steps that a counter of any name makes more of than the run is counted with."""
+    ours = _slope(tokens, last)
+    length = first_of(settings, SEQUENCES)
+    times = _factors(settings, chips)
+    for name, series in readings.items():
+        kind, each = _kind(name), _slope(series, last)
+        if kind is None or each is None:
+            continue
+        source = f"`{plain(name, 40)}` in {where}"
+        if kind == "updates" and _is_multiple(each) and each not in times:
+            yield Witness("steps", round(last * each), WitnessKind.PROGRAM, source)
+        if kind == "samples" and (more := _samples(each, settings, times)) is not None:
+            yield Witness("steps", round(last * more), WitnessKind.PROGRAM, source)
+        seen = each * length if kind == "samples" and length else each
+        comparable = kind == "tokens" or (kind == "samples" and length)
+        if comparable and ours is not None and seen > _MORE * ours:
+            yield Witness("tokens", seen * last, WitnessKind.PROGRAM, source)
+        if kind == "tokens" and ours is None:
+            yield from token_batches(settings, series, last, where)
+    yield from token_batches(settings, tokens, last, where)
+
+
+def token_batches(
+    settings: Mapping[str, float], tokens: Series, last: int, where: str
+) -> Iterator[Witness]:
+    """Stated tokens of a batch beside the tokens that a step counts, or beside one another."""
+    stated = {n: v for n, v in settings.items() if last_part(n) in _TOKEN_BATCHES}
+    each = _slope(tokens, last)
+    for name, batch in stated.items():
+        other = each if each is not None else min(stated.values())
+        if abs(other / batch - 1) > 0.01:
+            source = f"`{plain(name, 40)}` in {where}"
+            yield Witness("batch_tokens", batch, WitnessKind.PROGRAM, source)
+            return
+
+
+def _factors(settings: Mapping[str, float], chips: int | None) -> frozenset[float]:
+    """By what a batch of one device and one pass is multiplied: devices, accumulation, both."""
+    passes = [v for n, v in settings.items() if _ACCUMULATION.search(words(n))]
+    devices = float(chips or 1)
+    return frozenset({1.0, devices, *passes, *(devices * v for v in passes)})
+
+
+def _samples(each: float, settings: Mapping[str, float], times: frozenset[float]) -> float | None:
+    """Steps that the samples of one step make by the stated batch, where they are more than one."""
+    batches = [v for n, v in settings.items() if last_part(n) in BATCHES]
+    if not batches or any(abs(each / (b * t) - 1) < 0.01 for b in batches for t in times):
+        return None
+    more = each / max(batches)
+    return more if more > _MORE else None
+
+
+def _is_multiple(value: float) -> bool:
+    return 1.5 < value <= _MOST_TIMES and abs(value - round(value)) <= RELATIVE_TOLERANCE * value
+
+
+def stated(
+    settings: Mapping[str, float], steps: int, chips: int | None, where: str
+) -> Iterator[Witness]:
+    """What settings say beside what is counted: updates within a step, plans that are a multiple
+    of the run or a fraction of it, tokens of the validation, seeds that were drawn."""
+    times = _factors(settings, chips)
+    for name, value in settings.items():
+        last, parts = last_part(name), frozenset(words(name).split("_"))
+        source = f"`{plain(name, 40)}` in {where}"
+        if _INNER.search(last) and not parts & _OTHER_INNER and value > 1:
+            yield Witness("updates", steps * value, WitnessKind.PROGRAM, source)
+        elif _is_schedule(last, parts) and steps and value / steps not in times:
+            if _is_multiple(value / steps):
+                yield Witness("schedule", value, WitnessKind.PROGRAM, source)
+        elif states_length(name) and value > 1 and steps > _BEYOND * value + 2:
+            if round(steps / value) not in {round(v) for n, v in settings.items() if "epoch" in n}:
+                yield Witness("short_plan", value, WitnessKind.PROGRAM, source)
+        elif is_validation_size(name):
+            yield Witness("validation_tokens", value, WitnessKind.PROGRAM, source)
+        elif last in _DRAWN and value == int(value) and value > 1:
+            yield Witness("drawn", value, WitnessKind.PROGRAM, source)
+
+
+def seed_of(name: str, value: object) -> int | None:
+    """The seed of the training that a setting states; None for every other setting."""
+    *parents, last = re.split(r"[./]", name.lower())
+    return whole(value) if last == "seed" and set(parents) <= _PARENTS else None
+
+
+def is_validation_size(name: str) -> bool:
+    """Whether a setting is the number of tokens of the validation."""
+    return bool(_VALIDATION_TOKENS.search(last_part(name)))
+
+
+def _is_schedule(last: str, parts: frozenset[str]) -> bool:
+    return last in _SCHEDULES and bool(
+        parts & {"lr", "scheduler", "schedule", "decay", "cosine"} or last == "t_max"
+    )
+
+
+def trains_on_validation(name: str, value: object) -> bool:
+    """Whether a setting names validation text as what is trained on."""
+    parts = frozenset(words(name).split("_"))
+    if not parts & {"train", "training"} or not parts & _DATA or parts & _ABOUT_VALIDATION:
+        return False
+    text = value if isinstance(value, str) else ""
+    return bool(text) and bool(_VALIDATION_FILE.search(re.split(r"[/\\]", text.strip())[-1][:200]))

@@ -1,0 +1,109 @@
+"""Counters and settings of a run that contradict what it is counted with: one judge for each.
+
+Part of the rule `witnesses-disagree`; `bot.evidence.counters` reads them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from bot.model.case import Case, RunEvidence
+from bot.model.run import Run, Witness
+from bot.model.track import STEP_METRICS
+from bot.render.numbers import figure
+from bot.render.untrusted import plain
+
+Said = tuple[str, float, str] | None
+"""The message, our value and the remedy; None where both agree."""
+Judge = Callable[[Case, RunEvidence, Run, Witness], Said]
+
+
+def _ends(run: Run) -> int:
+    return max(run.last_step or 0, run.step or 0)
+
+
+def _tokens(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
+    series = run.history.get("tokens", ())
+    if not series:
+        return None
+    ours = series[-1][1]
+    message = (
+        f"the run counts {figure(ours)} tokens, {plain(w.source, 90)} {figure(float(w.value))}"
+    )
+    return message, ours, "log one count of the tokens, or say in the README what the other counts"
+
+
+def _batch(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
+    series, ours = run.history.get("tokens", ()), 0.0
+    if len(series) > 1 and series[-1][0] > series[0][0]:
+        ours = (series[-1][1] - series[0][1]) / (series[-1][0] - series[0][0])
+    counted = f"a step counts {figure(ours)} tokens" if ours else "the run states another number"
+    message = f"{plain(w.source, 90)} says {figure(float(w.value))} tokens a step, {counted}"
+    return message, ours, "state the tokens of one update of the weights, over all devices"
+
+
+def _updates(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
+    """Updates within a step: they count where steps do."""
+    if case.track.cost.metric not in STEP_METRICS and not set(STEP_METRICS) & set(
+        case.track.limits
+    ):
+        return None
+    ours = _ends(run)
+    message = f"the run counts {ours:,} steps, {plain(w.source, 90)} makes "
+    message += f"{figure(float(w.value))} updates of them"
+    return message, ours, "count every update of the weights as a step"
+
+
+def _schedule(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
+    ours = _ends(run)
+    if case.track.finish != "steps" or not ours:
+        return None
+    message = f"the run ends at step {ours:,}, and {plain(w.source, 90)} is "
+    message += f"{figure(float(w.value))}, {round(float(w.value) / ours)} times as many"
+    return message, ours, "say in the README why the schedule is longer than the run"
+
+
+def _short_plan(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
+    ours = _ends(run)
+    if case.track.finish != "steps":
+        return None
+    message = f"the run goes on to step {ours:,}, {plain(w.source, 90)} plans "
+    message += figure(float(w.value))
+    return message, ours, "say in the README why the run goes on beyond its plan"
+
+
+def _validation_tokens(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
+    wanted = case.track.validation_tokens
+    if wanted is None or float(w.value) >= wanted:
+        return None
+    message = f"{plain(w.source, 90)} validates on {figure(float(w.value))} tokens, the track on "
+    message += f"{wanted:,}"
+    return message, wanted, f"validate on the track's {wanted:,} tokens"
+
+
+def _nats(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
+    """The loss beside bits per byte, where the track says how many bytes a token has."""
+    ours, size = run.metrics.get("bpb"), case.track.bytes_per_token
+    if ours is None or size is None:
+        return None
+    right = float(w.value) / (math.log(2) * size)
+    if abs(ours / right - 1) <= _FACTOR:
+        return None
+    message = f"bits per byte end at {figure(ours, 5)}; by {plain(w.source, 120)}, "
+    message += f"{figure(float(w.value), 5)}, and the track's {figure(size)} bytes a token they "
+    message += f"are {figure(right, 5)}"
+    return message, ours, "divide the nats of the text by its bytes and by ln 2"
+
+
+_FACTOR = 0.01
+
+JUDGES: Mapping[str, Judge] = {
+    "tokens": _tokens,
+    "batch_tokens": _batch,
+    "updates": _updates,
+    "schedule": _schedule,
+    "short_plan": _short_plan,
+    "validation_tokens": _validation_tokens,
+    "nats": _nats,
+}
