@@ -103,7 +103,7 @@ def _wheel(root: Path) -> Iterator[Line]:
             f"{path.name} is not the file that {FOLDER}/wheel.txt names", "run `speedrun upgrade`"
         )
         return
-    yield known_release(path.name, match[2])
+    yield known_release(path.name, path.read_bytes())
 
 
 def _answers_queue(root: Path) -> bool:

@@ -23,7 +23,6 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WANDB_API_KEY", raising=False)
     monkeypatch.setenv("NETRC", "/nonexistent")
     monkeypatch.setenv("SPEEDRUN_RELEASES", "http://127.0.0.1:9")
-    monkeypatch.setenv("SPEEDRUN_ATTESTATIONS", "http://127.0.0.1:9")
     monkeypatch.setenv("GITHUB_API_URL", "http://127.0.0.1:9")
 
 

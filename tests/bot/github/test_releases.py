@@ -1,11 +1,10 @@
-"""A wheel is known by the release's list of hashes and by the attestation of it, or is unknown."""
+"""A wheel is known by the release's list of hashes and by what `gh` says of its attestation."""
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import http.server
-import json
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,12 +17,14 @@ from bot.github.host.releases import known_release
 from tests.bot.github.test_hosting import init
 from tests.bot.github.wheels import a_wheel
 
-NAME, DIGEST = "speedrun_bot-1.2.0-py3-none-any.whl", "a" * 64
+NAME, DATA = "speedrun_bot-1.2.0-py3-none-any.whl", b"a wheel"
+SUMS = "/v1.2.0/SHA256SUMS"
+LISTED = (200, f"{hashlib.sha256(DATA).hexdigest()}  {NAME}\n".encode())
 
 
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, tuple[int, bytes]]]:
-    """Path -> (status, body) of a server that stands for the releases and the attestations."""
+    """Path -> (status, body) of a server that stands for the releases."""
     found: dict[str, tuple[int, bytes]] = {}
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -39,61 +40,93 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, tuple[int, by
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    for name in ("RELEASES", "ATTESTATIONS"):
-        monkeypatch.setenv(f"SPEEDRUN_{name}", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setenv("SPEEDRUN_RELEASES", f"http://127.0.0.1:{server.server_port}")
     yield found
     server.shutdown()
     server.server_close()
 
 
-def provenance(digest: str, kind: str = "https://slsa.dev/provenance/v1") -> bytes:
-    statement = {"predicateType": kind, "subject": [{"name": NAME, "digest": {"sha256": digest}}]}
-    payload = base64.b64encode(json.dumps(statement).encode()).decode()
-    return json.dumps(
-        {"attestations": [{"bundle": {"dsseEnvelope": {"payload": payload}}}]}
-    ).encode()
+@pytest.fixture
+def gh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only folder of programs; `gh` in it is what the test writes."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:/bin")
+    return folder / "gh"
 
 
-SUMS, PROOF = "/v1.2.0/SHA256SUMS", f"/attestations/sha256:{DIGEST}"
-LISTED = (200, f"{DIGEST}  {NAME}\n".encode())
+def says(gh: Path, status: int, words: str) -> None:
+    """A `gh` that notes what it was asked, and whether the file was there."""
+    gh.write_text(
+        f'#!/bin/sh\n[ -f "$3" ] && echo "$@" > {gh}.asked\necho "{words}" >&2\nexit {status}\n'
+    )
+    gh.chmod(0o755)
 
 
-def test_listed_and_attested(answers: dict[str, tuple[int, bytes]]) -> None:
-    answers |= {SUMS: LISTED, PROOF: (200, provenance(DIGEST))}
-    assert known_release(NAME, DIGEST).text.startswith(f"ok    {NAME} is the one that")
+def test_listed_and_attested(answers: dict[str, tuple[int, bytes]], gh: Path) -> None:
+    answers[SUMS] = LISTED
+    says(gh, 0, "Verification succeeded!")
+    assert known_release(NAME, DATA).text.startswith(f"ok    {NAME} is the one that")
+    assert Path(f"{gh}.asked").read_text().split() == [
+        *("attestation", "verify", NAME, "--repo", "speedrun-bot/speedrun", "--signer-workflow"),
+        "speedrun-bot/speedrun/.github/workflows/release.yml",
+    ]
 
 
-@pytest.mark.parametrize(
-    ("sums", "proof", "words"),
-    [
-        ((404, b""), (200, provenance(DIGEST)), "no release of"),
-        ((200, b"b" * 64 + f"  {NAME}\n".encode()), (200, provenance(DIGEST)), "no release of"),
-        (LISTED, (404, b"{}"), "no attestation of it"),
-        (LISTED, (200, b'{"attestations": []}'), "no attestation of it"),
-        (LISTED, (200, provenance("b" * 64)), "no attestation of it"),
-        (LISTED, (200, provenance(DIGEST, "https://example.org/note")), "no attestation of it"),
-    ],
-)
-def test_an_unknown_build(
-    answers: dict[str, tuple[int, bytes]], sums: tuple[int, bytes], proof: tuple[int, bytes],
-    words: str,
-) -> None:  # fmt: skip
-    answers |= {SUMS: sums, PROOF: proof}
-    line = known_release(NAME, DIGEST)
-    assert f"{NAME} is an unknown build: " in line.text and words in line.text
+@pytest.mark.parametrize("sums", [(404, b""), (200, b"b" * 64 + f"  {NAME}\n".encode())])
+def test_a_hash_that_no_release_has(
+    answers: dict[str, tuple[int, bytes]], gh: Path, sums: tuple[int, bytes]
+) -> None:
+    answers[SUMS] = sums
+    says(gh, 0, "Verification succeeded!")
+    line = known_release(NAME, DATA)
+    assert f"{NAME} is an unknown build: no release of" in line.text
     assert not line.bad and not line.unknown
 
 
-@pytest.mark.parametrize("proof", [(500, b""), (200, b"not json"), (200, b'{"attestations": [3]}')])
-def test_an_answer_that_tells_nothing_is_unknown(
-    answers: dict[str, tuple[int, bytes]], proof: tuple[int, bytes]
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Error: no attestations found for subject",
+        "✗ Sigstore verification failed",
+        "HTTP 404: Not Found (https://api.github.com/repos/)",
+    ],
+)
+def test_a_hash_without_an_attestation(
+    answers: dict[str, tuple[int, bytes]], gh: Path, words: str
 ) -> None:
-    answers |= {SUMS: LISTED, PROOF: proof}
-    assert known_release(NAME, DIGEST).unknown
+    answers[SUMS] = LISTED
+    says(gh, 1, words)
+    line = known_release(NAME, DATA)
+    assert "has its hash and no attestation of it" in line.text and not line.unknown
+
+
+@pytest.mark.parametrize("words", ["To get started with GitHub CLI, run: gh auth login", ""])
+def test_a_gh_that_could_not_look(
+    answers: dict[str, tuple[int, bytes]], gh: Path, words: str
+) -> None:
+    answers[SUMS] = LISTED
+    says(gh, 4, words)
+    line = known_release(NAME, DATA)
+    assert line.unknown and (words or "status 4") in line.text
+
+
+def test_without_gh_the_attestation_was_not_checked(
+    answers: dict[str, tuple[int, bytes]], gh: Path
+) -> None:
+    answers[SUMS] = LISTED
+    line = known_release(NAME, DATA)
+    assert "its attestation was not checked" in line.text and not line.bad and not line.unknown
+
+
+def test_no_answer_is_unknown(gh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not os.path.lexists(gh)
+    monkeypatch.setenv("SPEEDRUN_RELEASES", "http://127.0.0.1:9")
+    assert known_release(NAME, DATA).unknown
 
 
 def test_upgrade_says_what_it_installs(
-    answers: dict[str, tuple[int, bytes]], tmp_path: Path
+    answers: dict[str, tuple[int, bytes]], gh: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "race"
     init(folder)
@@ -103,5 +136,5 @@ def test_upgrade_says_what_it_installs(
     arguments += ["--wheel", str(wheel)]
     assert "is an unknown build" in CliRunner().invoke(main, arguments).output
     answers["/v0.2.0/SHA256SUMS"] = 200, f"{digest}  {wheel.name}\n".encode()
-    answers[f"/attestations/sha256:{digest}"] = 200, provenance(digest)
+    says(gh, 0, "Verification succeeded!")
     assert "is the one that" in CliRunner().invoke(main, arguments).output
