@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from bot.compute import metrics
-from bot.compute.case_statistics import of_case, points_of
+from bot.compute.case_statistics import counted, ended, of_case, points_of
 from bot.compute.witnesses import grade_of as grade_of_run
 from bot.compute.witnesses import weakest, witnesses_of
 from bot.evidence import linked
@@ -45,7 +45,7 @@ def judge(case: Case) -> Verdict:
     points = () if withdrawn else tuple(_point(case, name) for name in points_of(case))
     if not withdrawn:
         findings = (*findings, *_unranked(case, points, findings))
-    grade = grade_of(case)
+    grade, counts = grade_of(case), counted(case)
     status = status_of(findings, grade)
     note = None
     if case.track.objective == "baseline" and status.counts and case.submission.reply is None:
@@ -62,6 +62,7 @@ def judge(case: Case) -> Verdict:
         runs=tuple(
             dc.replace(
                 run.record(),
+                finished=ended(case, run, counts),
                 arm=item.spec.arm,
                 point=item.spec.point,
                 claimed=_claimed(case, run),

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import functools as ft
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from bot.compute.duplicates import run_key
 from bot.compute.independence import same_points
+from bot.compute.selection import ended_otherwise
 from bot.compute.several import corrected
 from bot.compute.summary import summarise
 from bot.model.case import Case, Seen
@@ -64,6 +65,33 @@ def _of_case(case: Case, point: str | None) -> Summary | None:
         pairs=_pairs(case),
         earlier=earlier_looks(case, point),
     )
+
+
+def counted(case: Case) -> frozenset[RunKey]:
+    """The runs of both arms that count in the statistics."""
+    found: set[RunKey] = set()
+    for point in points_of(case):
+        summary = of_case(case, point)
+        if summary is not None:
+            found |= set(summary.kept)
+            others = summary.baseline.excluded if summary.baseline else ()
+            left_out = {(e.file, e.run) for e in others}
+            arm = case.runs("baseline", point)
+            found |= {(run.file, run.index) for run in arm} - left_out
+    return frozenset(found)
+
+
+def ended(case: Case, run: Run, counts: Container[RunKey]) -> bool | None:
+    """Whether a run reached its end as the track judges it: the step at which all runs are taken,
+    what the track lets a run end by, else its own last step; None if that is unknown."""
+    at_a_step = any(
+        s is not None and s.step is not None for s in (of_case(case, p) for p in points_of(case))
+    )
+    if run.finished is False and (
+        ended_otherwise(run, case.track) or (at_a_step and (run.file, run.index) in counts)
+    ):
+        return True
+    return run.finished
 
 
 def looks_of(points: Iterable[Point]) -> tuple[Look, ...]:

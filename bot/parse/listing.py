@@ -32,7 +32,7 @@ _EVIDENCE = {
 
 def too_long(size: int, limit: int) -> str:
     """Why a file of so many bytes was not read."""
-    return f"has {size:,} bytes; at most {limit:,} are read"
+    return f"it has {size:,} bytes, at most {limit:,} are read"
 
 
 def skipped(folder: Folder) -> Iterator[Finding]:

@@ -74,8 +74,10 @@ def _all(document: Document, schema: str) -> Iterator[Finding]:
         return
     found = it.islice(_validator(schema).iter_errors(document.value), MAX_ERRORS)
     errors = sorted(found, key=_order)
+    meant = {tuple(_order(e)): _meant(e) for e in errors if e.validator == "additionalProperties"}
     for error in errors:
-        yield from _advice(error, document, closed)
+        if set(_missing(error)).isdisjoint(meant.get(tuple(_order(error)), {}).values()):
+            yield from _advice(error, document, closed)
     if not closed:
         yield from typos(document)
 
@@ -167,22 +169,31 @@ def _takes_text(schema: Mapping[str, Any]) -> bool:
     return items.get("type") == "string" or "enum" in items
 
 
+def _missing(error: Any) -> list[str]:
+    """The keys that an error says are missing, or one of which is."""
+    if error.validator == "required":
+        # jsonschema gives one error for each missing key and names it only in its message.
+        return [k for k in error.validator_value if error.message.startswith(repr(k))]
+    if error.validator == "anyOf":
+        return [key for choice in error.validator_value for key in choice.get("required", ())]
+    return []
+
+
 def _required(error: Any, path: list[str], closed: bool) -> Words:
-    # jsonschema gives one error for each missing key and names it only in its message.
-    key = next((k for k in error.validator_value if error.message.startswith(repr(k))), None)
-    if key is None:
-        return
-    holder = _name(path) if path else "the file"
-    near = near_key(key, set(error.instance) - set(error.schema.get("properties", ())))
+    [key] = _missing(error)
+    holder, known = _name(path), error.schema.get("properties", {})
     inner = not closed and len(path) > 2
-    if near is not None and inner:
-        return  # `typos` speaks of it
+    near = None if closed else near_key(key, set(error.instance) - set(known))
     if near is not None:
-        fix = f"rename {_quoted(near)} to {_quoted(key)}"
-        yield key, f"{holder} has no {_quoted(key)}, but {_quoted(near)}", fix, None
+        if not inner:  # else `typos` speaks of it
+            fix = f"rename {_quoted(near)} to {_quoted(key)}"
+            yield key, f"{holder} has no {_quoted(key)}, but {_quoted(near)}", fix, None
         return
-    what = error.schema.get("properties", {}).get(key, {}).get("description", "")
+    wanted = known.get(key, {})
+    what = wanted.get("description", "")
     fix = f"add {_quoted(key)}" + (f" ({_lowered(what)})" if what else "")
+    if "const" in wanted:
+        fix = f"add {_quoted(key)}: {json.dumps(wanted['const'])}"
     if key == "path" and "link" in error.instance:
         fix = 'write "source": "wandb", since there is a link, or name the file by `path`'
     yield key, f"{holder} has no {_quoted(key)}", fix, Level.WARNING if inner else None
@@ -190,16 +201,24 @@ def _required(error: Any, path: list[str], closed: bool) -> Words:
 
 def _unknown(error: Any, path: list[str], closed: bool) -> Words:
     known = set(error.schema.get("properties", ())) | _ALWAYS
-    holder = f" in {_name(path)}" if path else ""
-    absent = known - set(error.instance)
+    meant = _meant(error)
     for key in sorted(set(error.instance) - known):
-        near = near_key(key, absent)
-        if near is not None:
-            yield key, f"there is no key {_quoted(key)}{holder}", f"write {_quoted(near)}", None
+        message = f"{_name(path)} has the unknown key {_quoted(key)}"
+        if key in meant:
+            near = _quoted(meant[key])
+            yield key, f"{message}; did you mean {near}?", f"rename it to {near}", None
         elif not key.startswith("x-"):
             fix = f"remove it; known keys are {', '.join(sorted(known - _ALWAYS))}"
-            message = f"there is no key {_quoted(key)}{holder}"
             yield key, message, fix, Level.WARNING
+
+
+def _meant(error: Any) -> Mapping[str, str]:
+    """Unknown key of an object -> the absent one that it was probably meant to be, where unknown
+    keys are told of."""
+    if error.schema.get("additionalProperties") is not False:
+        return {}
+    known = frozenset(error.schema.get("properties", ())) | _ALWAYS
+    return dict(misspelt(error.instance, known))
 
 
 def _enum(error: Any, path: list[str], closed: bool) -> Words:
@@ -256,13 +275,8 @@ def _range(error: Any, path: list[str], closed: bool) -> Words:
 
 
 def _any_of(error: Any, path: list[str], closed: bool) -> Words:
-    keys = [key for choice in error.validator_value for key in choice.get("required", ())]
-    holder = _name(path) if path else "the file"
-    near = near_key(keys[0], set(error.instance) - set(error.schema.get("properties", ())))
-    if near is not None:
-        fix = f"rename {_quoted(near)} to {_quoted(keys[0])}"
-        yield keys[0], f"{holder} has no {_quoted(keys[0])}, but {_quoted(near)}", fix, None
-    elif keys[0] == "contributors":
+    keys, holder = _missing(error), _name(path)
+    if keys[0] == "contributors":
         fix = 'add `contributors`: [{"github": "your-login", "roles": ["runs"]}]'
         yield None, f"{holder} has no `contributors`", fix, None
     else:
@@ -304,7 +318,7 @@ def typos(document: Document) -> Iterator[Finding]:
                 where = f"{pointer}/{escape(key)}"
                 yield finding(
                     "schema",
-                    f"there is no key {_quoted(key)}; {_quoted(meant)} is missing",
+                    f"there is no key {_quoted(key)}; did you mean {_quoted(meant)}?",
                     file=document.file,
                     line=document.line(where),
                     pointer=where,
@@ -345,13 +359,17 @@ _LENGTHS = frozenset({"train_batch_size", "num_train_steps"})
 
 
 def _name(path: list[str]) -> str:
-    """A value by its place below the run: `author.url`, `run 2`, `contributors 1 github`."""
+    """A value by its place: `author.url` below a run of a results file, else `claims.loss`,
+    run 2, `github` of contributor 1."""
     for part in ("run_info", "run_related_info", "run_stats"):
         if part in path[:-1]:
             return _quoted(".".join(path[path.index(part) + 1 :]))
-    if not path:
-        return "the file"
-    return _quoted(" ".join(str(int(p) + 1) if p.isdigit() else p for p in path))
+    last = next((n for n in reversed(range(1, len(path))) if path[n].isdigit()), None)
+    if last is None:
+        return _quoted(".".join(path)) if path else "the file"
+    item = f"{plain(path[last - 1].removesuffix('s'), 60)} {int(path[last]) + 1}"
+    item += f" of {_name(path[: last - 1])}" if last > 1 else ""
+    return f"{_quoted('.'.join(path[last + 1 :]))} of {item}" if path[last + 1 :] else item
 
 
 def _quoted(key: str) -> str:
@@ -376,6 +394,6 @@ def _hint(error: Any, fallback: str) -> str:
 
 def _lowered(description: str) -> str:
     """A schema's description as part of a sentence."""
-    text = description.rstrip(".")
+    text = description.partition(". ")[0].rstrip(".")
     name = any(letter.isupper() for letter in text.partition(" ")[0][1:])
     return text if name else text[:1].lower() + text[1:]

@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.model.report import Report
 from bot.model.verdict import Finding
-from bot.registry import Level
+from bot.registry import OURS, Level
 from bot.render.terminal import one_line
 from bot.render.untrusted import plain as visible
 
@@ -45,7 +45,7 @@ def _annotation(finding: Finding) -> dict[str, Any]:
         "path": visible(str(finding.file), 400),
         "start_line": line,
         "end_line": line,
-        "annotation_level": _LEVELS[finding.level],
+        "annotation_level": "notice" if finding.rule in OURS else _LEVELS[finding.level],
         "title": finding.rule,
         "message": one_line(finding),
     }

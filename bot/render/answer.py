@@ -9,12 +9,13 @@ from __future__ import annotations
 import dataclasses as dc
 import enum
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from bot.model.report import Place
 from bot.model.verdict import Finding, Verdict
 from bot.registry import MANY_RUNS, OURS, STATUS_NAMES, Grade, Level, Status, catalogue
 from bot.render import numbers
+from bot.render.groups import MOST_GROUPS, Group, grouped, sentence
 from bot.render.place import Row
 
 ICONS: Mapping[str, str] = {
@@ -34,12 +35,8 @@ SOURCES: Mapping[str, str] = {
 _NOT_COUNTED = frozenset({"run-unfinished", "run-crashed"})
 """Warnings that explain an error of the statistics."""
 DECIDES = "maintainer-decides"
-MOST_GROUPS = 3
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-CUT = " \N{HORIZONTAL ELLIPSIS}"
 _AGAIN = re.compile(r"comment `?/verify`?")
-_GROUP, _FIX, _LEAD = 50, 32, 16
-"""Words of a group, of these its fix at most, and its message at least; the rest is folded."""
 
 
 class Where(enum.StrEnum):
@@ -51,63 +48,6 @@ class Where(enum.StrEnum):
     OUTSIDE = "outside"
     FILE = "file"
     BOARD = "board"
-
-
-@dc.dataclass(frozen=True, slots=True)
-class Group:
-    """Findings of one cause. `findings` are alike, `follows` goes away with them."""
-
-    findings: tuple[Finding, ...]
-    follows: tuple[Finding, ...] = ()
-
-    @property
-    def first(self) -> Finding:
-        """The finding that is shown."""
-        return self.findings[0]
-
-    @property
-    def rule(self) -> str:
-        """The rule that found it."""
-        return self.first.rule
-
-    @property
-    def level(self) -> Level:
-        """How much it weighs."""
-        return self.first.level
-
-    @property
-    def says(self) -> str:
-        """What is wrong, for all of the runs or lines concerned at once."""
-        alike = [f for f in self.findings if _skeleton(f) == _skeleton(self.first)]
-        count = len({f.run or f.line or f.file for f in alike})
-        noun = "run" if self.first.run else "place"
-        rest = numbers.count(count - 1, f"more {noun}")
-        more = len(self.findings) - len(alike)
-        others = f" The same goes for {rest}." if count > 1 else ""
-        others += f" And {more} more of this kind." if more else ""
-        taken = len(f"{self.fix} {self.also} {others}".split())
-        return _brief(sentence(self.first.message), max(_GROUP - taken, _LEAD)) + others
-
-    @property
-    def folded(self) -> tuple[Finding, ...]:
-        """What the group does not show whole."""
-        cut = CUT in self.says or CUT in self.fix
-        return (*self.findings[0 if cut else 1 :], *self.follows)
-
-    @property
-    def fix(self) -> str:
-        """What to do, empty where the answer's next step says it."""
-        return _brief(sentence(self.first.fix or "", capital=False), _FIX)
-
-    @property
-    def also(self) -> str:
-        """What else it settles, and what to write there; empty for nothing."""
-        parts = [
-            f"`{f.rule}`"
-            + (f" (line {f.line}: write `{_written(f)}`)" if f.line and f.write is not None else "")
-            for f in {f.rule: f for f in self.follows}.values()
-        ]
-        return f"This also settles {numbers.listed(parts[:3])}." if parts else ""
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -123,6 +63,8 @@ class Answer:
     groups: tuple[Group, ...]
     folded: tuple[Group, ...]
     rows: tuple[Row, ...]
+    more: tuple[Group, ...] = ()
+    """What is to be fixed as well and is folded, for want of room."""
 
     @property
     def line(self) -> str:
@@ -137,15 +79,14 @@ class Answer:
     @property
     def fold(self) -> str:
         """The title of what is folded away."""
-        parts = [numbers.count(len(self.verdict.runs), "run")] if self.verdict.runs else []
-        parts += ["all numbers"] if parts and self.verdict.points else []
-        more = sum(len(g.findings) + len(g.follows) for g in self.folded)
-        parts += [numbers.count(more, "note" if self._only_notes else "more finding")] * bool(more)
+        parts = [f"{things(len(self.more), 'more')} to fix"] * bool(self.more)
+        parts += [numbers.count(len(self.verdict.runs), "run")] * bool(self.verdict.runs)
+        parts += ["all numbers"] * bool(self.verdict.runs and self.verdict.points)
+        rest = [group for group in self.folded if group not in self.more]
+        count = sum(len(g.findings) + len(g.follows) for g in rest)
+        noun = "note" if all(g.level is Level.NOTE for g in rest) else "more finding"
+        parts += [numbers.count(count, noun)] * bool(count)
         return sentence(numbers.listed(parts) or "details").removesuffix(".")
-
-    @property
-    def _only_notes(self) -> bool:
-        return all(group.level is Level.NOTE for group in self.folded)
 
 
 def heading(status: Status) -> str:
@@ -171,42 +112,11 @@ def answer(
         groups=shown,
         folded=tuple(g for g in every if g not in shown),
         rows=place.rows,
+        more=tuple(weighing[MOST_GROUPS:]) if verdict.status is Status.REJECTED else (),
     )
 
 
-# ---- groups -------------------------------------------------------------------------------------
-
-
-def grouped(findings: Iterable[Finding]) -> tuple[Group, ...]:
-    """Findings by cause, in their order; more groups than are shown are made by rule alone."""
-    found = tuple(findings)
-    causes = [f for f in found if f.because is None]
-    groups = _gathered(causes, fine=True)
-    if sum(g[0].level is groups[0][0].level for g in groups) > MOST_GROUPS if groups else False:
-        groups = _gathered(causes, fine=False)
-    taken: set[int] = set()
-    made = []
-    for group in groups:
-        follows = [f for f in found if f.because == group[0].rule and id(f) not in taken]
-        taken.update(id(f) for f in follows)
-        made.append(Group(tuple(group), tuple(follows)))
-    return tuple(made)
-
-
-def _gathered(findings: Iterable[Finding], fine: bool) -> list[list[Finding]]:
-    groups: dict[tuple[object, ...], list[Finding]] = {}
-    for item in findings:
-        key = (item.rule, item.level, _skeleton(item) if fine else "")
-        groups.setdefault(key, []).append(item)
-    return list(groups.values())
-
-
-def _skeleton(item: Finding) -> str:
-    """A message without what differs between runs: its names and numbers."""
-    text = item.message
-    for name in (item.run, item.file, (item.run or "").rpartition("/")[2]):
-        text = text.replace(name, "") if name else text
-    return re.sub(r"[-+]?\d[\d.,]*(?:e[-+]?\d+)?", "#", text)
+# ---- what weighs -------------------------------------------------------------------------------
 
 
 def _for(where: Where, item: Finding) -> Finding:
@@ -241,16 +151,16 @@ def _result(verdict: Verdict, place: Place, groups: list[Group], where: Where) -
     if verdict.status is Status.NEEDS_RUNS:
         need = needed(verdict)
         about = "1 more" if need == 1 else f"about {need} more"
-        return about if need <= MANY_RUNS else "or slightly longer training"
+        return about if need <= MANY_RUNS else "slightly longer ones"
     if not place.ranks:
         return f"{place.result}, not ranked" if place.result else "not ranked"
     return ", ".join(part for part in (place.result, place.text) if part)
 
 
-def things(count: int) -> str:
-    """`one thing`, `two things`, `12 things`."""
+def things(count: int, more: str = "") -> str:
+    """`one thing`, `two more things`, `12 things`."""
     word = _WORDS[count] if count < len(_WORDS) else str(count)
-    return f"{word} thing{'' if count == 1 else 's'}"
+    return f"{word} {more} thing{'' if count == 1 else 's'}".replace("  ", " ")
 
 
 def needed(verdict: Verdict) -> int:
@@ -272,12 +182,7 @@ def _next(
 ) -> str:
     days = numbers.count(review_days, "day")
     if verdict.status is Status.REJECTED:
-        what = f"fix the {things(len(groups))} below" if len(groups) > 1 else "fix the point below"
-        if len(groups) > MOST_GROUPS:
-            what += f" ({things(len(groups) - MOST_GROUPS)} folded)"
-        if where is Where.PULL:
-            return f"{what} and push; the check runs again by itself."
-        return f"{what} and run the check again."
+        return _fix(groups, where)
     if verdict.status is Status.UNVERIFIABLE:
         if where is Where.PULL:
             return "nothing for you to do. The bot tries again; `/verify` tries at once."
@@ -308,6 +213,19 @@ def _next(
     return f"make a submission of it: `speedrun new TRACK/NAME --results {verdict.submission}`."
 
 
+def _fix(groups: list[Group], where: Where) -> str:
+    """What to fix first, and how the check runs again."""
+    what = f"fix the {things(len(groups))} below" if len(groups) > 1 else "fix the point below"
+    more = len(groups) - MOST_GROUPS
+    if more > 0:
+        what = f"start with the {things(MOST_GROUPS)} below ({things(more, 'more')} folded)"
+    if where is not Where.PULL:
+        return f"{what} and run the check again."
+    if any(_AGAIN.search(group.first.fix or "") for group in groups[:MOST_GROUPS]):
+        return f"{what}. Then push, or comment `/verify` if no file changed."
+    return f"{what} and push; the check runs again by itself."
+
+
 def _review(where: Where, days: str, points: str) -> str:
     if where is Where.PULL:
         fix = f"It goes faster if you fix the {points} below or explain here."
@@ -319,8 +237,8 @@ def _more_runs(verdict: Verdict, place: Place, where: Where) -> str:
     need = needed(verdict)
     if need > MANY_RUNS:
         first = (
-            "train slightly longer and run it again: a better mean needs fewer runs than the "
-            f"{need:,} that this one does."
+            "train slightly longer and run it again. At this mean it would take "
+            f"{need:,} more runs; a better mean needs fewer."
         )
     else:
         again, logs = f"about {need} more times with new seeds", "logs"
@@ -359,42 +277,11 @@ def _times(verdict: Verdict) -> list[float]:
     return [c for c in clocks if isinstance(c, int | float) and c > 0]
 
 
-# ---- sentences ----------------------------------------------------------------------------------
-
-
-def sentence(text: str, capital: bool = True) -> str:
-    """A text as a sentence: a capital unless it begins with a name, and a full stop."""
-    text = text.strip()
-    if not text:
-        return ""
-    # A path, a key or an address stays as it is written, or nobody finds it.
-    named = re.match(r"[\w-]*[\w-][/._:#][\w/-]|[a-z]+_", text)
-    named = named or re.match(r"[a-z]\b", text)
-    text = text if named or not capital else text[:1].upper() + text[1:]
-    return text if text.endswith((".", "!", "?", ":")) else f"{text}."
-
-
-def _brief(text: str, most: int) -> str:
-    """At most so many words, cut at a clause where there is one."""
-    words = text.split()
-    if len(words) <= most:
-        return text
-    kept = " ".join(words[:most])
-    clause = max(kept.rfind(mark) for mark in ("; ", ". ", ": ", ", ", " ("))
-    return (kept[:clause] if clause > len(kept) // 2 else kept).rstrip(",;:.") + CUT
-
-
-def _written(item: Finding) -> str:
-    if isinstance(item.write, int | float) and not isinstance(item.write, bool):
-        return numbers.exact(item.write)
-    return str(item.write)
-
-
 def parts(item: Answer) -> Iterator[str]:
     """Everything that is visible, in order, as plain text."""
     yield f"{item.icon} {item.line}"
     yield f"Next: {item.next}"
     for group in item.groups:
-        yield " ".join(filter(None, (group.says, group.fix, group.also)))
+        yield " ".join(filter(None, (group.says, group.fix, group.also, group.others)))
     for row in item.rows:
         yield " ".join(filter(None, row))

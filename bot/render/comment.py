@@ -23,8 +23,9 @@ from bot.model.values import finite
 from bot.model.verdict import Verdict
 from bot.registry import Status
 from bot.render import details, markdown
-from bot.render.answer import Answer, Group, Where, answer, gpu_hours, heading, needed
+from bot.render.answer import Answer, Where, answer, gpu_hours, heading, needed
 from bot.render.experiment import of_report
+from bot.render.groups import Group, weight
 
 LIMIT = 65_536
 MOST_PROSE = 2_000
@@ -157,6 +158,7 @@ def environment(custom: Path | None) -> ImmutableSandboxedEnvironment:
     env.filters["code"] = lambda value, longest=120: Safe(markdown.code(value, longest))
     env.filters["sentence"] = lambda value: Safe(markdown.sentence(value))
     env.filters["cell"] = cell
+    env.filters["weight"] = weight
     env.filters["run"] = run_link
     env.filters["block"] = block
     env.filters["fenced"] = fenced
@@ -308,6 +310,7 @@ def _group(group: Group, links: Links, folder: str) -> Mapping[str, Any]:
         "says": group.says,
         "fix": group.fix,
         "also": group.also,
+        "others": group.others,
         "run": first.run if first.run and RUN_PAGE.fullmatch(first.run) else None,
         "file": first.file.rpartition("/")[2] if first.file and first.file != folder else None,
         "line": first.line,

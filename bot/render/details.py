@@ -96,7 +96,7 @@ def _tests(s: Summary) -> str:
     """The p-values: that of the track's own test first."""
     named = (
         ("p", s.p),
-        ("p with the known sigma", s.p_sigma),
+        ("p with the known sigma", None if s.decision.test == "z" else s.p_sigma),
         ("p with the track's pooled sd", s.p_pooled),
         ("p without the best run", s.without_best.p if s.without_best else None),
     )

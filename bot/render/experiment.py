@@ -7,7 +7,7 @@ from bot.model.experiment import Comparison, Plan, Row
 from bot.model.report import Report
 from bot.model.verdict import Verdict
 from bot.render import details, numbers
-from bot.render.answer import sentence
+from bot.render.groups import sentence
 
 OUTCOMES = {
     True: "the result confirms the hypothesis",

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from bot.model.serial import dumps
 from bot.model.verdict import SCHEMA_VERSION, Finding, Verdict
-from bot.registry import STATUS_NAMES, Level, Status
-from bot.render.answer import Answer, Group, sentence
+from bot.registry import OURS, STATUS_NAMES, Level, Status
+from bot.render.answer import Answer
 from bot.render.details import claimed_rows, run_rows, statistics, witness_rows
+from bot.render.groups import Group, sentence, weight
 from bot.render.untrusted import plain
 
 if TYPE_CHECKING:
@@ -98,10 +99,12 @@ def _print_group(console: Console, group: Group, verdict: Verdict, head: str) ->
     from rich.text import Text
 
     console.print()
-    title = Text.assemble(head, (str(group.level), _LEVELS[group.level]), " ", (group.rule, "bold"))
+    title = Text.assemble(
+        head, (weight(group.first), _LEVELS[group.level]), " ", (group.rule, "bold")
+    )
     title.append(f"  {place(group.first, verdict)}".rstrip())
     console.print(title)
-    lines = [group.says, f"Fix: {group.fix}" if group.fix else "", group.also]
+    lines = [group.says, f"Fix: {group.fix}" if group.fix else "", group.also, group.others]
     for line in filter(None, lines):
         console.print(Padding(Text(plain(line, 900)), (0, 0, 0, 3)))
     if group.first.suggestion:
@@ -149,7 +152,7 @@ def _print_finding(console: Console, finding: Finding, verdict: Verdict) -> None
 
     console.print()
     style = _LEVELS[finding.level]
-    title = Text.assemble((f"{finding.level}", style), " ", (finding.rule, "bold"))
+    title = Text.assemble((weight(finding), style), " ", (finding.rule, "bold"))
     console.print(title.append(f"  {place(finding, verdict)}".rstrip()))
     because = f"Settled with {finding.because}." if finding.because else ""
     fix = f"Fix: {sentence(finding.fix, capital=False)}" if finding.fix else ""
@@ -185,7 +188,8 @@ def to_annotations(answer: Answer) -> Iterator[str]:
     for finding in answer.verdict.findings:
         fields = {"file": finding.file, "line": finding.line, "title": finding.rule}
         shown = ",".join(f"{k}={_property(v)}" for k, v in fields.items() if v is not None)
-        yield f"::{names[finding.level]} {shown}::{_data(one_line(finding))}"
+        name = "notice" if finding.rule in OURS else names[finding.level]
+        yield f"::{name} {shown}::{_data(one_line(finding))}"
     if not answer.verdict.findings:
         yield f"::notice title=speedrun::{_data(f'{answer.verdict.submission}: {answer.line}')}"
 

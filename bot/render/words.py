@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from bot.model.summary import BaselineArm, Moments, Summary
 from bot.render import numbers
-from bot.render.answer import sentence
-from bot.rules.statistics import for_points, look_taken, more_runs
+from bot.render.groups import sentence
+from bot.rules.statistics import for_points, look_taken, more_runs, without_best
 
 
 def sentences(summary: Summary) -> tuple[str, ...]:
@@ -92,8 +92,7 @@ def _beside(s: Summary) -> Iterator[str]:
     if known and own != "none":
         yield f"Other tests: {', '.join(known)}."
     if s.without_best is not None and s.passes and not s.without_best.passes:
-        p = "" if s.without_best.p is None else f" ({numbers.p_is(s.without_best.p)})"
-        yield f"It would not pass without the best run{p}."
+        yield f"It would not pass without the best run{without_best(s)}."
 
 
 def _direction(p: float, ratio: float, goal: str) -> str:

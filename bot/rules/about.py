@@ -45,7 +45,7 @@ def per_message(findings: Iterable[Finding]) -> Iterator[Finding]:
     for same in groups.values():
         first, more = same[0], len({item.run for item in same}) - 1
         others = "" if more == 0 else f" and {more} more run{'s' if more > 1 else ''}"
-        yield dc.replace(first, message=f"{first.message}: {short_name(first.run)}{others}")
+        yield dc.replace(first, message=f"{first.message} ({short_name(first.run)}{others})")
 
 
 def short_name(run: str | None) -> str:

@@ -10,7 +10,7 @@ from bot.model.case import Case
 from bot.model.results import ResultsRun
 from bot.model.verdict import Finding, finding
 from bot.registry import RELATIVE_TOLERANCE, Level
-from bot.render.numbers import exact, figure, percent, times
+from bot.render.numbers import count, exact, figure, percent, times
 from bot.rules.causes import flops_causes, time_cause
 from bot.rules.utilization import HIGH, LOW, reported_mfu
 from bot.rules.values import is_no_number, key_of, place, unread_flops
@@ -37,9 +37,7 @@ def hardware_flops_mismatch(case: Case) -> Iterator[Finding]:
         ratio = claimed / expected
         seconds = run.number("training_time_s") or 0
         minutes = f" ({figure(seconds / 60)} minutes)" if run.shape in ("V0", "V1") else ""
-        formula = (
-            f"{figure(seconds)} s{minutes} x {devices.chips} chips x {figure(devices.peak, 4)}"
-        )
+        formula = f"{figure(seconds)} s{minutes} x {_chips(devices)} x {figure(devices.peak, 4)}"
         reported = reported_mfu(case, run)
         time = time_cause(run, ratio, reported and reported[0], (LOW, HIGH))
         cause, fix = time or flops_causes(run, devices, ratio, tolerance)
@@ -54,6 +52,10 @@ def hardware_flops_mismatch(case: Case) -> Iterator[Finding]:
             fix=fix if time else f"write {exact(expected)} ({fix}){_then(reported, ratio)}",
             **place(run, "hardware_flops"),
         )
+
+
+def _chips(devices: metrics.Devices) -> str:
+    return "? chips" if devices.chips is None else count(devices.chips, "chip")
 
 
 def _then(reported: tuple[float, str] | None, ratio: float) -> str:

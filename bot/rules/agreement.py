@@ -301,7 +301,7 @@ def _other_machine(case: Case) -> Iterator[Finding]:
             run,
             "hardware-differs-from-run",
             f"the run used {other[1] or '?'}x {plain(str(other[0]))}, another run "
-            f"{first[1] or '?'}x {plain(str(first[0]))}: the arms must share a machine",
+            f"{first[1] or '?'}x {plain(str(first[0]))}; both arms must share a machine",
             claimed=plain(str(other[0])),
             expected=plain(str(first[0])),
             fix=SAME_MACHINE,

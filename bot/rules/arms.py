@@ -69,7 +69,7 @@ def _differences(
             told, silent = ("candidate", "baseline arm") if mine else ("baseline arm", "candidate")
             value = plain(", ".join(sorted(mine or other)), 60)
             text = f"{name} is {value} in the {told}, and the {silent} does not state it"
-            yield Level.WARNING, text, "Let both arms log it, or say in the README what they used."
+            yield Level.WARNING, text, "Log it in both arms, or say in the README what they used."
         if mine and other and mine != other:
             shown = (plain(", ".join(sorted(found)), 60) for found in (mine, other))
             text = "{} is {} in the candidate and {} in the baseline arm".format(name, *shown)

@@ -126,7 +126,7 @@ def _code_of_another(case: Case) -> Iterator[Finding]:
                 item,
                 run,
                 "code-differs-from-submission",
-                f"the run's source has the hash {logged[0][:12]}, that of {target.path} is "
+                f"the code that ran has the hash {logged[0][:12]}, that of {target.path} "
                 f"{min(target.code)[:12]}",
                 claimed=logged[0],
                 expected=min(target.code),
@@ -151,7 +151,7 @@ def _code_differs_from_submission(case: Case) -> Iterator[Finding]:
                 item,
                 run,
                 "code-differs-from-submission",
-                f"the run's source has the hash {compared[0][:12]}, that of the submission is "
+                f"the code that ran has the hash {compared[0][:12]}, the code submitted "
                 f"{min(hashes)[:12]}",
                 claimed=min(hashes),
                 expected=compared[0],

@@ -16,7 +16,7 @@ from bot.model.case import Case, RunEvidence
 from bot.model.run import Run, Witness, WitnessKind
 from bot.model.verdict import Finding
 from bot.registry import Level
-from bot.render.numbers import figure
+from bot.render.numbers import count, figure
 from bot.render.untrusted import plain
 from bot.rules.about import about, ratio
 from bot.rules.counted import JUDGES, Judge, Said
@@ -171,7 +171,10 @@ def _chips(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
         fits = other <= used or other == used * per_chip
     if fits:
         return None
-    message = f"the run is counted with {used} devices, {plain(w.source, 90)} says {figure(other)}"
+    message = (
+        f"the run is counted with {count(used, 'device')}, {plain(w.source, 90)} says "
+        f"{figure(other)}"
+    )
     return message, used, "let every machine of the run write to it, or give its log"
 
 

@@ -13,6 +13,7 @@ from bot.model.case import Case
 from bot.model.results import ResultsRun, device_names
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
+from bot.render.numbers import count as counted
 from bot.render.numbers import exact, figure
 from bot.render.untrusted import plain, shown
 from bot.rules.about import about, per_message, runs_of
@@ -113,7 +114,7 @@ def _odd_devices(run: ResultsRun, devices: metrics.Devices) -> Iterator[Finding]
     yield finding(
         "chip-count-mismatch",
         f"{key_of(run, 'devices')} is {figure(count)}, but hardware FLOPs are counted for "
-        f"{chips} chips",
+        f"{counted(chips, 'chip')}",
         Level.ERROR if more else Level.WARNING,
         claimed=count,
         expected=chips,

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bot.compute.case_statistics import of_case, points_of
+from bot.compute.case_statistics import counted, ended
 from bot.compute.duplicates import Known, nonce_key, run_key, trace_of
-from bot.compute.selection import ended_otherwise
 from bot.evidence.links import LinkProblem, parse_link
 from bot.evidence.neighbours import run_keys
 from bot.model.case import Case
@@ -93,44 +92,29 @@ def run_unfinished(case: Case) -> Iterator[Finding]:
 
 
 def _run_unfinished(case: Case) -> Iterator[Finding]:
-    counted = _counted_at_a_step(case)
+    counts = counted(case)
     for item, run in runs_of(case):
-        if run.state not in _UNDONE and (run.file, run.index) in counted:
-            continue
-        short = run.finished is False and not ended_otherwise(run, case.track)
-        if short or run.state in _UNDONE:
+        going, counts_here = run.state in _UNDONE, (run.file, run.index) in counts
+        if going or ended(case, run, counts) is False:
             last = run.step if run.last_step is None else run.last_step
             where = "no step" if last is None else f"step {last}"
             total = "" if run.total_steps is None else f" of {run.total_steps}"
-            going = " and is still running" if run.state in _UNDONE else ""
+            words = " and is still running" if going else ""
             if not going and run.total_steps is not None and (last or 0) >= run.total_steps:
-                going = ", where its loss is not a finite number"
+                words = ", where its loss is not a finite number"
+            words += "" if counts_here else ", so it does not count"
             yield about(
                 case,
                 item,
                 run,
                 "run-unfinished",
-                f"the run reached {where}{total}{going}, so it does not count",
+                f"the run reached {where}{total}{words}",
                 claimed=run.total_steps,
                 expected=last,
                 fix="wait until it has finished, then comment /verify"
-                if run.state in _UNDONE
+                if going
                 else "run it to its end, or leave it out",
             )
-
-
-def _counted_at_a_step(case: Case) -> frozenset[tuple[str, int]]:
-    """Runs of both arms that count where all runs of an arm are taken at one step."""
-    found: set[tuple[str, int]] = set()
-    for point in points_of(case):
-        summary = of_case(case, point)
-        if summary is not None and summary.step is not None:
-            found |= set(summary.kept)
-            others = summary.baseline.excluded if summary.baseline else ()
-            left_out = {(e.file, e.run) for e in others}
-            arm = case.runs("baseline", point)
-            found |= {(run.file, run.index) for run in arm} - left_out
-    return frozenset(found)
 
 
 def run_crashed(case: Case) -> Iterator[Finding]:

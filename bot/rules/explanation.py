@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from bot.model.case import Case
 from bot.model.verdict import Finding, finding
+from bot.render.numbers import count
 
 _MIN_WORDS = 5
 _HEAD_BYTES = 20_000
@@ -28,7 +29,7 @@ def explanation_missing(case: Case) -> Iterator[Finding]:
     if words < _MIN_WORDS and not submission.links:
         yield finding(
             "explanation-missing",
-            f"the explanation has {words} words, expected at least {_MIN_WORDS}",
+            f"the explanation has {count(words, 'word')}, expected at least {_MIN_WORDS}",
             file=case.list_file,
             pointer="/summary",
             claimed=words,

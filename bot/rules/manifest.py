@@ -14,6 +14,7 @@ from bot.model.run import TRAINER, Run
 from bot.model.verdict import Finding, finding
 from bot.parse.data_manifest import DATA_MANIFEST, read_manifest
 from bot.registry import Level
+from bot.render.numbers import count as counted
 from bot.render.untrusted import shown
 from bot.rules.about import about, per_message, runs_of
 
@@ -117,12 +118,14 @@ def stated_overlap(case: Case) -> Iterator[Finding]:
     manifest = manifest_of(case)
     if manifest is None:
         return
-    for name, what in (("documents", "whole documents"), ("ngrams", "runs of 13 words")):
+    for name, what in (("documents", "whole document"), ("ngrams", "passage")):
         count = manifest.overlap.get(name, 0)
         if count:
+            length = " of 13 words" if name == "ngrams" else ""
             yield finding(
                 "train-validation-overlap",
-                f"training and validation text share {count:,} {what}, says the manifest",
+                f"training and validation text share {counted(count, what)}{length}, says the "
+                "manifest",
                 file=case.documents[DATA_MANIFEST].file,
                 pointer=f"/data/overlap/{name}",
                 claimed=count,

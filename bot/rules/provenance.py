@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from bot.compute.case_statistics import shown_before, with_unlisted
+from bot.compute.case_statistics import has_unread, shown_before, with_unlisted
 from bot.compute.duplicates import (
     MOST_RUNS,
     Known,
@@ -260,6 +260,8 @@ def unlisted_runs(case: Case) -> Iterator[Finding]:
         count = len(item.runs)
         runs = "1 run" if count == 1 else f"{count} runs"
         inside = item.project == case.folder.path
+        if inside and has_unread(case):
+            continue  # it may be the run whose entry in the list has an error
         where = "the folder" if inside else plain(item.project, 160)
         what = "code or length" if inside else "configuration"
         yield finding(
@@ -347,7 +349,7 @@ def seed_reused(case: Case) -> Iterator[Finding]:
         if len(files) > 1:
             reused.setdefault((arm, point), []).append((seed, files))
     for (arm, point), groups in reused.items():
-        shown = ", ".join(f"seed {seed} {len(files)} times" for seed, files in groups[:3])
+        shown = ", ".join(f"{len(files)} have seed {seed}" for seed, files in groups[:3])
         more = f" and {len(groups) - 3} more" if len(groups) > 3 else ""
         yield finding(
             "seed-reused",

@@ -10,7 +10,7 @@ from bot.model.case import Case
 from bot.model.submission import REPLIES
 from bot.model.track import Reproduction
 from bot.model.verdict import Finding, finding
-from bot.render.numbers import figure
+from bot.render.numbers import percent
 from bot.render.untrusted import plain
 
 
@@ -67,11 +67,11 @@ def maintainer_decides(case: Case) -> Iterator[Finding]:
         disputed = reply.kind == "challenges" and disputes(ratio, own, case.track, missed)
         if not disputed and rule.by != "maintainer":
             continue
-        claimed = f", {figure(own.ratio, 4)} claimed" if own else ""
-        claimed += ", and misses the target" if missed else ""
+        claimed = f", {percent(own.ratio)} was claimed" if own else ""
+        claimed += ", and they miss the target" if missed else ""
         yield finding(
             "maintainer-decides",
-            f"{target.path} is at {figure(ratio.ratio, 4)} times its baseline in these runs"
+            f"these runs of {target.path} take {percent(ratio.ratio)} of the baseline's cost"
             f"{claimed}; a maintainer decides whether they count",
             file=case.folder.full("submission.json"),
             pointer=f"/{reply.kind}",

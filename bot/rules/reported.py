@@ -99,7 +99,7 @@ def _compare(claim: Claim, sample: Sample, s: Summary, key: str | None) -> Itera
     m = sample.moments
     n = len(sample.values)
     if claim.n is not None and claim.n != n:
-        out = f" ({len(s.excluded)} more do not count)" if s.excluded else ""
+        out = f" ({_left_out(len(s.excluded))})" if s.excluded else ""
         message = f"n of {claim.metric} is reported as {claim.n}, but {count(n, 'run')} "
         message += f"{'counts' if n == 1 else 'count'}{out}"
         yield Wrong(message, claim.n, n, f"{claim.pointer}/n")
@@ -120,6 +120,10 @@ def _compare(claim: Claim, sample: Sample, s: Summary, key: str | None) -> Itera
         yield from _wrong_p(claim, s)
 
 
+def _left_out(count: int) -> str:
+    return f"{count} {'does' if count == 1 else 'do'} not count"
+
+
 def right(wrong: Wrong, part: str = "") -> float:
     """The number to write: as many digits as its tolerance needs; a tiny p as 0.000001."""
     part = part or wrong.pointer.rpartition("/")[2]
@@ -136,6 +140,7 @@ def _fix(wrong: Wrong, claim: Claim, s: Summary, n: int) -> str:
     write = f"write {value}" if value else f"leave `{part}` out"
     missing, out = (claim.n or n) - n, len(s.excluded)
     others = "the other run" if missing == 1 else f"the other {missing} runs"
+    logs = f"the log of {others}" if missing == 1 else f"the logs of {others}"
     if missing < 0 and part == "n":
         return f"{write}; runs of another experiment belong in a point or an arm of their own"
     if missing <= 0:
@@ -143,7 +148,7 @@ def _fix(wrong: Wrong, claim: Claim, s: Summary, n: int) -> str:
     if missing <= out:
         return f"{write}, or replace the runs that do not count by finished ones"
     if part == "n":
-        return f"{write}, or add the log of {others} to the folder and to `runs`"
+        return f"{write}, or add {logs} to the folder and to `runs`"
     return f"{write}, or add {others} that `n` counts"
 
 
@@ -210,7 +215,7 @@ def _wrong_p(claim: Claim, s: Summary) -> Iterator[Wrong]:
         )
         return
     cause = next((f" (it is {name})" for name, v in _other_ps(s) if _same_p(p, v, 0.0)), "")
-    message = f"p is reported as {probability(p)}, but the runs give {figure(known[0])}{cause}"
+    message = f"p is reported as {probability(p)}, but the runs give {probability(known[0])}{cause}"
     yield Wrong(message, p, known[0], pointer)
 
 

@@ -19,6 +19,7 @@ from bot.model.summary import Decision, Summary
 from bot.model.verdict import Finding, finding
 from bot.registry import MANY_RUNS, Level, default_level
 from bot.render.numbers import apart, figure, p_is
+from bot.rules.about import short_name
 from bot.rules.reported import right, wrong_claims
 
 
@@ -108,12 +109,13 @@ def more_runs(s: Summary) -> str:
     if not s.chances or s.chances[0].runs > MANY_RUNS:
         return "More runs would hardly help at this mean. Train slightly longer, to a better mean."
     first, *rest = s.chances
-    odds = f"about {_percent(first.chance)} with {first.runs} more"
+    odds = f"about {_percent(first.chance)} chance to pass"
     odds += "".join(f", {_percent(c.chance)} with {c.runs}" for c in rest)
-    return (
-        f"add {_runs(first.runs)}{_gpu_hours(s, first.runs)}; the chance to pass is {odds}. "
-        "Anyone may supply them"
-    )
+    return f"add {_runs(first.runs)}{_gpu_hours(s, first.runs)}: {odds}. {_anyone(first.runs)}"
+
+
+def _anyone(runs: int) -> str:
+    return f"Anyone may supply {'it' if runs == 1 else 'them'}"
 
 
 def _spread_known(s: Summary) -> bool:
@@ -140,12 +142,11 @@ def too_few_runs(case: Case) -> Iterator[Finding]:
         if s.n >= least:
             continue
         out = f"; not counted: {_excluded(s)}" if s.excluded else ""
-        hint = f" ({s.hint})" if s.hint else ""
         yield found_in(
             case,
             "too-few-runs",
             point,
-            f"{_finished(s.n)}; the track needs at least {least}{out}{hint}",
+            f"{_finished(s.n)}; the track needs at least {least}{out}",
             claimed=s.n,
             expected=least,
             fix=_add(s, least - s.n),
@@ -169,7 +170,7 @@ def _too_few_pairs(case: Case) -> Iterator[Finding]:
             f"{'challenge' if challenge else 'reproduction'} needs at least {least} of each",
             claimed=min(s.n, theirs),
             expected=least,
-            fix="run both in turn on one machine. Anybody may supply more runs",
+            fix="run both in turn on one machine. Anyone may supply more runs",
         )
 
 
@@ -182,7 +183,7 @@ def _add(s: Summary, fewest: int) -> str:
     need = s.needed_runs or 0
     least = f"add {fewest} more run{'' if fewest == 1 else 's'}"
     if need <= fewest or s.target is None:
-        return f"{least}{_gpu_hours(s, fewest)}. Anyone may supply them"
+        return f"{least}{_gpu_hours(s, fewest)}. {_anyone(fewest)}"
     if need > MANY_RUNS:
         return (
             f"train slightly longer, then {least}: at this mean and the track's usual spread it "
@@ -190,7 +191,7 @@ def _add(s: Summary, fewest: int) -> str:
         )
     return (
         f"add about {need} runs{_gpu_hours(s, need)}: about an even chance to pass, if the true "
-        "mean is this one and the spread the track's usual one. Anybody may supply them"
+        "mean is this one and the spread the track's usual one. Anyone may supply them"
     )
 
 
@@ -229,16 +230,24 @@ def depends_on_best_run(case: Case) -> Iterator[Finding]:
     for point, s in summaries(case):
         rest = s.without_best
         if s.passes and s.n >= 6 and rest is not None and not rest.passes:
-            p = "" if rest.p is None else f" ({p_is(rest.p)})"
             yield found_in(
                 case,
                 "depends-on-best-run",
                 point,
-                f"the test does not pass without the best run{p}",
+                f"the test does not pass without the best run{without_best(s)}",
                 claimed=s.decision.p,
                 expected=rest.p,
                 fix="One or two more runs would settle it.",
             )
+
+
+def without_best(s: Summary) -> str:
+    """The p without the best run beside its bound, ` (p = 0.02, needed below 0.01)`; empty if it
+    is not p that falls short."""
+    p = None if s.without_best is None else s.without_best.p
+    if p is None or p < s.level:
+        return ""
+    return f" ({p_is(p, s.level)}, needed below {figure(s.level, 3)})"
 
 
 # ---- Shared ------------------------------------------------------------------------------------
@@ -322,7 +331,7 @@ def _wide(case: Case, s: Summary) -> str:
 
 
 def _excluded(s: Summary) -> str:
-    shown = "; ".join(f"{e.file} ({e.why})" for e in s.excluded[:5])
+    shown = "; ".join(f"{short_name(e.file)} ({e.why})" for e in s.excluded[:5])
     more = len(s.excluded) - 5
     return shown + (f" and {more} more" if more > 0 else "")
 

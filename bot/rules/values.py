@@ -164,7 +164,8 @@ def _without_runs(case: Case) -> Iterator[Finding]:
         if summary is not None and summary.n:
             without = summary.n - len(summary.cost.values)
             if case.track.cost.metric != case.track.quality.metric and without:
-                which = "the runs have" if without == summary.n else f"{without} of the runs have"
+                which = "the runs" if without == summary.n else f"{without} of {summary.n} runs"
+                which += " has" if which.startswith("1 ") else " have"
                 yield _no_metric(case, point, f"{which} no {case.track.cost.metric}")
         elif summary is None:
             only = "all runs are in the baseline arm" if case.runs("baseline", point) else None

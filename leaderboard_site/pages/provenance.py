@@ -11,7 +11,7 @@ from bot.compute.experiment import compare
 from bot.model.experiment import Plan
 from bot.parse.plan import issue_number
 from bot.render import experiment as words
-from bot.render.answer import sentence
+from bot.render.groups import sentence
 from leaderboard_site import text
 from leaderboard_site.graph import Node, draw
 from leaderboard_site.model import Item, Site

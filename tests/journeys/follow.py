@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.render.answer import Group
+from bot.render.groups import Group
 from tests.journeys.evidence_mistakes import slower
 from tests.journeys.mistakes import LOSSES, SPARE, Files, log
 
@@ -88,12 +88,6 @@ def _write(state: State, found: re.Match[str], pointer: str) -> State:
         raise NotUnderstood(f"{found[0]} at {pointer}, where no text stands")
     holder[key] = found[1]
     return state.with_data(data)
-
-
-def _rename_key(state: State, found: re.Match[str], pointer: str) -> State:
-    return state.with_file(
-        LIST, state.files[LIST].replace(f'"{found[1]}":'.encode(), f'"{found[2]}":'.encode())
-    )
 
 
 def _spell_key(state: State, found: re.Match[str], pointer: str) -> State:
@@ -224,8 +218,7 @@ def _explain(state: State, found: re.Match[str], pointer: str) -> State:
 
 _ACTS: tuple[tuple[str, Act], ...] = (
     (r"rename it, for instance to \"([^\"]+)\"", _rename_folder),
-    (r"rename `(\w+)` to `(\w+)`", _rename_key),
-    (r"^write `(\w+)`", _spell_key),
+    (r"^rename it to `(\w+)`", _spell_key),
     (r"^write \"([^\"]+)\"", _write),
     (r"^add `(\w+)`", _add_key),
     (r"^add (?:about )?(\d+) (?:more )?runs?", _add_runs),

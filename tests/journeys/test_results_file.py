@@ -15,8 +15,9 @@ import pytest
 from bot.model.report import Settings
 from bot.model.submission import Folder
 from bot.parse.track_toml import load_tracks
-from bot.render.answer import Answer, Group, Where, answer
+from bot.render.answer import Answer, Where, answer
 from bot.render.comment import to_markdown
+from bot.render.groups import Group
 from bot.verify import verify
 from tests.bot.render.words import before_next, visible, words
 from tests.conftest import ROOT

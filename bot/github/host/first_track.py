@@ -68,7 +68,7 @@ goal = "min"
 
 [cost]
 metric = "hardware_flops"
-unit = "FLOP"
+unit = "FLOPs"
 goal = "min"
 
 [significance]

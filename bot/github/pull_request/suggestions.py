@@ -23,8 +23,8 @@ from bot.github.api.client import Repo, login_of, settle, told, transient
 from bot.github.pull_request.pull import Pull
 from bot.model.report import Report, Settings
 from bot.model.verdict import Finding
-from bot.render.answer import MOST_GROUPS
 from bot.render.comment import answer_of, render
+from bot.render.groups import MOST_GROUPS
 from bot.render.untrusted import is_safe_line
 
 START = "<!-- speedrun:suggestion"

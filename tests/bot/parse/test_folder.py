@@ -42,12 +42,12 @@ def test_links_pipes_and_what_is_too_large_are_skipped_and_named(tmp_path: Path)
         file.truncate(20_000_001)
     folder = read_path(tmp_path, tmp_path.parent)
     assert set(folder.files) == {"good.md"}
-    assert {name: why.partition("; at most")[0] for name, why in folder.skipped.items()} == {
+    assert {name: why.partition(", at most")[0] for name, why in folder.skipped.items()} == {
         "link.md": "a symbolic link",
         "below": "a symbolic link",
         "pipe.log": "not a regular file",
-        "big.json": "has 1,000,001 bytes",
-        "big.log": "has 20,000,001 bytes",
+        "big.json": "it has 1,000,001 bytes",
+        "big.log": "it has 20,000,001 bytes",
     }
 
 

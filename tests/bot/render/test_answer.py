@@ -13,8 +13,9 @@ from bot.model.run import RunRecord
 from bot.model.summary import Summary
 from bot.model.verdict import Finding, Point, Verdict, finding, status_of
 from bot.registry import OURS, STATUS_NAMES, Grade, Level, Status, catalogue
-from bot.render.answer import Answer, Where, answer, grouped, needed
+from bot.render.answer import Answer, Where, answer, needed
 from bot.render.comment import body_of, to_markdown
+from bot.render.groups import grouped
 from bot.render.terminal import to_text
 from bot.repository import Repository
 from tests.bot.render.words import before_next, visible, words
@@ -138,9 +139,9 @@ def test_what_is_at_fault_on_our_side_is_no_thing_to_fix() -> None:
 def test_what_is_folded_says_how_much_it_weighs_and_ends() -> None:
     rules = ("claim-differs-from-run", "evidence-unavailable", "unlisted-runs")
     item = verdict(Status.REJECTED, tuple(found(rule, 1, "said") for rule in rules))
-    lines = re.findall(r"^- (\w+) .*?`(\S+)`.*: (said.*)$", comment(item), re.MULTILINE)
+    lines = re.findall(r"^- ([\w ]+?) \[?`(\S+)`.*: (said.*)$", comment(item), re.MULTILINE)
     assert lines == [
-        ("error", "evidence-unavailable", "said 1."),
+        ("our side", "evidence-unavailable", "said 1."),
         ("warning", "unlisted-runs", "said 1. **Fix:** write 3.271."),
     ]
 
@@ -178,7 +179,48 @@ def test_one_cause_of_many_runs_is_one_group() -> None:
 def test_different_findings_of_one_rule_are_not_called_runs() -> None:
     items = [finding("schema", f"`{key}` is missing", file=FILE) for key in ("a", "b", "c", "d")]
     [group] = grouped(items)
-    assert group.says == "`a` is missing. And 3 more of this kind."
+    assert group.says == "`a` is missing."
+    assert group.others == "3 more like this are folded."
+
+
+def test_a_fix_is_not_said_to_settle_what_has_another() -> None:
+    items = [
+        finding("schema", f"`{key}` is missing", file=FILE, fix=f"add `{key}`") for key in "abcde"
+    ]
+    [group] = grouped(items)
+    assert (group.says, group.fix) == ("`a` is missing.", "add `a`.")
+    assert group.others == "4 more like this are folded, each with its own fix."
+    same = [dc.replace(item, message="`arm` is wrong", line=n) for n, item in enumerate(items)]
+    alike = [dc.replace(item, fix="write `x`") for item in same]
+    assert grouped(same)[0].says == "`arm` is wrong."
+    assert grouped(alike)[0].says == "`arm` is wrong. The same goes for 4 more places."
+
+
+def test_a_number_is_never_shown_without_its_bound() -> None:
+    said = "the mean is good (3.2773, target 3.28), but 2 runs leave too much to chance: "
+    for more in range(1, 40):
+        text = f"{said}p = 0.021, needed below 0.01; {'a long tale ' * more}, and its end"
+        shown = grouped([finding("schema", text, fix=LONG)])[0].says
+        assert "p = 0.021" not in shown or "p = 0.021, needed below 0.01" in shown, shown
+    [group] = grouped([finding("schema", f"{said}p = 0.021, needed below 0.01", fix=LONG)])
+    assert "3.2773, target 3.28" in group.says
+
+
+def test_twelve_things_say_where_to_begin() -> None:
+    [item] = [v for name, v in CASES if name == "rejected-twelve"]
+    said = answer(item)
+    assert said.line == "Needs changes: 12 things to fix"
+    assert said.next == (
+        "start with the three things below (nine more things folded) and push; the check runs "
+        "again by itself."
+    )
+    assert len(said.groups) == 3 and said.fold.startswith("Nine more things to fix, 8 runs")
+
+
+def test_what_is_fixed_on_wandb_needs_no_push() -> None:
+    item = finding("project-not-public", "said", fix="make it public, then comment /verify")
+    said = answer(verdict(Status.REJECTED, (item,))).next
+    assert said == "fix the point below. Then push, or comment `/verify` if no file changed."
 
 
 def test_few_different_findings_stay_apart() -> None:
@@ -222,7 +264,7 @@ def test_as_many_runs_are_asked_for_as_are_needed() -> None:
 
 def test_two_hundred_runs_are_not_asked_for() -> None:
     item = answer(short_of(1, 2, 204))
-    assert item.line == "Needs more runs: or slightly longer training"
+    assert item.line == "Needs more runs: slightly longer ones"
     assert item.next.startswith("train slightly longer")
     assert answer(short_of(1, 2, 20)).line == "Needs more runs: about 20 more"
 
@@ -261,7 +303,7 @@ def same_words(item: Answer) -> None:
         assert _holds(text, shown(part)) and _holds(body, shown(part)), part
     for group in item.groups:
         assert group.rule in text and group.rule in body
-        for part in (group.says, group.fix, group.also):
+        for part in (group.says, group.fix, group.also, group.others):
             assert _holds(text, shown(part)) and _holds(body, shown(part)), part
     for row in item.rows:
         for cell in row:

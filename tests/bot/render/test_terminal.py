@@ -63,7 +63,9 @@ def test_what_is_folded_is_shown_when_asked_for() -> None:
 
 def test_a_good_file_in_words() -> None:
     text = to_text(answered("v4"))
-    assert text.startswith("☑️ Consistent, self-reported: 1.1761 bits/byte at 8.366e18 FLOP\nNext: ")
+    assert text.startswith(
+        "☑️ Consistent, self-reported: 1.1761 bits/byte at 8.366e18 FLOPs\nNext: "
+    )
     assert "error" not in text and "!" not in text
 
 

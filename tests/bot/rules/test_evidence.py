@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bot.judge import judge
 from bot.model.case import Case, RunEvidence
 from bot.model.run import Hardware, Run, Validation
 from bot.model.submission import Claim, RunSpec
@@ -332,8 +333,24 @@ def test_an_unfinished_run_is_named_with_where_it_stopped() -> None:
     (item,) = found("run-unfinished", with_run(finished=False, last_step=970))
     assert (item.run, item.message) == (
         LINK.format(0),
-        "the run reached step 970 of 1000, so it does not count: r0",
+        "the run reached step 970 of 1000, so it does not count (r0)",
     )
+
+
+def test_the_table_of_runs_says_what_the_rule_says() -> None:
+    at_step = [[run.finished for run in judge(at_one_step(n)).runs] for n in (1000, 750)]
+    assert at_step == [[True] * 4, [True, True, False, False]]
+    by_target = dc.replace(SMALL, finish="target")
+    reached = a_run(0, finished=False, last_step=970)
+    assert judge(a_case([reached], track=by_target)).runs[0].finished is True
+    assert judge(a_case([reached])).runs[0].finished is False
+
+
+def test_a_run_at_its_end_that_is_called_running_counts() -> None:
+    (item,) = found("run-unfinished", with_run(state="running"))
+    assert item.message == "the run reached step 1000 of 1000 and is still running (r0)"
+    (item,) = found("run-unfinished", with_run(state="running", finished=False, last_step=970))
+    assert "is still running, so it does not count (r0)" in item.message
 
 
 def test_what_a_reader_said_is_not_said_twice() -> None:
@@ -352,7 +369,7 @@ def test_two_points_at_one_step_are_no_nonce_of_two_runs() -> None:
 def test_what_is_true_of_many_runs_is_said_once() -> None:
     runs = [a_run(n, finished=False, last_step=970) for n in range(12)]
     (item,) = found("run-unfinished", a_case(runs))
-    assert item.message.endswith("it does not count: r0 and 11 more runs")
+    assert item.message.endswith("it does not count (r0 and 11 more runs)")
 
 
 @pytest.mark.parametrize(

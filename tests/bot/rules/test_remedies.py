@@ -32,7 +32,7 @@ def fixes(**claim: float) -> list[str]:
 
 def test_a_claim_about_more_runs_than_there_are_has_one_cause() -> None:
     count, mean, sd = fixes(n=81, value=3.2801, sd=0.0019)
-    assert count.startswith("write 5, or add the log of the other 76 runs to the folder")
+    assert count.startswith("write 5, or add the logs of the other 76 runs to the folder")
     assert mean == "write 3.27706, or add the other 76 runs that `n` counts"
     assert sd.startswith("write 0.0002702, or add the other 76 runs")
 
@@ -210,7 +210,7 @@ def test_the_one_log_of_another_experiment_is_named() -> None:
     odd = log(0, 3.2771).replace(b"/100 ", b"/200 ").replace(b"step:100/", b"step:200/")
     found = broken(lambda d: None, **{"logs/seed0.log": odd})
     (differs,) = (f for f in found if f.rule == "code-differs-between-runs")
-    assert differs.message.endswith("but for 200: seed0.log")
+    assert differs.message.endswith("but for 200 (seed0.log)")
 
 
 def test_runs_that_are_all_of_the_baseline_arm_are_told() -> None:

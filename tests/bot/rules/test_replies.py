@@ -88,8 +88,8 @@ def test_when_a_maintainer_decides(kind: str, seconds: float, by: str, asks: boo
     items = of("maintainer-decides", reply(kind, seconds, track=track))
     assert bool(items) is asks
     if asks:
-        assert "submissions/single-gpu-fineweb/faster is at" in items[0].message
-        assert "0.875 claimed" in items[0].message
+        assert "these runs of submissions/single-gpu-fineweb/faster take " in items[0].message
+        assert "87.5 % was claimed" in items[0].message
 
 
 def test_a_challenge_needs_as_many_pairs_as_the_entry() -> None:
@@ -108,7 +108,7 @@ def test_too_few_pairs_ask_for_runs_on_a_loose_track_too() -> None:
 
 def test_a_reply_runs_the_code_of_the_entry() -> None:
     (item,) = of("code-differs-from-submission", reply("reproduces", 53.0))
-    assert "that of submissions/single-gpu-fineweb/faster is abababababab" in item.message
+    assert "that of submissions/single-gpu-fineweb/faster abababababab" in item.message
     code = frozenset(run(0).code_sha256.values())
     same = dc.replace(TARGET, code=code)
     assert of("code-differs-from-submission", reply("reproduces", 53.0, target=same)) == []
