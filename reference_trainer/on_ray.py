@@ -5,9 +5,11 @@ default the workers train one run together. With `--sweep` the `--seeds` of that
 runs of their own, `--workers` of them at a time, and one that fails is resumed (`--retries`).
 """
 
+import contextlib
 import importlib
 import os
 import pathlib
+import random
 import socket
 import subprocess
 import sys
@@ -116,12 +118,21 @@ class Worker:
 
     def where(self) -> Member:
         ray: Any = importlib.import_module("ray")
-        with socket.socket() as found:
-            found.bind(("", 0))
-            return Member(ray.util.get_node_ip_address(), int(found.getsockname()[1]))
+        return Member(ray.util.get_node_ip_address(), free_port())
 
     def run(self, command: list[str], environment: dict[str, str], folder: str) -> int:
         return subprocess.run(command, env={**os.environ, **environment}, cwd=folder).returncode
+
+
+def free_port() -> int:
+    """A port that is free, and the next one too, where JAX listens. Both are below those that the
+    system gives to outgoing connections, of which Ray makes many until the run listens."""
+    while True:
+        port = random.randrange(20_000, 30_000)
+        with contextlib.suppress(OSError), socket.socket() as one, socket.socket() as two:
+            one.bind(("", port))
+            two.bind(("", port + 1))
+            return port
 
 
 def run_sweep(

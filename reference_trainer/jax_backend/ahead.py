@@ -60,7 +60,7 @@ def compile_for(config: Config, generation: str) -> Compiled:
     if train.batch % (train.micro_batch * devices):
         raise ConfigError(f"{name}: {does_not_split(config, devices)}")
     dtype = step.DTYPES["bf16"]
-    attend, why = step.choose_attention(config, "tpu", dtype, mesh)
+    attend, why = step.choose_attention(config, "tpu", dtype)
     optimizer = build(config.optimizer, dtype)
     params = {n: jax.ShapeDtypeStruct(s, np.float32) for n, s in shapes(config.model).items()}
     state = jax.eval_shape(lambda p: {"param": p, "optimizer": optimizer.init(p)}, params)

@@ -12,22 +12,19 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jax.sharding import Mesh, PartitionSpec
 
 from reference_trainer.jax_backend.model import Attention
 
 SPLASH_BLOCK, SPLASH_HEAD = 128, 64  # the kernel's tiles: of the sequence, of the head width
 
 
-def choose(
-    platform: str, dtype: jnp.dtype, head_dim: int, seq_len: int, mesh: Mesh
-) -> tuple[Attention, str]:
+def choose(platform: str, dtype: jnp.dtype, head_dim: int, seq_len: int) -> tuple[Attention, str]:
     """The attention for `platform` ("gpu", "tpu", "cpu") and one sentence that says why."""
     half = dtype in (jnp.bfloat16, jnp.float16)
     if platform == "gpu" and half and head_dim <= 128:
         return functools.partial(_xla, implementation="cudnn"), "cuDNN kernel"
     if platform == "tpu" and seq_len % SPLASH_BLOCK == 0 and head_dim % SPLASH_HEAD == 0:
-        return functools.partial(_splash, mesh=mesh), "splash kernel (Pallas)"
+        return _splash, "splash kernel (Pallas)"
     if platform == "tpu":
         why = (
             f"the splash kernel wants seq_len in multiples of {SPLASH_BLOCK} and the head width in "
@@ -41,27 +38,18 @@ def _xla(q: Array, k: Array, v: Array, implementation: Literal["xla", "cudnn"]) 
     return jax.nn.dot_product_attention(q, k, v, is_causal=True, implementation=implementation)
 
 
-def _splash(q_BTHd: Array, k_BTKd: Array, v_BTKd: Array, mesh: Mesh) -> Array:
-    """Each device runs the kernel over its own sequences."""
+def _splash(q_BTHd: Array, k_BTKd: Array, v_BTKd: Array) -> Array:
+    """Called for the sequences of one device."""
     from jax.experimental.pallas.ops.tpu.splash_attention import (
         splash_attention_kernel,
         splash_attention_mask,
     )
 
     _, T, H, d = q_BTHd.shape
-    groups = H // k_BTKd.shape[2]
     causal = splash_attention_mask.CausalMask((T, T))
     mask = splash_attention_mask.MultiHeadMask([causal] * H)
     kernel = splash_attention_kernel.make_splash_mha_single_device(mask)
-
-    def one_shard(q: Array, k: Array, v: Array) -> Array:
-        q, k, v = (jnp.swapaxes(x, 1, 2) for x in (q, k, v))
-        k, v = (jnp.repeat(x, groups, axis=1) for x in (k, v))
-        out = jax.vmap(kernel)(q * d**-0.5, k, v)
-        return jnp.swapaxes(out, 1, 2).astype(q.dtype)
-
-    spec = PartitionSpec("data")
-    run = jax.shard_map(
-        one_shard, mesh=mesh, in_specs=(spec, spec, spec), out_specs=spec, check_vma=False
-    )
-    return run(q_BTHd, k_BTKd, v_BTKd)
+    q, k, v = (jnp.swapaxes(x, 1, 2) for x in (q_BTHd, k_BTKd, v_BTKd))
+    k, v = (jnp.repeat(x, H // k.shape[1], axis=1) for x in (k, v))
+    out = jax.vmap(kernel)(q * d**-0.5, k, v)
+    return jnp.swapaxes(out, 1, 2).astype(q.dtype)

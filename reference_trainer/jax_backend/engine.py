@@ -61,11 +61,13 @@ def program(
     make_optimizer: MakeOptimizer,
 ) -> Program:
     """One for all seeds of a process: the later ones need not compile again."""
-    attend, why = step.choose_attention(config, platform, dtype, mesh)
+    attend, why = step.choose_attention(config, platform, dtype)
     losses = make_losses(config, dtype, attend)
     # Validation is in bf16 where training is in fp8.
     wide = dc.replace(config, train=dc.replace(config.train, precision="auto"))
-    evaluate = jax.jit(step.evaluation(make_losses(wide, dtype, attend)))
+    evaluate = jax.jit(
+        step.evaluation(make_losses(wide, dtype, attend), mesh, config.train.sharding)
+    )
     settings: Any = Recorded(config.optimizer)
     optimizer = make_optimizer(dc.replace(config, optimizer=settings), dtype)
     return Program(losses, optimizer, evaluate, why, settings)
@@ -178,7 +180,7 @@ class JaxBackend:
             self.warm_up(rows, np.ones((len(rows), rows.shape[1] - 1), np.float32))
         # Micro-batch m takes the rows m, m + M, ...: each device then finds its own rows at home.
         shaped = rows.reshape(-1, self.micro_batches, rows.shape[1]).swapaxes(0, 1)
-        batch = self._spread(np.ascontiguousarray(shaped), PartitionSpec(None, "data"))
+        batch = self._spread(np.ascontiguousarray(shaped), step.ROWS)
         self._state, loss = self.program.step(self._state, batch, jnp.float32(multiplier))
         return lambda: float(loss)
 

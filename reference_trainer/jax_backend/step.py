@@ -1,7 +1,9 @@
 """One training step in JAX as a pure function, and how its arrays lie on a mesh of devices.
 
 The mesh has one axis, "data": sequences are split along it. Parameters and optimizer state are
-whole on every device (`data`) or each cut along its longest divisible axis (`fsdp`).
+whole on every device (`data`) or each cut along its longest divisible axis (`fsdp`). A device
+computes the gradients of its own sequences, micro-batch after micro-batch; the devices reduce them
+once a step: to the whole sum, or each to its own part of it.
 """
 
 # mypy: disable-error-code="no-untyped-call,no-any-return"
@@ -28,6 +30,8 @@ DTYPES = {"fp8": jnp.bfloat16, "bf16": jnp.bfloat16, "fp32": jnp.float32}
 # kernels are 4 % faster, after two minutes of tuning.
 GPU_OPTIONS: dict[str, str | bool] = {"xla_gpu_enable_triton_gemm": False}
 
+ROWS = PartitionSpec(None, "data")  # of micro-batches, each split over the devices
+
 Losses = Callable[..., Array]  # params, tokens (B,T), targets (B,T) -> (B,T)
 Tree = Any
 
@@ -45,7 +49,9 @@ def reference_losses(config: Config, dtype: Any, attend: model.Attention) -> Los
     )
 
 
-def train_step(config: Config, losses: Losses, optimizer: Optimizer) -> Callable[..., Any]:
+def train_step(
+    config: Config, losses: Losses, optimizer: Optimizer, mesh: Mesh
+) -> Callable[..., Any]:
     """step(state, rows, multiplier) -> (state, mean loss). `rows` is (micro-batches, B, T + 1);
     gradients of the micro-batches are averaged in float32."""
 
@@ -54,9 +60,8 @@ def train_step(config: Config, losses: Losses, optimizer: Optimizer) -> Callable
             return jnp.mean(losses(params, rows_BT[:, :-1], None, key))
         return jnp.mean(losses(params, rows_BT[:, :-1], rows_BT[:, 1:]))
 
-    def gradients(
-        rows_MBT: Array, params: Params, key: Array | None = None
-    ) -> tuple[Array, Params]:
+    def of_device(rows_MBT: Array, params: Params, key: Array | None) -> tuple[Array, Params]:
+        """Loss and gradients of one device's rows, before the devices reduce them."""
         if rows_MBT.shape[0] == 1:
             return jax.value_and_grad(mean_loss)(params, rows_MBT[0], key)
         keys = None if key is None else jax.random.split(key, rows_MBT.shape[0])
@@ -68,6 +73,24 @@ def train_step(config: Config, losses: Losses, optimizer: Optimizer) -> Callable
         zero = (jnp.zeros(()), jax.tree.map(jnp.zeros_like, params))
         total, _ = jax.lax.scan(add, zero, (rows_MBT, keys))
         return jax.tree.map(lambda x: x / rows_MBT.shape[0], total)
+
+    def gradients(
+        rows_MBT: Array, params: Params, key: Array | None = None
+    ) -> tuple[Array, Params]:
+        cut = _cuts(mesh, params, config.train.sharding)
+
+        def on_device(rows_MBT: Array, params: Params, key: Array | None) -> tuple[Array, Params]:
+            own = None if key is None else jax.random.fold_in(key, jax.lax.axis_index("data"))
+            loss, grads = of_device(rows_MBT, _gathered(params, cut), own)
+            return jax.lax.pmean(loss, "data"), _reduced(grads, cut, mesh.size)
+
+        return jax.shard_map(
+            on_device,
+            mesh=mesh,
+            in_specs=(ROWS, cut, PartitionSpec()),
+            out_specs=(PartitionSpec(), cut),
+            check_vma=False,
+        )(rows_MBT, params, key)
 
     def step(state: Tree, rows_MBT: Array, multiplier: Array) -> tuple[Tree, Array]:
         loss, grads = gradients(rows_MBT, state["param"])
@@ -82,13 +105,54 @@ def train_step(config: Config, losses: Losses, optimizer: Optimizer) -> Callable
     return step
 
 
-def evaluation(losses: Losses) -> Callable[..., Array]:
+def evaluation(losses: Losses, mesh: Mesh, how: str) -> Callable[..., Array]:
     """evaluate(params, rows (B, T + 1), weights (B, T)) -> weighted sum in nats."""
+    by_row = PartitionSpec("data")
 
     def evaluate(params: Params, rows_BT: Array, weights_BT: Array) -> Array:
-        return jnp.sum(losses(params, rows_BT[:, :-1], rows_BT[:, 1:]) * weights_BT)
+        cut = _cuts(mesh, params, how)
+
+        def on_device(params: Params, rows_BT: Array, weights_BT: Array) -> Array:
+            found = losses(_gathered(params, cut), rows_BT[:, :-1], rows_BT[:, 1:])
+            return jax.lax.psum(jnp.sum(found * weights_BT), "data")
+
+        return jax.shard_map(
+            on_device,
+            mesh=mesh,
+            in_specs=(cut, by_row, by_row),
+            out_specs=PartitionSpec(),
+            check_vma=False,
+        )(params, rows_BT, weights_BT)
 
     return evaluate
+
+
+def _cuts(mesh: Mesh, params: Params, how: str) -> Tree:
+    """How each parameter is cut."""
+    return jax.tree.map(lambda where: where.spec, shardings(mesh, dict(params), how))
+
+
+def _gathered(params: Params, cut: Tree) -> dict[str, Array]:
+    """The whole parameters, on each device."""
+
+    def whole(p: Array, spec: PartitionSpec) -> Array:
+        if "data" not in spec:
+            return p
+        return jax.lax.all_gather(p, "data", axis=tuple(spec).index("data"), tiled=True)
+
+    return {name: whole(p, cut[name]) for name, p in params.items()}
+
+
+def _reduced(grads: Params, cut: Tree, devices: int) -> dict[str, Array]:
+    """Means over the devices; of a parameter that is cut, each device's own part."""
+
+    def mean(g: Array, spec: PartitionSpec) -> Array:
+        if "data" not in spec:
+            return jax.lax.pmean(g, "data")
+        axis = tuple(spec).index("data")
+        return jax.lax.psum_scatter(g, "data", scatter_dimension=axis, tiled=True) / devices
+
+    return {name: mean(g, cut[name]) for name, g in grads.items()}
 
 
 def shardings(mesh: Mesh, state: Tree, how: str) -> Tree:
@@ -120,7 +184,7 @@ def compile_step(
     rows = jax.ShapeDtypeStruct(
         (micro_batches, config.train.batch // micro_batches, config.model.seq_len + 1),
         jnp.int32,
-        sharding=NamedSharding(mesh, PartitionSpec(None, "data")),
+        sharding=NamedSharding(mesh, ROWS),
     )
     whole = NamedSharding(mesh, PartitionSpec())
     multiplier = jax.ShapeDtypeStruct((), jnp.float32, sharding=whole)
@@ -128,13 +192,11 @@ def compile_step(
         lambda x, s: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=s), state, where
     )
     step = jax.jit(
-        train_step(config, losses, optimizer), donate_argnums=0, out_shardings=(where, whole)
+        train_step(config, losses, optimizer, mesh), donate_argnums=0, out_shardings=(where, whole)
     )
     cublas_alone = platform == "gpu" and config.train.precision != "fp8"
     return step.lower(shapes, rows, multiplier).compile(GPU_OPTIONS if cublas_alone else None)
 
 
-def choose_attention(
-    config: Config, platform: str, dtype: Any, mesh: Mesh
-) -> tuple[model.Attention, str]:
-    return attention.choose(platform, dtype, config.model.width_of_head, config.model.seq_len, mesh)
+def choose_attention(config: Config, platform: str, dtype: Any) -> tuple[model.Attention, str]:
+    return attention.choose(platform, dtype, config.model.width_of_head, config.model.seq_len)

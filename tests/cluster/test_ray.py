@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import pathlib
+import socket
 import subprocess
 import sys
 
 import pytest
 
-from reference_trainer.on_ray import Member, environment, taken, with_local_ranks
+from reference_trainer.on_ray import Member, environment, free_port, taken, with_local_ranks
 from reference_trainer.shards import Corpus
 from tests.cluster.conftest import environment as one_device
 from tests.cluster.conftest import losses, trainer
@@ -55,6 +56,15 @@ def test_a_sweep_runs_a_failed_member_again(corpus: Corpus, tmp_path: pathlib.Pa
     for seed in (0, 1):
         text = (out / f"seed{seed}" / "speedrun_results.json").read_text(encoding="utf-8")
         assert json.loads(text)["runs"][0]["run_info"]["speedrun"]["seed"] == seed
+
+
+def test_the_next_port_is_free_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = iter([25_000, 25_010, 25_020])
+    monkeypatch.setattr("random.randrange", lambda low, high: next(drawn))
+    with socket.socket() as one, socket.socket() as two:
+        one.bind(("", 25_000))
+        two.bind(("", 25_011))
+        assert free_port() == 25_020
 
 
 def test_places_on_machines_and_options_that_are_taken() -> None:
