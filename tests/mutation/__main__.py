@@ -1,10 +1,12 @@
 """`make mutants`: random faults in compute, rules, rank and charts; does a test notice each?
 
-    python -m tests.mutation [--mutants 1000] [--seed N] [--jobs 2] [--again]
+    python -m tests.mutation [--mutants 1000] [--seed N] [--jobs 2] [--minutes M] [--again]
+    python -m tests.mutation --targets bot/rank --tests tests/bot/rank    (one area, quick)
 
-Works in copies of the repository below build/mutants, never in the sources. The tests that run the
-changed line (by coverage) are run, quick ones first; a mutant lives when all of them pass. It goes
-on where it stopped; --again, or a changed source, begins anew. Ends with 1 below 85 % killed.
+Works in copies of the repository in the temporary folder, never in the sources, and needs no git.
+The tests that run the changed line (by coverage) are run, quick ones first; a mutant lives when all
+of them pass. Writes build/mutants (or --out) as it goes. It goes on where it stopped; --again, or a
+changed source, begins anew. Ends with 1 below 85 % killed, and with 2 if --minutes were too few.
 """
 
 from __future__ import annotations
@@ -17,112 +19,29 @@ import os
 import queue
 import random
 import shutil
-import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tests.mutation.coverage_map import TARGETS
+from tests.mutation.copies import ROOT, Copy, copied, environment
+from tests.mutation.coverage_map import TARGETS, TESTS, Choice, merged
 from tests.mutation.mutants import Mutant, mutants_of
 
-ROOT = Path(__file__).resolve().parents[2]
 GOAL = 0.85
-MOST_TESTS = 400
-CANARIES = 10
-"""Choices of tests that are tried without a mutant first: they must pass."""
-NEEDED = (".github", "bot", "leaderboard_site", "reference_trainer", "schemas", "submissions")
-NEEDED += ("tests", "tracks", "pyproject.toml", "README.md", "Makefile")
-SKIPPED = shutil.ignore_patterns("__pycache__", "node_modules", ".git")
-# A process that has pytest and the large packages loaded runs one mutant in a child of its own.
-RUN = """
-import os, sys
-import jsonschema, numpy, pytest, scipy.stats  # no plugin of pytest: it warns of those
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.getcwd())
-for line in sys.stdin:
-    if (child := os.fork()) == 0:
-        os.setpgid(0, 0)
-        sys.stdin.close()
-        with open(os.devnull, "w") as void:
-            os.dup2(void.fileno(), 1)
-            os.dup2(void.fileno(), 2)
-        options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
-        os._exit(int(pytest.main([*options, *line.split()])))
-    print(child, flush=True)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
+Results = dict[str, dict[str, Any]]
+"""Mutant -> {"lives": ..., "by": the test that failed, "tests": how many ran, "seconds": ...}."""
 
 
-class Copy:
-    """A copy of the repository with one mutant at a time."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        for name in NEEDED:
-            source = ROOT / name
-            if source.is_dir():
-                shutil.copytree(source, folder / name, symlinks=True, ignore=SKIPPED)
-            else:
-                shutil.copy(source, folder / name)
-        self._process: subprocess.Popen[str] | None = None
-
-    def code(self, tests: list[str], seconds: float) -> int:
-        """How pytest ends with these tests: 0 where all pass, 1 where one fails or hangs."""
-        if self._process is None:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", RUN],
-                cwd=self.folder,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                text=True,
-            )
-        assert self._process.stdin and self._process.stdout
-        self._process.stdin.write(" ".join(tests) + "\n")
-        self._process.stdin.flush()
-        child = int(self._process.stdout.readline())
-        with cf.ThreadPoolExecutor(1) as waiting:
-            answer = waiting.submit(self._process.stdout.readline)
-            try:
-                return int(answer.result(seconds))
-            except TimeoutError:
-                os.killpg(child, signal.SIGKILL)
-                answer.result()
-                return 1
-
-    def survives(self, mutant: Mutant, tests: list[str], seconds: float) -> bool:
-        """Whether no test notices the mutant."""
-        path = self.folder / mutant.file
-        text = path.read_text(encoding="utf-8")
-        path.write_text(mutant.apply(text), encoding="utf-8")
-        try:
-            code = self.code(tests, seconds)
-        finally:
-            path.write_text(text, encoding="utf-8")
-        if code > 1:  # neither passed nor failed: the mutant broke the import, or we did
-            self.must_pass(tests, seconds)
-        return code == 0
-
-    def must_pass(self, tests: list[str], seconds: float) -> None:
-        """Raises SystemExit where the tests do not pass without a mutant."""
-        if code := self.code(tests, seconds):
-            raise SystemExit(f"pytest ends with {code} without any mutant: {' '.join(tests)[:500]}")
-
-    def close(self) -> None:
-        if self._process is not None and self._process.stdin is not None:
-            self._process.stdin.close()
-            self._process.wait()
-
-
-def all_mutants() -> list[Mutant]:
+def all_mutants(targets: tuple[str, ...] = TARGETS) -> list[Mutant]:
     """Every mutant of the targets."""
     files = sorted(
-        p for t in TARGETS for p in ([ROOT / t] if t.endswith(".py") else (ROOT / t).rglob("*.py"))
+        p for t in targets for p in ([ROOT / t] if t.endswith(".py") else (ROOT / t).rglob("*.py"))
     )
     return [
         mutant
@@ -136,76 +55,139 @@ def digest() -> str:
     total = hashlib.sha256()
     for folder in ("bot", "leaderboard_site", "schemas", "tests", "tracks"):
         for path in sorted((ROOT / folder).rglob("*")):
-            if path.suffix in (".py", ".json", ".toml", ".xz"):
+            if path.suffix in (".py", ".json", ".toml", ".xz") and "node_modules" not in path.parts:
                 total.update(path.read_bytes())
     return total.hexdigest()
 
 
-def coverage_of(copy: Copy, out: Path) -> dict[str, Any]:
+def coverage_of(copy: Path, parts: Path, asked: argparse.Namespace) -> dict[str, Any]:
     """Line -> tests, measured in the copy; a test that fails there kills nothing."""
-    if not out.exists():
-        command = [
-            sys.executable,
-            "-m",
-            "tests.mutation.coverage_map",
-            str(out.with_suffix(".new")),
-        ]
-        if subprocess.run(command, cwd=copy.folder).returncode:
-            raise SystemExit("the tests could not be run")
-        out.with_suffix(".new").rename(out)
-    found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
+    files = {path for t in asked.tests for path in _test_files(copy / t)}
+    limit = 60 * asked.minutes / 2
+    parts.mkdir(exist_ok=True)
+
+    def part(path: Path) -> dict[str, Any]:
+        name = path.relative_to(copy).as_posix()
+        made = parts / (name.replace("/", "-") + ".json")
+        if not made.exists():
+            command = [sys.executable, "-m", "tests.mutation.coverage_map", str(made), name]
+            with suppress(subprocess.TimeoutExpired):
+                subprocess.run(
+                    command,
+                    cwd=copy,
+                    env=environment(copy),
+                    stdout=subprocess.DEVNULL,
+                    timeout=limit,
+                )
+        if not made.exists():
+            return {"lines": {}, "seconds": {}, "failing": [f"all of {name}"]}
+        found: dict[str, Any] = json.loads(made.read_text(encoding="utf-8"))
+        return found
+
+    with cf.ThreadPoolExecutor(asked.jobs) as pool:  # large files, which take long, first
+        found = merged(pool.map(part, sorted(files, key=lambda p: -p.stat().st_size)))
+    if not found["seconds"]:
+        raise SystemExit("the tests could not be run")
     for name in found["failing"]:
         print(f"fails without any mutant, so it is left out: {name}", flush=True)
     return found
 
 
-def run(chosen: list[Mutant], folder: Path, jobs: int) -> dict[str, bool]:
-    """Mutant -> whether it lives, kept in a file line by line."""
-    kept = folder / "results.jsonl"
-    done: dict[str, bool] = {}
-    for line in kept.read_text(encoding="utf-8").splitlines() if kept.exists() else ():
-        name, lives = json.loads(line)
-        done[name] = lives
-    copies: queue.Queue[Copy] = queue.Queue()
-    made = [Copy(folder / f"copy-{n}") for n in range(jobs)]
-    covered = coverage_of(made[0], folder / "coverage.json")
-    for copy in made:
-        copies.put(copy)
-    began, waiting = time.monotonic(), [m for m in chosen if m.name not in done]
+def _test_files(path: Path) -> list[Path]:
+    return [path] if path.is_file() else sorted(path.rglob("test_*.py"))
 
-    def selected(mutant: Mutant) -> tuple[list[str], float]:
-        """The tests that run the line, quick ones first, and how long they may take."""
-        tests = covered["lines"].get(mutant.file, {}).get(str(mutant.line), [])
-        tests = sorted(tests, key=lambda t: covered["seconds"].get(t, 0.0))[:MOST_TESTS]
-        return tests, 30 + 10 * sum(covered["seconds"].get(t, 0.0) for t in tests)
 
-    def one(mutant: Mutant) -> tuple[str, bool]:
-        tests, limit = selected(mutant)
-        if not tests:
-            return mutant.name, True
-        copy = copies.get()
+@contextmanager
+def copies(
+    count: int, folder: Path, asked: argparse.Namespace
+) -> Iterator[tuple[list[Copy], Choice]]:
+    """Copies of the repository, with what their tests run."""
+    memory = Path("/dev/shm")
+    beside = memory if os.access(memory, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="mutants-", dir=beside) as temporary:
+        first = copied(Path(temporary) / "0")
+        covered = coverage_of(first, folder / "coverage", asked)
+        for number in range(1, count):  # with what was compiled
+            shutil.copytree(first, Path(temporary) / str(number), symlinks=True)
+        made = [Copy(Path(temporary) / str(number)) for number in range(count)]
         try:
-            return mutant.name, copy.survives(mutant, tests, limit)
+            yield made, Choice(first, covered)
         finally:
-            copies.put(copy)
+            for copy in made:
+                copy.close()
 
-    for mutant in waiting[:CANARIES]:
-        tests, limit = selected(mutant)
-        if tests:
-            made[0].must_pass(tests, limit)
 
-    with cf.ThreadPoolExecutor(jobs) as pool, kept.open("a", encoding="utf-8") as file:
-        for count, (name, lives) in enumerate(pool.map(one, waiting), 1):
-            done[name] = lives
-            file.write(json.dumps([name, lives]) + "\n")
-            file.flush()
-            if lives:
-                print(f"lives  {name}", flush=True)
-            if count % 50 == 0:
-                rate = (time.monotonic() - began) / count
-                print(f"{count} of {len(waiting)}, {rate:.1f} s each", flush=True)
-    for copy in made:
-        copy.close()
+class Trial:
+    """Tries one mutant at a time; only what passes without a mutant can kill one."""
+
+    def __init__(self, choice: Choice) -> None:
+        self._choice = choice
+        self._trusted: set[str] = set()
+
+    def of(self, copy: Copy, mutant: Mutant) -> dict[str, Any]:
+        """What `Results` keeps of a mutant."""
+        began = time.monotonic()
+        while tests := self._choice.tests(mutant):
+            ended = copy.with_mutant(mutant, tests, self._choice.limit(tests))
+            if ended.code == 0 or self._trusts(copy, ended.failed, tests):
+                break
+        took = round(time.monotonic() - began, 2)
+        lives = not tests or ended.code == 0
+        killer = None if lives else ended.failed or f"pytest ends with {ended.code}"
+        return {"lives": lives, "by": killer, "tests": len(tests), "seconds": took}
+
+    def _trusts(self, copy: Copy, failed: str | None, tests: list[str]) -> bool:
+        """Whether what failed passes without the mutant; if not, it is dropped."""
+        suspects = [failed.partition("[")[0]] if failed and failed != "hangs" else tests
+        if not self._trusted.issuperset(suspects):
+            if copy.run(suspects, self._choice.limit(suspects)).code:
+                print(f"fails without any mutant: {' '.join(suspects)[:300]}", flush=True)
+                self._choice.dropped.update(suspects)
+                return False
+            self._trusted.update(suspects)
+        return True
+
+
+def run(chosen: list[Mutant], folder: Path, asked: argparse.Namespace) -> Results:
+    """Try what was not tried yet, until the clock says so; kept in a file line by line."""
+    until = time.monotonic() + 60 * asked.minutes
+    kept = folder / "results.jsonl"
+    done: Results = {}
+    for line in kept.read_text(encoding="utf-8").splitlines() if kept.exists() else ():
+        found = json.loads(line)
+        done[found.pop("mutant")] = found
+    waiting = [mutant for mutant in chosen if mutant.name not in done]
+    if not waiting:
+        return done
+    with copies(min(asked.jobs, len(waiting)), folder, asked) as (made, choice):
+        free: queue.SimpleQueue[Copy] = queue.SimpleQueue()
+        for copy in made:
+            free.put(copy)
+        trial, began = Trial(choice), time.monotonic()
+
+        def one(mutant: Mutant) -> tuple[Mutant, dict[str, Any] | None]:
+            if time.monotonic() > until:
+                return mutant, None
+            copy = free.get()
+            try:
+                return mutant, trial.of(copy, mutant)
+            finally:
+                free.put(copy)
+
+        with cf.ThreadPoolExecutor(len(made)) as pool, kept.open("a", encoding="utf-8") as file:
+            tries = [pool.submit(one, mutant) for mutant in waiting]
+            for count, attempt in enumerate(cf.as_completed(tries), 1):
+                mutant, found = attempt.result()
+                if found is None:
+                    continue
+                done[mutant.name] = found
+                file.write(json.dumps({"mutant": mutant.name, **found}) + "\n")
+                file.flush()
+                if found["lives"]:
+                    print(f"lives  {mutant.name}", flush=True)
+                if count % 50 == 0:
+                    rate = (time.monotonic() - began) / count
+                    print(f"{count} of {len(waiting)}, {rate:.1f} s each", flush=True)
     return done
 
 
@@ -215,37 +197,47 @@ def main() -> int:
     parser.add_argument("--mutants", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=None, help="[default: drawn, and printed]")
     parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1))
+    parser.add_argument("--minutes", type=float, default=180.0, help="Begin no mutant after these.")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "mutants")
+    parser.add_argument("--targets", nargs="+", default=list(TARGETS), help="What is mutated.")
+    parser.add_argument("--tests", nargs="+", default=list(TESTS), help="Who should notice.")
     parser.add_argument("--again", action="store_true", help="Forget an earlier run.")
     arguments = parser.parse_args()
-    folder = ROOT / "build" / "mutants"
+    folder = arguments.out
     state = folder / "state.json"
     former = json.loads(state.read_text()) if state.exists() and not arguments.again else {}
     seed = arguments.seed if arguments.seed is not None else former.get("seed")
     seed = random.SystemRandom().randrange(2**31) if seed is None else seed
-    now = {"seed": seed, "digest": digest()}
+    now = {"seed": seed, "digest": digest(), "tests": arguments.tests}
     if former != now:
         shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     state.write_text(json.dumps(now))
-    everything = all_mutants()
+    everything = all_mutants(tuple(arguments.targets))
     dice = random.Random(seed)
     chosen = dice.sample(everything, min(arguments.mutants, len(everything)))
     print(f"{len(chosen)} of {len(everything):,} mutants, seed {seed}", flush=True)
-    done = run(chosen, folder, arguments.jobs)
-    return summed_up(chosen, done)
+    return summed_up(chosen, run(chosen, folder, arguments))
 
 
-def summed_up(chosen: list[Mutant], done: dict[str, bool]) -> int:
-    """Print the score of each part and the survivors; 1 below the goal."""
-    living = [mutant for mutant in chosen if done[mutant.name]]
-    parts = Counter(_part(m) for m in chosen)
+def summed_up(chosen: list[Mutant], done: Results) -> int:
+    """Print the score of each part and the survivors; 1 below the goal, 2 if some were left."""
+    tried = [mutant for mutant in chosen if mutant.name in done]
+    if not tried:
+        print("no mutant was tried: the time went into the tests' coverage")
+        return 2
+    living = [mutant for mutant in tried if done[mutant.name]["lives"]]
+    parts = Counter(_part(m) for m in tried)
     for part, count in sorted(parts.items()):
         alive = sum(_part(m) == part for m in living)
         print(f"{part:24} {count - alive:4} of {count:4} killed, {1 - alive / count:.1%}")
-    score = 1 - len(living) / len(chosen)
-    print(f"{'all':24} {len(chosen) - len(living):4} of {len(chosen):4} killed, {score:.1%}")
+    score = 1 - len(living) / len(tried)
+    print(f"{'all':24} {len(tried) - len(living):4} of {len(tried):4} killed, {score:.1%}")
     for mutant in sorted(living):
         print(f"lives  {mutant.name}")
+    if len(tried) < len(chosen):
+        print(f"{len(chosen) - len(tried)} were not tried; the same command goes on")
+        return 2
     return int(score < GOAL)
 
 

@@ -1,0 +1,88 @@
+"""Which tests a mutant meets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.mutation.copies import Copy
+from tests.mutation.coverage_map import Choice, merged
+from tests.mutation.mutants import mutants_of
+
+SOURCE = """LIMIT = 5
+
+
+def over(x, by=1):
+    return x > LIMIT + by
+
+
+def under(x):
+    return x < 0
+"""
+LINES = {"1": [], "4": [], "5": ["t.py::slow", "t.py::quick"], "8": [], "9": ["t.py::under"]}
+
+
+def chosen(tmp_path: Path, line: int, *dropped: str) -> list[str]:
+    (tmp_path / "m.py").write_text(SOURCE)
+    seconds = {"t.py::slow": 2.0, "t.py::quick": 0.1, "t.py::under": 1.0}
+    choice = Choice(tmp_path, {"lines": {"m.py": LINES}, "seconds": seconds})
+    choice.dropped.update(dropped)
+    return choice.tests(next(m for m in mutants_of("m.py", SOURCE) if m.line == line))
+
+
+@pytest.mark.parametrize(
+    ("line", "tests"),
+    [
+        pytest.param(9, ["t.py::under"], id="a line that a test runs"),
+        pytest.param(5, ["t.py::quick", "t.py::slow"], id="quick ones first"),
+        pytest.param(1, ["t.py::quick", "t.py::slow"], id="a constant, where it is used"),
+        pytest.param(4, ["t.py::quick", "t.py::slow"], id="a default, where the function runs"),
+    ],
+)
+def test_the_tests_of_a_line(tmp_path: Path, line: int, tests: list[str]) -> None:
+    assert chosen(tmp_path, line) == tests
+
+
+def test_what_failed_without_a_mutant_is_asked_no_more(tmp_path: Path) -> None:
+    assert chosen(tmp_path, 5, "t.py::quick") == ["t.py::slow"]
+
+
+def test_maps_of_several_files_are_one() -> None:
+    parts = [
+        {"lines": {"m.py": {"1": ["a"]}}, "seconds": {"a": 1.0}, "failing": []},
+        {"lines": {"m.py": {"1": ["b"], "2": ["b"]}}, "seconds": {"b": 2.0}, "failing": ["c"]},
+    ]
+    assert merged(parts) == {
+        "lines": {"m.py": {"1": ["a", "b"], "2": ["b"]}},
+        "seconds": {"a": 1.0, "b": 2.0},
+        "failing": ["c"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "failed"),
+    [
+        pytest.param(9, 1, "t.py::test_under", id="noticed"),
+        pytest.param(1, 0, None, id="not noticed"),
+    ],
+)
+def test_a_copy_tries_a_mutant_and_is_as_before(
+    tmp_path: Path, line: int, code: int, failed: str | None
+) -> None:
+    folder = tmp_path / "copy"
+    for name in ("tests", "tests/mutation"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "__init__.py").touch()
+    here = Path(__file__).parent
+    for name in ("worker.py", "coverage_map.py", "mutants.py"):
+        (folder / "tests/mutation" / name).write_text((here / name).read_text())
+    (folder / "m.py").write_text(SOURCE)
+    (folder / "t.py").write_text("import m\n\n\ndef test_under():\n    assert not m.under(0)\n")
+    copy = Copy(folder)
+    try:
+        mutant = next(m for m in mutants_of("m.py", SOURCE) if m.line == line)
+        assert copy.with_mutant(mutant, ["t.py"], 60) == (code, failed)
+        assert copy.run(["t.py"], 60) == (0, None)
+    finally:
+        copy.close()
