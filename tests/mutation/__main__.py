@@ -157,7 +157,7 @@ def run(chosen: list[Mutant], folder: Path, asked: argparse.Namespace) -> Result
         found = json.loads(line)
         done[found.pop("mutant")] = found
     waiting = [mutant for mutant in chosen if mutant.name not in done]
-    if not waiting:
+    if not waiting or not asked.minutes:
         return done
     with copies(min(asked.jobs, len(waiting)), folder, asked) as (made, choice):
         free: queue.SimpleQueue[Copy] = queue.SimpleQueue()
@@ -197,7 +197,7 @@ def main() -> int:
     parser.add_argument("--mutants", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=None, help="[default: drawn, and printed]")
     parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1))
-    parser.add_argument("--minutes", type=float, default=180.0, help="Begin no mutant after these.")
+    parser.add_argument("--minutes", type=float, default=180.0, help="0: sum up alone.")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "mutants")
     parser.add_argument("--targets", nargs="+", default=list(TARGETS), help="What is mutated.")
     parser.add_argument("--tests", nargs="+", default=list(TESTS), help="Who should notice.")

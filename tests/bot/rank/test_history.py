@@ -80,12 +80,21 @@ def test_the_spreads_of_a_chain_of_ratios_add() -> None:
     ]
     first, second, third = rank(verdicts, TRACK).records
     assert first.interval is None and second.interval is not None and third.interval is not None
-    assert second.interval[1] == pytest.approx(98.0 * math.exp(0.003))
+    low, high = math.exp(-0.003), math.exp(0.003)
+    assert second.interval == pytest.approx((98.0 * low, 98.0 * high))
+    low, high = math.exp(-0.005), math.exp(0.005)
     assert third.cost == pytest.approx(100 * 0.98 * 0.97)
-    assert third.interval[1] == pytest.approx(third.cost * math.exp(0.005))
+    assert third.interval == pytest.approx((third.cost * low, third.cost * high))
     # An official timing ends the chain.
     again = rank([*verdicts[:2]], official(row(1, 98.0, "2025-02-01", "b")))
     assert again.records[-1].interval is None
+
+
+@pytest.mark.parametrize(("goal", "order"), [("min", "ba"), ("max", "ab")])
+def test_of_one_day_the_better_one_is_the_later_record(goal: str, order: str) -> None:
+    track = dc.replace(TRACK, cost=Axis("training_time_s", "s", goal))
+    verdicts = [entry("a", 100.0, "2025-01-01"), entry("b", 104.0, "2025-01-01")]
+    assert [s.submission[-1] for s in rank(verdicts, track).records] == list(order)
 
 
 def test_without_an_arm_its_own_clock_counts() -> None:

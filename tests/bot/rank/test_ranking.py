@@ -303,6 +303,30 @@ def test_a_verdict_that_holds_and_has_no_place_says_why():
     assert why_not(rank([], TARGET), verdict("good", 3.27, 50.0)) is None
 
 
+def test_a_verdict_with_one_point_that_ranks_has_a_place():
+    good = verdict("two", 3.27, 50.0)
+    missed = dc.replace(good.points[0], name="late", quality=3.3)
+    assert why_not(rank([], TARGET), dc.replace(good, points=(missed, *good.points))) is None
+
+
+def test_ratios_have_intervals_and_no_ranks():
+    compared = Comparison("welch", 0.0, None, None, None, 0.9, (0.89, 0.91))
+    arm = Summary(cost=Sample((100.0, 101.0)), baseline=BaselineArm(comparison=compared))
+    rows = [verdict(name, 3.27, 100.5, statistics=arm) for name in ("a", "b")]
+    assert [e.ranks for e in rank(rows, BASELINE).entries] == [None, None]
+
+
+def test_a_record_by_its_ratio_is_tested_at_what_it_shows():
+    """Its own clocks are of another machine than those of the record it beat."""
+    compared = Comparison("welch", 0.0, None, None, None, 0.98, None)
+    times = Sample((104.0, 104.2))
+    arm = Summary(cost=times, baseline=BaselineArm(comparison=compared))
+    later = verdict("b", 3.27, 104.1, statistics=arm, date="2025-02-01")
+    board = rank([timed("a", [100.0, 100.0], date="2025-01-01"), later], TARGET)
+    assert standing(board).record == "submissions/t/b"
+    assert standing(board).record_costs == pytest.approx((98.0,))
+
+
 def test_an_official_re_timing_changes_the_time_and_is_no_record():
     again = Retiming("submissions/t/again", "submissions/t/a", "2025-02-01")
     track = dc.replace(TARGET, retimings=(again,))
