@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import shutil
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -65,8 +66,9 @@ def measure(out: Path, files: list[str]) -> int:
 
     measured = coverage.Coverage(data_file=None, source=["bot", "leaderboard_site"])
     measured.start()
-    options = [*PLUGINS, "-q", f"--basetemp={Path.cwd()}-{os.getpid()}"]
-    pytest.main([*options, *files], plugins=[Clock()])
+    made = f"{Path.cwd()}-{os.getpid()}"
+    pytest.main([*PLUGINS, "-q", f"--basetemp={made}", *files], plugins=[Clock()])
+    shutil.rmtree(made, ignore_errors=True)
     measured.stop()
     data, lines = measured.get_data(), {}
     for file in data.measured_files():
