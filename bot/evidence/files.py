@@ -116,15 +116,22 @@ def _log(data: bytes, file: str, track: Track, mapped: frozenset[str]) -> FileRu
 def _usual_log(reading: Reading, file: str) -> FileRuns:
     from bot.evidence.log.near import map_line
 
-    if not reading.runs or reading.near.unread and not any(r.validation for r in reading.runs):
-        return FileRuns(reading.runs, *reading.why(), blank=reading.near.blank)
+    if not reading.runs:
+        return FileRuns((), *reading.why(), blank=reading.near.blank)
+    if reading.near.strong and not any(r.validation for r in reading.runs):
+        why, fix = reading.why()
+        return FileRuns(_without_loss(reading, f"{why.removeprefix(f'{file}: ')}; {fix}"), why, fix)
     if any(map(_has_losses, reading.runs)):
         return FileRuns(reading.runs)
     names = sorted(dict.fromkeys(name for run in reading.runs for name in run.history))
     fix = map_line(names[:8])
-    said = ("metric-missing", f"the log names no validation loss; {fix}")
-    runs = tuple(dc.replace(run, problems=(*run.problems, said)) for run in reading.runs)
+    runs = _without_loss(reading, f"the log names no validation loss; {fix}")
     return FileRuns(runs, f"{file} names no validation loss", fix)
+
+
+def _without_loss(reading: Reading, why: str) -> tuple[Run, ...]:
+    said = ("metric-missing", why)
+    return tuple(dc.replace(run, problems=(*run.problems, said)) for run in reading.runs)
 
 
 def _has_losses(run: Run) -> bool:

@@ -39,7 +39,7 @@ _VALUE = re.compile(
     r"(?<![\w.])([-+]?\.?\d[\w.,:+%'-]{0,40}(?:/\s{0,12}\d{1,15})?|[-+]?(?:nan|inf)(?!\w))"
     rf"(?:\s({N.UNITS})(?![\w/=:.]))?"
 )
-_SPLIT = re.compile(r"[|,;{}()\[\]<>]|\s[-–]\s|[:=]\s|\s{3,}")
+_SPLIT = re.compile(r"[|,;{}()\[\]<>]|\s[-–]\s|[:=]\s|\s{3,}|=[a-z_]{1,20}\s", re.I)
 _AT_STEP = re.compile(
     r"(.{0,60}?)[\s:,-]*(?:\b(?:at|after|for|of)\s+|@\s*)?(?:global[ _]|training )?"
     r"(?:step|iter|iteration|update)s?\s*#?", re.IGNORECASE,
@@ -48,6 +48,13 @@ _VALIDATION = re.compile(
     r"(?<![a-z])(?:val|valid|validation|validate|validating|eval|evaluation|evaluating|dev)(?![a-z])",
     re.IGNORECASE,
 )
+_TAGGED = re.compile(
+    r"(?<![a-z])(?:split|phase|mode|stage|subset)['\"]?\s?[:=]\s?['\"]?(\w{1,20})", re.I
+)
+_AFTER = re.compile(
+    r"\d\.\d{1,12}(?:e[-+]?\d{1,4})?\s{1,3}(?:\w{1,12}[_ ])?loss\s{0,3}(?:[,;|)]|$)", re.I
+)
+"""A value before its name, as in `3.8750 loss, 0.0003 LR`."""
 _TRAINING = re.compile(r"(?<![a-z])train(?:ing)?(?![a-z])", re.IGNORECASE)
 _TOLD_AGAIN = re.compile(
     r"(?<![a-z])(?:best|saved?|saving(?! dict)|checkpoint|resum\w{1,6}|restor\w{1,6})(?![a-z])",
@@ -62,6 +69,7 @@ _LIKELY = re.compile(
 )
 _MEANT = re.compile(r"step|iter|update|loss|bpb|entropy|nll", re.IGNORECASE)
 _VERB = re.compile(r"\s+(?:reached|is|was|now|of|equals)\s*$", re.IGNORECASE)
+_CLOSED = re.compile(r"\s{0,3}(?:[\])]|\(\s{0,3}\d{1,3}%\))")  # [ 100/1251 (  8%)]
 _UNIT_BEFORE = re.compile(rf"(.*)\(({N.UNITS})\)\s*", re.DOTALL)
 
 
@@ -192,7 +200,7 @@ class General:
 
     def __init__(self, names: Names, words: tuple[str, ...] = ()) -> None:
         self._names = names
-        self._words = ("loss", "bpb", "train", "val", "entropy", "nll", *words)
+        self._words = ("loss", "bpb", "train", "val", "entropy", "nll", "step", "iter", *words)
         self._bar: tuple[int, int] | None = None
 
     def read(self, line: str) -> Line:
@@ -216,7 +224,12 @@ class General:
         pairs, about = _pairs(line)
         if _TOLD_AGAIN.search(about):
             return NOTHING
-        return self._step(key, pairs, about)
+        if tagged := _TAGGED.search(line):
+            about = f"{about} {tagged[1]}"
+        found = self._step(key, pairs, about)
+        if found.step is None and found.cause in ("", "no-step") and _AFTER.search(line):
+            return Line(cause="after")
+        return found
 
     def _step(self, key: str, pairs: list[tuple[str, str, str]], about: str) -> Line:
         found: dict[str, str] = {}
@@ -267,11 +280,15 @@ class General:
         if N.LOSS in found and N.LOSS not in values:
             return Line(cause=no_number(found[N.LOSS]))
         if not values.keys() & {N.LOSS, N.TRAIN, N.BPB} and time is None:
-            likely = [name for name in told if _LIKELY.search(name)]
-            cause = "no-step" if step is None else "keys"
-            return Line(cause=cause, names=tuple(likely)) if likely else NOTHING
+            likely = tuple(name for name in told if _LIKELY.search(name))
+            if likely:
+                return Line(cause="no-step" if step is None else "keys", names=likely)
+            others = tuple(name for name in told if self._names.meaning(name) is None)
+            return Line(cause="unnamed", names=others) if step is not None and others else NOTHING
         if step is None:
-            return Line(cause="no-step") if N.LOSS in values else NOTHING
+            if N.LOSS in values:
+                return Line(cause="step" if N.STEP in found else "no-step")
+            return Line(cause="train-no-step") if N.TRAIN in values else NOTHING
         made = LogStep(step, total, time, values, found.get(N.LOSS, ""), False)
         made.clock_why = why
         return Line(made, key)
@@ -320,7 +337,7 @@ def _pairs(line: str) -> tuple[list[tuple[str, str, str]], str]:
 def _dictionary(text: str) -> Iterator[tuple[str, str]]:
     """Names and values of a JSON object or of a printed Python dictionary, nested ones joined."""
     try:
-        value = json.loads(text)
+        value = json.loads(text if '"' in text else text.replace("'", '"'))
     except (ValueError, RecursionError):
         for match in _PAIR.finditer(text):
             yield normal(match[1]), next(part for part in match.groups()[1:] if part is not None)
@@ -346,7 +363,7 @@ def _text(line: str) -> tuple[list[tuple[str, str, str]], str]:
         last = match.end()
         text = match[1].rstrip(",.;:'-") + (f" {match[2]}" if match[2] else "")
         name = _name(gap)
-        inside = gap.endswith(("[", "(")) and line[last : last + 1] in ("]", ")")
+        inside = gap.rstrip().endswith(("[", "(")) and bool(_CLOSED.match(line, last))
         counted = "/" in text and not _VALIDATION.search(gap) or gap.endswith("] [")
         if not name and inside and counted:
             name = "step"

@@ -28,8 +28,17 @@ _FIXES = {
     "keys": ("names no validation loss that is read", ""),
     "epochs": ("counts its steps anew each epoch", "print the step counted from the beginning"),
     "no-step": ("names a loss and no step", "print the step on the line of the loss"),
+    "step": ("has a step that is no whole number", "print the step as a whole number"),
+    "after": ("names a loss after its value", "print the name first, such as val_loss 3.28"),
+    "train-no-step": (
+        "names a training loss and no step",
+        "print step and validation loss on one line",
+    ),
+    "unnamed": ("has a step and no value that is called a loss", ""),
     "long": ("is longer than 4,000 characters", "print one line a step"),
 }
+_ELSEWHERE = ("after", "train-no-step", "unnamed", "step")
+"""Causes that say why a file gives no run, and nothing of a run that was read."""
 
 
 @dc.dataclass(slots=True)
@@ -56,6 +65,11 @@ class Near:
     def blank(self) -> bool:
         """Whether the file speaks of neither steps nor losses, as a text that is no log."""
         return self.other is None and not self.unread and not any(self._said)
+
+    @property
+    def strong(self) -> bool:
+        """Whether a line that is not read looks like one of a run's."""
+        return not self.unread.keys() <= set(_ELSEWHERE)
 
     def count(self, cause: str, number: int, line: str, names: Sequence[str] = ()) -> None:
         """Count a line, `number` from 0, that looks like a step and is not read."""
@@ -93,7 +107,9 @@ class Near:
     def inside(self, first: int, last: int) -> Iterator[str]:
         """Lines between those of a run, or after them, that should be among them, in words."""
         for cause, item in self.unread.items():
-            if cause in ("keys", "no-step", "long", "prefix") and not first < item.line - 1 < last:
+            if cause in _ELSEWHERE or (
+                cause in ("keys", "no-step", "long", "prefix") and not first < item.line - 1 < last
+            ):
                 continue
             within = [n for n in item.at if n > first]
             if within and cause != "keys":
@@ -112,7 +128,7 @@ class Near:
         return f"{lines} not read; line {item.line} {what}: {item.text}"
 
     def _fix(self, cause: str, fix: str) -> str:
-        if cause != "keys":
+        if cause not in ("keys", "unnamed"):
             return fix
         return map_line(tuple(self.names))
 

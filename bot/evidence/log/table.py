@@ -42,7 +42,7 @@ def table_of(lines: Sequence[str], names: Names) -> Iterator[Row]:
                 if {N.LOSS, N.TRAIN, N.BPB} & set(meanings):
                     yield from _rows(lines, start, mark, columns, names)
                     return
-                if any("loss" in column or column == "value" for column in columns):
+                if any("loss" in c or c in ("value", "val", "valid") for c in columns):
                     yield Row(start + 1, cause="keys", names=tuple(columns))
                     return
 

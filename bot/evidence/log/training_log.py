@@ -138,7 +138,7 @@ def read(
         drafts = _drafts(lines, begin, terminated, header, general.read, near)
         if near.epochs_anew(_epochs(drafts)):
             drafts = []
-    if not drafts and not near.unread:
+    if not drafts and not near.strong:
         drafts = _of_table(lines, names, near)
     kept = _resumed(_without_echoes(drafts))
     runs = tuple(_run(draft, file, i, kept, near) for i, draft in enumerate(kept))

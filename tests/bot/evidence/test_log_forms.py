@@ -71,6 +71,9 @@ READ = {
     "logfmt": 'time="2026-03-04T10:11:12Z" level=info msg="eval" step=250 val_loss=3.2771\n',
     "structlog": "2026-03-04 10:11:12 [info     ] validation           loss=3.2771 step=250\n",
     "split in JSON": '10:11:12 INFO {"step": 250, "split": "val", "loss": 3.2771}\n',
+    "split after the loss": "loss: 3.2771 | step: 250 | split: val\n",
+    "split of the training": "step=250 split=train loss=3.1\nstep=250 split=val loss=3.2771\n",
+    "nested, quoted once": "step 250 | {'val': {'loss': 3.2771}, 'train': {'loss': 3.1}}\n",
     "wide colons": "step\uff1a250 val_loss\uff1a3.2771\n",
     "notebook's table": "[250/250 05:00]\nStep\tTraining Loss\tValidation Loss\n250\t3.3\t3.2771\n",
     "repr": "Metrics(step=250, val_loss=3.2771, train_loss=3.28)\n",
@@ -315,6 +318,16 @@ NAMED = {
         "Epoch [2/2], Step [100/500], val loss: 3.1\n",
         "counts its steps anew each epoch",
     ),
+    "value first": ("250 612.1 ms run, 3.2771 loss, 0.0003 LR", "a loss after its value"),
+    "step of thousands": ("step 1.0k/10k val loss 3.2771", "a loss and no step"),
+    "half a step": ("step: 0.5, val_loss: 3.2771", "no whole number"),
+    "unnamed": ("[eval] iteration=1000 ce=3.2771", "no value that is called a loss"),
+    "epochs only": ('{"train_loss": 3.1, "test_loss": 3.2, "epoch": 1}', "a training loss and no"),
+    "table of val": (
+        "| step | train | val |\n|---|---|---|\n| 9 | 3.1 | 3.2 |",
+        "no validation loss",
+    ),
+    "final line": ("step 9 loss 3.1\nFinal validation loss: 3.2771", "a loss and no step"),
     "prose": ("We trained a model and its loss fell at every step.", "no line with a step"),
 }
 
