@@ -39,6 +39,8 @@ class ModelConfig:
     rope_theta: Annotated[float, Range(1, 1e12, "low")] = 10_000.0
     norm_eps: Annotated[float, Range(0, 1, "high")] = 1e-5
     init_std: Annotated[float, Range(0, 10)] = 0.02
+    # attention ends behind this id; -1: it crosses documents. data.order = "marin" fills it in
+    document_end: Annotated[int, Range(-1)] = -1
 
     @property
     def key_value_heads(self) -> int:
@@ -73,8 +75,8 @@ class DataConfig:
     corpus: str  # a name of `python -m reference_trainer data --list`, or a folder with a manifest
     # score only so many tokens of the validation split; 0: all
     val_tokens: Annotated[int, COUNT] = 0
-    # windows of seq_len: "shuffled" per epoch by seed, or "sequential"
-    order: Annotated[str, OneOf(("shuffled", "sequential"))] = "shuffled"
+    # windows of seq_len: "shuffled" per epoch by seed, "sequential", or as Marin's: see `marin`
+    order: Annotated[str, OneOf(("shuffled", "sequential", "marin"))] = "shuffled"
     paloma: bool = False  # score C4-EN of allenai/paloma too; needs HF_TOKEN and its terms accepted
 
 
@@ -158,6 +160,11 @@ SECTIONS: dict[str, Any] = {
     "optimizer": OptimizerConfig,
     "schedule": ScheduleConfig,
 }
+
+
+def scored_targets(config: Config) -> int:
+    """How many targets of a training row count: all, or in Marin's order all but the last."""
+    return config.model.seq_len - (config.data.order == "marin")
 
 
 def config_names() -> list[str]:

@@ -15,6 +15,11 @@ NO_FP8 = (
     "train.precision is fp8, which this model does not compute; write auto, or give {} fp8 = True "
     "once the products of its MLP and head are in 8 bits"
 )
+# What a model says whose attention ends where a document does.
+NO_DOCUMENTS = (
+    'data.order "marin" ends attention at every document (model.document_end), which this model '
+    "does not; write shuffled, or give {} documents = True once it does"
+)
 
 
 @dc.dataclass(frozen=True)

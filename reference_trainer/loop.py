@@ -5,6 +5,7 @@ are read one step late, when the next step is already queued, so that no device 
 """
 
 import contextlib
+import dataclasses as dc
 import json
 import math
 import time
@@ -40,6 +41,7 @@ def train(
     Raises TrainerError with one sentence, or Stopped after a stop signal and a checkpoint.
     """
     group = group or Group()
+    job = dc.replace(job, config=_documents_apart(job.config, job.corpus))
     with Lock(job.out) if group.first and not locked else contextlib.nullcontext():
         backend = make_backend(job.config, job.seed)
         memory.check(job.config, backend.device)
@@ -356,6 +358,13 @@ class Run:
     def close(self, exit_code: int) -> str | None:
         """Close log and W&B; the link of an online run."""
         return self.outputs.close(exit_code)
+
+
+def _documents_apart(config: Config, corpus: Corpus) -> Config:
+    """In Marin's order attention ends where the documents of the corpus do."""
+    if config.data.order != "marin":
+        return config
+    return dc.replace(config, model=dc.replace(config.model, document_end=corpus.end_of_text))
 
 
 def _rows_of_process(config: Config, backend: Backend) -> tuple[int, int]:

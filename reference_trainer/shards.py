@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from reference_trainer import marin
 from reference_trainer.errors import DataError
 
 HEADER_BYTES = 1024
@@ -182,19 +183,21 @@ class TrainingBatches:
     """The batch of every step, a pure function of seed and step: a resumed run needs no state.
 
     The split is cut into windows of `seq_len` (each with one token more, the last target). An
-    epoch visits every window once, in a random order (`shuffled`) or as they lie (`sequential`).
+    epoch visits every window once, in a random order (`shuffled`), as they lie (`sequential`), or
+    in the order of `marin`, where the last token of a row is no target.
     """
 
     def __init__(self, split: Split, seq_len: int, batch: int, order: str, seed: int) -> None:
         self.split, self.seq_len, self.batch = split, seq_len, batch
         self.order, self.seed = order, seed
-        self.windows = (split.tokens - 1) // seq_len
+        self.windows = (split.tokens - (order != "marin")) // seq_len
         if self.windows < batch:
             raise DataError(
                 f"the {split.name} split has {split.tokens:,} tokens, one batch needs "
                 f"{batch * seq_len + 1:,}; lower train.batch or model.seq_len"
             )
         self._epoch, self._permutation = -1, np.empty(0, np.int64)
+        self._marin = marin.Order(self.windows) if order == "marin" else None
 
     def __call__(self, step: int, first: int = 0, count: int | None = None) -> np.ndarray:
         """Rows `first : first + count` of the step's batch, shape (count, seq_len + 1)."""
@@ -204,6 +207,9 @@ class TrainingBatches:
         return np.stack(rows).astype(np.int32)
 
     def _row(self, index: int) -> np.ndarray:
+        if self._marin is not None:
+            row = self.split.window(self._marin(index) * self.seq_len, self.seq_len + 1)
+            return np.pad(row, (0, self.seq_len + 1 - len(row)))  # the split may end here
         epoch, place = divmod(index, self.windows)
         window = self._shuffled(epoch)[place] if self.order == "shuffled" else place
         return self.split.window(int(window) * self.seq_len, self.seq_len + 1)

@@ -1,6 +1,7 @@
 """Causal attention by platform: cuDNN on NVIDIA GPUs, splash (Pallas) on TPU, XLA elsewhere.
 
-All take q (B,T,H,d), k and v (B,T,K,d) and give (B,T,H,d).
+All take q (B,T,H,d), k and v (B,T,K,d) and give (B,T,H,d). With the numbers of documents (B,T) a
+position sees those of its own document alone.
 """
 
 # mypy: disable-error-code="no-untyped-call,no-any-return"
@@ -34,11 +35,25 @@ def choose(platform: str, dtype: jnp.dtype, head_dim: int, seq_len: int) -> tupl
     return functools.partial(_xla, implementation="xla"), f"XLA, no flash kernel here ({platform})"
 
 
-def _xla(q: Array, k: Array, v: Array, implementation: Literal["xla", "cudnn"]) -> Array:
-    return jax.nn.dot_product_attention(q, k, v, is_causal=True, implementation=implementation)
+def _xla(
+    q: Array,
+    k: Array,
+    v: Array,
+    documents_BT: Array | None = None,
+    *,
+    implementation: Literal["xla", "cudnn"],
+) -> Array:
+    mask = None
+    if documents_BT is not None:
+        mask = (documents_BT[:, :, None] == documents_BT[:, None, :])[:, None]
+    return jax.nn.dot_product_attention(
+        q, k, v, mask=mask, is_causal=True, implementation=implementation
+    )
 
 
-def _splash(q_BTHd: Array, k_BTKd: Array, v_BTKd: Array) -> Array:
+def _splash(
+    q_BTHd: Array, k_BTKd: Array, v_BTKd: Array, documents_BT: Array | None = None
+) -> Array:
     """Called for the sequences of one device."""
     from jax.experimental.pallas.ops.tpu.splash_attention import (
         splash_attention_kernel,
@@ -51,5 +66,8 @@ def _splash(q_BTHd: Array, k_BTKd: Array, v_BTKd: Array) -> Array:
     kernel = splash_attention_kernel.make_splash_mha_single_device(mask)
     q, k, v = (jnp.swapaxes(x, 1, 2) for x in (q_BTHd, k_BTKd, v_BTKd))
     k, v = (jnp.repeat(x, H // k.shape[1], axis=1) for x in (k, v))
-    out = jax.vmap(kernel)(q * d**-0.5, k, v)
+    apart = None
+    if documents_BT is not None:
+        apart = splash_attention_kernel.SegmentIds(documents_BT, documents_BT)
+    out = jax.vmap(kernel)(q * d**-0.5, k, v, apart)
     return jnp.swapaxes(out, 1, 2).astype(q.dtype)

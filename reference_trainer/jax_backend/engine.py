@@ -18,7 +18,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from reference_trainer.backend import Pending
 from reference_trainer.checkpoint import Block, State, whole
 from reference_trainer.config import Config
-from reference_trainer.devices import NO_FP8, choose_precision, describe, formats_of
+from reference_trainer.devices import NO_DOCUMENTS, NO_FP8, choose_precision, describe, formats_of
 from reference_trainer.errors import TrainerError
 from reference_trainer.initial import initial_values
 from reference_trainer.jax_backend import step
@@ -90,9 +90,13 @@ class JaxBackend:
         self.config, self.notes = config, []
         self._find_devices()
         self.dtype = step.DTYPES[self.device.precision]
-        can = make_losses is step.reference_losses or getattr(make_losses, "fp8", False)
-        if self.device.precision == "fp8" and not can:
-            raise TrainerError(NO_FP8.format("the function of its losses an attribute"))
+        ours = make_losses is step.reference_losses
+        for asked, name, refusal in (
+            (self.device.precision == "fp8", "fp8", NO_FP8),
+            (config.model.document_end >= 0, "documents", NO_DOCUMENTS),
+        ):
+            if asked and not (ours or getattr(make_losses, name, False)):
+                raise TrainerError(refusal.format("the function of its losses an attribute"))
         self.program = program(
             config, self.mesh, self.platform, self.dtype, make_losses, make_optimizer
         )

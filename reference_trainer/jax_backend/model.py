@@ -18,7 +18,8 @@ from reference_trainer.jax_backend.fp8 import linear as fp8_linear
 from reference_trainer.jax_backend.head import cross_entropy, head_loss8
 
 Params = Mapping[str, Array]
-Attention = Callable[[Array, Array, Array], Array]  # q (B,T,H,d), k and v (B,T,K,d) -> (B,T,H,d)
+# q (B,T,H,d), k and v (B,T,K,d), and numbers of documents (B,T) where they are apart -> (B,T,H,d)
+Attention = Callable[..., Array]
 
 
 def matmul(x: Array, *weights: Array) -> Array:
@@ -114,6 +115,10 @@ def losses(
     """The loss of every target, (B, T), float32, in nats; with `fp8` the products of MLP and head
     are computed in 8 bits."""
     x_BTD = params["embed"][tokens_BT].astype(dtype)
+    if model.document_end >= 0:
+        ends_BT = (tokens_BT == model.document_end).astype(jnp.int32)
+        documents_BT = jnp.cumsum(ends_BT, axis=1) - ends_BT  # an end belongs to what it ends
+        attention = functools.partial(attention, documents_BT=documents_BT)
     one_layer: Callable[..., Array] = functools.partial(layer, model, attention, fp8)
     if remat:
         one_layer = jax.checkpoint(one_layer)

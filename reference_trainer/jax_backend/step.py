@@ -19,7 +19,7 @@ import numpy as np
 from jax import Array
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from reference_trainer.config import Config
+from reference_trainer.config import Config, scored_targets
 from reference_trainer.jax_backend import attention, model, optimizers
 from reference_trainer.jax_backend.model import Params
 from reference_trainer.recorded import Optimizer
@@ -54,25 +54,24 @@ def train_step(
 ) -> Callable[..., Any]:
     """step(state, rows, multiplier) -> (state, mean loss). `rows` is (micro-batches, B, T + 1);
     gradients of the micro-batches are averaged in float32."""
+    gradients = _gradients(config, losses, mesh)
 
-    def mean_loss(params: Params, rows_BT: Array, key: Array | None) -> Array:
-        if key is not None:  # targets that the model draws from its own predictions
-            return jnp.mean(losses(params, rows_BT[:, :-1], None, key))
-        return jnp.mean(losses(params, rows_BT[:, :-1], rows_BT[:, 1:]))
+    def step(state: Tree, rows_MBT: Array, multiplier: Array) -> tuple[Tree, Array]:
+        loss, grads = gradients(rows_MBT, state["param"])
+        if config.optimizer.clip_norm:
+            grads = optimizers.clip(grads, config.optimizer.clip_norm)
+        again = (functools.partial(gradients, rows_MBT),) if optimizer.second else ()
+        params, own = optimizer.update(
+            grads, state["optimizer"], state["param"], multiplier, *again
+        )
+        return {"param": params, "optimizer": own}, loss
 
-    def of_device(rows_MBT: Array, params: Params, key: Array | None) -> tuple[Array, Params]:
-        """Loss and gradients of one device's rows, before the devices reduce them."""
-        if rows_MBT.shape[0] == 1:
-            return jax.value_and_grad(mean_loss)(params, rows_MBT[0], key)
-        keys = None if key is None else jax.random.split(key, rows_MBT.shape[0])
+    return step
 
-        def add(total: Tree, rows_and_key: Tree) -> tuple[Tree, None]:
-            new = jax.value_and_grad(mean_loss)(params, *rows_and_key)
-            return jax.tree.map(jnp.add, total, new), None
 
-        zero = (jnp.zeros(()), jax.tree.map(jnp.zeros_like, params))
-        total, _ = jax.lax.scan(add, zero, (rows_MBT, keys))
-        return jax.tree.map(lambda x: x / rows_MBT.shape[0], total)
+def _gradients(config: Config, losses: Losses, mesh: Mesh) -> Callable[..., tuple[Array, Params]]:
+    """gradients(rows, params, key=None) -> (mean loss, its gradients), cut as `params` are."""
+    of_device = _of_device(config, losses)
 
     def gradients(
         rows_MBT: Array, params: Params, key: Array | None = None
@@ -92,17 +91,33 @@ def train_step(
             check_vma=False,
         )(rows_MBT, params, key)
 
-    def step(state: Tree, rows_MBT: Array, multiplier: Array) -> tuple[Tree, Array]:
-        loss, grads = gradients(rows_MBT, state["param"])
-        if config.optimizer.clip_norm:
-            grads = optimizers.clip(grads, config.optimizer.clip_norm)
-        again = (functools.partial(gradients, rows_MBT),) if optimizer.second else ()
-        params, own = optimizer.update(
-            grads, state["optimizer"], state["param"], multiplier, *again
-        )
-        return {"param": params, "optimizer": own}, loss
+    return gradients
 
-    return step
+
+def _of_device(config: Config, losses: Losses) -> Callable[..., tuple[Array, Params]]:
+    """Loss and gradients of one device's rows, before the devices reduce them."""
+
+    def mean_loss(params: Params, rows_BT: Array, key: Array | None) -> Array:
+        if key is not None:  # targets that the model draws from its own predictions
+            found = losses(params, rows_BT[:, :-1], None, key)
+        else:
+            found = losses(params, rows_BT[:, :-1], rows_BT[:, 1:])
+        return jnp.mean(found[:, : scored_targets(config)])
+
+    def of_device(rows_MBT: Array, params: Params, key: Array | None) -> tuple[Array, Params]:
+        if rows_MBT.shape[0] == 1:
+            return jax.value_and_grad(mean_loss)(params, rows_MBT[0], key)
+        keys = None if key is None else jax.random.split(key, rows_MBT.shape[0])
+
+        def add(total: Tree, rows_and_key: Tree) -> tuple[Tree, None]:
+            new = jax.value_and_grad(mean_loss)(params, *rows_and_key)
+            return jax.tree.map(jnp.add, total, new), None
+
+        zero = (jnp.zeros(()), jax.tree.map(jnp.zeros_like, params))
+        total, _ = jax.lax.scan(add, zero, (rows_MBT, keys))
+        return jax.tree.map(lambda x: x / rows_MBT.shape[0], total)
+
+    return of_device
 
 
 def evaluation(losses: Losses, mesh: Mesh, how: str) -> Callable[..., Array]:

@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from reference_trainer.backend import Pending
 from reference_trainer.checkpoint import State
-from reference_trainer.config import Config
-from reference_trainer.devices import NO_FP8, choose_precision, describe
+from reference_trainer.config import Config, scored_targets
+from reference_trainer.devices import NO_DOCUMENTS, NO_FP8, choose_precision, describe
 from reference_trainer.errors import TrainerError
 from reference_trainer.initial import initial_values
 from reference_trainer.recorded import Recorded, facts_of_torch
@@ -70,7 +70,7 @@ class TorchBackend:
         build_optimizers: BuildOptimizers = reference_optimizers,
         values: InitialValues | None = reference_values,
     ) -> None:
-        self.config = config
+        self.config, self.targets = config, scored_targets(config)
         self.notes: list[str] = []
         self._find_device()
         self.dtype = DTYPES[self.device.precision]
@@ -78,6 +78,8 @@ class TorchBackend:
         module = build_model(config, self.dtype).to(self.target)
         if self.device.precision == "fp8" and not getattr(module, "fp8", False):
             raise TrainerError(NO_FP8.format("the model an attribute"))
+        if config.model.document_end >= 0 and not getattr(module, "documents", False):
+            raise TrainerError(NO_DOCUMENTS.format("the model an attribute"))
         if values is not None:
             self._give_values(module, values(config, seed))
         self.module = self._distribute(module)
@@ -266,7 +268,7 @@ class TorchBackend:
             last = i == len(batches) - 1
             with self._gradient_sync(last):
                 losses = self.forward(tokens, None if sampled else targets)
-                loss = losses.mean() / len(batches)
+                loss = losses[:, : self.targets].mean() / len(batches)
                 self.scaler.scale(loss * scale).backward()
             total += loss.detach()
         if self.processes > 1:

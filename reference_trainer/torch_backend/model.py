@@ -40,6 +40,13 @@ def rotate(x_BTHd: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return (x * cos + swapped * sin).to(x_BTHd.dtype)
 
 
+def same_document(tokens_BT: Tensor, end: int) -> Tensor:
+    """Which positions one sees, (B, 1, T, T): the earlier ones behind the last `end`."""
+    ends_BT = (tokens_BT == end).long()
+    number_BT = ends_BT.cumsum(1) - ends_BT
+    return (number_BT[:, :, None] == number_BT[:, None, :]).tril()[:, None]
+
+
 class Norm(nn.Module):
     """Root-mean-square norm over the last axis, computed in float32."""
 
@@ -79,11 +86,11 @@ class Layer(nn.Module):
         self.q_norm = Norm(d, model.norm_weights, model.norm_eps) if model.qk_norm else None
         self.k_norm = Norm(d, model.norm_weights, model.norm_eps) if model.qk_norm else None
 
-    def forward(self, x_BTD: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-        x_BTD = x_BTD + self.attention(self.attention_norm(x_BTD), cos, sin)
+    def forward(self, x_BTD: Tensor, cos: Tensor, sin: Tensor, seen: Tensor | None) -> Tensor:
+        x_BTD = x_BTD + self.attention(self.attention_norm(x_BTD), cos, sin, seen)
         return x_BTD + self.mlp(self.mlp_norm(x_BTD))
 
-    def attention(self, x_BTD: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    def attention(self, x_BTD: Tensor, cos: Tensor, sin: Tensor, seen: Tensor | None) -> Tensor:
         model = self.model
         H, K, d = model.heads, model.key_value_heads, model.width_of_head
         B, T, _ = x_BTD.shape
@@ -96,7 +103,8 @@ class Layer(nn.Module):
             q_BTHd.transpose(1, 2),
             k_BTKd.transpose(1, 2),
             v_BTKd.transpose(1, 2),
-            is_causal=True,
+            attn_mask=seen,
+            is_causal=seen is None,
             enable_gqa=K != H,
         )
         return matmul(y_BHTd.transpose(1, 2).reshape(B, T, H * d), self.wo)
@@ -130,6 +138,8 @@ class Transformer(nn.Module):
     With `fp8` the products of MLP and head are computed in 8 bits when training; validation is
     computed in `dtype` throughout."""
 
+    documents = True  # attention ends behind model.document_end
+
     def __init__(
         self, model: ModelConfig, dtype: torch.dtype, remat: bool = False, fp8: bool = False
     ) -> None:
@@ -148,13 +158,15 @@ class Transformer(nn.Module):
     def forward(self, tokens_BT: Tensor, targets_BT: Tensor) -> Tensor:
         x_BTD = F.embedding(tokens_BT, self.embed).to(self.dtype)
         T = tokens_BT.shape[1]
+        end = self.model.document_end
+        seen = None if end < 0 else same_document(tokens_BT, end)
         for layer in self.layers:
             if self.remat and self.training:
                 x_BTD = torch.utils.checkpoint.checkpoint(
-                    layer, x_BTD, self.cos[:T], self.sin[:T], use_reentrant=False
+                    layer, x_BTD, self.cos[:T], self.sin[:T], seen, use_reentrant=False
                 )
             else:
-                x_BTD = layer(x_BTD, self.cos[:T], self.sin[:T])
+                x_BTD = layer(x_BTD, self.cos[:T], self.sin[:T], seen)
         return self.losses(self.norm(x_BTD).flatten(0, 1), targets_BT.flatten()).view_as(targets_BT)
 
     def losses(self, x_ND: Tensor, targets_N: Tensor) -> Tensor:

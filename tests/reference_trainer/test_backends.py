@@ -178,7 +178,9 @@ def test_the_bot_reads_what_the_trainer_writes(
     assert run.loss == pytest.approx(info["eval/loss"], abs=1e-6)
     assert run.time_s == pytest.approx(info["training_time"], abs=6e-4)
     assert run.data_fingerprint == corpus.train.fingerprint
-    assert run.hardware.device == "cpu" and run.problems == ()
+    assert run.hardware.device == "cpu"
+    # Twelve steps of milliseconds on a busy machine may have no steady pace.
+    assert [rule for rule, _ in run.problems if rule != "history-gap"] == []
 
 
 def test_vocabulary_larger_than_the_model(
