@@ -7,8 +7,12 @@ record history (11,141 pairs within an entry, 360,000 across entries; copies and
 aside): within an entry one pair is nearer than `NEAR`, at 0.00048, and never two; across two
 entries never three; the median over the pairs of an entry is 0.0016 at the least.
 
-A copy with noise of sd s is s from its original and 1.4 s from another copy: copies are found up to
-a noise of 0.0009 each, two thirds of what seeds differ by at the end, a single pair up to 0.0004.
+A copy with noise of sd s is s from its original and 1.4 s from another copy. Noise also differs as
+much at the first validations as at the last, where the differences of seeds shrink to a quarter.
+Over the groups of three and more runs of that history the median pair is at least 0.0028 apart at
+the first quarter, and if it is nearer than 0.005 there, the last quarter is at most 0.41 of that.
+So copies are found with noise of up to twice what seeds differ by at the end; across entries, where
+a run is matched to the nearest of many, up to 0.002: one by one none of 4,130 pairs comes as near.
 """
 
 from __future__ import annotations
@@ -34,6 +38,10 @@ _PAIRS_WITHIN, _PAIRS_ACROSS = 2, 3
 MOST_RUNS = 120
 """So many runs of an entry are compared with one another."""
 _CADENCE = 0.7
+_NEAR_EARLY, _NOISE_EARLY, _NOISE_SHARE = 2.4e-3, 5e-3, 0.6
+"""By the first quarter of their validations pairs are too near, or where their differences do not
+shrink to less than this share."""
+_ACROSS_EARLY, _ACROSS_SHARES, _ACROSS_MATCHED = 3e-3, (0.5, 2.2), 0.8
 
 
 class Near(NamedTuple):
@@ -58,6 +66,29 @@ def distance(a: Trace, b: Trace) -> float | None:
     return math.sqrt(min(statistics.fmean(squares), early))
 
 
+def quarters(a: Trace, b: Trace) -> tuple[float, float]:
+    """How far two runs are from each other over the first and over the last quarter."""
+    mine = dict(a.losses)
+    squares = [(mine[step] - loss) ** 2 for step, loss in b.losses if step in mine]
+    part = max(len(squares) // 4, 3)
+    early, late = statistics.fmean(squares[:part]), statistics.fmean(squares[-part:])
+    return math.sqrt(early), math.sqrt(late)
+
+
+def _medians(ends: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """The median distance over the first quarter, and the median share of it over the last."""
+    early = statistics.median(first for first, _ in ends)
+    return early, statistics.median(last / max(first, 1e-9) for first, last in ends)
+
+
+def _noisy(traces: Sequence[Trace], pairs: Sequence[Near]) -> bool:
+    """Whether three or more runs differ as copies with noise do, and not as seeds."""
+    if len(pairs) < _LEAST_RUNS:
+        return False
+    early, share = _medians([quarters(traces[pair.a], traces[pair.b]) for pair in pairs])
+    return early < _NEAR_EARLY or (early <= _NOISE_EARLY and share >= _NOISE_SHARE)
+
+
 def within(traces: Sequence[Trace]) -> tuple[Near, ...]:
     """The pairs that make a group of runs too alike; () for runs as far apart as trainings are."""
     pairs = []
@@ -70,19 +101,27 @@ def within(traces: Sequence[Trace]) -> tuple[Near, ...]:
         return near
     runs = {i for pair in pairs for i in pair[:2]}
     usual = statistics.median(p.apart for p in pairs) if len(runs) >= _LEAST_RUNS else math.inf
-    return tuple(pairs) if usual <= USUAL else ()
+    noisy = len(runs) >= _LEAST_RUNS and _noisy(traces, pairs)
+    return tuple(pairs) if usual <= USUAL or noisy else ()
 
 
 def across(mine: Sequence[Trace], theirs: Sequence[Trace]) -> tuple[Near, ...]:
     """The runs of two entries that are too near, the nearest of each."""
-    found = []
+    nearest = []
     for i, a in enumerate(mine[:MOST_RUNS]):
         apart = [(d, j) for j, b in enumerate(theirs) if (d := distance(a, b)) is not None]
-        if apart and min(apart)[0] <= NEAR:
-            found.append(Near(i, min(apart)[1], min(apart)[0]))
+        if apart and min(apart)[0] < math.inf:
+            nearest.append(Near(i, min(apart)[1], min(apart)[0]))
+    found = [pair for pair in nearest if pair.apart <= NEAR]
     matched = len({pair.b for pair in found})
-    enough = matched >= _PAIRS_ACROSS or any(pair.apart <= NEAREST for pair in found)
-    return tuple(found) if enough else ()
+    if matched >= _PAIRS_ACROSS or any(pair.apart <= NEAREST for pair in found):
+        return tuple(found)
+    least = max(_PAIRS_ACROSS, _ACROSS_MATCHED * len(mine[:MOST_RUNS]))
+    if len({pair.b for pair in nearest}) < least:
+        return ()
+    early, share = _medians([quarters(mine[pair.a], theirs[pair.b]) for pair in nearest])
+    low, high = _ACROSS_SHARES
+    return tuple(nearest) if early < _ACROSS_EARLY and low <= share <= high else ()
 
 
 def other_cadence(traces: Sequence[Trace]) -> Iterator[Near]:

@@ -196,6 +196,11 @@ def stated(
             yield Witness("drawn", value, WitnessKind.PROGRAM, source)
 
 
+def plans(settings: Mapping[str, object]) -> bool:
+    """Whether a configuration states a planned length."""
+    return any(states_length(n) and whole(v) not in (None, 0, -1) for n, v in settings.items())
+
+
 def seed_of(name: str, value: object) -> int | None:
     """The seed of the training that a setting states; None for every other setting."""
     *parents, last = re.split(r"[./]", name.lower())

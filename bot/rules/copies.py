@@ -20,6 +20,7 @@ from bot.model.verdict import Finding, finding
 from bot.registry import Level
 from bot.render.numbers import figure
 from bot.render.untrusted import plain
+from bot.rules.at_once import at_once
 
 
 def within(case: Case) -> Iterator[Finding]:
@@ -143,6 +144,11 @@ def too_alike(case: Case, told: frozenset[str]) -> Iterator[Finding]:
     for first, run in _one_start(case, files):
         message = f"{name_inside(case, run.file)} and {name_inside(case, first.file)} began at "
         yield _alike(case, run.file, None, f"{plain(message, 200)}{run.created_at}")
+    for both in at_once(case):
+        if not {both.first.file, both.second.file} & files:
+            a, b = (plain(name_inside(case, r.file), 90) for r in (both.second, both.first))
+            message = f"{a} began {figure(both.seconds)} s before {b} had ended, on the same GPUs"
+            yield _alike(case, both.second.file, None, message)
     for arm, point in itertools.product(("candidate", "baseline"), points_of(case)):
         runs = [r for r in case.runs(arm, point) if r.file not in files]
         traces = [trace_of(run) for run in runs]

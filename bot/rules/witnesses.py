@@ -25,6 +25,7 @@ from bot.rules.about import about, per_message, ratio, read_problems, runs_of
 from bot.rules.arms import without_frozen
 from bot.rules.contradicted import contradicted
 from bot.rules.manifest import unverified_data
+from bot.rules.stops import chosen_stops
 
 # The clock of a run may begin a little before its client does, and W&B rounds to seconds; a run of
 # a few seconds has no more to spare than a longer one.
@@ -52,6 +53,7 @@ def witnesses_disagree(case: Case) -> Iterator[Finding]:
     """
     yield from read_problems(case, "witnesses-disagree")
     yield from per_message(_disagree(case))
+    yield from chosen_stops(case)
 
 
 def _disagree(case: Case) -> Iterator[Finding]:

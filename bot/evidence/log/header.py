@@ -10,9 +10,10 @@ from __future__ import annotations
 import dataclasses as dc
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from bot.compute import accelerators
+from bot.evidence.boards import boards
 from bot.model.run import TRAINER, Hardware, Witness, WitnessKind
 from bot.render.untrusted import plain
 
@@ -25,12 +26,13 @@ _DRIVER = re.compile(r"Driver Version:\s*([0-9][0-9.]{0,30})")
 _TORCH = re.compile(
     r"Running [Pp]y[Tt]orch (\S+) compiled for (CUDA|ROCm|HIP|ROCm/HIP) (None|\d\S*)(.*)"
 )
-_LISTED = re.compile(r"GPU (\d{1,4}): (\S.{0,120}?) \(UUID: ")
+_LISTED = re.compile(r"GPU (\d{1,4}): (\S.{0,120}?) \(UUID: ([\w-]{0,60})")
 _AMD_ROW = re.compile(
     r"GPU\[(\d{1,4})\]\s*:\s*(?:Card [Ss]eries|Card [Mm]odel|Device Name):\s*(\S.*)"
 )
 _ON_DEVICE = re.compile(r"\s*on (\S.*?)\s+with world_size[ =](\d{1,5})\s*$")
 _NAMED_DEVICE = re.compile(r"Running on device_name=([^{}]+?)\s+with world_size=(\d{1,5})\s*$")
+_VENDOR = re.compile(r"(?:NVIDIA|AMD|Instinct|Tesla|GeForce|TPU)\b.*\d", re.IGNORECASE)
 _VERSION = re.compile(r"Running ([Pp]ython|Triton) (?:version )?(\d\S*)")
 _SEED = re.compile(r"Using seed=(\d{1,20})\s*$")
 _STARTED = re.compile(r"Run UTC timestamp=(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)\s*$")
@@ -52,6 +54,8 @@ class Header:
     """The facts read so far. A table or a device line that comes later replaces the earlier."""
 
     rows: dict[int, str] = dc.field(default_factory=dict)
+    boards: dict[int, str] = dc.field(default_factory=dict)
+    """The identity of each GPU, where a list names them."""
     device: str | None = None
     world_size: int | None = None
     driver: str | None = None
@@ -94,6 +98,7 @@ class Header:
             self._keyed(match.group(1), match.group(2))
         elif line.startswith("GPU ") and (match := _LISTED.match(line)):
             self.rows[int(match.group(1))] = match.group(2)
+            self.boards[int(match.group(1))] = match.group(3)
         elif line.startswith("GPU[") and (match := _AMD_ROW.match(line)):
             if not re.fullmatch(r"0x[0-9a-fA-F]+|N/A", match.group(2)):
                 self.rows.setdefault(int(match.group(1)), match.group(2))
@@ -108,7 +113,11 @@ class Header:
     def copy(self) -> Header:
         """The header as it stands, for the run that begins here."""
         copy = dc.replace(
-            self, rows=dict(self.rows), software=dict(self.software), code=dict(self.code)
+            self,
+            rows=dict(self.rows),
+            boards=dict(self.boards),
+            software=dict(self.software),
+            code=dict(self.code),
         )
         self.devices, self.counts, self.said, self.rows_taken = (), (), {}, True
         return copy
@@ -129,11 +138,25 @@ class Header:
             if (found := accelerators.find(name)) is not None
         }
         sizes = sorted(set(self.counts))
+        named |= self._unknown(named)
         if len(named) > 1:
             return f"the log names two kinds of machine for one run, {' and '.join(named)}"
         if len(sizes) > 1:
             return f"the log states two world sizes for one run, {sizes[0]} and {sizes[1]}"
         return None
+
+    def _unknown(self, known: Mapping[str, str]) -> dict[str, str]:
+        """Devices of a vendor that no table has, unless one says more or less of a known name."""
+        short = [re.sub(r"[^a-z0-9]", "", name.lower()) for name in known.values()]
+        return {
+            name: name
+            for name in (*self.devices, *self.rows.values())
+            if _VENDOR.match(name)
+            and accelerators.find(name) is None
+            and not accelerators.is_cut(name)
+            and (words := re.sub(r"[^a-z0-9]", "", name.lower()))
+            and not any(words in other or other in words for other in short)
+        }
 
     def _code(self, name: str, digest: str) -> None:
         """A hash that the log states. What its own source gives is stronger."""
@@ -145,7 +168,17 @@ class Header:
         else:
             self.stated = {**self.stated, name: digest}
 
-    def witnesses(self) -> tuple[Witness, ...]:
+    def witnesses(self) -> Iterator[Witness]:
+        """What the header says besides: the devices that it lists, and the hash of the source."""
+        listed, used = len(self.rows), self.hardware().count or 0
+        if listed > used:
+            where = "the list of devices in the log"
+            yield Witness("chips", listed, WitnessKind.MACHINE, where)
+        if self.boards and used >= len(self.boards):
+            yield from boards(self.boards.values(), "the log")
+        yield from self._sources()
+
+    def _sources(self) -> tuple[Witness, ...]:
         """A stated hash beside that of the source in the log, where they differ."""
         if not self.stated or not self.computed:
             return ()

@@ -249,6 +249,10 @@ def log_witnesses(
     losses = [(s.step, s.loss) for s in points if s.loss is not None and math.isfinite(s.loss)]
     yield from second.lower_of_two("val_loss", others, losses, _LINES)
     yield from _final(said, losses)
+    begin = said.began or next((s.stamp for s in steps if s.stamp is not None), None)
+    if begin is not None:
+        moment = begin if begin.tzinfo else begin.replace(tzinfo=dt.UTC)
+        yield Witness("began_at", moment.timestamp(), WitnessKind.PROGRAM, _LINE)
     if said.memory is not None:
         yield Witness(
             "memory_bytes", said.memory, WitnessKind.PROGRAM, "the peak memory in the log"

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from bot.evidence.boards import boards_of
 from bot.evidence.log.header import source_sha256
 from bot.evidence.log.training_log import read_log
 from bot.evidence.wandb.client import Client
@@ -74,6 +75,7 @@ def _metadata(data: bytes | None, raw: Raw) -> None:
     names.append(tpu.get("name") if isinstance(tpu, Mapping) else None)
     device = next((n for n in (*names, found.get("gpu")) if isinstance(n, str)), None)
     raw.hardware = Hardware(device, devices_of(found))
+    raw.witnesses += boards_of(found)
     nodes = nodes_of(found)
     if nodes is not None:
         raw.marks = raw.marks._replace(nodes=max(nodes, raw.marks.nodes or 1))

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bot.evidence import second
+from bot.evidence.boards import boards_of
 from bot.evidence.wandb.build import build_run, unread
 from bot.evidence.wandb.contradictions import contradictions
 from bot.evidence.wandb.history import Raw, Row, flatten, read_columns, with_defaults
@@ -216,6 +217,7 @@ def _fill(raw: Raw, facts: Mapping[str, Any]) -> None:
     environment = facts.get("environment")
     if environment is not None:
         raw.hardware = _hardware(environment)
+        raw.witnesses += boards_of({"gpu_nvidia": list(map(_card, environment.gpu_nvidia))})
         raw.marks = raw.marks._replace(nodes=nodes_of({"slurm": dict(environment.slurm)}))
         if environment.python:
             raw.software = {"python": environment.python}
@@ -242,6 +244,12 @@ def _hardware(environment: Any) -> Hardware:
     names = named or [environment.gpu_type]
     count = environment.gpu_count or len(cards) or None
     return Hardware(names[0] or None, count)
+
+
+def _card(card: Any) -> dict[str, str]:
+    """The identity of one GPU, which newer clients record."""
+    names = {field.name for field in card.DESCRIPTOR.fields}
+    return {"uuid": card.uuid} if "uuid" in names and card.uuid else {}
 
 
 def _time(seconds: int, nanos: int) -> str | None:

@@ -26,12 +26,16 @@ def offline_file(
     count: int = 8,
     ended: bool = True,
     later: Mapping[str, Any] | None = None,
+    began: float | None = None,
+    boards: str = "",
 ) -> bytes:
     """The bytes of a run with these rows; each has `_step`. `later` is written to its configuration
-    after them."""
+    after them, `began` is its start in seconds, `boards` the beginning of its GPUs' identities."""
     records = [_run(run_id, config or {})]
+    if began is not None:
+        records[0].run.start_time.FromMicroseconds(round(began * 1e6))
     if device is not None:
-        records.append(_machine(device, count))
+        records.append(_machine(device, count, boards))
     records += [_row(row) for row in rows]
     if later is not None:
         records.append(_run(run_id, later))
@@ -52,11 +56,14 @@ def _run(run_id: str, config: Mapping[str, Any]) -> Any:
     return record
 
 
-def _machine(device: str, count: int) -> Any:
+def _machine(device: str, count: int, boards: str) -> Any:
     record = pb.Record()
     record.environment.gpu_type, record.environment.gpu_count = device, count
-    for _ in range(count):
-        record.environment.gpu_nvidia.add().name = device
+    for n in range(count):
+        card = record.environment.gpu_nvidia.add()
+        card.name = device
+        if boards:
+            card.uuid = f"GPU-{boards}{n}"
     return record
 
 

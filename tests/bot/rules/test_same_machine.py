@@ -1,0 +1,157 @@
+"""Runs on the same GPUs at once, devices that a header lists, and ends that nothing plans."""
+
+from __future__ import annotations
+
+import dataclasses as dc
+import datetime as dt
+from typing import Any
+
+import pytest
+
+from bot.evidence.boards import boards_of
+from bot.evidence.log.training_log import read_log
+from bot.evidence.wandb.offline import read_offline
+from bot.model.run import Run
+from bot.registry import Level
+from tests.bot.rules.run_cases import SMALL, TRACKS, a_case, found
+from tests.bot.rules.test_second_statements import log, loss_at, rows, told
+from tests.doubles.wandb.offline_file import offline_file
+
+BEGIN = dt.datetime(2026, 8, 1, 10, 0, 0, tzinfo=dt.UTC)
+H100 = "NVIDIA H100 80GB HBM3"
+
+
+def listing(count: int = 8, board: str = "a", name: str = H100) -> str:
+    return "\n".join(f"GPU {n}: {name} (UUID: GPU-{board}{n})" for n in range(count))
+
+
+def begun(n: int, at: int, board: str = "a", shown: int = 8) -> Run:
+    """A log of 70 s that begins `at` seconds after the others."""
+    moment = (BEGIN + dt.timedelta(seconds=at)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    head = f"Run UTC timestamp={moment}\n{listing(shown, board)}"
+    (run,) = read_log(log(head=head), f"submissions/nanogpt-small/example/{n}.log")
+    points = tuple(v._replace(loss=v.loss + n / 97) for v in run.validation)
+    return dc.replace(run, validation=points)
+
+
+def others(n: int) -> list[dict[str, Any]]:
+    """The rows of a run of its own."""
+    return [r | {"val_loss": r["val_loss"] + n / 97} if "val_loss" in r else r for r in rows()]
+
+
+def overlaps(*runs: Run) -> list[Level]:
+    return [
+        f.level
+        for f in found("duplicate-run", a_case(runs))
+        if f.message.endswith("on the same GPUs")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("second", "is_told"),
+    [
+        (begun(1, 20), True),
+        (begun(1, 68), False),
+        (begun(1, 20, board="b"), False),
+        (begun(1, 20, shown=16), False),
+    ],
+)
+def test_two_logs_cannot_have_had_the_same_gpus_at_once(second: Run, is_told: bool) -> None:
+    assert overlaps(begun(0, 0), second) == [Level.WARNING] * is_told
+
+
+def test_one_of_eight_listed_gpus_may_be_another_one() -> None:
+    both = []
+    for n in range(2):
+        (run,) = read_log(log(head=f"{listing()}\nworld_size: 1"), f"{n}.log")
+        both.append(dc.replace(run, created_at="2026-08-01T10:00:00Z"))
+    assert overlaps(*both) == []
+
+
+@pytest.mark.parametrize(("apart", "is_told"), [(30.0, True), (100.0, False)])
+def test_two_offline_runs_cannot_have_had_the_same_gpus_at_once(
+    apart: float, is_told: bool
+) -> None:
+    runs = []
+    for n in range(2):
+        data = offline_file(others(n), run_id=f"r{n}", began=1.79e9 + n * apart, boards="x")
+        runs.append(read_offline(data, f"{n}.wandb", SMALL.keys))
+    assert overlaps(*runs) == [Level.WARNING] * is_told
+
+
+def test_the_clients_record_names_each_gpu_or_none() -> None:
+    cards = [{"name": H100, "uuid": f"GPU-{n}"} for n in range(2)]
+    (mine,) = boards_of({"gpu_nvidia": cards})
+    assert (mine.quantity, [mine]) == ("boards", boards_of({"gpu_nvidia": cards[::-1]}))
+    assert boards_of({"gpu_nvidia": [*cards, {"name": H100}]}) == boards_of({}) == []
+
+
+def test_two_offline_runs_that_began_in_one_microsecond() -> None:
+    def judged(apart: float) -> bool:
+        starts = [1.79e9 + 0.25 + apart * n for n in (0, 1)]
+        data = [offline_file(others(n), run_id=f"r{n}", began=at) for n, at in enumerate(starts)]
+        runs = [read_offline(d, f"{n}.wandb", SMALL.keys) for n, d in enumerate(data)]
+        return any("began at" in f.message for f in found("duplicate-run", a_case(runs)))
+
+    assert judged(0.0)
+    assert not judged(0.001)
+
+
+def in_header(head: str, track: Any = SMALL) -> list[str]:
+    (run,) = read_log(log(head=head), "run.log")
+    return [text for text, _ in told(run, track)]
+
+
+def test_a_header_lists_more_devices_than_a_track_has() -> None:
+    (text,) = in_header(f"{listing(16)}\nworld_size: 8")
+    assert "counted with 8 devices, the list of devices in the log says 16" in text
+    assert in_header(f"{listing(8)}\nworld_size: 8") == []
+    assert in_header(f"{listing(8)}\nworld_size: 1", TRACKS["single-gpu"]) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "is_told"),
+    [
+        ("NVIDIA B200", True),
+        ("NVIDIA XZ9000", True),
+        (H100, False),
+        (f"{H100} MIG 7g.80gb", False),
+        ("some gpu 9", False),
+    ],
+)
+def test_a_header_that_names_two_kinds_of_device(name: str, is_told: bool) -> None:
+    (run,) = read_log(log(head=f"{listing(8)}\ndevice: {name}"), "run.log")
+    said = [text for rule, text in run.problems if rule == "hardware-differs-from-run"]
+    assert ["two kinds of machine" in text for text in said] == [True] * is_told
+
+
+# ---- runs without a stated length ---------------------------------------------------------------
+
+
+def untold(n: int, last: int, every: int, total: str = "") -> Run:
+    """A log without a length, unless `total` is one, whose loss falls to just below the target."""
+    lines = ["device: NVIDIA H100 80GB HBM3", "world_size: 8"]
+    for step in range(0, last + 1, every):
+        loss = loss_at(step) + (n - 0.2) / 1000
+        lines.append(f"step {step}{total} val loss {loss:.4f} train_time:{step * 50}ms")
+    (run,) = read_log("\n".join([*lines, ""]).encode(), f"{n}.log")
+    return run
+
+
+def chosen(runs: list[Run]) -> list[str]:
+    said = found("witnesses-disagree", a_case(runs))
+    return [f.message for f in said if "states its length" in f.message]
+
+
+def test_runs_without_a_length_that_end_at_different_steps() -> None:
+    (text,) = chosen([untold(0, 1400, 100), untold(1, 1300, 100)])
+    assert "end at steps 1,300 to 1,400" in text
+    assert chosen([untold(0, 1400, 100), untold(1, 1400, 100)]) == []
+    assert chosen([untold(0, 1400, 100, "/1400"), untold(1, 1300, 100, "/1300")]) == []
+
+
+def test_a_stop_that_is_chosen_among_many_validations() -> None:
+    (text,) = chosen([untold(n, 1400, 10) for n in range(5)])
+    assert "for a stop that is chosen among them" in text
+    assert chosen([untold(n, 1400, 100) for n in range(5)]) == []
+    assert chosen([untold(n, 1400, 10, "/1400") for n in range(5)]) == []
