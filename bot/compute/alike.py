@@ -7,12 +7,12 @@ record history (11,141 pairs within an entry, 360,000 across entries; copies and
 aside): within an entry one pair is nearer than `NEAR`, at 0.00048, and never two; across two
 entries never three; the median over the pairs of an entry is 0.0016 at the least.
 
-A copy with noise of sd s is s from its original and 1.4 s from another copy. Noise also differs as
-much at the first validations as at the last, where the differences of seeds shrink to a quarter.
-Over the groups of three and more runs of that history the median pair is at least 0.0028 apart at
-the first quarter, and if it is nearer than 0.005 there, the last quarter is at most 0.41 of that.
-So copies are found with noise of up to twice what seeds differ by at the end; across entries, where
-a run is matched to the nearest of many, up to 0.002: one by one none of 4,130 pairs comes as near.
+A copy with noise of sd s is s from its original and 1.4 s from another copy. The differences of
+seeds are largest at the first validations, and those of noise are not: over the groups of three and
+more runs of that history the median pair is at least 0.0028 apart at the first quarter. So copies
+are found with noise of up to 0.0015, more than what seeds differ by at the end; a single pair up to
+0.0004. Across entries each run is matched to the nearest of many: of 4,130 pairs of entries none is
+as near at the first quarter, run by run.
 """
 
 from __future__ import annotations
@@ -38,10 +38,9 @@ _PAIRS_WITHIN, _PAIRS_ACROSS = 2, 3
 MOST_RUNS = 120
 """So many runs of an entry are compared with one another."""
 _CADENCE = 0.7
-_NEAR_EARLY, _NOISE_EARLY, _NOISE_SHARE = 2.4e-3, 5e-3, 0.6
-"""By the first quarter of their validations pairs are too near, or where their differences do not
-shrink to less than this share."""
-_ACROSS_EARLY, _ACROSS_SHARES, _ACROSS_MATCHED = 3e-3, (0.5, 2.2), 0.8
+_NEAR_EARLY = 2.2e-3
+"""Over the first quarter the usual pair of three or more runs is further apart."""
+_SHARES, _MATCHED = (0.5, 2.2), 0.8
 
 
 class Near(NamedTuple):
@@ -81,14 +80,6 @@ def _medians(ends: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return early, statistics.median(last / max(first, 1e-9) for first, last in ends)
 
 
-def _noisy(traces: Sequence[Trace], pairs: Sequence[Near]) -> bool:
-    """Whether three or more runs differ as copies with noise do, and not as seeds."""
-    if len(pairs) < _LEAST_RUNS:
-        return False
-    early, share = _medians([quarters(traces[pair.a], traces[pair.b]) for pair in pairs])
-    return early < _NEAR_EARLY or (early <= _NOISE_EARLY and share >= _NOISE_SHARE)
-
-
 def within(traces: Sequence[Trace]) -> tuple[Near, ...]:
     """The pairs that make a group of runs too alike; () for runs as far apart as trainings are."""
     pairs = []
@@ -101,8 +92,10 @@ def within(traces: Sequence[Trace]) -> tuple[Near, ...]:
         return near
     runs = {i for pair in pairs for i in pair[:2]}
     usual = statistics.median(p.apart for p in pairs) if len(runs) >= _LEAST_RUNS else math.inf
-    noisy = len(runs) >= _LEAST_RUNS and _noisy(traces, pairs)
-    return tuple(pairs) if usual <= USUAL or noisy else ()
+    if usual > USUAL and usual < math.inf:
+        early, _ = _medians([quarters(traces[pair.a], traces[pair.b]) for pair in pairs])
+        return tuple(pairs) if early < _NEAR_EARLY else ()
+    return tuple(pairs) if usual <= USUAL else ()
 
 
 def across(mine: Sequence[Trace], theirs: Sequence[Trace]) -> tuple[Near, ...]:
@@ -116,12 +109,12 @@ def across(mine: Sequence[Trace], theirs: Sequence[Trace]) -> tuple[Near, ...]:
     matched = len({pair.b for pair in found})
     if matched >= _PAIRS_ACROSS or any(pair.apart <= NEAREST for pair in found):
         return tuple(found)
-    least = max(_PAIRS_ACROSS, _ACROSS_MATCHED * len(mine[:MOST_RUNS]))
+    least = max(_PAIRS_ACROSS, _MATCHED * len(mine[:MOST_RUNS]))
     if len({pair.b for pair in nearest}) < least:
         return ()
     early, share = _medians([quarters(mine[pair.a], theirs[pair.b]) for pair in nearest])
-    low, high = _ACROSS_SHARES
-    return tuple(nearest) if early < _ACROSS_EARLY and low <= share <= high else ()
+    low, high = _SHARES
+    return tuple(nearest) if early < _NEAR_EARLY and low <= share <= high else ()
 
 
 def other_cadence(traces: Sequence[Trace]) -> Iterator[Near]:

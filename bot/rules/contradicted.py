@@ -23,7 +23,7 @@ from bot.rules.about import about, ratio
 from bot.rules.counted import JUDGES, Judge, Said
 
 # Times of steps leave out what stands between them; on the real logs at hand they are within 8 %.
-_STEP_PACE, _CLOCK_PACE = 0.85, 0.8
+_STEP_PACE, _CLOCK_PACE = 0.85, 0.75
 # Validation stands still in the training clock: over the real runs at hand it takes under a third.
 _WALL_PACE, _WALL_OVER = 0.6, 1.05
 # W&B's client stamps a row when the next one begins; in a run of a moment that is most of it.
@@ -36,7 +36,7 @@ _LEAST_EQUAL = 3
 # Beside the training loss the validations of a run move by a tenth of this from one to the next.
 _RECENT, _FALL = 5, 0.01
 # The loss of one batch is 0.026 from the validation loss in the nearest of the real runs at hand.
-_TOO_CLOSE = 0.002
+_TOO_CLOSE = 0.0025
 
 
 def contradicted(

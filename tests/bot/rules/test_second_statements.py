@@ -146,7 +146,7 @@ HISTORIES: list[tuple[str, str, Run, Run]] = [
     ("a duration", "`train/dt`", offline(rows(lambda s: {"train/dt": 0.1})),
      offline(rows(lambda s: {"train/dt": 0.055}))),
     ("the machine's clock", "`_runtime`", offline(rows(lambda s: {"_runtime": 9 + 0.09 * s})),
-     offline(rows(lambda s: {"_runtime": 9 + 0.061 * s + 7200 * (s > 900)}))),
+     offline(rows(lambda s: {"_runtime": 9 + 0.065 * s + 7200 * (s > 900)}))),
     ("stamps", "`_timestamp`", offline(rows(lambda s: {"_timestamp": 1.79e9 + 0.1 * s})),
      offline(rows(lambda s: {"_timestamp": 1.79e9 + 0.06 * s}))),
     ("tokens a second", "`tokens_per_second`",
