@@ -24,7 +24,7 @@ def badge(board: TrackBoard) -> dict[str, Any]:
     """A badge in the shape that badge services read."""
     record = board.record
     if record:
-        message = text.quantity(board.track.cost.metric, record[1].entry.shown_cost, board.track)
+        message = board.words(board.track.cost.metric, record[1].entry.shown_cost)
     else:
         message = f"{len(board.board.frontier)} on the frontier"
     return {

@@ -107,17 +107,17 @@ def _baseline(board: TrackBoard, made: Baseline, base: str) -> dict[str, Any]:
         "id": made.id,
         "url": base + item.url if item else None,
         "frozen_on": made.frozen_on,
-        "ratio": None if made.ratio is None else f"{made.ratio:.4f}",
-        "interval": made.interval and f"{made.interval[0]:.4f} to {made.interval[1]:.4f}",
+        "ratio": None if made.ratio is None else board.words("ratio", made.ratio),
+        "interval": made.interval and " to ".join(board.words("ratio", v) for v in made.interval),
         "after": made.after,
         "device": made.device,
-        "cost": text.quantity(made.cost_metric, statistics.fmean(made.costs), board.track)
+        "cost": board.words(made.cost_metric, statistics.fmean(made.costs))
         if made.costs
         else None,
         "refuted": state is not None and state.name == "refuted",
         "people": people or ([item.people] if item else []),
         "board": [
-            {"name": row.submission.rpartition("/")[2], "ratio": f"{row.ratio:.4f}",
+            {"name": row.submission.rpartition("/")[2], "ratio": board.words("ratio", row.ratio),
              "state": row.state}
             for row in made.board[:MOST]
         ],
@@ -146,6 +146,6 @@ def _of_class(board: TrackBoard, entry: Any, base: str) -> Mapping[str, Any]:
     return {
         "url": base + item.url,
         "name": text.clean(item.title, 60),
-        "cost": text.quantity(board.track.cost.metric, entry.cost, board.track),
+        "cost": board.form(board.track.cost.metric).show(entry.cost),
         "device": text.clean(device or "", 60),
     }

@@ -11,6 +11,7 @@ from bot.registry import STATUS_NAMES, Status
 from leaderboard_site import text
 from leaderboard_site.community import event_of
 from leaderboard_site.community import state_of as state_of_entry
+from leaderboard_site.formats import change
 from leaderboard_site.model import Item, Site, TrackBoard
 from leaderboard_site.pages.environment import SITE_NAME
 from leaderboard_site.pages.track import result_of
@@ -120,10 +121,10 @@ def record_words(board: TrackBoard, step: RecordStep) -> str:
     beaten = board.items.get(step.beat or "")
     number = f"#{beaten.number} " if beaten and beaten.number is not None else ""
     name = f"{number}{beaten.title}" if beaten else f"{step.beat}, not on file"
-    gain = text.signed(100 * step.gain, 2)
+    gain = change(step.gain)
     return (
-        f"Beats {name}: {text.spoken(metric, step.previous, board.track)} to "
-        f"{text.spoken(metric, step.cost, board.track)}, {gain} %."
+        f"Beats {name}: {board.words(metric, step.previous)} to "
+        f"{board.words(metric, step.cost)}, {gain}."
     )
 
 

@@ -23,6 +23,7 @@ from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
 from bot.rank import ranking
 from leaderboard_site import text
+from leaderboard_site.formats import Format, apart, chosen_for_each, format_of
 from leaderboard_site.steps import Step
 
 HOUR = 3600.0
@@ -165,6 +166,31 @@ class TrackBoard:
             (p.entry.submission, p.point): (i, p) for i in self.items.values() for p in i.places
         }
         return [by_key[e.submission, e.point.name] for e in self.board.entries]
+
+    @ft.cached_property
+    def _forms(self) -> dict[str, Format]:
+        return {}
+
+    def form(self, metric: str) -> Format:
+        """How the column of a metric is written: by all values of the board."""
+        if metric not in self._forms:
+            track = self.track
+            unit, digits = track.unit(metric), track.digits(metric)
+            values = [value_of(track, place, metric) for _, place in self.places]
+            found = format_of(metric, values, unit, digits)
+            if metric in track.metrics and digits is None:
+                found = apart(found, values)
+            self._forms[metric] = found
+        return self._forms[metric]
+
+    def words(self, metric: str, value: float | None) -> str:
+        """A value inside a sentence: the column's decimals, for a time or a count the unit that
+        suits it; a unit is named where it belongs to the number."""
+        own = metric in self.track.metrics
+        if own or not chosen_for_each(metric):
+            form = self.form(metric)
+            return (form if own or form.unit in ("%", "$") else form._replace(unit="")).words(value)
+        return format_of(metric, (value,)).words(value)
 
     @ft.cached_property
     def newest(self) -> list[Item]:
@@ -355,6 +381,20 @@ def make_board(
         for v in mine
     }
     return TrackBoard(track, board, items)
+
+
+def value_of(track: Track, place: Place, metric: str) -> float | None:
+    """The number of a cell of the board."""
+    value: Any
+    if metric == track.quality.metric:
+        value = place.entry.quality
+    elif metric == track.cost.metric:
+        value = place.entry.shown_cost
+    elif metric == "ratio":
+        value = place.entry.progress.ratio if place.entry.progress else None
+    else:
+        value = place.values.get(metric)
+    return float(value) if finite(value) else None
 
 
 def runs_of(item: Item, arm: str = "candidate", point: str | None = None) -> Sequence[RunRecord]:

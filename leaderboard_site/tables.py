@@ -307,6 +307,7 @@ def entry_json(site: Site, board: TrackBoard, item: Item, packed: str, digest: s
             "quality_metric": board.track.quality.metric,
             "cost_metric": board.track.cost.metric,
             "labels": _labels(board.track),
+            "forms": {m: [board.track.unit(m), board.track.digits(m)] for m in board.track.metrics},
             "tokens_per_step": tokens / steps if tokens and steps else None,
             "people": text.clean(item.people, 120),
         }

@@ -2,14 +2,13 @@
 
 `clean` makes a stranger's text safe to look at (no control, invisible or direction-changing
 characters, bounded length); escaping for HTML and XML is the template's or `esc`'s work.
-`quantity` and its kin format numbers the same way on every page, chart, feed and card.
+Numbers with a unit are the work of `formats`.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import html
-import math
 import unicodedata
 import urllib.parse
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from bot.model.track import Track
 from bot.registry import metric_label
-from bot.render.numbers import DASH, duration
+from bot.render.numbers import DASH
 
 GROUP = "\N{NARROW NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
@@ -96,54 +95,9 @@ def superscript(exponent: int) -> str:
 
 
 def signed(value: float, digits: int) -> str:
-    """A number with its sign, the true minus."""
-    text = f"{abs(value):.{digits}f}"
-    zero = float(text) == 0
-    return text if zero else ("+" if value > 0 else MINUS) + text
-
-
-def probability(p: float | None) -> str:
-    """A p-value: two significant digits, powers below 1e-4, a dash where there is none."""
-    if p is None:
-        return DASH
-    if p < 1e-4:
-        return f"{p:.0e}".replace("e-0", "e-")
-    # Halves go up, as in the script that redraws the boards.
-    step = Decimal(1).scaleb(math.floor(math.log10(p)) - 1)
-    return f"{float(Decimal(p).quantize(step, ROUND_HALF_UP)):.2g}"
-
-
-def spoken(metric: str, value: float, track: Track | None = None) -> str:
-    """A value inside a sentence or a title: `45 min`, `73.8 s`, `2,690`, without trailing zeros."""
-    shown = quantity(metric, value, track)
-    figure_, space, unit = shown.partition(" ")
-    if "." in figure_ and "e" not in figure_:
-        figure_ = figure_.rstrip("0").rstrip(".")
-    return f"{figure_}{space}{unit}"
-
-
-def quantity(metric: str, value: float | int | None, track: Track | None = None) -> str:
-    """The value of a metric as text with its unit where it needs one; a metric of the track's own
-    has the track's unit and decimals."""
-    if value is None or not math.isfinite(value):
-        return DASH
-    if track is not None and metric in track.metrics:
-        digits = track.digits(metric)
-        plain = quantity("", value) if digits is None else fixed(value, digits)
-        return f"{plain} {track.unit(metric)}".rstrip()
-    if metric.endswith("flops") or metric in ("tokens", "parameters"):
-        return magnitude(value) if metric in ("tokens", "parameters") else power(value)
-    if metric.endswith("time_s") or metric.endswith("_s"):
-        return duration(value)
-    if metric == "mfu":
-        return f"{100 * value:.1f} %"
-    if metric == "cost_usd":
-        return money(value)
-    if metric in ("ratio", "cost_ratio") or "loss" in metric or metric == "bpb":
-        return f"{value:.4f}"
-    if float(value).is_integer():
-        return f"{value:,.0f}".replace(",", GROUP)
-    return f"{value:.4g}"
+    """A number with its sign, the true minus; zero has none."""
+    text = fixed(value, digits)
+    return f"+{text}" if value > 0 and text.strip("0.") else text
 
 
 def magnitude(value: float) -> str:
@@ -152,13 +106,6 @@ def magnitude(value: float) -> str:
         if abs(value) >= bound:
             return f"{value / bound:.3g} {letter}"
     return f"{value:.3g}"
-
-
-def money(dollars: float) -> str:
-    """Dollars, cents only where they matter."""
-    if dollars < 10:
-        return f"${dollars:.2f}"
-    return f"${dollars:,.0f}".replace(",", GROUP)
 
 
 def label(metric: str, track: Track | None = None) -> str:

@@ -14,8 +14,8 @@ from bot.model.track import Track
 from bot.registry import metric_label
 from bot.render.numbers import DASH
 from leaderboard_site import text
-from leaderboard_site.formats import Format, apart, format_of
-from leaderboard_site.model import Item, Place, TrackBoard, device_of
+from leaderboard_site.formats import Format, p_format
+from leaderboard_site.model import Item, Place, TrackBoard, device_of, value_of
 from leaderboard_site.pages.environment import breakable, chance_percent, environment, number
 from leaderboard_site.states import shown_rules, state_of
 from leaderboard_site.techniques import techniques_of
@@ -81,13 +81,15 @@ def columns_of(board: TrackBoard, present: Sequence[str]) -> list[Column]:
         Column("name", "Entry", optional=False),
     ]
     if track.objective == "baseline":
-        columns.append(Column("ratio", "Ratio", "num", optional=False, format=Format(1.0, 4)))
+        columns.append(Column("ratio", "Ratio", "num", optional=False, format=board.form("ratio")))
     if track.objective == "best":
         columns.append(quality)
     else:
         columns += [quality, cost] if track.objective == "pareto" else [cost, quality]
     if track.significance.test != "none":
-        columns.append(Column("p", "p", kind="num", hint="One-sided p that the target is reached"))
+        aligned = p_format(probability_of(place) for _, place in board.places)
+        hint = "One-sided p that the target is reached"
+        columns.append(Column("p", "p", kind="num", format=aligned, hint=hint))
     for metric in present:
         if metric not in (track.quality.metric, track.cost.metric):
             columns.append(_metric(board, metric, "num", shown=metric in shown))
@@ -114,23 +116,10 @@ def _metric(
     board: TrackBoard, metric: str, kind: str, *, optional: bool = True, shown: bool = True
 ) -> Column:
     """A column of numbers with the format that suits the values on this board."""
-    values = [value_of(board.track, place, metric) for _, place in board.places]
     track = board.track
-    found = format_of(metric, values, track.unit(metric), track.digits(metric))
-    if metric in track.metrics and track.digits(metric) is None:
-        found = apart(found, values)
     usual = track.label(metric) == metric_label(metric)
     title = SHORT.get(metric, track.label(metric)) if usual else track.label(metric)
-    return Column(metric, title, kind, optional, shown, found)
-
-
-def value_of(track: Track, place: Place, metric: str) -> float | None:
-    """The number of a cell."""
-    if metric == track.quality.metric:
-        return number(place.entry.quality)
-    if metric == track.cost.metric:
-        return number(place.entry.shown_cost)
-    return number(place.values.get(metric))
+    return Column(metric, title, kind, optional, shown, board.form(metric))
 
 
 def present_metrics(board: TrackBoard) -> list[str]:
@@ -171,7 +160,6 @@ def _cell(column: Column, track: Track, item: Item, place: Place, base: str, mac
         "place": lambda: str(macros.place(place.entry, track)),
         "name": lambda: _name(track, item, title_of(item, place), base, item.label),
         "ratio": lambda: _ratio(column, place),
-        "p": lambda: text.probability(probability_of(place)),
         "who": lambda: esc(text.clean(item.people, 60)),
         "date": lambda: esc(text.day(item.verdict.date)),
         "evidence": lambda: str(macros.grade(item.verdict)),
@@ -181,6 +169,8 @@ def _cell(column: Column, track: Track, item: Item, place: Place, base: str, mac
     if key in simple:
         return simple[key]()
     assert column.format is not None
+    if key == "p":
+        return column.format.show(probability_of(place))
     shown = column.format.show(value_of(track, place, key))
     if key == track.quality.metric:
         return shown + _small(spread_words(column.format, place))
@@ -253,11 +243,7 @@ def main_data(board: TrackBoard, columns: Sequence[Column] | None = None) -> dic
         "quality": track.quality.metric,
         "cost": track.cost.metric,
         "goals": [track.quality.goal, track.cost.goal],
-        "formats": {
-            c.key: [c.format.divisor, c.format.digits, int(c.format.power)]
-            for c in columns
-            if c.format
-        },
+        "formats": {c.key: c.format.packed() for c in columns if c.format},
         "names": {str(s.kind): s.name for s in states},
         "day0": first,
         "slug": [i.slug for i, _ in places],

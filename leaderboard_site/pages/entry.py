@@ -8,12 +8,12 @@ from typing import Any
 
 from bot.model.board import Entry
 from bot.model.submission import Submission
-from bot.model.track import Track
 from bot.model.verdict import Finding
 from bot.registry import Level
 from bot.render.numbers import DASH, figure
 from leaderboard_site import text
 from leaderboard_site.community import entry_section
+from leaderboard_site.formats import apart, format_of, quantity
 from leaderboard_site.milestones import CLOCKS
 from leaderboard_site.model import Item, Place, Site, TrackBoard, device_of
 from leaderboard_site.pages.entry_parts import (
@@ -116,9 +116,12 @@ def _unknown_parent(about: Submission | None) -> dict[str, str | None] | None:
 
 def entry_context(board: TrackBoard) -> tuple[Any, ...]:
     """What every entry's page of a track shows of the board beside the entry itself."""
-    if board.track.objective == "pareto":
-        return ()
-    return len(board.board.entries), board.record[0].path if board.record else None
+    track = board.track
+    metrics = (track.quality.metric, track.cost.metric, "ratio", *track.metrics, *_MORE_FIGURES)
+    forms = tuple(board.form(metric) for metric in metrics)
+    if track.objective == "pareto":
+        return (forms,)
+    return forms, len(board.board.entries), board.record[0].path if board.record else None
 
 
 def surroundings(site: Site, board: TrackBoard, item: Item, lineage: Lineage) -> tuple[Any, ...]:
@@ -178,13 +181,10 @@ class Lineage:
         }
         if sizes:
             held = [s for s in later if s > sizes[-1]]
-            words = "measured at " + ", ".join(text.magnitude(s) for s in sizes[:8])
+            words = "measured at " + ", ".join(quantity("parameters", s) for s in sizes[:8])
             words += " parameters; "
-            words += (
-                f"built on at {text.magnitude(max(held))}"
-                if held
-                else "no entry builds on it at a larger size"
-            )
+            largest = quantity("parameters", max(held, default=None))
+            words += f"built on at {largest}" if held else "no entry builds on it at a larger size"
             lines.append(words)
         return lines
 
@@ -238,27 +238,29 @@ def figures(board: TrackBoard, item: Item) -> list[dict[str, str]]:
     if place is None:
         metrics = item.verdict.metrics
         axes = [m for m in (track.quality.metric, track.cost.metric) if m in metrics]
-        rows = [(track.label(m), text.quantity(m, metrics[m], track), "") for m in axes]
+        rows = [(track.label(m), board.words(m, metrics[m]), "") for m in axes]
     else:
-        rows = [*_ranked_by(track, place.entry), *_more_figures(track, item, place)]
+        rows = [*_ranked_by(board, place.entry), *_more_figures(board, item, place)]
     return [{"label": a, "value": b, "extra": c} for a, b, c in rows]
 
 
-def _ranked_by(track: Track, entry: Entry) -> Iterator[tuple[str, str, str]]:
+def _ranked_by(board: TrackBoard, entry: Entry) -> Iterator[tuple[str, str, str]]:
+    track = board.track
     if entry.progress:
         is_baseline = track.is_baseline(entry.submission)
-        extra = "is the baseline" if is_baseline else _interval(entry.progress.interval)
-        yield "Ratio to the baseline", f"{entry.progress.ratio:.4f}", extra
+        extra = "is the baseline" if is_baseline else _interval(board, entry.progress.interval)
+        yield "Ratio to the baseline", board.words("ratio", entry.progress.ratio), extra
     interval = entry.point.summary.interval
-    spread = f"± {(interval[1] - interval[0]) / 2:.2g}" if interval else ""
-    quality = text.quantity(track.quality.metric, entry.quality, track)
+    form = board.form(track.quality.metric)
+    spread = f"± {form.show((interval[1] - interval[0]) / 2)}" if interval else ""
+    quality = board.words(track.quality.metric, entry.quality)
     yield track.label(track.quality.metric), quality, spread or track.quality.unit
     if track.objective != "best":
         clock = "" if entry.clock == "own" else CLOCKS[entry.clock]
-        cost = text.quantity(track.cost.metric, entry.shown_cost, track)
+        cost = board.words(track.cost.metric, entry.shown_cost)
         yield track.label(track.cost.metric), cost, clock
     if entry.clock != "own":
-        yield "Its own runs", text.quantity(track.cost.metric, entry.cost, track), ""
+        yield "Its own runs", board.words(track.cost.metric, entry.cost), ""
 
 
 _MORE_FIGURES = (
@@ -267,19 +269,20 @@ _MORE_FIGURES = (
 )
 
 
-def _more_figures(track: Track, item: Item, place: Place) -> Iterator[tuple[str, str, str]]:
+def _more_figures(board: TrackBoard, item: Item, place: Place) -> Iterator[tuple[str, str, str]]:
+    track = board.track
     for metric in (*track.metrics, *_MORE_FIGURES):
         value = place.values.get(metric)
         if metric not in (track.quality.metric, track.cost.metric) and number(value) is not None:
-            yield track.label(metric), text.quantity(metric, value, track), ""
+            yield track.label(metric), board.words(metric, value), ""
     chips, device = number(place.values.get("chips")), device_of(item.verdict, item.about)
     if device:
         count = f"{chips:g} × " if chips else ""
         yield "Hardware", f"{count}{text.clean(device, 40)}", ""
 
 
-def _interval(interval: tuple[float, float] | None) -> str:
-    return f"{interval[0]:.3f}{DASH}{interval[1]:.3f}" if interval else "no interval"
+def _interval(board: TrackBoard, interval: tuple[float, float] | None) -> str:
+    return DASH.join(board.words("ratio", v) for v in interval) if interval else "no interval"
 
 
 def claim_rows(item: Item) -> list[dict[str, Any]]:
@@ -296,14 +299,16 @@ def claim_rows(item: Item) -> list[dict[str, Any]]:
             difference = text.signed(100 * (claim.value - value) / abs(value), 3) + " %"
         else:
             difference = text.signed(claim.value, 4)
+        pair = (claim.value, value)
+        form = apart(format_of(claim.metric, pair), pair)
         label = text.label(text.clean(claim.metric, 60))
         if claim.point:
             label += f" · {text.clean(claim.point, 40)}"
         rows.append(
             {
                 "label": label,
-                "claimed": text.quantity(claim.metric, claim.value),
-                "value": text.quantity(claim.metric, value),
+                "claimed": form.words(claim.value),
+                "value": form.words(value),
                 "difference": difference,
                 "off": claim.pointer in objected,
             }

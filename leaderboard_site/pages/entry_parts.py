@@ -10,12 +10,13 @@ from typing import Any
 from bot.model.board import RecordStep
 from bot.model.run import RunRecord
 from bot.model.summary import Moments, Summary
-from bot.render.numbers import DASH, apart
+from bot.render.numbers import DASH, apart, p_is, probability
 from bot.rules.statistics import for_points
 from leaderboard_site import curves as drawn
 from leaderboard_site import text
 from leaderboard_site.charts import Axis, Mark
 from leaderboard_site.curves import Line
+from leaderboard_site.formats import change, format_of, quantity
 from leaderboard_site.model import Item, Place, TrackBoard, runs_of
 from leaderboard_site.pages.environment import number
 from leaderboard_site.text import esc
@@ -43,24 +44,20 @@ def changed(board: TrackBoard, item: Item, parent: Item | None) -> list[str]:
 def _record(board: TrackBoard, step: RecordStep) -> str:
     """`Took the record from 74.58 s (#88) to 73.8 s, −1.05 %; decided by the official timing.`"""
     metric = board.track.cost.metric
-    shown = text.spoken(metric, step.cost, board.track)
+    shown = board.words(metric, step.cost)
     if step.previous is None or step.gain is None:
         return f"Set the first record: <strong>{shown}</strong>."
-    size = 100 * step.gain
-    percent = text.signed(size, 1 if abs(size) >= 10 else 2)
-    before = text.spoken(metric, step.previous, board.track)
+    before = board.words(metric, step.previous)
     words = (
         f"Took the record from {before} ({_beaten(board, step.beat)}) "
-        f"to <strong>{shown}</strong>: <strong>{percent} %</strong>, decided by "
+        f"to <strong>{shown}</strong>: <strong>{change(step.gain)}</strong>, decided by "
         f"{CLOCK_WORDS[step.clock]}."
     )
     if step.interval is not None:
-        low, high = (text.quantity(metric, bound) for bound in step.interval)
+        low, high = (board.words(metric, bound) for bound in step.interval)
         words += f" Along the chain of ratios the 95 % interval is {low} to {high}."
     if step.clock != "own" and step.own is not None:
-        words += (
-            f" Its own runs took {text.quantity(metric, step.own, board.track)} on their machine."
-        )
+        words += f" Its own runs took {board.words(metric, step.own)} on their machine."
     return words
 
 
@@ -91,8 +88,8 @@ def _against(board: TrackBoard, place: Place, parent: Item) -> str:
         (board.track.cost, place.entry.shown_cost, parent.best.entry.shown_cost),
     ):
         if theirs:
-            change = text.signed(100 * (mine - theirs) / abs(theirs), 2)
-            parts.append(f"{board.track.in_sentence(axis.metric)} {change} %")
+            far = change((mine - theirs) / abs(theirs))
+            parts.append(f"{board.track.in_sentence(axis.metric)} {far}")
     return f"Beside {link}, which it builds on: {', '.join(parts)}."
 
 
@@ -165,7 +162,7 @@ def _words(stats: Summary, target: float | None) -> str:
         reached = apart(made.statistic, made.bound)
         words = f"{start}: (target − mean)·√n = {reached} {claim}; {made.bound:g} is asked for."
     else:
-        words = f"{start}: p = {text.probability(p)}{for_points(made.p_holm)} {claim} "
+        words = f"{start}: {p_is(p, stats.level)}{for_points(made.p_holm)} {claim} "
         words += f"at {stats.level:.3g} (one-sided, test {made.test})."
     if stats.chances and not stats.passes:
         first = stats.chances[0]
@@ -189,7 +186,7 @@ def _numbers(stats: Summary, m: Moments) -> list[dict[str, str]]:
         ("p without the best run", stats.without_best.p if stats.without_best else None),
     ):
         if p is not None:
-            rows.append((label, text.probability(p)))
+            rows.append((label, probability(p)))
     cost = stats.cost.moments
     if cost is not None and cost.sd is not None:
         rows.append(("sd of cost", f"{cost.sd:.3g}"))
@@ -260,6 +257,7 @@ def _tail(lines: Sequence[Line]) -> tuple[list[Line], str]:
 def run_rows(item: Item) -> list[dict[str, Any]]:
     """The table of runs."""
     rows = []
+    times = format_of("time_s", [number(run.time_s) for run in item.verdict.runs])
     for run in item.verdict.runs:
         file = run.file
         short = file.rsplit("/", 1)[-1] if file.startswith("http") else file.rsplit("/", 1)[-1]
@@ -272,7 +270,7 @@ def run_rows(item: Item) -> list[dict[str, Any]]:
                 "seed": _or_dash(run.seed),
                 "step": _or_dash(run.step),
                 "loss": DASH if number(run.loss) is None else f"{run.loss:.5f}",
-                "time": text.quantity("time_s", number(run.time_s)),
+                "time": times.show(number(run.time_s)),
                 "hardware": _hardware(run),
                 "finished": "yes" if finished else "no" if finished is False else "not stated",
             }
@@ -289,7 +287,7 @@ def _hardware(run: RunRecord) -> str:
 
 def _or_dash(value: Any) -> str:
     found = number(value)
-    return DASH if found is None else text.quantity("steps", found)
+    return quantity("steps", found)
 
 
 # ---- Text and code -------------------------------------------------------------------------------

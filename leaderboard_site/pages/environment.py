@@ -14,7 +14,6 @@ import markupsafe
 from bot.model.board import Entry
 from bot.model.values import finite
 from bot.registry import Grade
-from bot.render.numbers import duration
 from leaderboard_site import text
 from leaderboard_site.states import shown_rules, state_of
 
@@ -48,7 +47,6 @@ def environment() -> jinja2.Environment:
         day=text.day,
         plural=text.plural,
         chance_percent=chance_percent,
-        half=half,
     )
     env.globals.update(
         state_of=state_of,
@@ -70,13 +68,6 @@ def breakable(words: str) -> markupsafe.Markup:
     """A name that a line may break after a slash or underscore and before a capital, escaped."""
     safe = str(markupsafe.escape(words))
     return markupsafe.Markup(re.sub(r"(?<=[/_])(?=.)|(?<=[a-z])(?=[A-Z])", "<wbr>", safe))
-
-
-def half(width: float, metric: str) -> str:
-    """Half the width of an interval, to two significant digits or the metric's unit."""
-    if metric.endswith("_s"):
-        return duration(width)
-    return f"{width:.2g}"
 
 
 def render(template: str, /, **values: Any) -> str:

@@ -8,6 +8,7 @@ from bot.compute import accounting, significance
 from bot.compute.accelerators import all_accelerators, find, peak_flops
 from bot.model.summary import Moments
 from bot.registry import catalogue
+from bot.render.numbers import probability
 from leaderboard_site import fits, text
 from leaderboard_site.model import Site, rates, rates_note
 
@@ -115,20 +116,20 @@ def _statistics() -> dict[str, Any]:
         "sd": f"{sample.sd:.6f}",
         "population_sd": f"{(sample.sd or 0) * ((sample.n - 1) / sample.n) ** 0.5:.6f}",
         "t": f"{significance.t_statistic(gain):.3f}",
-        "t_p": text.probability(significance.t_p(gain)),
+        "t_p": probability(significance.t_p(gain)),
         "low": f"{low:.5f}",
         "high": f"{high:.5f}",
-        "p_without_sqrt": text.probability(
+        "p_without_sqrt": probability(
             significance.t_p(Moments(2, gain.mean, (sample.sd or 0) * 2**0.5))
         ),
         "z_sigma": "0.0013",
         "z": f"{gain.mean * sample.n**0.5:.5f}",
-        "z_p": text.probability(significance.z_p(gain, 0.0013)),
-        "four_p": text.probability(significance.t_p(short)),
+        "z_p": probability(significance.z_p(gain, 0.0013)),
+        "four_p": probability(significance.t_p(short)),
         "four_mean": f"{four.mean:.6f}",
         "four_sd": f"{four.sd:.6f}",
         "four_needed": significance.needed_runs(short, passes, None),
-        "anytime": text.probability(significance.anytime_p(gain, 0.0013)),
+        "anytime": probability(significance.anytime_p(gain, 0.0013)),
     }
 
 
@@ -141,7 +142,7 @@ def _arms() -> dict[str, Any]:
         "welch_gap": text.signed(versus.difference, 3),
         "welch_t": f"{versus.statistic:.2f}",
         "welch_df": f"{versus.df:.1f}",
-        "welch_p": text.probability(versus.p),
+        "welch_p": probability(versus.p),
         "ratio": f"{versus.ratio:.4f}",
         "ratio_low": f"{ratio[0]:.4f}",
         "ratio_high": f"{ratio[1]:.4f}",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bot.render.numbers import DASH
-from leaderboard_site import text
+from leaderboard_site.formats import quantity
 from leaderboard_site.model import Item, Site, TrackBoard
 from leaderboard_site.pages.environment import number, page, render
 from leaderboard_site.pages.provenance import (
@@ -120,14 +120,14 @@ def models(site: Site) -> list[dict[str, Any]]:
 
 def _size(item: Item) -> str:
     size = number(item.verdict.metrics.get("parameters"))
-    return text.magnitude(int(size)) if size else DASH
+    return quantity("parameters", size)
 
 
 def _quality(board: TrackBoard, item: Item) -> str:
     best = item.best
     if best is None:
         return DASH
-    return text.quantity(board.track.quality.metric, best.entry.quality, board.track)
+    return board.words(board.track.quality.metric, best.entry.quality)
 
 
 def sizes(site: Site) -> list[dict[str, Any]]:
@@ -145,13 +145,11 @@ def sizes(site: Site) -> list[dict[str, Any]]:
         rows.append(
             {
                 "track": track,
-                "size": text.magnitude(size),
+                "size": quantity("parameters", size),
                 "count": len(members),
                 "item": item,
-                "quality": text.quantity(
-                    board.track.quality.metric, place.entry.quality, board.track
-                ),
-                "cost": text.quantity(board.track.cost.metric, place.entry.shown_cost, board.track),
+                "quality": board.words(board.track.quality.metric, place.entry.quality),
+                "cost": board.words(board.track.cost.metric, place.entry.shown_cost),
                 "links": links_of(site, item),
             }
         )

@@ -85,11 +85,11 @@ def _big(board: TrackBoard, place: Place) -> tuple[str, str]:
     """The number of a card, and what stands behind it."""
     track, entry = board.track, place.entry
     if track.objective == "pareto":
-        quality = text.quantity(track.quality.metric, entry.quality, track)
+        quality = board.words(track.quality.metric, entry.quality)
         return quality, f"{track.quality.unit}, best so far"
     if track.objective == "baseline" and entry.progress:
-        return f"{entry.progress.ratio:.4f}", "of the baseline’s time"
-    shown = text.spoken(track.cost.metric, entry.shown_cost, track)
+        return board.words("ratio", entry.progress.ratio), "of the baseline’s time"
+    shown = board.words(track.cost.metric, entry.shown_cost)
     return shown, "" if shown[-1:].isalpha() else track.cost.unit
 
 
@@ -119,7 +119,7 @@ def _spark(board: TrackBoard) -> str:
     metric, points = score_over_time(board)
     if len(points) < 3:
         return ""
-    first, last = (text.spoken(metric, p[1], board.track) for p in (points[0], points[-1]))
+    first, last = (board.words(metric, p[1]) for p in (points[0], points[-1]))
     return sparkline(points, f"From {first} to {last}")
 
 

@@ -151,7 +151,7 @@ def _by_date(rows: list[tuple[TrackBoard, Milestone]]) -> list[tuple[TrackBoard,
 
 def _record_row(board: TrackBoard, milestone: Milestone) -> dict[str, Any]:
     days, metric = milestone.days, score_metric(board)
-    cost = text.spoken(metric, milestone.cost, board.track)
+    cost = board.words(metric, milestone.cost)
     return {
         "track": board.track,
         "number": milestone.number,

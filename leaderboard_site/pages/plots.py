@@ -6,7 +6,7 @@ import dataclasses as dc
 from collections.abc import Sequence
 
 from bot.rank.pareto import frontier
-from leaderboard_site import charts, text
+from leaderboard_site import charts
 from leaderboard_site.charts import Axis, Dot, Mark
 from leaderboard_site.model import Item, Place, TrackBoard
 from leaderboard_site.pages.columns import label_of, title_of
@@ -131,8 +131,8 @@ def _dot(
         # One of the many in the background, which has no words.
         y = place.entry.quality if gap is None else gap
         return Dot(value, y, "", "", "weak" if weak else "entry")
-    words = f"{title_of(item, place)}: {text.quantity(quality, place.entry.quality, board.track)}"
-    words += f" at {text.quantity(x, value, board.track)}"
+    words = f"{title_of(item, place)}: {board.words(quality, place.entry.quality)}"
+    words += f" at {board.words(x, value)}"
     return Dot(
         value,
         place.entry.quality if gap is None else gap,

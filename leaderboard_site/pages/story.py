@@ -8,11 +8,11 @@ import statistics as st
 from collections.abc import Sequence
 from typing import Any
 
-from bot.model.track import Track
 from bot.rank.pareto import frontier
 from bot.render.numbers import DASH
 from leaderboard_site import charts, text
 from leaderboard_site.charts import Axis, Dot, Past, Step
+from leaderboard_site.formats import Format, change, p_format
 from leaderboard_site.milestones import CLOCKS, Milestone, milestones, on_file
 from leaderboard_site.model import Item, Place, TrackBoard
 from leaderboard_site.pages.columns import probability_of, title_of
@@ -42,7 +42,8 @@ def story(board: TrackBoard, base: str) -> dict[str, Any] | None:
         "metric": board.track.label(metric),
         "unread": any(m.place is None for m in history),
         "others": any(item.path not in board.holders for item, _ in board.places),
-        "rows": [_row(board, m, metric, base) for m in reversed(history)],
+        "rows": _rows(board, history, metric, base),
+        "unit": board.form(metric).unit,
         "file": "record",
     }
 
@@ -88,8 +89,8 @@ def finding(board: TrackBoard, history: Sequence[Milestone]) -> str:
     took = text.months(first.date, last.date)
     unit = "" if metric == "ratio" or metric.endswith("_s") else f" {board.track.cost.unit}"
     start, end = (
-        text.spoken(metric, first.cost, board.track),
-        text.spoken(metric, last.cost, board.track),
+        board.words(metric, first.cost),
+        board.words(metric, last.cost),
     )
     if start == end or not took:
         return f"The record: {end}{unit}".rstrip()
@@ -103,10 +104,18 @@ def _words(board: TrackBoard, history: Sequence[Milestone]) -> str:
     first, last = history[0].cost, history[-1].cost
     parts = [text.plural(len(history), "record")]
     if board.track.objective == "target" and last and first > last:
-        parts[0] += f", {first / last:.3g} times less"
+        parts[0] += f", {less_words(board, first / last)}"
     parts[0] += "."
     parts += [last_year(board, history), margin(board, history), season_words(seasons(board))]
     return " ".join(p for p in parts if p)
+
+
+def less_words(board: TrackBoard, times: float) -> str:
+    """How much better the last record is than the first: `36.6 times faster`, and of another cost
+    `1/4.63 of the steps`."""
+    if board.track.cost.metric.endswith("_s"):
+        return f"{times:.3g} times faster"
+    return f"1/{times:.3g} of the {board.track.in_sentence(board.track.cost.metric)}"
 
 
 def file_words(board: TrackBoard) -> str:
@@ -133,8 +142,8 @@ def last_year(board: TrackBoard, history: Sequence[Milestone]) -> str:
     then, now = before[-1].cost, history[-1].cost
     metric = board.track.cost.metric
     return (
-        f"Its last twelve months: from {text.spoken(metric, then, board.track)}, "
-        f"{text.plural(since, 'record')}, {text.signed(100 * (now - then) / then, 1)} %."
+        f"Its last twelve months: from {board.words(metric, then)}, "
+        f"{text.plural(since, 'record')}, {change((now - then) / then)}."
     )
 
 
@@ -145,17 +154,14 @@ def margin(board: TrackBoard, history: Sequence[Milestone]) -> str:
         return ""
     middle = 100 * st.median(gains)
     return (
-        f"The last {len(gains)} records gained {100 * min(gains):.2g} to {100 * max(gains):.2g} %, "
-        f"half of them at most {middle:.2g} %."
+        f"The last {len(gains)} records gained {100 * min(gains):.2f} to {100 * max(gains):.2f} %, "
+        f"half of them at most {middle:.2f} %."
     )
 
 
 def gain_words(milestone: Milestone) -> str:
     """The one gain of a record."""
-    if milestone.gain is None:
-        return DASH
-    size = 100 * milestone.gain
-    return text.signed(size, 1 if abs(size) >= 10 else 2) + " %"
+    return DASH if milestone.gain is None else change(milestone.gain)
 
 
 # ---- The record over time ------------------------------------------------------------------------
@@ -204,7 +210,7 @@ def point_words(board: TrackBoard, milestone: Milestone, metric: str) -> str:
     number = f"#{milestone.number} " if milestone.number is not None else ""
     name = milestone.title if milestone.item else f"by {milestone.people}"
     gain = f" ({gain_words(milestone)})" if milestone.gain is not None else ""
-    shown = text.spoken(metric, milestone.cost, board.track)
+    shown = board.words(metric, milestone.cost)
     why = f"; {milestone.why}" if milestone.place is None else ""
     return f"{number}{name}, {text.day(milestone.date)}: {shown}{gain}{why}"
 
@@ -228,7 +234,22 @@ def _short(milestone: Milestone) -> str:
     return text.clean(milestone.title, 24)
 
 
-def _row(board: TrackBoard, m: Milestone, metric: str, base: str) -> dict[str, Any]:
+def _rows(
+    board: TrackBoard, history: Sequence[Milestone], metric: str, base: str
+) -> list[dict[str, Any]]:
+    """The records as a table, newest first: each column in one unit, the board's."""
+    form = board.form(metric)
+    aligned = p_format(_p_of(m) for m in history)
+    return [_row(board, m, form, aligned, base) for m in reversed(history)]
+
+
+def _p_of(milestone: Milestone) -> float | None:
+    return probability_of(milestone.place) if milestone.place else None
+
+
+def _row(
+    board: TrackBoard, m: Milestone, form: Format, aligned: Format, base: str
+) -> dict[str, Any]:
     n = m.place.entry.point.summary.n if m.place else 0
     own = m.own if m.clock != "own" and m.place else None
     return {
@@ -239,12 +260,12 @@ def _row(board: TrackBoard, m: Milestone, metric: str, base: str) -> dict[str, A
         "name": m.title if m.item else f"{board.track.source.rpartition('/')[2]} #{m.number}",
         "folder": m.item.label if m.item and m.item.label != m.item.title else "",
         "people": m.people,
-        "cost": text.quantity(metric, m.cost, board.track),
+        "cost": form.show(m.cost),
         "clock": CLOCKS[m.clock],
-        "own": text.quantity(metric, own, board.track) if own is not None else "",
-        "again": _again(board.track, m, metric),
-        "gain": gain_words(m),
-        "p": text.probability(probability_of(m.place)) if m.place else DASH,
+        "own": form.show(own) if own is not None else "",
+        "again": _again(m, form),
+        "gain": gain_words(m).removesuffix(" %"),
+        "p": aligned.show(_p_of(m)),
         "n": n or DASH,
         "unproved": unproved(board, m.item, m.place),
         "verdict": m.item.verdict if m.item else None,
@@ -253,10 +274,10 @@ def _row(board: TrackBoard, m: Milestone, metric: str, base: str) -> dict[str, A
     }
 
 
-def _again(track: Track, milestone: Milestone, metric: str) -> str:
+def _again(milestone: Milestone, form: Format) -> str:
     timed = milestone.official.retimings if milestone.official else ()
     timed = milestone.step.retimings if milestone.step else timed
-    words = [f"{text.quantity(metric, cost, track)} on {text.day(day)}" for day, cost in timed]
+    words = [f"{form.show(cost)} on {text.day(day)}" for day, cost in timed]
     return f"re-timed {', '.join(words)}" if words else ""
 
 
@@ -341,17 +362,16 @@ def _frontier_finding(board: TrackBoard, past: Sequence[Past]) -> str:
         then = pick(q for c, q in first if c <= cost)
         now = pick(q for c, q in past[-1].points if c <= cost)
         if now != then:
-            spent = f"{text.power(cost)} FLOPs" if track.cost.metric.endswith("flops") else ""
-            spent = spent or text.spoken(track.cost.metric, cost, track)
+            unit = " FLOPs" if track.cost.metric.endswith("flops") else ""
             return (
-                f"{quality} for {spent}: from {text.spoken(metric, then, board.track)} to "
-                f"{text.spoken(metric, now, board.track)} since {past[0].label}"
+                f"{quality} for {board.words(track.cost.metric, cost)}{unit}: from "
+                f"{board.words(metric, then)} to {board.words(metric, now)} since {past[0].label}"
             )
     return f"{quality} for the cost, {past[0].label} to {past[-1].label}"
 
 
 def _front_words(board: TrackBoard, item: Item, place: Place) -> str:
     track = board.track
-    quality = text.quantity(track.quality.metric, place.entry.quality, track)
-    cost = text.quantity(track.cost.metric, place.entry.shown_cost, track)
+    quality = board.words(track.quality.metric, place.entry.quality)
+    cost = board.words(track.cost.metric, place.entry.shown_cost)
     return f"{title_of(item, place)}: {quality} at {cost}"

@@ -173,7 +173,7 @@ def lead(board: TrackBoard) -> str:
         over = f", {gain_words(history[-1])} against the one before" if gain is not None else ""
         return f"{shown}, {_since(item)}{over}.{counted}"
     last = history[-1]
-    newest = text.spoken(track.cost.metric, last.cost, track)
+    newest = board.words(track.cost.metric, last.cost)
     return (
         f"The official record is <strong>{newest}</strong> (#{last.number}, "
         f"{text.long_day(last.date)}), whose evidence is not on file. On file, "
@@ -190,7 +190,7 @@ def _frontier_lead(board: TrackBoard) -> str:
     return (
         f"{text.plural(len(front), 'entry', 'entries')} of {len(board.board.entries)} "
         f"form the frontier; the best quality is "
-        f"<strong>{text.quantity(track.quality.metric, best.quality, track)}</strong> by "
+        f"<strong>{board.words(track.quality.metric, best.quality)}</strong> by "
         f"{_link(board.items[best.submission])}."
     )
 
@@ -242,13 +242,12 @@ def result_of(board: TrackBoard, place: Place) -> str:
     """What a track counts, as text: a cost, a ratio, or quality at a cost."""
     track, entry = board.track, place.entry
     if track.objective == "baseline" and entry.progress:
-        return (
-            f"{entry.progress.ratio:.4f} of the baseline’s {track.in_sentence(track.cost.metric)}"
-        )
-    cost = text.quantity(track.cost.metric, entry.shown_cost, track)
+        ratio = board.words("ratio", entry.progress.ratio)
+        return f"{ratio} of the baseline’s {track.in_sentence(track.cost.metric)}"
+    cost = board.words(track.cost.metric, entry.shown_cost)
     if track.objective in ("target", "best"):
         return cost if cost[-1:].isalpha() else f"{cost} {track.cost.unit}".rstrip()
-    quality = text.quantity(track.quality.metric, entry.quality, track)
+    quality = board.words(track.quality.metric, entry.quality)
     return f"{quality} {track.quality.unit} at {cost} FLOPs".replace("  ", " ")
 
 
@@ -268,7 +267,7 @@ def bands(board: TrackBoard) -> list[dict[str, Any]]:
             {
                 "url": board.items[e.submission].url,
                 "name": board.items[e.submission].label,
-                "cost": text.quantity(board.track.cost.metric, e.shown_cost, board.track),
+                "cost": board.form(board.track.cost.metric).show(e.shown_cost),
             }
             for e in inside[:5]
         ]

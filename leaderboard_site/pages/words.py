@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.model.track import Track
-from leaderboard_site import text
+from leaderboard_site.formats import quantity
 
 
 def rules_in_words(track: Track) -> list[str]:
@@ -54,10 +54,15 @@ def _limits(track: Track) -> str:
     for metric, bound in track.limits.items():
         own = track.metrics.get(metric)
         word = "at least" if own is not None and own.goal == "max" else "at most"
-        parts.append(f"{track.in_sentence(metric)} {word} {text.quantity(metric, bound, track)}")
+        parts.append(f"{track.in_sentence(metric)} {word} {_bound(track, metric, bound)}")
     ends = {"time-limit": "A run ends when its time is up.", "target": "A run ends at the target."}
     said = [f"Limits: {', '.join(parts)}."] if parts else []
     return " ".join([*said, *([ends[track.finish]] if track.finish in ends else [])])
+
+
+def _bound(track: Track, metric: str, bound: float) -> str:
+    unit = track.unit(metric) if metric in track.metrics else ""
+    return quantity(metric, bound, unit, track.digits(metric))
 
 
 def _data(track: Track) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 
 import pytest
@@ -11,26 +10,6 @@ from hypothesis import strategies as st
 from scipy.optimize import least_squares
 
 from leaderboard_site import fits, scales, text
-
-
-@pytest.mark.parametrize(
-    ("metric", "value", "shown"),
-    [
-        ("hardware_flops", 1.777e18, "1.78e18"),
-        ("training_time_s", 77.34, "77.34 s"),
-        ("training_time_s", 1342.6, "22.38 min"),
-        ("training_time_s", 54420.35, "15.12 h"),
-        ("steps", 10000, "10\u202f000"),
-        ("tokens", 3_080_000_000, "3.08 B"),
-        ("mfu", 0.3512, "35.1 %"),
-        ("cost_usd", 1234.5, "$1\u202f234"),
-        ("bpb", 0.940015, "0.9400"),
-        ("bpb", None, "–"),
-        ("bpb", math.nan, "–"),
-    ],
-)
-def test_a_quantity_has_its_unit_and_digits(metric: str, value: float | None, shown: str) -> None:
-    assert text.quantity(metric, value) == shown
 
 
 @given(st.text())

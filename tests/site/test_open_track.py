@@ -93,7 +93,7 @@ def test_the_rules_say_what_counts_and_the_limits(built: Path) -> None:
     page = words(main_part(built, "tracks/core/index.html"))
     assert "Highest CORE counts, whatever it costs within the limits." in page
     assert "A record is beaten by at least 0.002." in page
-    assert "Limits: training time at most 3.00 h. A run ends when its time is up." in page
+    assert "Limits: training time at most 3 h. A run ends when its time is up." in page
 
 
 def test_an_entry_shows_its_value_once(built: Path) -> None:

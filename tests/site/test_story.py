@@ -110,7 +110,7 @@ def test_the_title_is_the_finding() -> None:
     assert told is not None
     assert told["title"] == "From 45 min to 390 s in 8 months"
     assert "The last" in told["words"] and "2.5" in told["words"]
-    assert [r["gain"] for r in told["rows"]] == ["−2.50 %", "−55.6 %", "−66.7 %", "–"]
+    assert [r["gain"] for r in told["rows"]] == ["−2.50", "−55.56", "−66.67", "–"]
     assert [r["unproved"] for r in told["rows"] if r["number"] == 4] == [
         "one run on file: p < 0.01 is not shown here"
     ]

@@ -1,7 +1,7 @@
 // The cells of a board as the script redraws them: what pages/columns.py serves, from the data.
 "use strict";
 (function () {
-  const { probability, cell: number, day, make, breakable, DASH, home, group } = window.speedrun;
+  const { cell: number, day, make, breakable, DASH, home, group } = window.speedrun;
   // `board` has root, track, data, state, value, name and folder; it is asked when a cell is drawn.
   window.speedrun.cells = function (board) {
     const small = (words) => make("small", { class: "ci" }, words);
@@ -86,7 +86,7 @@
           return out;
         }
         case "p":
-          return [probability(board.data.p[i])];
+          return [number(board.data.formats.p, board.data.p[i])];
         case "device":
           return [board.value("device", i) || DASH];
       }

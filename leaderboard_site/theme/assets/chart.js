@@ -1,7 +1,7 @@
 // The chart of a board: its axes, the rows that a filter keeps, and what lies under the pointer.
 "use strict";
 (function () {
-  const { cell, home, points } = window.speedrun;
+  const { quantity, home, points } = window.speedrun;
   const NS = "http://www.w3.org/2000/svg";
   window.speedrun.chart = function (board) {
     const figure = board.root.querySelector("#chart");
@@ -111,7 +111,7 @@
       const at = points.scaleOf(svg);
       if (!board.data || !at) return null;
       if (shown.x !== board.data.cost && !board.extra) return null;
-      const formats = board.data.formats;
+      const said = (key, v) => quantity(key, v, [board.data.formats[key], board.unit(key)]);
       const out = [];
       for (let i = 0; i < board.data.q.length; i++) {
         const x = xOf(i);
@@ -121,8 +121,8 @@
           y: at.y(yOf(i)),
           href: `${home}entries/${board.track}/${board.data.slug[i]}/`,
           words: () =>
-            `${board.name(i)}: ${cell(formats[board.data.quality], board.data.q[i])} at ` +
-            `${cell(formats[shown.x], x)} ${board.unit(shown.x)}, ${board.value("who", i)}`,
+            `${board.name(i)}: ${said(board.data.quality, board.data.q[i])} at ` +
+            `${said(shown.x, x)}, ${board.value("who", i)}`,
         });
       }
       return out;

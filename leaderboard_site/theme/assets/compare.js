@@ -1,7 +1,7 @@
 // The compare page: entries from the address, numbers side by side, Welch's test, curves.
 "use strict";
 (function () {
-  const { entry, drawCurves, quantity, probability, fixed, make, home, DASH } = window.speedrun;
+  const { entry, drawCurves, formatOf, cell, change, probability, fixed, make, home, DASH } = window.speedrun;
   const root = document.querySelector(".sr.compare");
   const form = root.querySelector("form");
   const COLUMNS = [
@@ -132,7 +132,7 @@
         make(
           "tr",
           {},
-          make("th", { scope: "row" }, label),
+          make("th", { scope: "row" }, ...[label].flat()),
           ...values.map((v) => make("td", { class: cls }, v)),
         ),
       );
@@ -179,14 +179,14 @@
     // Each number, and in the columns after the first how far it is from the first.
     const compared = (label, metric, pick) => {
       const values = entries.map((d) => (best(d) ? (pick(d) ?? null) : null));
+      const [form, unit] = formatOf(metric, values, ...(entries[0].forms[metric] || []));
       add(
-        label,
+        unit ? [`${label} `, make("small", {}, unit)] : label,
         values.map((v, i) => {
-          const shown = quantity(metric, v);
+          const shown = cell(form, v);
           if (!i || v === null || !values[0]) return shown;
-          const share = (100 * (v - values[0])) / Math.abs(values[0]);
-          const sign = share < 0 ? "\u2212" : "+";
-          return share ? `${shown} (${sign}${fixed(Math.abs(share), 2)} %)` : `${shown} (equal)`;
+          const share = (v - values[0]) / Math.abs(values[0]);
+          return share ? `${shown} (${change(share)})` : `${shown} (equal)`;
         }),
       );
     };

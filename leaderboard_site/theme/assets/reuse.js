@@ -28,7 +28,7 @@
   for (const row of document.querySelectorAll(".reuse")) {
     const button = row.querySelector(".png");
     if (!button) continue;
-    button.hidden = false;
+    button.parentNode.hidden = false;
     button.addEventListener("click", () =>
       png(row).catch((error) => (button.textContent = `PNG: ${error.message}`)),
     );
