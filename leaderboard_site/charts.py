@@ -156,16 +156,16 @@ def scatter(
     return figure(draw, label)
 
 
-def reference_lines(frame: Frame, y: Scale, marks: Sequence[Mark]) -> str:
-    """Horizontal lines with their words at the right end."""
+def reference_lines(frame: Frame, y: Scale, marks: Sequence[Mark], *, left: bool = False) -> str:
+    """Horizontal lines with their words at the right end, or at the left where curves end right."""
     parts = []
+    end = frame.width - frame.right
+    side = f'" x="{frame.left + 6}' if left else f' end" x="{end}'
     for mark in marks:
         at = y(mark.y)
-        end = frame.width - frame.right
         parts.append(
             f'<path class="mark {mark.kind}" d="M{frame.left} {at}H{end}"/>'
-            f'<text class="marktext {mark.kind} end" x="{end}" y="{at - 4:.1f}">'
-            f"{esc(mark.label)}</text>"
+            f'<text class="marktext {mark.kind}{side}" y="{at - 4:.1f}">{esc(mark.label)}</text>'
         )
     return "".join(parts)
 
@@ -304,6 +304,8 @@ def _stairs(steps: Sequence[Step], frame: Frame, x: Scale, y: Scale) -> str:
     )
 
 
+FRONT_WIDE = dc.replace(WIDE, right=86)
+FRONT_NARROW = dc.replace(NARROW, right=62)
 SPARK = Frame("spark", 240, 44, 3, 5, 5, 5, 2)
 
 
@@ -348,12 +350,12 @@ def frontiers(
         y = frame.y_scale([p[1] for p in ends], y_axis.log)
         parts = [axes(frame, x, y, x_axis, y_axis)]
         parts += [_past(item, len(past) - 1 - n, frame, x, y) for n, item in enumerate(past)]
-        parts.append(_end_names(past, frame, y))
+        parts.append(labels.at_right(_ends(past, frame, y), frame, frame.width - frame.right))
         parts += [_link(d, x, y, 4, frame) for d in now]
         parts.append(f"<g {data_attributes(x, y)}></g>")
         return "".join(parts)
 
-    return figure(draw, label)
+    return figure(draw, label, (FRONT_WIDE, FRONT_NARROW))
 
 
 def _past(item: Past, age: int, frame: Frame, x: Scale, y: Scale) -> str:
@@ -365,16 +367,11 @@ def _past(item: Past, age: int, frame: Frame, x: Scale, y: Scale) -> str:
     return f'<path class="frontier age{min(age, 4)}" d="{path}H{end}"/>'
 
 
-def _end_names(past: Sequence[Past], frame: Frame, y: Scale) -> str:
-    """The day of each frontier above the right end of its line, in the order of the lines."""
-    ends = sorted((y(item.points[-1][1]) - 5, n) for n, item in enumerate(past))
-    parts = []
-    at = frame.height - frame.bottom - 2 + 13.0
-    for want, n in reversed(ends):
-        at = min(want, at - 13)
-        strong = " strong" if n == len(past) - 1 else ""
-        parts.append(
-            f'<text class="name end{strong}" x="{frame.width - frame.right}" y="{at:.1f}">'
-            f"{esc(past[n].label)}</text>"
-        )
-    return "".join(parts)
+def _ends(past: Sequence[Past], frame: Frame, y: Scale) -> list[labels.End]:
+    """The right end of each frontier's line, named by its day."""
+    edge = frame.width - frame.right
+    last = len(past) - 1
+    return [
+        labels.End(edge, y(item.points[-1][1]), item.label, "strong" if n == last else "")
+        for n, item in enumerate(past)
+    ]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses as dc
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from leaderboard_site.charts import Axis, Frame, Mark, axes, figure, reference_lines
+from leaderboard_site import labels
+from leaderboard_site.charts import NARROW, WIDE, Axis, Frame, Mark, axes, figure, reference_lines
 from leaderboard_site.scales import Scale, tick_labels, ticks_for
 from leaderboard_site.text import clean, esc
 
@@ -37,12 +39,11 @@ def lines(
         y = frame.y_scale(ys, y_axis.log)
         parts = [axes(frame, x, y, x_axis, y_axis)]
         if target:
-            parts.append(reference_lines(frame, y, [target]))
-        ends: list[float] = []
-        for item in drawn:
-            parts.append(_curve(item, x, y))
-            if frame.name == "wide":
-                parts.append(_end_label(item, frame, y, ends))
+            parts.append(reference_lines(frame, y, [target], left=True))
+        parts += [_curve(item, x, y) for item in drawn]
+        if frame.name == "wide":
+            ends = [_end(s, x, y) for s in drawn if s.name and s.kind != "other"]
+            parts.append(labels.at_right(ends, frame, frame.width - frame.right))
         return "".join(parts)
 
     return figure(draw, label, (SMALL_WIDE, SMALL_NARROW))
@@ -54,17 +55,9 @@ def _curve(item: Line, x: Scale, y: Scale) -> str:
     return f'<path class="curve {item.kind}" d="M{x.line(y, kept)}"/>'
 
 
-def _end_label(item: Line, frame: Frame, y: Scale, ends: list[float]) -> str:
-    if item.kind == "other":
-        return ""
-    at = y(item.points[-1][1])
-    while any(abs(at - other) < 14 for other in ends):
-        at -= 14
-    ends.append(at)
-    return (
-        f'<text class="name {item.kind}" x="{frame.width - frame.right + 6}" y="{at + 4:.1f}">'
-        f"{esc(clean(item.name, 16))}</text>"
-    )
+def _end(item: Line, x: Scale, y: Scale) -> labels.End:
+    last = item.points[-1]
+    return labels.End(x(last[0]), y(last[1]), item.name, item.kind)
 
 
 # ------------------------------------------------------------------------------------- strip
@@ -158,12 +151,20 @@ def scaling(fits: Sequence[Fit], x_axis: Axis, y_axis: Axis, *, label: str) -> s
         ]
         x, y = frame.x_scale(xs, True), frame.y_scale(ys, y_axis.log)
         parts = [axes(frame, x, y, x_axis, y_axis)]
+        ends = []
         for index, item in enumerate(fits):
             colour = f"c{index % 8}" if item.usable else "weak"
             parts.append(_fit(item, colour, x, y))
+            at = (item.curve[-1][0], item.curve[-1][2]) if item.curve else item.points[-1]
+            ends.append(labels.End(x(at[0]), y(at[1]), item.name, colour))
+        if frame.name == "wide":
+            parts.append(labels.at_right(ends, frame, frame.width - frame.right))
         return "".join(parts)
 
-    return figure(draw, label)
+    return figure(draw, label, (FITS_WIDE, NARROW))
+
+
+FITS_WIDE = dc.replace(WIDE, right=200)
 
 
 def _fit(item: Fit, colour: str, x: Scale, y: Scale) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from leaderboard_site.scales import Scale
 from leaderboard_site.text import clean, esc
@@ -63,6 +63,39 @@ def names(
                 break
         if len(parts) >= most:
             break
+    return "".join(parts)
+
+
+RIGHT_GAP = 13.0
+
+
+class End(NamedTuple):
+    """The right end of a line, and what it is called there; `kind` is a class of the text."""
+
+    x: float
+    y: float
+    name: str
+    kind: str = ""
+
+
+def at_right(ends: Sequence[End], frame: Area, edge: float) -> str:
+    """The names of lines in a column right of `edge`, in the order of the lines, none over
+    another; a thin line leads from each end to its name."""
+    ordered = sorted(ends, key=lambda e: e.y)
+    low = frame.height - frame.bottom
+    spots = [e.y for e in ordered]
+    for i in range(1, len(spots)):
+        spots[i] = max(spots[i], spots[i - 1] + RIGHT_GAP)
+    for i in reversed(range(len(spots))):
+        most = low if i + 1 == len(spots) else spots[i + 1] - RIGHT_GAP
+        spots[i] = min(spots[i], most)
+    parts = []
+    for end, at in zip(ordered, spots, strict=True):
+        parts.append(
+            f'<path class="lead" d="M{end.x:.1f} {end.y:.1f}L{edge + 4:.1f} {at:.1f}"/>'
+            f'<text class="name {end.kind}" x="{edge + 7:.1f}" y="{at + 4:.1f}">'
+            f"{esc(clean(end.name, 30))}</text>"
+        )
     return "".join(parts)
 
 

@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bot.compute.accelerators import find
 from bot.github.pull_request.recorded import Merge
 from bot.model.official import OfficialRecord
 from bot.model.run import RunRecord
@@ -24,6 +23,7 @@ from bot.model.verdict import Point, Verdict
 from bot.rank import ranking
 from leaderboard_site import text
 from leaderboard_site.formats import Format, apart, chosen_for_each, format_of
+from leaderboard_site.rates import rate_of
 from leaderboard_site.steps import Step
 
 HOUR = 3600.0
@@ -192,6 +192,11 @@ class TrackBoard:
             return (form if own or form.unit in ("%", "$") else form._replace(unit="")).words(value)
         return format_of(metric, (value,)).words(value)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether entries can rank: a track with baselines needs one to begin with."""
+        return self.track.objective != "baseline" or self.track.baseline_id is not None
+
     @ft.cached_property
     def newest(self) -> list[Item]:
         """Items by date, newest first; those without a date are left out."""
@@ -267,6 +272,12 @@ class Site:
     grants: tuple[Grant, ...] = ()
 
     @property
+    def boards(self) -> list[TrackBoard]:
+        """The boards as people meet them: those with entries first, the liveliest of them before
+        the others, and those that are not open last."""
+        return sorted(self.tracks.values(), key=_life)
+
+    @property
     def items(self) -> list[Item]:
         """All items, track by track."""
         return [i for t in self.tracks.values() for i in t.items.values()]
@@ -280,6 +291,12 @@ class Site:
                     if named in board.items:
                         return board.items[named]
         return None
+
+
+def _life(board: TrackBoard) -> tuple[bool, bool, bool, int, int]:
+    entries = len(board.board.entries)
+    newest = next((text.ordinal_day(i.verdict.date) for i in board.newest if i.places), None)
+    return not board.is_open, not entries, entries < 2, -(newest or 0), -entries
 
 
 @ft.lru_cache(maxsize=20_000)
@@ -298,32 +315,6 @@ def slug_of(name: str) -> str:
     return f"{slug}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
-def rates() -> Mapping[str, float]:
-    """Dollars a chip hour by accelerator id, as stated in `rates.toml`."""
-    return _rates()[0]
-
-
-def rates_note() -> str:
-    """Where the rates come from."""
-    return _rates()[1]
-
-
-@ft.cache
-def _rates() -> tuple[Mapping[str, float], str]:
-    import tomllib
-    from pathlib import Path
-
-    data = tomllib.loads((Path(__file__).parent / "rates.toml").read_text(encoding="utf-8"))
-    return data["dollars_per_chip_hour"], data["note"]
-
-
-@ft.lru_cache(maxsize=4096)
-def accelerator_of(device: str | None) -> str | None:
-    """The accelerator id of a device name, None where it is unknown."""
-    found = find(device) if device else None
-    return found.accelerator.id if found else None
-
-
 def device_of(verdict: Verdict, about: Submission | None = None) -> str | None:
     """The device that the runs, or else the submission, name."""
     for run in verdict.runs:
@@ -339,7 +330,7 @@ def values_of(point: Point, verdict: Verdict, about: Submission | None) -> dict[
     if chips is None and about and about.accelerator_count:
         chips = about.accelerator_count
     hours = chips * seconds / HOUR if finite(chips) and finite(seconds) else None
-    rate = rates().get(accelerator_of(device_of(verdict, about)) or "")
+    rate = rate_of(device_of(verdict, about))
     values["chip_hours"] = hours
     values["cost_usd"] = hours * rate if hours is not None and rate is not None else None
     return values

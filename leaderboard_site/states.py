@@ -8,6 +8,7 @@ from bot.model.verdict import Verdict
 from bot.registry import STATUS_NAMES, Level, Status
 
 MOST_RULES = 2
+SPELLED = {"flops": "FLOPs", "mfu": "MFU", "json": "JSON"}
 
 
 class State(NamedTuple):
@@ -32,8 +33,14 @@ def state_of(verdict: Verdict) -> State:
     return State(str(verdict.status), STATUS_NAMES[verdict.status], rules)
 
 
+def rule_words(rule: str) -> str:
+    """A rule's public name as words: `token count mismatch`."""
+    words = rule.split("-")
+    return " ".join(SPELLED.get(word, word) for word in words)
+
+
 def shown_rules(state: State) -> str:
-    """The warnings in a few words: `too-few-runs and 2 more`."""
-    named = ", ".join(state.rules[:MOST_RULES])
+    """The warnings in a few words: `too few runs and 2 more`."""
+    named = ", ".join(map(rule_words, state.rules[:MOST_RULES]))
     left = len(state.rules) - MOST_RULES
     return f"{named} and {left} more" if left > 0 else named

@@ -65,8 +65,9 @@ class Column:
 
     @property
     def unit(self) -> str:
-        """What stands behind the title."""
-        return self.format.unit if self.format else ""
+        """What stands behind the title, unless the title says it."""
+        unit = self.format.unit if self.format else ""
+        return "" if unit.lower() == self.title.lower() else unit
 
 
 def columns_of(board: TrackBoard, present: Sequence[str]) -> list[Column]:
@@ -74,8 +75,8 @@ def columns_of(board: TrackBoard, present: Sequence[str]) -> list[Column]:
     track = board.track
     shown = {"training_time_s", "model_flops", "steps"} if track.objective != "baseline" else set()
     shown = {*shown, *track.metrics}
-    quality = _metric(board, track.quality.metric, "num q", optional=False)
-    cost = _metric(board, track.cost.metric, "num c", optional=False)
+    quality = metric_column(board, track.quality.metric, "num q", optional=False)
+    cost = metric_column(board, track.cost.metric, "num c", optional=False)
     columns = [
         Column("place", "#", kind="num", optional=False, hint=PLACES[track.objective]),
         Column("name", "Entry", optional=False),
@@ -92,7 +93,7 @@ def columns_of(board: TrackBoard, present: Sequence[str]) -> list[Column]:
         columns.append(Column("p", "p", kind="num", format=aligned, hint=hint))
     for metric in present:
         if metric not in (track.quality.metric, track.cost.metric):
-            columns.append(_metric(board, metric, "num", shown=metric in shown))
+            columns.append(metric_column(board, metric, "num", shown=metric in shown))
     return [
         *columns,
         Column("who", "By"),
@@ -112,8 +113,8 @@ PLACES = {
 }
 
 
-def _metric(
-    board: TrackBoard, metric: str, kind: str, *, optional: bool = True, shown: bool = True
+def metric_column(
+    board: TrackBoard, metric: str, kind: str = "num", *, optional: bool = True, shown: bool = True
 ) -> Column:
     """A column of numbers with the format that suits the values on this board."""
     track = board.track

@@ -49,9 +49,7 @@ def doc_files(site: Site) -> Iterator[tuple[str, str]]:
 
 def navigation(site: Site) -> list[Any]:
     """The tabs and what stands below them."""
-    boards: list[Any] = [
-        {b.track.title: f"tracks/{b.track.id}/index.md"} for b in site.tracks.values()
-    ]
+    boards: list[Any] = [{b.track.title: f"tracks/{b.track.id}/index.md"} for b in site.boards]
     return [
         {"Home": "index.md"},
         {"Boards": [*boards, {"All entries": "entries/index.md"}]},

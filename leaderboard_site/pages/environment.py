@@ -15,7 +15,7 @@ from bot.model.board import Entry
 from bot.model.values import finite
 from bot.registry import Grade
 from leaderboard_site import text
-from leaderboard_site.states import shown_rules, state_of
+from leaderboard_site.states import rule_words, shown_rules, state_of
 
 SITE_NAME = "Speedrun"
 FEEDS = ("new", "records", "baselines", "states")
@@ -47,6 +47,7 @@ def environment() -> jinja2.Environment:
         day=text.day,
         plural=text.plural,
         chance_percent=chance_percent,
+        rule_words=rule_words,
     )
     env.globals.update(
         state_of=state_of,

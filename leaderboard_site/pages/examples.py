@@ -10,7 +10,8 @@ from bot.model.summary import Moments
 from bot.registry import catalogue
 from bot.render.numbers import probability
 from leaderboard_site import fits, text
-from leaderboard_site.model import Site, rates, rates_note
+from leaderboard_site.model import Site
+from leaderboard_site.rates import rates, rates_note
 
 LOSSES = (3.2791, 3.2773, 3.2786, 3.2768, 3.2795, 3.2779, 3.2782, 3.2771)
 """Eight validation losses of the statistics page; a made-up sample, computed like a real one."""

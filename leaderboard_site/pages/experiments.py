@@ -139,12 +139,12 @@ def sizes(site: Site) -> list[dict[str, Any]]:
             if size:
                 groups.setdefault((board.track.id, int(size)), []).append((board, item, place))
     rows = []
-    for (track, size), members in sorted(groups.items()):
+    for (_, size), members in sorted(groups.items()):
         sign = 1 if members[0][0].track.quality.goal == "min" else -1
         board, item, place = min(members, key=lambda m: sign * m[2].entry.quality)
         rows.append(
             {
-                "track": track,
+                "track": board.track,
                 "size": quantity("parameters", size),
                 "count": len(members),
                 "item": item,

@@ -10,6 +10,7 @@ from leaderboard_site.charts import sparkline
 from leaderboard_site.milestones import Milestone, milestones, on_file
 from leaderboard_site.model import Item, Place, Site, TrackBoard
 from leaderboard_site.pages.environment import page, render
+from leaderboard_site.pages.results import by_board, heads, results
 from leaderboard_site.pages.story import (
     file_words,
     gain_words,
@@ -17,18 +18,23 @@ from leaderboard_site.pages.story import (
     story,
     unproved,
 )
-from leaderboard_site.pages.track import not_open, result_of
 
 NEWEST = 10
 
 
 def home_page(site: Site) -> str:
     """The Markdown file of the home page."""
-    boards = sorted(site.tracks.values(), key=_weight)
+    boards = site.boards
     longest = sorted(boards, key=lambda b: -len(b.board.records))
     chart = next((c for b in longest if (c := _chart(b))), None)
     body = render(
-        "home.html", base="", cards=[_card(b) for b in boards], chart=chart, newest=newest(site)
+        "home.html",
+        base="",
+        cards=[_card(b) for b in boards if b.board.entries],
+        waiting=[b for b in boards if b.is_open and not b.board.entries],
+        closed=[b for b in boards if not b.is_open],
+        chart=chart,
+        newest=newest(site),
     )
     return page(
         "Leaderboards",
@@ -36,11 +42,6 @@ def home_page(site: Site) -> str:
         "evidence, submissions by pull request.",
         body,
     )
-
-
-def _weight(board: TrackBoard) -> tuple[bool, bool, str]:
-    """Boards with entries first, those that teach last."""
-    return not board.board.entries, len(board.board.entries) < 2, ""
 
 
 def _chart(board: TrackBoard) -> dict[str, Any] | None:
@@ -51,7 +52,7 @@ def _chart(board: TrackBoard) -> dict[str, Any] | None:
     count = len(board.board.entries)
     return {
         "title": told["title"],
-        "words": f"{told['words']} {file_words(board)}".strip(),
+        "words": f"{told['brief']} {file_words(board)}".strip(),
         "svg": told["svg"],
         "track": board.track,
         "count": count,
@@ -63,7 +64,7 @@ def _card(board: TrackBoard) -> dict[str, Any]:
     track = board.track
     leader = _leader(board)
     if leader is None:
-        return {"track": track, "best": None, "closed": not_open(board)}
+        return {"track": track, "best": None}
     item, place = leader
     people = "" if item.people in ("imported", "not stated") else item.people
     big, unit = _big(board, place)
@@ -99,7 +100,7 @@ def _last_words(history: Sequence[Milestone]) -> str:
     if last is None or last.gain is None:
         return ""
     if last.place is None:
-        shown = f"official record #{last.number} is not on file"
+        shown = f"Official record #{last.number} is not on file"
         return f"{shown}: {gain_words(last)} on {text.day(last.date)}"
     return f"{gain_words(last)} on {text.day(last.date)}"
 
@@ -136,7 +137,7 @@ def _leader(board: TrackBoard) -> tuple[Item, Place] | None:
 
 
 def newest(site: Site) -> list[dict[str, Any]]:
-    """The newest ranked submissions of all tracks."""
+    """The newest ranked submissions of all tracks, board by board, that with the newest first."""
     rows = [
         (item.verdict.date or "", item.path, board, item)
         for board in site.tracks.values()
@@ -145,6 +146,7 @@ def newest(site: Site) -> list[dict[str, Any]]:
     ]
     rows.sort(key=lambda r: r[:2], reverse=True)
     return [
-        {"item": item, "track": board.track, "result": result_of(board, item.places[0])}
-        for _, _, board, item in rows[:NEWEST]
-    ]
+        {"track": board.track, "heads": heads(board),
+         "rows": [{"item": item, "results": results(board, item)} for item in items]}
+        for board, items in by_board((board, item) for _, _, board, item in rows[:NEWEST])
+    ]  # fmt: skip

@@ -18,7 +18,7 @@ def other_files(site: Site) -> Iterator[tuple[str, str]]:
         page(
             "Compare",
             "Any entries side by side: curves, numbers, and the test between them.",
-            render("compare.html", base="../", tracks=list(site.tracks.values())),
+            render("compare.html", base="../", tracks=site.boards),
         ),
     )
     yield (
@@ -68,5 +68,5 @@ def pending(site: Site) -> list[dict[str, Any]]:
 def _groups(site: Site) -> list[dict[str, Any]]:
     return [
         {"track": b.track, "shown": list(b.items.values())[:500], "total": len(b.items)}
-        for b in site.tracks.values()
+        for b in site.boards
     ]

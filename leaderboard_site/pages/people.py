@@ -11,9 +11,10 @@ from leaderboard_site import text
 from leaderboard_site.community import refuted_by
 from leaderboard_site.milestones import Milestone, milestones
 from leaderboard_site.model import Item, Person, Site, TrackBoard, slug_of
+from leaderboard_site.pages.columns import metric_column
 from leaderboard_site.pages.environment import page, render
+from leaderboard_site.pages.results import by_board, heads, results
 from leaderboard_site.pages.story import gain_words, score_metric
-from leaderboard_site.pages.track import result_of
 
 BASE = "../../../"
 MOST_ROWS = 300
@@ -115,10 +116,10 @@ def person_page(someone: Someone) -> tuple[dict[str, str], str]:
     """The head {title, description} and the HTML of one person's page."""
     name = text.clean(someone.name, 80)
     count = text.plural(len(someone.entries), "entry", "entries")
-    held = len(someone.records) + len(someone.unread)
+    count_held = len(someone.records) + len(someone.unread)
     lead = f"{count} on file"
-    if held:
-        lead += f", {text.plural(held, 'record')} set"
+    if count_held:
+        lead += f", {text.plural(count_held, 'record')} set"
         if someone.unread:
             lead += f" ({len(someone.unread)} of them not on file)"
     if someone.again:
@@ -134,8 +135,18 @@ def person_page(someone: Someone) -> tuple[dict[str, str], str]:
         lead=lead,
         roles=roles,
         built_on=someone.built_on,
-        records=[_record_row(b, m) for b, m in _by_date(someone.records + someone.unread)],
-        entries=[_entry_row(b, i) for b, i, _ in _newest(someone)[:MOST_ROWS]],
+        records=[
+            {
+                "track": b.track,
+                "head": metric_column(b, score_metric(b)),
+                "rows": [_record_row(b, m) for m in held],
+            }
+            for b, held in by_board(_by_date(someone.records + someone.unread))
+        ],
+        entries=[
+            {"track": b.track, "heads": heads(b), "rows": [_entry_row(b, i) for i in items]}
+            for b, items in by_board((b, i) for b, i, _ in _newest(someone)[:MOST_ROWS])
+        ],
         more=max(0, len(someone.entries) - MOST_ROWS),
     )
     return {"title": name, "description": f"{name}: {lead}."}, body
@@ -151,15 +162,13 @@ def _by_date(rows: list[tuple[TrackBoard, Milestone]]) -> list[tuple[TrackBoard,
 
 def _record_row(board: TrackBoard, milestone: Milestone) -> dict[str, Any]:
     days, metric = milestone.days, score_metric(board)
-    cost = board.words(metric, milestone.cost)
     return {
-        "track": board.track,
         "number": milestone.number,
         "url": BASE + milestone.item.url if milestone.item else board.track.official.source,
         "title": milestone.title,
         "date": text.day(milestone.date),
-        "cost": cost if cost[-1:].isalpha() else f"{cost} {board.track.unit(metric)}".rstrip(),
-        "gain": gain_words(milestone),
+        "cost": board.form(metric).show(milestone.cost),
+        "gain": gain_words(milestone).removesuffix(" %"),
         "stood": "stands"
         if milestone.stands
         else (text.plural(days, "day") if days is not None else DASH),
@@ -168,11 +177,7 @@ def _record_row(board: TrackBoard, milestone: Milestone) -> dict[str, Any]:
 
 
 def _entry_row(board: TrackBoard, item: Item) -> dict[str, Any]:
-    return {
-        "track": board.track,
-        "item": item,
-        "result": result_of(board, item.places[0]) if item.places else DASH,
-    }
+    return {"item": item, "results": results(board, item)}
 
 
 def people_parts(site: Site) -> Iterator[tuple[str, dict[str, str], str]]:

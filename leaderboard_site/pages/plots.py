@@ -196,7 +196,7 @@ STANDALONE_STYLE = (
     ".end{text-anchor:end}.mid{text-anchor:middle}.title{font-weight:600}"
     ".grid{stroke:#ddd}.base,.tick{stroke:#888}.frontier,.curve{fill:none;stroke:#0b5cad;"
     "stroke-width:2}circle{fill:#0b5cad}.dots{fill:none;stroke-width:5;stroke-linecap:round}"
-    ".dots.entry{stroke:#7a8794}.dots.weak{stroke:#c9a24b}.mark{stroke:#b3261e;"
+    ".lead{stroke:#aab;stroke-width:.8;fill:none}.dots.entry{stroke:#7a8794}.dots.weak{stroke:#c9a24b}.mark{stroke:#b3261e;"
     "stroke-dasharray:4 4}.whisker{stroke:#aab}</style>"
 )
 

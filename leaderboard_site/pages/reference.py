@@ -30,7 +30,7 @@ def reference_files(site: Site) -> Iterator[tuple[str, str]]:
         page(
             "Cite and reuse",
             "How to cite a board or its data, feeds and badges.",
-            render("cite.html", base="../", boards=[_board(site, b) for b in site.tracks.values()]),
+            render("cite.html", base="../", boards=[_board(site, b) for b in site.boards]),
         ),
     )
 

@@ -38,6 +38,7 @@ def story(board: TrackBoard, base: str) -> dict[str, Any] | None:
     return {
         "title": finding(board, history),
         "words": _words(board, history),
+        "brief": _brief(board, history),
         "svg": _steps_chart(board, dated, metric, base),
         "metric": board.track.label(metric),
         "unread": any(m.place is None for m in history),
@@ -101,13 +102,16 @@ def finding(board: TrackBoard, history: Sequence[Milestone]) -> str:
 
 def _words(board: TrackBoard, history: Sequence[Milestone]) -> str:
     """What the chart says in sentences: how much, how much lately, how much the next must gain."""
-    first, last = history[0].cost, history[-1].cost
-    parts = [text.plural(len(history), "record")]
-    if board.track.objective == "target" and last and first > last:
-        parts[0] += f", {less_words(board, first / last)}"
-    parts[0] += "."
-    parts += [last_year(board, history), margin(board, history), season_words(seasons(board))]
+    parts = (_brief(board, history), margin(board, history), season_words(seasons(board)))
     return " ".join(p for p in parts if p)
+
+
+def _brief(board: TrackBoard, history: Sequence[Milestone]) -> str:
+    first, last = history[0].cost, history[-1].cost
+    counted = text.plural(len(history), "record")
+    if board.track.objective == "target" and last and first > last:
+        counted += f", {less_words(board, first / last)}"
+    return f"{counted}. {last_year(board, history)}".strip()
 
 
 def less_words(board: TrackBoard, times: float) -> str:
@@ -330,6 +334,7 @@ def _frontier_story(board: TrackBoard, base: str) -> dict[str, Any] | None:
     return {
         "title": title,
         "words": words,
+        "brief": words,
         "svg": svg,
         "rows": [],
         "file": "frontier",

@@ -8,6 +8,7 @@ from typing import Any
 
 from bot.model.track import Track
 from bot.rank.ranking import in_band
+from bot.registry import STATUS_NAMES, Status
 from bot.render.numbers import DASH
 from leaderboard_site import curves, fits, text
 from leaderboard_site.charts import Axis
@@ -26,7 +27,14 @@ from leaderboard_site.pages.columns import (
     present_metrics,
 )
 from leaderboard_site.pages.environment import SITE_NAME, number, page, render
-from leaderboard_site.pages.plots import XAxis, against, quality_chart, standalone, x_axes
+from leaderboard_site.pages.plots import (
+    XAxis,
+    against,
+    quality_chart,
+    standalone,
+    tail_of,
+    x_axes,
+)
 from leaderboard_site.pages.story import file_words, gain_words, story
 from leaderboard_site.pages.story_files import chart_csv, story_csv
 from leaderboard_site.pages.words import rules_in_words
@@ -34,6 +42,7 @@ from leaderboard_site.techniques import techniques, techniques_of
 
 BASE = "../../"
 ROWS = 50
+KINDS = ("entry", "weak")
 
 
 def track_files(site: Site, board: TrackBoard) -> Iterator[tuple[str, Any]]:
@@ -79,7 +88,7 @@ def track_page(
         track=track,
         base=BASE,
         lead=lead(board),
-        boards=[b.track for b in site.tracks.values()],
+        boards=[b.track for b in site.boards],
         source=track.official.source if track.official.records else "",
         closed=not_open(board),
         chart=chart,
@@ -87,7 +96,7 @@ def track_page(
         relative=track.objective == "pareto",
         columns=columns,
         techniques=[] if is_long(board) else facets(board),
-        kinds=kinds_of(chart),
+        kinds=kinds_of(board, chart),
         rows=cells(board, columns, BASE, ROWS),
         total=total,
         **_titles(track, quality, axes, total),
@@ -127,12 +136,16 @@ def track_card_name(board: TrackBoard) -> str:
     return f"cards/{board.track.id}/board.card.png"
 
 
-def kinds_of(chart: str) -> dict[str, bool]:
-    """Which marks the chart has, so that its key names these alone."""
+def kinds_of(board: TrackBoard, chart: str) -> dict[str, str]:
+    """Which marks the chart has, and what they are called, so that its key names these alone."""
+    others = {i.verdict.status for i, _ in board.places if i.path not in board.holders}
+    weak = [f"“{STATUS_NAMES[s]}”" for s in Status if s in others and s is not Status.VERIFIED]
+    drawn = {k: f'class="dots {k}"' in chart or f'circle class="{k}"' in chart for k in KINDS}
     return {
-        "entry": 'class="dots entry"' in chart or 'circle class="entry"' in chart,
-        "weak": 'class="dots weak"' in chart or 'circle class="weak"' in chart,
-        "interval": 'class="whisker"' in chart,
+        "entry": f"“{STATUS_NAMES[Status.VERIFIED]}”" if drawn["entry"] else "",
+        "weak": " or ".join(weak) if drawn["weak"] else "",
+        "interval": "95 % interval of the mean" if 'class="whisker"' in chart else "",
+        "level": "quality band" if "mark level" in chart else "",
     }
 
 
@@ -198,7 +211,7 @@ def _frontier_lead(board: TrackBoard) -> str:
 def not_open(board: TrackBoard) -> list[str]:
     """The commands that open a baseline track that has no baseline yet; empty where it is open."""
     track = board.track
-    if track.objective != "baseline" or track.baseline_id is not None:
+    if board.is_open:
         return []
     return [
         f"speedrun baseline make {track.id}",
@@ -300,7 +313,7 @@ def scaling(board: TrackBoard) -> dict[str, Any] | None:
         usable = law is not None and law.usable
         drawn = fits.curve(law) if law is not None else []
         rows.append(_law_row(name, len(points), law, f"c{len(shown) % 8}" if usable else "weak"))
-        shown.append(Fit(name, [(x, y) for x, y, _ in points], drawn, usable))
+        shown.append(Fit(tail_of(name), [(x, y) for x, y, _ in points], drawn, usable))
     svg = curves.scaling(
         shown,
         Axis("model_flops", "Model FLOPs"),
@@ -313,7 +326,12 @@ def scaling(board: TrackBoard) -> dict[str, Any] | None:
         f"{fits.MIN_DF + 3} points or more, and only where half its band stays under "
         f"{100 * fits.MAX_HALF_WIDTH:.0f} % of the value."
     )
-    return {"svg": svg, "rows": rows, "words": words}
+    trusted = [law.usable for law in shown]
+    key = {
+        "band": "95 % band of a law" if any(trusted) else "",
+        "dashed": "law drawn within its points alone" if not all(trusted) else "",
+    }
+    return {"svg": svg, "rows": rows, "words": words, "key": key}
 
 
 def _law_row(name: str, n: int, law: fits.Law | None, colour: str) -> dict[str, Any]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bot.compute.accelerators import find
 from bot.model.track import Track
+from leaderboard_site import text
 from leaderboard_site.formats import quantity
+from leaderboard_site.states import rule_words
 
 
 def rules_in_words(track: Track) -> list[str]:
@@ -81,7 +84,13 @@ def _hardware(track: Track) -> str:
     if not track.accelerators:
         return "Any hardware; the peak of every accelerator comes from one published table."
     count = f"{track.accelerator_count} × " if track.accelerator_count else ""
-    return f"Hardware: {count}{' or '.join(track.accelerators)}."
+    return f"Hardware: {count}{' or '.join(map(_device, track.accelerators))}."
+
+
+def _device(name: str) -> str:
+    """The accelerator as its vendor calls it, `NVIDIA H100 SXM`; as it stands if unknown."""
+    found = find(name)
+    return f"{found.accelerator.vendor} {found.accelerator.name}" if found else name
 
 
 def _proof(track: Track) -> str:
@@ -129,8 +138,11 @@ def _baseline(track: Track) -> str:
         return ""
     when = ""
     if track.promote_at:
-        when = f" A new one is due when an entry needs {track.promote_at:g} of it or less."
-    return f"Baseline: {track.baseline_id}.{when}"
+        cost = track.in_sentence(track.cost.metric)
+        when = f" A new one is due when an entry needs at most {track.promote_at:g} of its {cost}."
+    made = next((b for b in track.baselines if b.id == track.baseline_id), None)
+    since = f", frozen on {text.long_day(made.frozen_on)}" if made else ""
+    return f"Entries are measured against the track’s frozen baseline{since}.{when}"
 
 
 def _levels(track: Track) -> str:
@@ -138,7 +150,13 @@ def _levels(track: Track) -> str:
         return ""
     groups: dict[str, list[str]] = {}
     for name, level in sorted(track.levels.items()):
-        groups.setdefault(str(level), []).append(name)
-    words = {"off": "not checked", "note": "notes alone", "warning": "warnings", "error": "errors"}
-    parts = [f"{words.get(level, level)}: {', '.join(names)}" for level, names in groups.items()]
-    return f"Rules with a level of their own here. {'; '.join(parts).capitalize()}."
+        groups.setdefault(str(level), []).append(rule_words(name))
+    words = {
+        "off": "Not checked here",
+        "note": "Only noted here, without a say in the state",
+        "warning": "Weighed by a maintainer here",
+        "error": "Must hold here",
+    }
+    return " ".join(
+        f"{words.get(level, level)}: {', '.join(names)}." for level, names in groups.items()
+    )

@@ -144,6 +144,40 @@ await step("the keyboard alone reaches search, filters, sort, points and rows", 
   await page.waitForTimeout(400);
   must((await page.getAttribute("th.who", "aria-sort")) === "ascending", "Enter does not sort");
 });
+for (const [width, what] of [
+  [1440, "desktop"],
+  [390, "phone"],
+])
+  await step(`the table's head and the compare bar stay on the page (${what})`, async () => {
+    const reader = await browser.newContext({ viewport: { width, height: 700 } });
+    const far = await reader.newPage();
+    await far.goto(board);
+    await ready(far);
+    await far.evaluate(() => document.querySelector("input.pick").click());
+    // The middle of the table at the middle of the screen, as a reader scrolls the page.
+    await far.evaluate(() => {
+      const box = document.querySelector("table.board").getBoundingClientRect();
+      scrollBy(0, box.top + box.height / 2 - innerHeight / 2);
+    });
+    await far.waitForTimeout(200);
+    const at = await far.evaluate(() => {
+      const top = (s) => document.querySelector(s).getBoundingClientRect();
+      const [head, bar, compare] = ["table.board thead th.name", ".md-header", ".comparebar"].map(top);
+      const first = document.querySelector("table.board tbody tr").getBoundingClientRect();
+      const box = document.querySelector(".scroll.tall:has(table.board)");
+      return {
+        head: Math.round(head.top - bar.bottom),
+        passed: first.top < bar.bottom,
+        compare: Math.round(compare.bottom - innerHeight),
+        inner: box.scrollHeight - box.clientHeight,
+      };
+    });
+    if (at.passed) must(Math.abs(at.head) <= 1, `the head is ${at.head} px below the bar`);
+    must(at.compare <= 0, `the compare bar ends ${at.compare} px below the screen`);
+    must(at.inner <= 1, `the table scrolls in a box of its own, ${at.inner} px`);
+    await reader.close();
+    return at;
+  });
 await step("rows on screen copy as text, more rows come on demand", async () => {
   await page.goto(board);
   await ready(page);

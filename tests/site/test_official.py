@@ -14,6 +14,7 @@ import pytest
 
 from leaderboard_site.model import Item, Site, TrackBoard
 from leaderboard_site.pages import story
+from leaderboard_site.pages.entry import Lineage, entry_page
 from leaderboard_site.source import read_site
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,3 +90,20 @@ def test_time_runs_forward_in_every_story(site: Site) -> None:
     for board in site.tracks.values():
         days = [day for day, _ in story.score_over_time(board)[1]]
         assert days == sorted(days), board.track.id
+
+
+def page_of(site: Site, track: str, folder: str) -> str:
+    """The HTML of an imported entry's page."""
+    board = site.tracks[track]
+    return entry_page(site, board, item_of(board, folder), Lineage(site), "0" * 64)
+
+
+def test_an_official_timing_is_a_fact_and_no_finding(site: Site) -> None:
+    page = page_of(site, "nanogpt-small", "track_1_short/2026-07-17_FP8DownProjection")
+    assert "Everything that was checked holds." in page
+    assert "73.80 s" in page and "official timing" in page and "79.68 s" in page
+
+
+def test_a_wrong_statistic_stays_a_finding(site: Site) -> None:
+    page = page_of(site, "nanogpt-small", "track_1_short/2025-10-31_AdamSyncGradientHook")
+    assert "reported statistics wrong" in page and "5 runs count" in page

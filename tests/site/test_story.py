@@ -290,9 +290,9 @@ def warned(status: Status, grade: Grade = Grade.LOG, **fields: object) -> Verdic
 def test_a_review_says_which_warnings_it_waits_for() -> None:
     state = state_of(warned(Status.NEEDS_REVIEW))
     assert (state.kind, state.name) == ("needs-review", "Needs review")
-    assert shown_rules(state) == "run-not-bound, mfu-unusual and 1 more"
+    assert shown_rules(state) == "run not bound, MFU unusual and 1 more"
     accepted = warned(Status.NEEDS_REVIEW, accepted={"run-not-bound": "fine"})
-    assert shown_rules(state_of(accepted)) == "mfu-unusual, seed-reused"
+    assert shown_rules(state_of(accepted)) == "MFU unusual, seed reused"
     assert state_of(warned(Status.VERIFIED)).rules == ()
 
 

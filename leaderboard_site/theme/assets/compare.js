@@ -1,7 +1,7 @@
 // The compare page: entries from the address, numbers side by side, Welch's test, curves.
 "use strict";
 (function () {
-  const { entry, drawCurves, formatOf, cell, change, probability, fixed, make, home, DASH } = window.speedrun;
+  const { entry, drawCurves, stick, formatOf, cell, change, probability, fixed, make, home, DASH } = window.speedrun;
   const root = document.querySelector(".sr.compare");
   const form = root.querySelector("form");
   const COLUMNS = [
@@ -242,7 +242,7 @@
       make("thead", {}, head),
       make("tbody", {}, ...rows),
     );
-    const scroll = make("section", { class: "scroll", tabIndex: 0 }, table);
+    const scroll = make("section", { class: "scroll tall", tabIndex: 0 }, table);
     scroll.setAttribute("aria-label", "Numbers side by side");
     return [make("h2", {}, "Numbers"), scroll];
   }
@@ -272,6 +272,7 @@
     const curves = root.querySelector(".curves");
     curves.hidden = !entries.length;
     root.querySelector(".numbers").replaceChildren(...(entries.length ? numbers(entries) : []));
+    for (const box of root.querySelectorAll(".numbers .tall")) stick(box);
     for (const b of curves.querySelectorAll("[data-axis]"))
       b.setAttribute("aria-pressed", String(Number(b.dataset.axis) === state.axis));
     for (const b of curves.querySelectorAll("[data-log]"))

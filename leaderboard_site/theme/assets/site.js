@@ -37,6 +37,27 @@
     paint(palettes[kept?.index] ? kept.index : Math.max(0, fits), false);
     palettes.forEach((input, n) => input.addEventListener("change", () => paint(n, true)));
   }
+  // The head of a table that is wider than its box: it scrolls sideways with the box, and down with
+  // the page. A narrower one sticks by style alone.
+  const header = document.querySelector(".md-header");
+  function stick(box) {
+    const table = box.querySelector("table");
+    function place() {
+      const wide = table.offsetWidth > box.clientWidth + 1;
+      box.classList.toggle("sideways", wide);
+      if (!wide) return;
+      const head = table.tHead;
+      const most = table.offsetHeight - head.offsetTop - head.offsetHeight;
+      const at = table.getBoundingClientRect().top + head.offsetTop;
+      const down = header.getBoundingClientRect().bottom - at;
+      box.style.setProperty("--down", `${Math.max(0, Math.min(down, most))}px`);
+    }
+    new ResizeObserver(place).observe(table);
+    addEventListener("scroll", place, { passive: true });
+    addEventListener("resize", place, { passive: true });
+  }
+  window.speedrun.stick = stick;
+  for (const box of document.querySelectorAll(".scroll.tall")) stick(box);
   // Code that is wider than its box scrolls by the keyboard too.
   for (const code of document.querySelectorAll("pre > code"))
     if (code.scrollWidth > code.clientWidth) code.tabIndex = 0;
@@ -98,7 +119,9 @@
       kind,
       title.toLowerCase(),
     ]);
-    for (const [track, entries] of Object.entries(raw.entries))
+    const titles = new Map(raw.pages.map(([title, url]) => [url, title]));
+    for (const [track, entries] of Object.entries(raw.entries)) {
+      const board = titles.get(`tracks/${track}/`) || track;
       for (const [slug, title, number] of entries) {
         const folder = slug.replaceAll(".", "/");
         const name = (number ? `#${number} ` : "") + (title || folder);
@@ -106,10 +129,11 @@
           `${name} ${folder} ${track}`.toLowerCase(),
           name,
           `entries/${track}/${slug}/`,
-          title ? `${track}: ${folder}` : track,
+          title ? `${board}: ${folder}` : board,
           name.toLowerCase(),
         ]);
       }
+    }
     return rows;
   }
   field.addEventListener("focus", fetchData);
