@@ -68,11 +68,12 @@ def api_url(settings: Settings | None = None) -> str:
     return given or "https://api.github.com"
 
 
-def server_url() -> str:
+def server_url(settings: Settings | None = None) -> str:
     """The address of the pages that belong to the API: Actions sets GITHUB_SERVER_URL; a GitHub
     Enterprise Server has both on one host."""
     given = os.environ.get("GITHUB_SERVER_URL")
-    return given or api_url().removesuffix("/api/v3").replace("https://api.", "https://", 1)
+    api = api_url(settings)
+    return given or api.removesuffix("/api/v3").replace("https://api.", "https://", 1)
 
 
 def connect(token: str, *, url: str | None = None, backoff: float = 1.0) -> Github:

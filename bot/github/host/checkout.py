@@ -11,6 +11,7 @@ import requests
 
 from bot.github.api.client import api_url
 from bot.github.api.workflows import file_of
+from bot.model.report import Settings
 
 _TIMEOUT_S = 5
 
@@ -37,12 +38,21 @@ def origin(folder: Path) -> tuple[str, str] | None:
     return (match["host"], match["name"]) if match else None
 
 
-def is_organisation(login: str) -> bool | None:
+def api_of(host: str) -> str:
+    """The API of the GitHub on a host; "" for github.com, also behind a name of SSH's settings."""
+    if "." not in host or host in ("github.com", "www.github.com", "ssh.github.com"):
+        return ""
+    return f"https://api.{host}" if host.endswith(".ghe.com") else f"https://{host}/api/v3"
+
+
+def is_organisation(login: str, settings: Settings | None = None) -> bool | None:
     """What GitHub says of an account; None if it does not answer. No token is needed."""
     token = os.environ.get("GITHUB_TOKEN", "").strip()
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
-        answer = requests.get(f"{api_url()}/users/{login}", headers=headers, timeout=_TIMEOUT_S)
+        answer = requests.get(
+            f"{api_url(settings)}/users/{login}", headers=headers, timeout=_TIMEOUT_S
+        )
         return bool(answer.json()["type"] == "Organization") if answer.ok else None
     except (requests.exceptions.RequestException, ValueError, KeyError, TypeError):
         return None

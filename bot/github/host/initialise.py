@@ -14,11 +14,12 @@ from pathlib import Path
 from bot import files as disk
 from bot.github.api.client import checked_name, server_url
 from bot.github.api.workflows import WORKFLOWS, file_of
-from bot.github.host.checkout import default_branch, is_organisation, origin
+from bot.github.host.checkout import api_of, default_branch, git, is_organisation, origin
 from bot.github.host.files import Target, github_files, titles_of
 from bot.github.host.first_track import objective_of, track_text
 from bot.github.host.settings import FILE, load_settings
 from bot.github.host.source import HOME, OWN, Source
+from bot.model.report import Settings
 from bot.model.submission import LOG_ENDINGS
 from bot.model.track import Track
 from bot.parse.track_toml import load_tracks, read_track
@@ -56,7 +57,13 @@ def initialise(folder: Path, wishes: Wishes) -> Iterator[str]:
     """
     repo = wishes.repo or _repository(folder)
     _check(repo, wishes)
+    _check_root(folder)
     settings, foreign = load_settings(folder), foreign_pages(folder)
+    settings = dc.replace(
+        settings, api_url=settings.api_url or api_of((origin(folder) or ("",))[0])
+    )
+    if settings.api_url:
+        yield f"server  the bot asks {settings.api_url}"
     if foreign and settings.pages:
         settings = dc.replace(settings, pages=False)
         yield f"left    {foreign} publishes a site with Pages: no workflow for ours is written"
@@ -66,9 +73,9 @@ def initialise(folder: Path, wishes: Wishes) -> Iterator[str]:
     branch = wishes.branch or default_branch(folder)
     source = Source(OWN) if repo == HOME else wishes.source
     files = github_files(Target(repo, branch, source, settings, titles))
-    people = _people(repo, wishes.reviewers, settings.pages)
+    people = _people(repo, wishes.reviewers, settings)
     if not wishes.reviewers and not all((folder / name).exists() for name in people):
-        yield from _owner(repo.split("/")[0])
+        yield from _owner(repo.split("/")[0], settings)
     written = set()
     for name, content in {**files, **people, **tracks}.items():
         path = folder / name
@@ -82,7 +89,7 @@ def initialise(folder: Path, wishes: Wishes) -> Iterator[str]:
         yield f"pinned  {source.says}; they run on the branch {branch}"
     yield from _others(folder)
     yield from _adopted(folder, wishes.adopt, {name for name in tracks if name in written})
-    yield from steps(repo, settings.pages, find_root(folder) is not None)
+    yield from steps(repo, settings, find_root(folder) is not None)
 
 
 def _repository(folder: Path) -> str:
@@ -149,6 +156,16 @@ def _check(repo: str, wishes: Wishes) -> None:
             raise InitError(f"{login!r} is not a reviewer, expected a login or ORGANISATION/TEAM")
 
 
+def _check_root(folder: Path) -> None:
+    """GitHub looks for workflows at the root of a repository alone."""
+    top = git(folder, "rev-parse", "--show-toplevel")
+    if top and Path(top).resolve() != folder.resolve():
+        raise InitError(
+            f"{folder} lies inside the repository {top}, and GitHub runs workflows of its root "
+            f"alone: run `speedrun init {top}`; entries may lie in any folder (--adopt)"
+        )
+
+
 # ---- what is there already ----------------------------------------------------------------------
 
 
@@ -188,9 +205,9 @@ def _others(folder: Path) -> Iterator[str]:
 # ---- people and what is left to do --------------------------------------------------------------
 
 
-def _owner(owner: str) -> Iterator[str]:
+def _owner(owner: str, settings: Settings) -> Iterator[str]:
     """Whether the owner, who reviews if nobody is named, is a person. Raises InitError."""
-    kind = is_organisation(owner)
+    kind = is_organisation(owner, settings)
     if kind:
         raise InitError(
             f"{owner} is an organisation, which can neither review nor own files; name who does: "
@@ -201,27 +218,30 @@ def _owner(owner: str) -> Iterator[str]:
         yield "        review, then name people in .github/CODEOWNERS and .github/speedrun.toml"
 
 
-def _people(repo: str, reviewers: tuple[str, ...], pages: bool) -> dict[str, bytes]:
+def _people(repo: str, reviewers: tuple[str, ...], settings: Settings) -> dict[str, bytes]:
     owner, name = repo.split("/")
     logins = [login.lstrip("@") for login in reviewers] or [owner]
     owners = " ".join(f"@{login}" for login in logins)
     people = ", ".join(f'"{login}"' for login in logins if "/" not in login)
-    site = f'site = "https://{owner.lower()}.github.io/{name}"\n' if pages else ""
-    settings = f"[bot]\nreviewers = [{people}]\nreview_days = 3\n{site}"
-    if not pages:
-        settings += "\n[workflows]\npages = false\n"
+    public = settings.pages and not settings.api_url
+    site = f'site = "https://{owner.lower()}.github.io/{name}"\n' if public else ""
+    text = f"[bot]\nreviewers = [{people}]\nreview_days = 3\n{site}"
+    if not public:
+        text += "\n[workflows]\n"
+        text += "" if settings.pages else "pages = false\n"
+        text += f'api_url = "{settings.api_url}"\n' if settings.api_url else ""
     return {
         ".github/CODEOWNERS": (
             "# Workflows and rules decide what counts: name who reviews changes to them.\n"
             f"/.github/ {owners}\n/tracks/ {owners}\n"
         ).encode(),
-        FILE.as_posix(): settings.encode(),
+        FILE.as_posix(): text.encode(),
     }
 
 
-def steps(repo: str, pages: bool, ready: bool) -> Iterator[str]:
+def steps(repo: str, settings: Settings, ready: bool) -> Iterator[str]:
     """What only a person can do, in order; `speedrun doctor` checks each."""
-    page = f"{server_url()}/{repo}/settings"
+    page = f"{server_url(settings)}/{repo}/settings"
     yield ""
     yield "Left to do, about ten minutes; `speedrun doctor --repo " + f"{repo}` checks each:"
     yield "1. Commit and push. Edit the track: metric, target, significance (tracks/)."
@@ -234,7 +254,7 @@ def steps(repo: str, pages: bool, ready: bool) -> Iterator[str]:
     yield "   as publisher, name the App as its source. Require review by code owners."
     yield f"5. {page.removesuffix('/settings')}/labels: make `submission` and `preregistration`;"
     yield "   GitHub drops a label from an issue form if the repository lacks it."
-    if pages:
+    if settings.pages:
         yield f"6. {page}/pages: source GitHub Actions."
     if ready:
         yield "When the key expires, verdicts become `unverifiable`, never green; the nightly audit"

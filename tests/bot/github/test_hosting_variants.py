@@ -69,6 +69,48 @@ def test_another_branch_and_a_foreign_verify(tmp_path: Path) -> None:
     assert "merge_group" in triggers(folder, "verify")
 
 
+@pytest.mark.parametrize(
+    ("remote", "api", "page"),
+    [
+        ("https://ghe.example.org/example-org/race.git", "https://ghe.example.org/api/v3", None),
+        (
+            "git@race.ghe.com:example-org/race.git",
+            "https://api.race.ghe.com",
+            "https://race.ghe.com",
+        ),
+        ("git@github.com:example-org/race.git", "", "https://github.com"),
+        ("git@my-work-key:example-org/race.git", "", "https://github.com"),
+        ("https://gitlab.example.org/another/race.git", "", "https://github.com"),
+    ],
+)
+def test_the_server_is_that_of_the_clone(
+    tmp_path: Path, remote: str, api: str, page: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("GITHUB_API_URL", "GITHUB_SERVER_URL"):
+        monkeypatch.delenv(name, raising=False)
+    folder = tmp_path / "race"
+    repository(folder, "main")
+    git.git(folder, "remote", "add", "origin", remote)
+    said = init(folder, "--reviewer", "example-user")
+    assert load_settings(folder).api_url == api
+    page = page or "https://ghe.example.org"
+    assert f"{page}/example-org/race/settings/pages" in said
+    assert ("github.io" in (folder / ".github/speedrun.toml").read_text()) == (api == "")
+
+
+def test_a_folder_inside_a_repository_is_refused(tmp_path: Path) -> None:
+    """GitHub runs no workflow that lies deeper than the root."""
+    repository(tmp_path, "main")
+    inner = tmp_path / "competitions/speed"
+    inner.mkdir(parents=True)
+    wheel = str(a_wheel(tmp_path))
+    arguments = ["init", str(inner), "--repo", "example-org/race", "--wheel", wheel]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 2 and f"run `speedrun init {tmp_path}`" in result.output
+    assert not any(inner.iterdir())
+    init(tmp_path, "--reviewer", "example-user")
+
+
 def test_a_foreign_site_is_left_alone(tmp_path: Path) -> None:
     folder = tmp_path / "race"
     write(folder, ".github/workflows/docs.yml", PAGES)
