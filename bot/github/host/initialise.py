@@ -59,9 +59,9 @@ def initialise(folder: Path, wishes: Wishes) -> Iterator[str]:
     _check(repo, wishes)
     _check_root(folder)
     settings, foreign = load_settings(folder), foreign_pages(folder)
-    settings = dc.replace(
-        settings, api_url=settings.api_url or api_of((origin(folder) or ("",))[0])
-    )
+    host, own = origin(folder) or ("", "")
+    if own == repo and not settings.api_url:
+        settings = dc.replace(settings, api_url=api_of(host))
     if settings.api_url:
         yield f"server  the bot asks {settings.api_url}"
     if foreign and settings.pages:
