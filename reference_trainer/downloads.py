@@ -1,17 +1,20 @@
 """Public corpora from the Hugging Face Hub, fetched at first use, resumable, with checked hashes.
 
-`NAME@500M` fetches no more than the training tokens that it names. `SPEEDRUN_SHARDS` says how many
-training shards of FineWeb to fetch without it (100 M tokens, 200 MB each).
+`NAME@500M` fetches no more than the training tokens that it names. Without it FineWeb-Edu is
+streamed (see `streaming`), and `SPEEDRUN_SHARDS` says how many training shards of FineWeb to fetch
+(100 M tokens, 200 MB each).
 """
 
+import contextlib
 import dataclasses as dc
+import fnmatch
 import gzip
 import hashlib
 import json
 import os
 import pathlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,12 +24,15 @@ from reference_trainer import levanter
 from reference_trainer.errors import DataError
 from reference_trainer.manifests import SHARD_TOKENS, SplitWriter, write_manifest
 from reference_trainer.shards import MANIFEST, Corpus, Split, file_sha256, open_shard, open_split
+from reference_trainer.streaming import Ids, documents
 from reference_trainer.tokenizers import Gpt2Tokenizer, JsonTokenizer
-from reference_trainer.treecache import file_number, files_needed, read_documents
+from reference_trainer.treecache import described, file_number, files_needed, read_documents
 
 Say = Callable[[str], None]
 LLAMA3 = "marin-community/marin-tokenizer"
 PALOMA, PALOMA_REVISION = "allenai/paloma", "65cd6fc"
+PALOMA_FILES = "c4_en/val/val*.jsonl.gz"
+HELD_OUT = 5_000_000  # tokens of a stream that validate
 
 
 @dc.dataclass(frozen=True)
@@ -162,37 +168,95 @@ def _fineweb_shards(
 def _fineweb_edu(
     folder: pathlib.Path, name: str, repository: str, limit: int | None, say: Say
 ) -> None:
-    """The pre-tokenised cache, rewritten as shards; one document in 200 validates. With a limit
-    only the files that hold the documents up to there are fetched."""
+    """The pre-tokenised cache: streamed as it is, or with a limit the files that hold the documents
+    up to there, rewritten as shards of which one document in 200 validates."""
     cache = folder.parent / name.partition("@")[0] / "cache"  # other sizes find it there too
-    files = [f for f in _listed(repository) if f.startswith("train/input_ids/")]
     data = "train/input_ids/data/"
-    described = [f for f in files if not f.startswith(data) or file_number(f) is None]
-    for file in described:
+    files = {f: sha for f, sha in _tree(repository).items() if f.startswith("train/input_ids/")}
+    about = [f for f in files if not f.startswith(data) or file_number(f) is None]
+    for file in about:
         _hub(repository, file, cache)
-    needed = files_needed(cache / "train", limit)
-    pieces = [f for f in files if f.startswith(data) and f not in described]
-    for number, file in enumerate(pieces):
-        place = file_number(file)
-        if needed is None or (place is not None and place < needed):
-            _hub(repository, file, cache)
-            say(f"{number + 1} of {needed or len(pieces)} files")
+    pieces = sorted((f for f in files if f not in about), key=lambda f: file_number(f) or 0)
+    if limit is None:
+        say(f"streaming {repository}: ids come as they are needed and are kept")
+        hashes = [{"file": f, "sha256": files[f]} for f in pieces]
+        url = _address(repository, data.rstrip("/"))
+        stream_cache(cache / "train", folder, name, llama3(folder), url, hashes)
+        return
+    needed = files_needed(cache / "train", limit) or len(pieces)
+    for number, file in enumerate(pieces[:needed]):
+        _hub(repository, file, cache)
+        say(f"{number + 1} of {needed} files")
     from_cache(cache, folder, name, llama3(folder), limit=limit)
 
 
-def _listed(repository: str) -> list[str]:
-    """The files of a repository. Raises DataError, also where there is no network."""
+def _address(repository: str, file: str) -> str:
+    """Where a data set's file is, at the newest commit, which later runs keep to."""
+    import huggingface_hub as hub
+
+    with _in_words(f"the commit of {repository} could not be found"):
+        commit = hub.HfApi().repo_info(repository, repo_type="dataset").sha
+    return str(hub.hf_hub_url(repository, file, repo_type="dataset", revision=commit))
+
+
+def stream_cache(
+    root: pathlib.Path,
+    folder: pathlib.Path,
+    name: str,
+    coder: Any,
+    url: str,
+    hashes: list[dict[str, Any]],
+) -> None:
+    """Write the manifest of a TreeCache whose ids stay at `url`; `hashes` are those of its files.
+    Its last documents validate, at most 5 M tokens and a 200th of them."""
+    ids, bounds = described(root)
+    total = int(bounds[-1])
+    stream = {"url": url, "tokens": total, "piece": int(ids.chunks[0]), "vocab": coder.size}
+    first = int(np.searchsorted(bounds, total - min(HELD_OUT, total // 200)))
+    first = min(first, len(bounds) - 2)
+    kind = np.uint16 if coder.size <= 2**16 else np.uint32
+    writer, lengths = SplitWriter(folder, "validation", coder, kind), coder.byte_lengths()
+    remote = Ids(folder / "pieces", **stream)
+    for document in documents(remote, bounds[first:]):
+        digest = hashlib.sha256(document.astype("<u4").tobytes()).digest()
+        writer.add(document, int(lengths[document].sum()), digest)
+    train = {
+        "tokens": total,
+        "bytes": None,
+        "documents": len(bounds) - 1,
+        "held_out": total - int(bounds[first]),
+        "stream": stream,
+        "shards": hashes,
+    }
+    splits = {"train": train, "validation": writer.finish()}
+    write_manifest(folder, name, "", coder, splits)
+
+
+def _tree(repository: str, revision: str | None = None) -> dict[str, str]:
+    """The files of a repository with their hashes. Raises DataError, also without a network."""
     try:
         from huggingface_hub import HfApi
+        from huggingface_hub.hf_api import RepoFile
     except ImportError as error:
         raise DataError("downloading needs a package: pip install -e '.[corpora]'") from error
+    with _in_words(f"the files of {repository} could not be listed"):
+        api = HfApi(token=os.environ.get("HF_TOKEN") or None)
+        listed = api.list_repo_tree(
+            repository, recursive=True, repo_type="dataset", revision=revision
+        )
+        found = [f for f in listed if isinstance(f, RepoFile)]
+        return {f.path: f.lfs.sha256 if f.lfs else f.blob_id for f in found}
+
+
+@contextlib.contextmanager
+def _in_words(what: str) -> Iterator[None]:
     try:
-        return sorted(HfApi().list_repo_files(repository, repo_type="dataset"))
+        yield
     except Exception as error:  # which HTTP library raises, changes with the Hub's versions
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(
-            f"the files of {repository} could not be listed: {reason}; go online once, or copy "
-            f"the corpus from another machine and set SPEEDRUN_DATA"
+            f"{what}: {reason}; go online once, or copy the corpus from another machine and set "
+            "SPEEDRUN_DATA"
         ) from error
 
 
@@ -235,15 +299,15 @@ def paloma(corpus: Corpus) -> tuple[Corpus, levanter.Text]:
     Levanter's form. Raises DataError."""
     folder = corpus.folder / "paloma-c4_en"
     if not (folder / MANIFEST).is_file():
-        path = _hub(PALOMA, "c4_en/val/val.jsonl.gz", folder, PALOMA_REVISION)
+        paths = _paloma_files(folder)
         coder = llama3(corpus.folder)
         if coder.sha256 != corpus.tokenizer_sha256:
             raise DataError(f"Paloma is scored with Llama 3 ids, {corpus.name} has others")
         writer = SplitWriter(folder, "validation", coder, np.uint32)
-        for text in paloma_texts(path):
+        for text in paloma_texts(paths):
             data = text.encode("utf-8")
             writer.add(coder.encode([text])[0], len(data), hashlib.sha256(data).digest())
-        levanter.write(folder, coder, paloma_texts(path))
+        levanter.write(folder, coder, paloma_texts(paths))
         write_manifest(folder, "paloma-c4_en", "", coder, {"validation": writer.finish()})
     splits = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["splits"]
     split: Split = open_split(folder, corpus.tokenizer_sha256, "validation", splits, False)
@@ -251,11 +315,20 @@ def paloma(corpus: Corpus) -> tuple[Corpus, levanter.Text]:
     return own, levanter.read(folder, corpus.end_of_text)
 
 
-def paloma_texts(path: pathlib.Path) -> Iterator[str]:
-    """The field `text` of each line of a gzipped JSON-lines file."""
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        for line in file:
-            yield json.loads(line)["text"]
+def _paloma_files(folder: pathlib.Path) -> list[pathlib.Path]:
+    """C4-EN's validation files, by the pattern that Marin reads: one file today."""
+    listed = fnmatch.filter(sorted(_tree(PALOMA, PALOMA_REVISION)), PALOMA_FILES)
+    if not listed:
+        raise DataError(f"{PALOMA} at {PALOMA_REVISION} has no file {PALOMA_FILES}")
+    return [_hub(PALOMA, file, folder, PALOMA_REVISION) for file in listed]
+
+
+def paloma_texts(paths: Iterable[pathlib.Path]) -> Iterator[str]:
+    """The field `text` of each line of gzipped JSON-lines files."""
+    for path in paths:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            for line in file:
+                yield json.loads(line)["text"]
 
 
 DATASETS = {
@@ -269,7 +342,7 @@ DATASETS = {
         ),
         Dataset(
             "fineweb-edu-10B",
-            "FineWeb-Edu in Llama 3 tokens, as the Marin board trains on; 40 GB, or NAME@500M",
+            "FineWeb-Edu in Llama 3 tokens, as the Marin board trains on; streamed, or NAME@500M",
             "marin-community/fineweb-edu-pretokenized-10B",
             _fineweb_edu,
         ),

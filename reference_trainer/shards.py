@@ -17,6 +17,7 @@ import numpy as np
 
 from reference_trainer import marin
 from reference_trainer.errors import DataError
+from reference_trainer.streaming import Ids
 
 HEADER_BYTES = 1024
 FORMATS: dict[tuple[int, int], type[np.generic]] = {
@@ -36,9 +37,13 @@ class Split:
     utf8_bytes: int | None
     documents: int | None
     arrays: tuple[np.ndarray, ...]
+    stream: Ids | None = None  # where the tokens are if not in `arrays`
+    held_out: int = 0  # tokens at its end that validate, in a stream
 
     def window(self, start: int, length: int) -> np.ndarray:
         """`length` tokens from `start`, across shards; shorter at the end of the split."""
+        if self.stream is not None:
+            return self.stream[start : min(start + length, self.tokens)]
         parts, offset = [], 0
         for array in self.arrays:
             first, last = max(start - offset, 0), min(start + length - offset, len(array))
@@ -139,7 +144,8 @@ def open_split(
     if name not in splits:
         raise DataError(f"{MANIFEST} of {folder.name} has no split {name}")
     split, arrays = splits[name], []
-    for shard in split["shards"]:
+    stream = Ids(folder / "pieces", **split["stream"]) if "stream" in split else None
+    for shard in split["shards"] if stream is None else ():
         array = open_shard(folder / shard["file"])
         if len(array) != shard["tokens"]:
             raise DataError(
@@ -151,10 +157,12 @@ def open_split(
     return Split(
         name=name,
         fingerprint=fingerprint(tokenizer_sha256, split["shards"]),
-        tokens=sum(map(len, arrays)),
+        tokens=sum(map(len, arrays)) if stream is None else len(stream),
         utf8_bytes=split.get("bytes"),
         documents=split.get("documents"),
         arrays=tuple(arrays),
+        stream=stream,
+        held_out=split.get("held_out", 0),
     )
 
 
@@ -190,7 +198,8 @@ class TrainingBatches:
     def __init__(self, split: Split, seq_len: int, batch: int, order: str, seed: int) -> None:
         self.split, self.seq_len, self.batch = split, seq_len, batch
         self.order, self.seed = order, seed
-        self.windows = (split.tokens - (order != "marin")) // seq_len
+        tokens = split.tokens if order == "marin" else split.tokens - split.held_out - 1
+        self.windows = tokens // seq_len
         if self.windows < batch:
             raise DataError(
                 f"the {split.name} split has {split.tokens:,} tokens, one batch needs "
@@ -202,17 +211,25 @@ class TrainingBatches:
     def __call__(self, step: int, first: int = 0, count: int | None = None) -> np.ndarray:
         """Rows `first : first + count` of the step's batch, shape (count, seq_len + 1)."""
         count = self.batch if count is None else count
-        start = step * self.batch + first
-        rows = [self._row(index) for index in range(start, start + count)]
-        return np.stack(rows).astype(np.int32)
+        starts = self._starts(step, first, count)
+        if (stream := self.split.stream) is not None:
+            for start in [*starts, *self._starts(step + 1, first, count)]:
+                stream.want(start, start + self.seq_len + 1)
+        return np.stack([self._row(start) for start in starts]).astype(np.int32)
 
-    def _row(self, index: int) -> np.ndarray:
+    def _row(self, start: int) -> np.ndarray:
+        row = self.split.window(start, self.seq_len + 1)
+        return np.pad(row, (0, self.seq_len + 1 - len(row)))  # the last one of Marin's may be short
+
+    def _starts(self, step: int, first: int, count: int) -> list[int]:
+        begin = step * self.batch + first
+        return [self._window(index) * self.seq_len for index in range(begin, begin + count)]
+
+    def _window(self, index: int) -> int:
         if self._marin is not None:
-            row = self.split.window(self._marin(index) * self.seq_len, self.seq_len + 1)
-            return np.pad(row, (0, self.seq_len + 1 - len(row)))  # the split may end here
+            return self._marin(index)
         epoch, place = divmod(index, self.windows)
-        window = self._shuffled(epoch)[place] if self.order == "shuffled" else place
-        return self.split.window(int(window) * self.seq_len, self.seq_len + 1)
+        return int(self._shuffled(epoch)[place]) if self.order == "shuffled" else place
 
     def _shuffled(self, epoch: int) -> np.ndarray:
         if epoch != self._epoch:

@@ -2,7 +2,7 @@
 
 Serves `[/datasets]/OWNER/NAME/resolve/REVISION/FILE` with the headers that name commit, size and
 hash (SHA-256 for large files, which move to another address, git blob for small ones), ranges, and
-`/api/datasets/OWNER/NAME/tree/REVISION`. `seen` lists method, file and range of every request.
+`/api/datasets/OWNER/NAME[/tree/REVISION]`. `seen` lists method, file and range of every request.
 """
 
 from __future__ import annotations
@@ -78,6 +78,9 @@ class Hub:
                 if match := re.fullmatch(r"/api/datasets/([^/]+/[^/]+)/tree/.*", path):
                     self._send(200, json.dumps(hub.tree(match[1])).encode(), {}, body)
                     return
+                if match := re.fullmatch(r"/api/datasets/([^/]+/[^/]+)", path):
+                    self._send(200, json.dumps({"id": match[1], "sha": COMMIT}).encode(), {}, body)
+                    return
                 pattern = r"/(?:datasets/)?([^/]+/[^/]+)/(resolve|large)/[^/]+/(.*)"
                 match = re.fullmatch(pattern, path)
                 data = hub.files.get(match[1], {}).get(match[3]) if match else None
@@ -100,13 +103,16 @@ class Hub:
 
             def _file(self, name: str, data: bytes, body: bool) -> None:
                 headers = {"ETag": f'"{hub.etag(data)}"', "X-Repo-Commit": COMMIT}
-                start = int((self.headers.get("Range") or "bytes=0-")[6:].split("-")[0])
+                begin, _, last = (self.headers.get("Range") or "bytes=0-")[6:].partition("-")
+                start = int(begin) if begin else max(0, len(data) - int(last))
+                end = min(int(last) + 1, len(data)) if begin and last else len(data)
                 if name in hub.corrupt:
                     data = data[:-1] + bytes([data[-1] ^ 1])
-                if start:
-                    headers["Content-Range"] = f"bytes {start}-{len(data) - 1}/{len(data)}"
+                part = (start, end) != (0, len(data))
+                if part:
+                    headers["Content-Range"] = f"bytes {start}-{end - 1}/{len(data)}"
                 stop = hub.pause_at.pop(name, None) if body else None
-                self._send(206 if start else 200, data[start:], headers, body, stop)
+                self._send(206 if part else 200, data[start:end], headers, body, stop)
 
             def _send(
                 self,

@@ -123,8 +123,8 @@ def test_a_levanter_cache_becomes_shards(hub: Hub, tmp_path: pathlib.Path) -> No
     end = [{"content": "<|end_of_text|>", "id": 256}]
     coder = {"model": {"vocab": vocab}, "added_tokens": end}
     hub.files[LLAMA3] = {"tokenizer.json": json.dumps(coder).encode()}
-    finish(begin("fineweb-edu-10B", hub, tmp_path))
-    corpus = open_corpus(tmp_path / "data" / "fineweb-edu-10B", verify=True)
+    finish(begin("fineweb-edu-10B@1M", hub, tmp_path))
+    corpus = open_corpus(tmp_path / "data" / "fineweb-edu-10B@1M", verify=True)
     total = (corpus.train.utf8_bytes or 0) + (corpus.validation.utf8_bytes or 0)
     assert total == sum(map(len, texts)) and corpus.vocab == 257
     assert "train/shard_ledger.json" not in {file for _, file, _ in hub.seen}
