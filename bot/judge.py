@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses as dc
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -173,8 +174,17 @@ def _clean(item: Finding) -> Finding:
     return dc.replace(item, **texts, **endless, suggestion=line)
 
 
+def _inside(case: Case, text: str) -> str:
+    """A text in which the files of the folder are named as they lie there."""
+    name = rf"{re.escape(case.folder.path)}/([^\s,;:]+)"
+    return re.sub(name, lambda found: found[1 if found[1] in case.folder.files else 0], text)
+
+
 def _located(case: Case, item: Finding) -> Finding:
-    """A finding on a JSON file with the line that its pointer leads to, and how it should read."""
+    """A finding with its files as they lie in the folder; on a JSON file also with the line that
+    its pointer leads to, and how it should read."""
+    if not case.folder.bare:
+        item = dc.replace(item, message=_inside(case, item.message))
     if item.pointer is None or item.file is None:
         return item
     documents = (d for n, d in case.documents.items() if case.folder.full(n) == item.file)

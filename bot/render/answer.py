@@ -34,6 +34,7 @@ SOURCES: Mapping[str, str] = {
 }
 _NOT_COUNTED = frozenset({"run-unfinished", "run-crashed"})
 """Warnings that explain an error of the statistics."""
+_ASKS = (Status.REJECTED, Status.NEEDS_REVIEW)
 DECIDES = "maintainer-decides"
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _AGAIN = re.compile(r"comment `?/verify`?")
@@ -64,7 +65,7 @@ class Answer:
     folded: tuple[Group, ...]
     rows: tuple[Row, ...]
     more: tuple[Group, ...] = ()
-    """What is to be fixed as well and is folded, for want of room."""
+    """What is to be fixed or weighed as well and is folded, for want of room."""
 
     @property
     def line(self) -> str:
@@ -80,6 +81,8 @@ class Answer:
     def fold(self) -> str:
         """The title of what is folded away."""
         parts = [f"{things(len(self.more), 'more')} to fix"] * bool(self.more)
+        if self.verdict.status is Status.NEEDS_REVIEW and self.more:
+            parts = [numbers.count(len(self.more), "more point")]
         parts += [numbers.count(len(self.verdict.runs), "run")] * bool(self.verdict.runs)
         parts += ["all numbers"] * bool(self.verdict.runs and self.verdict.points)
         rest = [group for group in self.folded if group not in self.more]
@@ -112,7 +115,7 @@ def answer(
         groups=shown,
         folded=tuple(g for g in every if g not in shown),
         rows=place.rows,
-        more=tuple(weighing[MOST_GROUPS:]) if verdict.status is Status.REJECTED else (),
+        more=tuple(weighing[MOST_GROUPS:]) if verdict.status in _ASKS else (),
     )
 
 
@@ -216,14 +219,15 @@ def _next(
 def _fix(groups: list[Group], where: Where) -> str:
     """What to fix first, and how the check runs again."""
     what = f"fix the {things(len(groups))} below" if len(groups) > 1 else "fix the point below"
-    more = len(groups) - MOST_GROUPS
+    more, then = len(groups) - MOST_GROUPS, " and "
     if more > 0:
-        what = f"start with the {things(MOST_GROUPS)} below ({things(more, 'more')} folded)"
+        what = f"start with the {things(MOST_GROUPS)} below; {things(more, 'more')}"
+        what, then = f"{what} {'is' if more == 1 else 'are'} folded", ". Then "
     if where is not Where.PULL:
-        return f"{what} and run the check again."
+        return f"{what}{then}run the check again."
     if any(_AGAIN.search(group.first.fix or "") for group in groups[:MOST_GROUPS]):
-        return f"{what}. Then push, or comment `/verify` if no file changed."
-    return f"{what} and push; the check runs again by itself."
+        return f"{what}{then}push, or comment `/verify` if no file changed."
+    return f"{what}{then}push; the check runs again by itself."
 
 
 def _review(where: Where, days: str, points: str) -> str:

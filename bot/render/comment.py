@@ -120,8 +120,9 @@ def _finalize(value: Any) -> str:
 
 
 def cell(value: object) -> Safe:
-    """A text for a table cell, where a bar would end it."""
-    return Safe(markdown.prose(value).replace("\\|", "\u00a6"))
+    """A text for a table cell, where a bar would end it; no line breaks before a unit."""
+    text = markdown.prose(value).replace("\\|", "\u00a6")
+    return Safe(re.sub(r"(?<=\d) (?=(?:s|min|h|d|%)$)", "\u00a0", text))
 
 
 def run_link(run: object) -> Safe:
@@ -159,6 +160,7 @@ def environment(custom: Path | None) -> ImmutableSandboxedEnvironment:
     env.filters["sentence"] = lambda value: Safe(markdown.sentence(value))
     env.filters["cell"] = cell
     env.filters["weight"] = weight
+    env.filters["inside"] = lambda file, folder: str(file).removeprefix(f"{folder}/")
     env.filters["run"] = run_link
     env.filters["block"] = block
     env.filters["fenced"] = fenced
@@ -289,6 +291,7 @@ def view(item: Answer, most: int, rows: int, links: Links | None = None) -> Mapp
         "findings": [*shown, *folded][:most],
         "hidden": max(len(shown) + len(folded) - most, 0),
         "numbers": list(details.claimed_rows(verdict))[:rows],
+        "claims": any(claimed for _, claimed, _, _ in details.claimed_rows(verdict)),
         "statistics": list(details.statistics(verdict))[:rows],
         "runs": list(details.run_rows(verdict))[:rows],
         "more_runs": max(len(verdict.runs) - rows, 0),
@@ -301,17 +304,30 @@ def view(item: Answer, most: int, rows: int, links: Links | None = None) -> Mapp
     }
 
 
+def _linked(text: str, run: str | None) -> Safe:
+    """A sentence with the run that it names as a link to its page."""
+    said = markdown.sentence(text)
+    if not run or not RUN_PAGE.fullmatch(run):
+        return Safe(said)
+    entity, project, _, name = run.removeprefix("https://wandb.ai/").split("/")
+    for shown in (run, f"{entity}/{project}/{name}", name):
+        found = re.search(rf"(?<![\w/.-]){re.escape(markdown.prose(shown))}(?![\w/-])", said)
+        if found:
+            link = f"[{markdown.code(shown)}]({run})"
+            return Safe(f"{said[: found.start()]}{link}{said[found.end() :]}")
+    return Safe(f"{said} ({run_link(run)})")
+
+
 def _group(group: Group, links: Links, folder: str) -> Mapping[str, Any]:
     first = group.first
     page = links.get((first.file or "", first.line or 0))
     return {
         "rule": group.rule,
         "level": str(group.level),
-        "says": group.says,
+        "says": _linked(group.says, first.run),
         "fix": group.fix,
         "also": group.also,
         "others": group.others,
-        "run": first.run if first.run and RUN_PAGE.fullmatch(first.run) else None,
         "file": first.file.rpartition("/")[2] if first.file and first.file != folder else None,
         "line": first.line,
         "suggestion": first.suggestion,

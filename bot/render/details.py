@@ -79,7 +79,9 @@ def statistics(verdict: Verdict) -> Iterator[str]:
         if s.moments is not None:
             yield f"{name}{_moments(s, s.moments)}{_tests(s)}."
         for item in s.excluded:
-            yield f"{name}Not counted: {plain(item.file, 160)}, {plain(item.why, 200)}."
+            inside = f"{verdict.submission}/"
+            file, why = item.file.removeprefix(inside), item.why.replace(inside, "")
+            yield f"{name}Not counted: {plain(file, 160)}, {plain(why, 200)}."
 
 
 def _moments(s: Summary, m: Moments) -> str:

@@ -72,8 +72,10 @@ class Group:
         rest = [f for f in self.findings if f not in self._same]
         if not rest:
             return ""
+        if len(rest) == 1:
+            return "1 more like this is folded" + (", with its own fix." if rest[0].fix else ".")
         own = ", each with its own fix" if any(f.fix for f in rest) else ""
-        return f"{len(rest)} more like this {'is' if len(rest) == 1 else 'are'} folded{own}."
+        return f"{len(rest)} more like this are folded{own}."
 
     @property
     def folded(self) -> tuple[Finding, ...]:
@@ -85,9 +87,7 @@ class Group:
     def _same(self) -> tuple[Finding, ...]:
         """The findings that the shown message and fix are true of, names and numbers aside."""
         first = self.first
-        return tuple(
-            f for f in self.findings if _skeleton(f) == _skeleton(first) and f.fix == first.fix
-        )
+        return tuple(f for f in self.findings if f.fix == first.fix)
 
 
 def weight(item: Finding) -> str:
@@ -99,32 +99,28 @@ def weight(item: Finding) -> str:
 
 
 def grouped(findings: Iterable[Finding]) -> tuple[Group, ...]:
-    """Findings by cause, in their order; more groups than are shown are made by rule alone."""
+    """Findings by cause, in their order."""
     found = tuple(findings)
-    causes = [f for f in found if f.because is None]
-    groups = _gathered(causes, fine=True)
-    if sum(g[0].level is groups[0][0].level for g in groups) > MOST_GROUPS if groups else False:
-        groups = _gathered(causes, fine=False)
     taken: set[int] = set()
     made = []
-    for group in groups:
+    for group in _gathered(f for f in found if f.because is None):
         follows = [f for f in found if f.because == group[0].rule and id(f) not in taken]
         taken.update(id(f) for f in follows)
         made.append(Group(tuple(group), tuple(follows)))
     return tuple(made)
 
 
-def _gathered(findings: Iterable[Finding], fine: bool) -> list[list[Finding]]:
+def _gathered(findings: Iterable[Finding]) -> list[list[Finding]]:
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for item in findings:
-        key = (item.rule, item.level, _skeleton(item) if fine else "")
+        key = (item.rule, item.level, _skeleton(item, item.message), _skeleton(item, item.fix))
         groups.setdefault(key, []).append(item)
     return list(groups.values())
 
 
-def _skeleton(item: Finding) -> str:
-    """A message without what differs between runs: its names and numbers."""
-    text = item.message
+def _skeleton(item: Finding, text: str | None) -> str:
+    """A text of a finding without what differs between runs: its names and numbers."""
+    text = text or ""
     for name in (item.run, item.file, (item.run or "").rpartition("/")[2]):
         text = text.replace(name, "") if name else text
     return re.sub(r"[-+]?\d[\d.,]*(?:e[-+]?\d+)?", "#", text)

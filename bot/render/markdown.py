@@ -19,7 +19,7 @@ def prose(text: object, limit: int = 600) -> str:
     return re.sub(r"(?i)\b(https?|www|ftp|mailto)(?=[:.])", r"\1<!-- -->", escaped)
 
 
-_WORD = "[A-Za-z0-9_./-]{1,60}"
+_WORD = "[A-Za-z0-9_./:-]{1,60}"
 _NAMED = re.compile(rf"(?<!`)`({_WORD}(?: {_WORD}){{0,5}})`(?!`)", re.ASCII)
 
 

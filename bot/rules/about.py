@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses as dc
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from bot.model.case import Case, RunEvidence
@@ -12,6 +12,16 @@ from bot.model.verdict import Finding, finding
 from bot.render.untrusted import plain
 
 SAME_MACHINE = "run both arms on the same machine"
+_FIXES: Mapping[str, str] = {
+    "claim-differs-from-run": "submit the log as it was printed, with one value for each quantity",
+    "hardware-differs-from-run": "submit one log for each run, as one machine printed it",
+    "summary-differs-from-history": "submit the log as it was printed, with one unit for its clock",
+    "history-gap": "use a run that is logged from its first step to its last, or say in the README "
+    "what happened",
+    "clock-not-monotonic": "use a run with one clock from its first step to its last",
+    "witnesses-disagree": "submit the log as it was printed, or say in the README why they differ",
+}
+"""What to do about a problem that a reader names without saying so."""
 
 
 def runs_of(case: Case) -> Iterator[tuple[RunEvidence, Run]]:
@@ -59,7 +69,7 @@ def read_problems(case: Case, name: str) -> Iterator[Finding]:
     yield from told
     known = {(f.run, f.message) for f in told}
     made = (
-        about(case, item, run, name, message)
+        about(case, item, run, name, message, fix=_FIXES.get(name))
         for item, run in runs_of(case)
         for problem, message in run.problems
         if problem == name

@@ -111,7 +111,7 @@ def _run_unfinished(case: Case) -> Iterator[Finding]:
                 f"the run reached {where}{total}{words}",
                 claimed=run.total_steps,
                 expected=last,
-                fix="wait until it has finished, then comment /verify"
+                fix="wait until it has finished, then comment `/verify`"
                 if going
                 else "run it to its end, or leave it out",
             )

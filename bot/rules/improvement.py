@@ -39,8 +39,8 @@ def not_better_than_record(case: Case) -> Iterator[Finding]:
             case,
             "not-better-than-record",
             point,
-            f"{figure(m.mean, 7)}{unit} is not better than the {figure(record, 7)}{unit} of the "
-            f"record {case.context.standing.record}{close}",
+            f"{apart(m.mean, record)}{unit} is not better than the "
+            f"{apart(record, m.mean)}{unit} of the record {case.context.standing.record}{close}",
             claimed=m.mean,
             expected=record,
             ratio=ratio_of(m.mean, record),
@@ -108,7 +108,7 @@ def _not_timed_together(case: Case, s: Summary, point: str | None) -> Iterator[F
         case,
         "improvement-not-significant",
         point,
-        f"a possible record: {figure(ours.mean, 7)} s against {figure(record, 7)} s of "
+        f"a possible record: {apart(ours.mean, record)} s against {apart(record, ours.mean)} s of "
         f"{standing.record}, but the two were not timed on one machine",
         level=Level.WARNING,
         claimed=ours.mean,

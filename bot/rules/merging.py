@@ -75,9 +75,16 @@ def _explains(cause: Finding, item: Finding) -> bool:
         return False
     if item.rule in _OF_ONE_ACT and cause.fix != item.fix:
         return False
+    if item.rule == "metric-missing" and item.run and not _of_one_run(cause, item):
+        return False
     if item.rule in _OF_ONE_FILE and cause.file != item.file:
         return False
     return None in (cause.point, item.point) or cause.point == item.point
+
+
+def _of_one_run(cause: Finding, item: Finding) -> bool:
+    """Whether both are about one run of the list."""
+    return cause.run == item.run or f"{cause.pointer}/".startswith(f"{item.pointer}/")
 
 
 def _blocks(item: Finding) -> bool:

@@ -38,14 +38,14 @@ class FetchError(Exception):
 def not_found() -> Failure:
     """W&B does not tell a missing run from a private one, so neither can we."""
     message = "the run was not found on W&B or is not public"
-    fix = "check the link; if it is right, make the project public, then comment /verify"
+    fix = "check the link; if it is right, make the project public, then comment `/verify`"
     return Failure(NOT_FOUND, message, fix)
 
 
 def not_public() -> Failure:
     """The key's account reads it, the public does not: refused, so that nothing leaks."""
     message = "the run's project is not public: only an account with access can read it"
-    return Failure(NOT_PUBLIC, message, "make the project public on W&B, then comment /verify")
+    return Failure(NOT_PUBLIC, message, "make the project public on W&B, then comment `/verify`")
 
 
 def unavailable(reason: str, retry: bool = False) -> Failure:

@@ -39,7 +39,7 @@ def repeat_check(repo: Repo, settings: Settings, ref: str, head_sha: str) -> str
         said = f"pull request {pull.number} at {pull.head_sha[:7]}: {conclusion}"
         output: dict[str, Any] = {"title": f"As said of #{pull.number}", "summary": said}
         if latest is None:
-            output["summary"] += "; it has no check yet, comment /verify there"
+            output["summary"] += "; it has no check yet, comment `/verify` there"
 
         def upsert() -> str:
             if not any(our_checks(repo, settings, checked_sha(head_sha))):

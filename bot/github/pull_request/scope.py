@@ -57,7 +57,7 @@ def unheard(reading: Reading, people: Iterable[str]) -> tuple[str, ...]:
     if not quiet or reading.merged:
         return ()
     return (
-        f"Named here without having acted: {', '.join(quiet)}. They can comment /confirm, or "
+        f"Named here without having acted: {', '.join(quiet)}. They can comment `/confirm`, or "
         "/decline to be taken out.",
     )
 

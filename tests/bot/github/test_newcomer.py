@@ -269,7 +269,7 @@ def moved(competition: Competition, wandb: WandbDouble, found: re.Match[str]) ->
 
 
 NO, RUNS = Status.REJECTED, Status.NEEDS_RUNS
-WAIT = r"wait until it has finished, then comment /verify"
+WAIT = r"wait until it has finished, then comment `/verify`"
 OWN = r"use runs that ended normally"
 LINK = r"check the link"
 MISTAKES: tuple[Mistake, ...] = (

@@ -176,24 +176,24 @@ def test_one_cause_of_many_runs_is_one_group() -> None:
     assert len(group.findings) == 8
 
 
-def test_different_findings_of_one_rule_are_not_called_runs() -> None:
-    items = [finding("schema", f"`{key}` is missing", file=FILE) for key in ("a", "b", "c", "d")]
-    [group] = grouped(items)
-    assert group.says == "`a` is missing."
-    assert group.others == "3 more like this are folded."
+def test_different_mistakes_of_one_rule_are_counted_apart() -> None:
+    items = [finding("schema", f"`{key}` is missing", file=FILE) for key in "abcdefghijkl"]
+    assert [g.says for g in grouped(items)] == [f"`{k}` is missing." for k in "abcdefghijkl"]
+    assert answer(verdict(Status.REJECTED, tuple(items))).result == "12 things to fix"
 
 
 def test_a_fix_is_not_said_to_settle_what_has_another() -> None:
     items = [
-        finding("schema", f"`{key}` is missing", file=FILE, fix=f"add `{key}`") for key in "abcde"
+        finding("schema", "`arm` is wrong", file=FILE, line=n, fix=f"write {n}") for n in range(5)
     ]
     [group] = grouped(items)
-    assert (group.says, group.fix) == ("`a` is missing.", "add `a`.")
+    assert (group.says, group.fix) == ("`arm` is wrong.", "write 0.")
     assert group.others == "4 more like this are folded, each with its own fix."
-    same = [dc.replace(item, message="`arm` is wrong", line=n) for n, item in enumerate(items)]
-    alike = [dc.replace(item, fix="write `x`") for item in same]
-    assert grouped(same)[0].says == "`arm` is wrong."
+    assert grouped(items[:2])[0].others == "1 more like this is folded, with its own fix."
+    alike = [dc.replace(item, fix="write `x`") for item in items]
     assert grouped(alike)[0].says == "`arm` is wrong. The same goes for 4 more places."
+    other = [*alike, dc.replace(alike[0], fix="remove it")]
+    assert [len(group.findings) for group in grouped(other)] == [5, 1]
 
 
 def test_a_number_is_never_shown_without_its_bound() -> None:
@@ -211,8 +211,8 @@ def test_twelve_things_say_where_to_begin() -> None:
     said = answer(item)
     assert said.line == "Needs changes: 12 things to fix"
     assert said.next == (
-        "start with the three things below (nine more things folded) and push; the check runs "
-        "again by itself."
+        "start with the three things below; nine more things are folded. Then push; the check "
+        "runs again by itself."
     )
     assert len(said.groups) == 3 and said.fold.startswith("Nine more things to fix, 8 runs")
 
@@ -220,7 +220,7 @@ def test_twelve_things_say_where_to_begin() -> None:
 def test_what_is_fixed_on_wandb_needs_no_push() -> None:
     item = finding("project-not-public", "said", fix="make it public, then comment /verify")
     said = answer(verdict(Status.REJECTED, (item,))).next
-    assert said == "fix the point below. Then push, or comment `/verify` if no file changed."
+    assert said == "fix the point below and push, or comment `/verify` if no file changed."
 
 
 def test_few_different_findings_stay_apart() -> None:
