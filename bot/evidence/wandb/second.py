@@ -23,6 +23,8 @@ _SERVICE_KEYS = frozenset({"_step", RUNTIME})
 # Of the implied bits per byte at the end, by the loss beside them, so much may be off.
 _FACTOR = 0.02
 _WARM_STEPS = 11
+_FRACTION = 1.5
+"""A larger share of the peak is in per cent."""
 
 
 def second_names(present: Iterable[str], keys: Keys) -> frozenset[str]:
@@ -154,15 +156,19 @@ def _bits(columns: Columns, keys: Keys) -> Iterator[Witness]:
 
 
 def _share(columns: Columns) -> Iterator[Witness]:
-    """A share of the peak that the run itself logs, as a fraction or in per cent."""
+    """A share of the peak that the run itself logs, as a fraction or in per cent.
+
+    A step that is cut short makes one value of a fraction large. Small values with a few large ones
+    may be either, and are no witness.
+    """
     for name, series in columns.others.items():
         if second.last_part(name) == "mfu":
             values = sorted(v for _, v in series)
             middle = values[len(values) // 2]
-            scale = 100.0 if values[-1] > 1.5 else 1.0
-            yield Witness(
-                "mfu", middle / scale, WitnessKind.PROGRAM, f"`{name[:40]}` in {_HISTORY}"
-            )
+            if middle > _FRACTION or values[-1] <= _FRACTION:
+                share = middle / 100 if middle > _FRACTION else middle
+                source = f"`{name[:40]}` in {_HISTORY}"
+                yield Witness("mfu", share, WitnessKind.PROGRAM, source)
 
 
 def _warm(columns: Columns) -> str | None:
