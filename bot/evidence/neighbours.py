@@ -16,7 +16,6 @@ from bot.compute.duplicates import (
     value_keys,
 )
 from bot.evidence.links import RunRef, parse_link
-from bot.evidence.log.training_log import read_log
 from bot.model.case import Neighbour
 from bot.model.results import ResultsRun
 from bot.model.run import Run
@@ -106,6 +105,8 @@ def log_traces(data: bytes) -> tuple[Trace, ...]:
             runs.append([])
         runs[-1].append(point)
     if not runs:
+        from bot.evidence.log.training_log import read_log  # a results file is checked without it
+
         return tuple(trace_of(run) for run in read_log(data, ""))
     return tuple(Trace.of(points) for points in runs)
 

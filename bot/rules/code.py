@@ -1,6 +1,6 @@
 """Evidence: code and run belong together.
 
-A run names its code by the SHA-256 of the source (see `bot.evidence.log.header.source_sha256`): in
+A run names its code by the SHA-256 of the source (see `bot.evidence.code_hash.source_sha256`): in
 its W&B configuration, in its log, or by the source that the log embeds or W&B keeps.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from bot.evidence.log.header import source_sha256
+from bot.evidence.code_hash import source_sha256
 from bot.model.case import Case, RunEvidence
 from bot.model.run import Run
 from bot.model.verdict import Finding, finding

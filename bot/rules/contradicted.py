@@ -36,7 +36,7 @@ _LEAST_EQUAL = 3
 # Beside the training loss the validations of a run move by a tenth of this from one to the next.
 _RECENT, _FALL = 5, 0.01
 # The loss of one batch is 0.026 from the validation loss in the nearest of the real runs at hand.
-_TOO_CLOSE = 0.0025
+_TOO_CLOSE, _OF_MOVES = 0.0025, 0.2
 
 
 def contradicted(
@@ -269,7 +269,10 @@ def _one_loss(case: Case, item: RunEvidence, run: Run) -> Iterator[Finding]:
     training = dict(run.history.get("train_loss", ()))
     both = [(v.loss, training[v.step]) for v in run.validation if v.step > 0 and v.step in training]
     apart = statistics.median(abs(a - b) for a, b in both) if both else math.inf
-    if len(both) >= _LEAST_EQUAL and apart <= _TOO_CLOSE:
+    moves = [abs(a - b) for (a, _), (b, _) in itertools.pairwise(both)]
+    # A toy whose loss stands still is near every other loss of it.
+    near = min(_TOO_CLOSE, _OF_MOVES * statistics.median(moves)) if moves else 0.0
+    if len(both) >= _LEAST_EQUAL and apart <= near:
         how = f"is within {figure(apart, 2)} of" if apart else "equals"
         yield about(
             case,

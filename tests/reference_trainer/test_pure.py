@@ -12,7 +12,7 @@ import sys
 import numpy as np
 import pytest
 
-from bot.evidence.log.header import source_sha256
+from bot.evidence.code_hash import source_sha256
 from reference_trainer import bpb, devices, memory, provenance, tokenizers
 from reference_trainer.clock import Clock
 from reference_trainer.config import ScheduleConfig, load_config

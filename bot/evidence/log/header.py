@@ -8,12 +8,12 @@ embedded source) are nothing. Forms of hardware: an nvidia-smi table, `on DEVICE
 from __future__ import annotations
 
 import dataclasses as dc
-import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from bot.compute import accelerators
 from bot.evidence.boards import boards
+from bot.evidence.code_hash import source_sha256
 from bot.model.run import TRAINER, Hardware, Witness, WitnessKind
 from bot.render.untrusted import plain
 
@@ -257,16 +257,6 @@ class Header:
 
     def _say(self, name: str, value: str) -> None:
         self.said[name] = (*self.said.get(name, ()), plain(value, 40))[:_MAX_NAMED]
-
-
-def source_sha256(text: str) -> str:
-    """The hash that identifies a source file, the same embedded in a log or as a file.
-
-    Line ends become LF and white space at the end of the text is cut, because a log adds a line
-    feed of its own after the source; a byte order mark is no part of it. SHA-256 of the UTF-8.
-    """
-    plain = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").rstrip()
-    return hashlib.sha256((plain + "\n").encode("utf-8", "replace")).hexdigest()
 
 
 def embedded_source(lines: Sequence[str]) -> tuple[int, Mapping[str, str]]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bot.evidence.boards import boards_of
-from bot.evidence.log.header import source_sha256
+from bot.evidence.code_hash import source_sha256
 from bot.evidence.log.training_log import read_log
 from bot.evidence.wandb.client import Client
 from bot.evidence.wandb.history import Columns, Raw

@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from github import GithubException
 from github.Repository import Repository
 
-from bot.evidence.log.header import source_sha256
+from bot.evidence.code_hash import source_sha256
 from bot.github.api.client import Repo, checked_name, told, transient
 from bot.github.pull_request.pull import TreeEntry, checked_sha, read_blob
 from bot.model.case import RunEvidence

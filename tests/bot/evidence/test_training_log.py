@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.evidence.log.header import source_sha256
+from bot.evidence.code_hash import source_sha256
 from bot.evidence.log.training_log import read_log
 from bot.model.run import Run, Validation
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from bot.evidence.log.header import source_sha256
+from bot.evidence.code_hash import source_sha256
 from bot.model.case import Case, Context, RunEvidence
 from bot.model.run import Hardware, Run, Validation
 from bot.model.submission import Contributor, Folder, RunSpec, Submission
