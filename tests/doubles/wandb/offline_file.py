@@ -43,7 +43,7 @@ def offline_file(
         record = pb.Record()
         record.exit.exit_code = 0
         records.append(record)
-    return _blocks(record.SerializeToString() for record in records)
+    return blocks(record.SerializeToString() for record in records)
 
 
 def _run(run_id: str, config: Mapping[str, Any]) -> Any:
@@ -77,7 +77,8 @@ def _row(row: Mapping[str, Any]) -> Any:
     return record
 
 
-def _blocks(payloads: Iterable[bytes]) -> bytes:
+def blocks(payloads: Iterable[bytes]) -> bytes:
+    """Serialised records as the file holds them."""
     out = bytearray(b":W&B\xe1\xbe\x00")
     for payload in payloads:
         begun, rest = False, payload
