@@ -1,24 +1,25 @@
 """All browser checks of the site, offline: what `make site-check` runs.
 
-    python -m tests.site.site_check [ROOT]
+    python -m tests.site.site_check [ROOT] [--only WORD...]
 
-Builds the board of ROOT (default: this repository) and two synthetic sites, serves them on this
-machine, and runs in Chromium: policy, requests, console and axe on every kind of page in light,
-dark, at 390 and 320 px (check.mjs); a reader's journeys and the byte limits at 1,000 and 10,000
-entries (journeys.mjs); every cell served against every cell redrawn (cells.mjs); every point of a
-chart under pointer, finger and keys (points.mjs); questions of a reader (questions.mjs); hostile
-entries (check.mjs); Lighthouse (lighthouse.mjs); valid HTML (check_html.mjs). Needs what
-`tests/site/setup.sh` installs; ends with one line a check.
+`--only` runs the checks whose names begin with one of the words: pages, journeys, cells, points,
+questions, lighthouse, html, hostile. Builds the board of ROOT (default: this repository) and
+synthetic sites, serves them on this machine, and runs in Chromium: policy, requests, console and
+axe on every kind of page in light, dark, at 390 and 320 px (check.mjs); a reader's journeys and the
+byte limits at 1,000 and 10,000 entries (journeys.mjs); every cell served against every cell redrawn
+(cells.mjs); every point of a chart under pointer, finger and keys (points.mjs); questions of a
+reader (questions.mjs); hostile entries (check.mjs); Lighthouse (lighthouse.mjs); valid HTML
+(check_html.mjs). Needs what `tests/site/setup.sh` installs; ends with one line a check.
 """
 
 from __future__ import annotations
 
+import argparse
 import dataclasses as dc
 import shutil
 import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from leaderboard_site.cli import build_site
@@ -76,7 +77,7 @@ def node(script: str, *arguments: str) -> tuple[bool, str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=900,
+        timeout=1800,
     )
     return done.returncode == 0, done.stdout + done.stderr
 
@@ -94,46 +95,55 @@ def pages_of(site: Site) -> list[str]:
     return found
 
 
-def real_checks(root: Path, folder: Path) -> Iterator[tuple[str, bool, str]]:
+Check = tuple[str, Callable[[], tuple[bool, str]]]
+"""Its name, and what runs it: whether it found no fault, and what it printed."""
+
+
+def check(name: str, script: str, *arguments: str) -> Check:
+    """A check that one script makes."""
+    return name, lambda: node(script, *arguments)
+
+
+def real_checks(root: Path, folder: Path) -> Iterator[Check]:
     """The checks of the repository's own board."""
     with Server(folder) as url:
         site = read_site(root, url=url)
         build_site(site, folder)
         pages = pages_of(site)
-        yield "pages", *node("check.mjs", url, *pages)
+        yield check("pages", "check.mjs", url, *pages)
         # A journey sorts, filters and compares: it needs some rows.
         boards = [b for b in site.tracks.values() if len(b.board.entries) > 4]
         for board in boards:
-            yield f"journeys {board.track.id}", *node("journeys.mjs", url, board.track.id)
-        yield "cells", *node("cells.mjs", url, *(b.track.id for b in boards))
-        yield "points", *node("points.mjs", url, "", *(f"tracks/{b.track.id}/" for b in boards))
+            yield check(f"journeys {board.track.id}", "journeys.mjs", url, board.track.id)
+        yield check("cells", "cells.mjs", url, *(b.track.id for b in boards))
+        yield check("points", "points.mjs", url, "", *(f"tracks/{b.track.id}/" for b in boards))
         if {"fineweb-edu", "nanogpt-small"} <= set(site.tracks):
-            yield "questions", *node("questions.mjs", url)
-            yield "questions on a phone", *node("questions.mjs", url, "390")
-        measured = [
-            "",
-            f"tracks/{boards[0].track.id}/",
-            next(p for p in pages if "entries/" in p and p.count("/") > 2),
-        ]
-        yield "lighthouse", *node("lighthouse.mjs", url, *measured)
-        yield "lighthouse on a phone", *node("lighthouse.mjs", url, "--phone", *measured)
+            yield check("questions", "questions.mjs", url)
+            yield check("questions on a phone", "questions.mjs", url, "390")
+        entry = next(p for p in pages if "entries/" in p and p.count("/") > 2)
+        measured = ["", *(f"tracks/{b.track.id}/" for b in boards[:1]), entry]
+        yield check("lighthouse", "lighthouse.mjs", url, *measured)
+        yield check("lighthouse on a phone", "lighthouse.mjs", url, "--phone", *measured)
     files = [str(folder / p.split("?")[0] / "index.html") for p in pages]
-    yield "html", *node("check_html.mjs", *dict.fromkeys(files))
+    yield check("html", "check_html.mjs", *dict.fromkeys(files))
 
 
-def synthetic_checks(folder: Path) -> Iterator[tuple[str, bool, str]]:
-    """Byte limits and journeys at size, and hostile entries."""
+def synthetic_checks(folder: Path) -> Iterator[Check]:
+    """Byte limits and journeys at size."""
     for count in (1000, 10_000):
         place = folder / str(count)
         with Server(place) as url:
             build_site(synthetic.site(count, url=url), place)
-            yield f"journeys {count}", *node("journeys.mjs", url, "pareto")
+            yield check(f"journeys {count}", "journeys.mjs", url, "pareto")
             if count == 10_000:
-                yield "lighthouse 10000", *node("lighthouse.mjs", url, "tracks/pareto/")
-    place = folder / "hostile"
-    with Server(place) as url:
+                yield check("lighthouse 10000", "lighthouse.mjs", url, "tracks/pareto/")
+
+
+def hostile_checks(folder: Path) -> Iterator[Check]:
+    """Entries that try to do harm."""
+    with Server(folder) as url:
         site = dc.replace(synthetic.hostile(), url=url)
-        build_site(site, place)
+        build_site(site, folder)
         pages = [
             "",
             "tracks/pareto/",
@@ -148,30 +158,48 @@ def synthetic_checks(folder: Path) -> Iterator[tuple[str, bool, str]]:
             *(i.url for i in site.items),
             "compare/?e=pareto/hostile-0,pareto/hostile-5",
         ]
-        yield "hostile", *node("check.mjs", url, *pages)
-        files = [str(place / i.url / "index.html") for i in site.items]
-        yield "hostile html", *node("check_html.mjs", *files)
+        yield check("hostile", "check.mjs", url, *pages)
+        files = [str(folder / i.url / "index.html") for i in site.items]
+        yield check("hostile html", "check_html.mjs", *files)
+
+
+PARTS = ("pages", "journeys", "cells", "points", "questions", "lighthouse", "html")
+FORMAT = argparse.RawDescriptionHelpFormatter
 
 
 def main() -> int:
-    """Run everything; 0 where no check found a fault."""
+    """Run the checks that were asked for; 0 where none found a fault."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=FORMAT)
+    parser.add_argument("root", nargs="?", type=Path, default=HERE.parents[1])
+    parser.add_argument("--only", nargs="+", metavar="WORD", default=())
+    asked = parser.parse_args()
     lack = missing()
     if lack:
         print(f"{lack}; run tests/site/setup.sh")
         return 2
-    root = Path(sys.argv[1] if len(sys.argv) > 1 else HERE.parents[1]).resolve()
-    failed = 0
-    passed = 0
+    passed = failed = 0
     with tempfile.TemporaryDirectory(prefix="site-check-") as name:
-        folder = Path(name)
-        for checks in (real_checks(root, folder / "real"), synthetic_checks(folder)):
-            for what, good, output in checks:
-                print(f"{'ok  ' if good else 'FAIL'} {what}", flush=True)
-                if not good:
-                    print(output[-6000:])
-                passed, failed = passed + good, failed + (not good)
+        for what, run in _checks(asked.root.resolve(), Path(name), tuple(asked.only)):
+            good, output = run()
+            print(f"{'ok  ' if good else 'FAIL'} {what}", flush=True)
+            if not good:
+                print(output[-6000:])
+            passed, failed = passed + good, failed + (not good)
     print(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
+    return 1 if failed or not passed else 0
+
+
+def _checks(root: Path, folder: Path, only: tuple[str, ...]) -> Iterator[Check]:
+    """The checks whose name begins with one of the words; a site that none needs is not built."""
+    sources = (
+        (PARTS, real_checks(root, folder / "real")),
+        (("journeys 1", "lighthouse 1"), synthetic_checks(folder)),
+        (("hostile",), hostile_checks(folder / "hostile")),
+    )
+    for parts, checks in sources:
+        if only and not any(p.startswith(w) or w.startswith(p) for w in only for p in parts):
+            continue
+        yield from (c for c in checks if not only or c[0].startswith(only))
 
 
 if __name__ == "__main__":
