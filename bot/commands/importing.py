@@ -107,6 +107,21 @@ def _origin(url: str | None, commit: str | None, upstream: str) -> Origin | None
     return Origin(url or upstream, commit) if url or commit else None
 
 
+def _write_table(target: Path, data: bytes) -> None:
+    """Write an official table; one that is there, and that people may have edited, stays."""
+    from bot.files import write as write_file
+
+    count = len(json.loads(data)["records"])
+    if not target.exists():
+        write_file(target, data)
+        click.echo(f"{target}: {count} rows of the official table, on file or not")
+    elif target.read_bytes() != data:
+        click.echo(
+            f"kept      {target}: it differs from the source's {count} rows; delete it "
+            "and import again to take those"
+        )
+
+
 def _finish(out: Path, src: Path, read: Callable[[], Import]) -> None:
     """Read, write, and say what was written, left out and unsure."""
     if re.match(r"(?:https?|ssh|git):/|git@", str(src)):
@@ -124,6 +139,8 @@ def _finish(out: Path, src: Path, read: Callable[[], Import]) -> None:
         f"{len(result.submissions)} submissions under {out / 'submissions'}: {changed} written, "
         f"{same} unchanged; {len(result.skipped)} files left out, {len(result.doubts)} doubtful"
     )
+    for track, data in result.tables:
+        _write_table(out / "tracks" / f"{track}.records.json", data)
     for track in sorted({item.path.split("/")[0] for item in result.submissions}):
         if not (out / "tracks" / f"{track}.toml").is_file():
             objective = "pareto" if track == "fineweb-edu" else "target"

@@ -40,12 +40,14 @@ class Imported:
 class Import:
     """What an importer made: submissions, what it left out and why, and what it is unsure of.
 
-    `skipped` and `doubts` are (path in the source, one sentence).
+    `skipped` and `doubts` are (path in the source, one sentence); `tables` are the official record
+    tables, (track, `tracks/ID.records.json`).
     """
 
     submissions: tuple[Imported, ...]
     skipped: tuple[tuple[str, str], ...] = ()
     doubts: tuple[tuple[str, str], ...] = ()
+    tables: tuple[tuple[str, bytes], ...] = ()
 
 
 @dc.dataclass(frozen=True, slots=True)

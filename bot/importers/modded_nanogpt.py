@@ -13,7 +13,8 @@ Which arm a log belongs to is read from its subfolder and file name (`bot.import
         "claims": {"loss": {"mean": 3.2784, "n": 10}, "training_time_s": 137.6}}}}
 
 The tables of the READMEs beside the records, if there are any, give number, time, date and
-people (`bot.importers.records_table`); the groups file is stronger.
+people (`bot.importers.records_table`); the groups file is stronger. All rows of a table, on file or
+not, become `tracks/ID.records.json` (`bot.importers.official_table`).
 
 All but `groups` is optional, and the keys of `FACTS` are kept too. A log is named with or without
 its suffix; groups other than `claimed` (or `candidate`) and `baseline` are left out. `folder` gives
@@ -43,6 +44,7 @@ from bot.importers import (
     submission_json,
 )
 from bot.importers.arms import LogFile, sort_into_arms
+from bot.importers.official_table import official_tables
 from bot.importers.records_table import read_tables
 from bot.importers.trim import trim
 from bot.model.submission import MAX_FILES, MAX_LOG_BYTES
@@ -113,7 +115,8 @@ def read_records(src: Path, groups: Path | None = None, origin: Origin | None = 
         item = _submission(record, origin, skipped, doubts)
         if item is not None:
             made.append(item)
-    return Import(tuple(made), tuple(skipped), tuple(doubts))
+    official = tuple(official_tables(_readmes(src), TRACKS, made, origin))
+    return Import(tuple(made), tuple(skipped), tuple(doubts), official)
 
 
 # ---- Reading the source -----------------------------------------------------------------------
@@ -229,14 +232,19 @@ def _records(
 
 def _tables(src: Path) -> Mapping[str, Mapping[str, Any]]:
     """The rows of the READMEs of the repository around `src`, by the path of their log."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for readme, folder in _readmes(src):
+        found |= read_tables(readme, folder)
+    return found
+
+
+def _readmes(src: Path) -> list[tuple[Path, PurePosixPath]]:
+    """The READMEs of the repository around `src`, each with its folder there."""
     full = src.resolve()
     bases = [p.parent for p in (full, *full.parents) if p.name == "records"]
     base = bases[-1] if bases else full
-    found = dict(read_tables(base / "README.md", PurePosixPath()))
-    for track in TRACKS:
-        folder = PurePosixPath("records") / track
-        found |= read_tables(base / folder / "README.md", folder)
-    return found
+    folders = (PurePosixPath(), *(PurePosixPath("records") / track for track in TRACKS))
+    return [(base / folder / "README.md", folder) for folder in folders]
 
 
 def _tabled(

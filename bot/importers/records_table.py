@@ -12,7 +12,7 @@ import datetime as dt
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 MAX_README_BYTES = 5_000_000
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
@@ -35,28 +35,38 @@ def read_tables(readme: Path, base: PurePosixPath) -> Mapping[str, Mapping[str, 
     groups file: number or retimes, date, time_s with time_resolution_s, or steps with claims;
     contributors as {"name"} and, where the table links it, {"github"}; pull_requests.
     """
+    return {path: row.facts for row in read_rows(readme, base) for path in row.paths}
+
+
+class Row(NamedTuple):
+    """One row: its facts, the paths of its logs in the repository, and the table it stands in."""
+
+    facts: Mapping[str, Any]
+    paths: tuple[str, ...]
+    table: int
+
+
+def read_rows(readme: Path, base: PurePosixPath) -> Iterator[Row]:
+    """Every row of a README's record tables; none if there is no README of a usable size."""
     if not readme.is_file() or readme.is_symlink() or readme.stat().st_size > MAX_README_BYTES:
-        return {}
+        return
     text = readme.read_text(encoding="utf-8", errors="replace")
-    found: dict[str, Mapping[str, Any]] = {}
-    for row in _rows(text):
-        for link in _LINK.findall(row["log"]):
-            if "://" in link:
-                continue
-            path = _joined(base, link.partition("#")[0])
-            if path is not None:
-                found[path] = _facts(row)
-    return found
+    for table, row in _rows(text):
+        links = (k for k in _LINK.findall(row["log"]) if "://" not in k)
+        joined = (_joined(base, link.partition("#")[0]) for link in links)
+        yield Row(_facts(row), tuple(path for path in joined if path is not None), table)
 
 
-def _rows(text: str) -> Iterator[dict[str, str]]:
-    """The rows of every table that names a date and a log, by the words of its head."""
+def _rows(text: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """The rows of every table that names a date and a log, by the words of its head, with the line
+    of that head."""
     head: list[str] | None = None
-    for line in text.splitlines():
+    began = 0
+    for at_line, line in enumerate(text.splitlines()):
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         names = [cell.lower() for cell in cells]
         if "date" in names and "log" in names:
-            head = names
+            head, began = names, at_line
         elif head is None or len(cells) < len(head) - 1:
             head = head if set(line.strip()) <= set("|-: ") and line.strip() else None
         elif not set("".join(cells)) <= set("-: "):
@@ -64,7 +74,7 @@ def _rows(text: str) -> Iterator[dict[str, str]]:
             extra = len(cells) - len(head)
             at = head.index("date") if extra > 0 else len(head)
             merged = cells[:at] + cells[at + extra :] if extra > 0 else cells
-            yield dict(zip(head, merged, strict=False))
+            yield began, dict(zip(head, merged, strict=False))
 
 
 def _joined(base: PurePosixPath, link: str) -> str | None:
