@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from reference_trainer.config import ModelConfig
 from reference_trainer.torch_backend import fp8
 from reference_trainer.torch_backend.head import cross_entropy, head_loss8
+from reference_trainer.torch_backend.mlp import squared_mlp
 
 
 def matmul(x: Tensor, *weights: Tensor) -> Tensor:
@@ -113,7 +114,7 @@ class Layer(nn.Module):
         if self.fp8 and self.training:
             return self.mlp8(x_BTD.flatten(0, 1)).view_as(x_BTD)
         if self.w_gate is None:
-            return matmul(F.relu(matmul(x_BTD, self.w_up)).square(), self.w_down)
+            return squared_mlp(x_BTD.flatten(0, 1), self.w_up, self.w_down).view_as(x_BTD)
         gate, up = matmul(x_BTD, self.w_gate, self.w_up).chunk(2, dim=-1)
         return matmul(F.silu(gate) * up, self.w_down)
 

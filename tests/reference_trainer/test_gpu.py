@@ -120,6 +120,30 @@ def need_cuda_torch() -> Any:
     return torch
 
 
+@pytest.mark.parametrize(("tokens", "width", "hidden"), [(1000, 328, 520), (4096, 768, 3072)])
+def test_kernels_compute_the_squared_mlp(tokens: int, width: int, hidden: int) -> None:
+    """Against float64; the first size fills no tile."""
+    torch = need_cuda_torch()
+    from reference_trainer.torch_backend.mlp import fused, squared_mlp
+
+    torch.manual_seed(0)
+    shapes = ((tokens, width), (hidden, width), (width, hidden), (tokens, width))
+    values = [torch.randn(shape, device="cuda") for shape in shapes]
+    scaled = [value * shape[1] ** -0.5 for value, shape in zip(values, shapes, strict=True)]
+    x, up, down, dy = (value.bfloat16() for value in scaled)
+    assert (fused(x, up) is not None) == (torch.cuda.get_device_capability() >= (9, 0))
+    exact = [value.double().requires_grad_() for value in (x, up, down)]
+    expected = (exact[0] @ exact[1].t()).relu().square() @ exact[2].t()
+    expected.backward(dy.double())
+    ours = [value.requires_grad_() for value in (x, up.float(), down.float())]
+    found = squared_mlp(*ours)
+    found.backward(dy)
+    assert off(found.detach(), expected.detach()) < 1e-2
+    for mine, theirs in zip(ours, exact, strict=True):
+        assert mine.grad is not None and theirs.grad is not None
+        assert off(mine.grad, theirs.grad) < 1e-2
+
+
 @pytest.mark.parametrize(("tokens", "vocab"), [(100, 320), (4096, 50304)])
 def test_kernels_compute_cross_entropy(tokens: int, vocab: int) -> None:
     """Against float64; the second size has more than one tile each way."""
