@@ -1,4 +1,4 @@
-"""`speedrun train`, the same as `python -m reference_trainer`: train, suite, bench, data, compile.
+"""`speedrun train`, or `python -m reference_trainer`: train, suite, sweep, bench, data, compile.
 
 Neither torch nor JAX is imported before they are needed; `--dry-run` needs neither.
 """
@@ -209,6 +209,23 @@ def suite(
     backend = backend or installed_backend()
     for line in suites.run_suite(found, options, make_backend(backend), backend):
         click.echo(line)
+
+
+@train.command()
+@click.option("--workers", default=1, type=click.IntRange(1), help="Runs at a time.")
+@click.option("--retries", default=2, type=click.IntRange(0), help="How often one is tried again.")
+@click.option("--arm", "arms", multiple=True, metavar="NAME=SECTION.KEY=VALUE,...")
+@click.option("--launch", default="", help="What starts a run, such as 'srun --ntasks=1 --exact'.")
+@click.option("--file", help="A starter to run instead of the trainer's own models.")
+@click.argument("arguments", nargs=-1)
+@words
+def sweep(arguments: tuple[str, ...], **options: Any) -> None:
+    """Run seeds and arms of the command behind --, and the failed ones again."""
+    from reference_trainer import sweep as sweeps
+
+    members = sweeps.members_of([*sweeps.program(options["file"]), *arguments], options["arms"])
+    launch = sweeps.launched_by(options["launch"])
+    sweeps.run(members, launch, options["workers"], options["retries"])
 
 
 @train.command()

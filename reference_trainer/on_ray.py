@@ -1,23 +1,22 @@
 """Runs on a Ray cluster: `python -m reference_trainer.on_ray --workers 2 -- --config gpt2-124m`.
 
 Behind `--` stands the command line of the trainer, or of a starter with `--file main.py`. By
-default the workers train one run together. With `--sweep` the `--seeds` of that command line are
-runs of their own, `--workers` of them at a time, and one that fails is resumed (`--retries`).
+default the workers train one run together. With `--sweep` the `--seeds` of that command line and
+each `--arm` are runs of their own (see `sweep`), `--workers` of them at a time.
 """
 
 import contextlib
 import importlib
 import os
-import pathlib
 import random
 import socket
 import subprocess
-import sys
 from collections import Counter
 from typing import Any, NamedTuple
 
 import click
 
+from reference_trainer import sweep
 from reference_trainer.cli import words
 from reference_trainer.errors import TrainerError
 
@@ -37,7 +36,8 @@ class Member(NamedTuple):
 @click.option("--cpus", default=1.0, help="CPUs of each worker.")
 @click.option("--address", help="Of the Ray cluster; default: RAY_ADDRESS, or one made here.")
 @click.option("--file", help="A starter to run instead of the trainer's own models.")
-@click.option("--sweep", is_flag=True, help="The seeds are runs of their own.")
+@click.option("--sweep", "swept", is_flag=True, help="Seeds and arms are runs of their own.")
+@click.option("--arm", "arms", multiple=True, metavar="NAME=SECTION.KEY=VALUE,...")
 @click.option("--retries", default=2, help="With --sweep: how often a run is tried again.")
 @click.argument("arguments", nargs=-1)
 @words
@@ -47,7 +47,8 @@ def main(
     cpus: float,
     address: str | None,
     file: str | None,
-    sweep: bool,
+    swept: bool,
+    arms: tuple[str, ...],
     retries: int,
     arguments: tuple[str, ...],
 ) -> None:
@@ -57,14 +58,15 @@ def main(
     except ImportError as error:
         raise TrainerError("this needs a package: pip install ray") from error
     ray.init(address=address, log_to_driver=True, include_dashboard=False)
-    program = [file] if file else ["-m", "reference_trainer"]
-    command = [sys.executable, *program, *arguments]
+    command = [*sweep.program(file), *arguments]
     resources = {"num_cpus": cpus, "num_gpus": gpus}
-    if sweep:
-        statuses = run_sweep(ray, workers, resources, retries, command)
-    else:
+    with contextlib.ExitStack() as held:
+        held.callback(ray.shutdown)
+        if swept:
+            members = sweep.members_of([*command, "--distributed", "off"], arms)
+            sweep.run(members, launch_on(ray, resources), workers, retries)
+            return
         statuses = run_together(ray, workers, resources, command)
-    ray.shutdown()
     if any(statuses):
         raise TrainerError(f"{sum(map(bool, statuses))} of {len(statuses)} processes failed")
 
@@ -135,56 +137,23 @@ def free_port() -> int:
             return port
 
 
-def run_sweep(
-    ray: Any, workers: int, resources: dict[str, float], retries: int, command: list[str]
-) -> list[int]:
-    """Each seed a run in a folder of its own; exit statuses of the last tries."""
-    command, seeds = taken(command, "--seeds", "1")
-    command, first = taken(command, "--seed", "0")
-    command, out = taken(command, "--out", "")
-    if not out:
-        raise TrainerError("a sweep needs --out FOLDER that every machine of the cluster sees")
-    task = ray.remote(run_seed).options(**resources)
-    waiting = list(range(int(first), int(first) + int(seeds)))
-    going: dict[Any, tuple[int, int]] = {}
-    statuses: dict[int, int] = {}
-    left = {seed: retries for seed in waiting}
-    while waiting or going:
-        while waiting and len(going) < workers:
-            seed = waiting.pop(0)
-            again = ["--resume", "--force-run-failed"] if seed in statuses else []
-            folder = str(pathlib.Path(out).resolve() / f"seed{seed}")
-            member = [*command, "--seed", str(seed), "--out", folder, "--distributed", "off"]
-            going[task.remote([*member, *again], os.getcwd())] = seed, 0
-        (done, *_), _ = ray.wait(list(going))
-        seed, _ = going.pop(done)
-        statuses[seed] = status_of(ray, done)
-        if statuses[seed] and left[seed]:
-            left[seed] -= 1
-            waiting.append(seed)
-    return [statuses[seed] for seed in sorted(statuses)]
+def launch_on(ray: Any, resources: dict[str, float]) -> sweep.Launch:
+    """Runs as tasks of Ray, each a process of its own on some machine of the cluster."""
+    task = ray.remote(run_member).options(**resources)
+
+    def launch(command: list[str], slot: int) -> int:
+        try:
+            return int(ray.get(task.remote(command, os.getcwd())))
+        except ray.exceptions.RayError as error:
+            click.echo(f"a worker was lost: {str(error).splitlines()[0]}", err=True)
+            return 1
+
+    return launch
 
 
-def taken(command: list[str], option: str, default: str) -> tuple[list[str], str]:
-    """A command without an option, and the option's value."""
-    if option not in command:
-        return command, default
-    at = command.index(option)
-    return command[:at] + command[at + 2 :], command[at + 1]
-
-
-def run_seed(command: list[str], folder: str) -> int:
+def run_member(command: list[str], folder: str) -> int:
     """One member of a sweep, in a process of its own."""
     return subprocess.run(command, cwd=folder).returncode
-
-
-def status_of(ray: Any, task: Any) -> int:
-    """The exit status of a member; 1 if Ray lost the worker."""
-    try:
-        return int(ray.get(task))
-    except ray.exceptions.RayError as error:
-        click.echo(f"a worker was lost: {str(error).splitlines()[0]}", err=True)
-        return 1
 
 
 if __name__ == "__main__":

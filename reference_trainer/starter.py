@@ -113,17 +113,22 @@ def _run(
         _place(options, main)
         options["author"] = options["author"] or author.get("name") or None
         options["affiliation"], options["url"] = author.get("affiliation"), author.get("url")
-        arms = [runs.Arm("candidate", config, make, main)]
-        with tempfile.TemporaryDirectory() as folder:
-            if options["interleave"]:
-                place = pathlib.Path(folder)
-                arms.append(
-                    other_arm(options["interleave"], main, backend, options["track"], place)
-                )
-            for line in runs.run_all(arms, options, backend):
-                click.echo(line)
+        _train(runs.Arm("candidate", config, make, main), main, backend, options)
 
     command.main(args=sys.argv[1:], prog_name=f"python {main.name}")
+
+
+def _train(arm: Any, main: pathlib.Path, backend: str, options: dict[str, Any]) -> None:
+    """Do the runs of the file, in turn with those of another arm if that is asked for."""
+    from reference_trainer import runs
+
+    arms, asked = [arm], options["interleave"]
+    with tempfile.TemporaryDirectory() as folder:
+        if asked:
+            place = pathlib.Path(folder)
+            arms.append(other_arm(asked, main, backend, options["track"], place))
+        for line in runs.run_all(arms, options, backend):
+            click.echo(line)
 
 
 def _place(options: dict[str, Any], main: pathlib.Path) -> None:

@@ -91,6 +91,21 @@ def test_the_array(corpus: Corpus, slurm: dict[str, str], tmp_path: pathlib.Path
     assert (tmp_path / "sweep" / "seed1" / "speedrun_results.json").is_file()
 
 
+def test_sweeps(corpus: Corpus, slurm: dict[str, str], tmp_path: pathlib.Path) -> None:
+    """On one host, by torchrun, and as tasks of a Slurm job of this machine."""
+    for number, name in enumerate(("low/seed1", "seed1", "seed1")):
+        out = tmp_path / f"sweep{number}"
+        command = (
+            block("Sweeps", number).replace("seeds 4", "seeds 2").replace("seeds 8", "seeds 2")
+        )
+        command = re.sub(r"(--workers|--ntasks)[ =]4", r"\1=2", command).replace("--gpus=4 ", "")
+        done = run(here(command, corpus, out), **(slurm if number == 2 else {}))
+        assert done.returncode == 0, done.stderr[-3000:]
+        assert (out / name / "speedrun_results.json").is_file()
+        text = (out / name / "log.txt").read_text(encoding="utf-8")
+        assert f"world_size: {2 if number == 1 else 1}" in text
+
+
 def test_ray_and_its_sweep(corpus: Corpus, tmp_path: pathlib.Path) -> None:
     pytest.importorskip("ray", reason="pip install ray")
     together = here(block("Ray").replace("16", "2"), corpus, tmp_path / "run")

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from reference_trainer.on_ray import Member, environment, free_port, taken, with_local_ranks
+from reference_trainer.on_ray import Member, environment, free_port, with_local_ranks
 from reference_trainer.shards import Corpus
 from tests.cluster.conftest import environment as one_device
 from tests.cluster.conftest import losses, trainer
@@ -67,13 +67,8 @@ def test_the_next_port_is_free_too(monkeypatch: pytest.MonkeyPatch) -> None:
         assert free_port() == 25_020
 
 
-def test_places_on_machines_and_options_that_are_taken() -> None:
+def test_places_on_machines() -> None:
     members = with_local_ranks([Member("a", 7), Member("b", 8), Member("a", 9)])
     assert [(m.local_rank, m.local_processes) for m in members] == [(0, 2), (0, 1), (1, 2)]
     assert environment(members, 2)["MASTER_ADDR"] == "a"
     assert environment(members, 2)["LOCAL_RANK"] == "1"
-    assert taken(["x", "--seed", "3", "--seeds", "2"], "--seeds", "1") == (
-        ["x", "--seed", "3"],
-        "2",
-    )
-    assert taken(["x"], "--seeds", "1") == (["x"], "1")
