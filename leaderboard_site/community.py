@@ -125,7 +125,8 @@ def _baseline(board: TrackBoard, made: Baseline, base: str) -> dict[str, Any]:
 
 
 def classes(board: TrackBoard, base: str) -> list[dict[str, Any]]:
-    """Boards by architecture: absolute costs, which compare within a class alone."""
+    """Boards by architecture: absolute costs, with places counted for each card. An H100 and an
+    H200 are both Hopper, and the second takes 6 to 8 % less time for the same code."""
     if board.track.objective != "baseline":
         return []
     found: dict[str, list[Any]] = {}
@@ -135,8 +136,19 @@ def classes(board: TrackBoard, base: str) -> list[dict[str, Any]]:
             found.setdefault(name, []).append(entry)
     rows = []
     for name in fastest(board.board):
-        ordered = sorted(found[name], key=lambda e: (e.cost, e.submission))[:10]
-        rows.append({"name": name, "rows": [_of_class(board, e, base) for e in ordered]})
+        ordered = sorted(found[name], key=lambda e: (e.cost, e.submission))
+        cards: dict[str, list[Any]] = {}
+        for row in (_of_class(board, e, base) for e in ordered):
+            cards.setdefault(row["device"], []).append(row)
+        rows.append({
+            "name": name,
+            "cards": len(cards),
+            "rows": [
+                row | {"place": place}
+                for card in cards.values()
+                for place, row in enumerate(card[:10], 1)
+            ],
+        })  # fmt: skip
     return rows
 
 

@@ -71,7 +71,9 @@ class Item:
     merge: Merge | None = None
     """The pull request that brought it, as recorded with its evidence."""
     baseline: bool = False
-    """Whether it is the track's baseline, which the project made."""
+    """Whether it is the baseline that opened its track, which the project made."""
+    standing: str = ""
+    """What the community made of it (`claimed`, `confirmed`); empty where there are no states."""
 
     @property
     def path(self) -> str:
@@ -366,7 +368,8 @@ def make_board(
             tuple(places.get(v.submission, ())),
             tuple(why.get(v.submission, ())),
             official=track.official.by_submission.get(v.submission),
-            baseline=board.track.is_baseline(v.submission),
+            baseline=board.track.opened_with(v.submission),
+            standing=board.states[v.submission].name if v.submission in board.states else "",
             **extras.get(v.submission, {}),
         )
         for v in mine

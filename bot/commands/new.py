@@ -250,8 +250,29 @@ def filled(made: dict[str, Any], verdict: Verdict, loss_key: str | None) -> dict
     claims = _claims(verdict, loss_key if "claims" in made else None)
     if claims:
         more["claims"] = claims
-    runs = made.pop("runs")
+    runs = _with_seeds(made.pop("runs"), verdict)
     return made | more | {"runs": runs}
+
+
+def _with_seeds(runs: list[dict[str, Any]], verdict: Verdict) -> list[dict[str, Any]]:
+    """The entries with the seed that each run states; as pairs, if every seed is once in each arm.
+
+    Which run is compared with which is decided by their times, not by this name.
+    """
+    found: dict[str, list[int | None]] = {}
+    for run in verdict.runs:
+        found.setdefault(run.file.rpartition("/")[2], []).append(run.seed)
+    arms: dict[str, list[int]] = {"candidate": [], "baseline": []}
+    told = []
+    for entry in runs:
+        seeds = found.get(str(entry.get("path", "")).rpartition("/")[2], [])
+        seed = seeds[0] if len(seeds) == 1 else None
+        told.append(entry if seed is None else entry | {"seed": seed})
+        arms.setdefault(entry.get("arm", "candidate"), []).append(-1 if seed is None else seed)
+    ours, theirs = sorted(arms["candidate"]), sorted(arms["baseline"])
+    if ours and ours == theirs and len({*ours} - {-1}) == len(ours):
+        return [e | {"pair": str(e["seed"])} if "seed" in e else e for e in told]
+    return told
 
 
 def _claims(verdict: Verdict, loss_key: str | None) -> dict[str, Any]:

@@ -340,6 +340,11 @@ class Track:
         """Whether a submission is the frozen baseline itself."""
         return submission in entry_paths(self.baseline_id or "", self.id)
 
+    def opened_with(self, submission: str) -> bool:
+        """Whether a submission is the baseline that opened the track: no entry made it due."""
+        made = next((b for b in self.baselines if b.submission == submission), None)
+        return self.is_baseline(submission) if made is None else made.after is None
+
     def on(self, date: dt.date | None) -> Track:
         """The track as its rules stood on `date` (None: as they stand now)."""
         if date is None:

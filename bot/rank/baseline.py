@@ -18,10 +18,10 @@ from pathlib import Path
 from bot import files as disk
 from bot.compute.accelerators import find
 from bot.compute.ratios import Link, promotes
-from bot.model.board import Board, Entry
+from bot.model.board import Board, Entry, State
 from bot.model.submission import ROLES, Submission, entry_path
 from bot.model.summary import Sample
-from bot.model.track import Baseline, BoardRow, Credit, Track
+from bot.model.track import Baseline, BoardRow, Credit, Reproduction, Track
 from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
 from bot.parse.baselines_json import path_of, to_text
@@ -94,12 +94,22 @@ def _missing(entry: Entry, track: Track) -> str:
     progress = entry.progress
     assert progress is not None
     if track.reproduction is not None and entry.state.name != "confirmed":
-        return f"nobody has confirmed it yet: it is {entry.state.name}"
+        return _unconfirmed(entry.state, track.reproduction)
     if progress.interval is None:
         return "it has one run in an arm, so that nothing says how far the ratio may be off"
     if not promotes(progress.interval, track.promote_at):
         return f"its interval reaches beyond {track.promote_at:g}: more runs narrow it"
     return "its findings say why"
+
+
+def _unconfirmed(state: State, rule: Reproduction) -> str:
+    """What is missing before an entry is confirmed."""
+    if state.name != "claimed":
+        return f"it is {state.name}"
+    who = "a maintainer" if rule.by == "maintainer" else "another person"
+    have = sum(a.pairs for a in state.replies if a.counts)
+    pairs = f"{rule.runs} pairs of runs" if rule.runs != 1 else "a pair of runs"
+    return f"to be confirmed it needs {pairs} by {who}, and has {have}"
 
 
 def fastest(board: Board) -> Mapping[str, Entry]:

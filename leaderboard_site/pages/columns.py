@@ -164,7 +164,7 @@ def _cell(column: Column, track: Track, item: Item, place: Place, base: str, mac
         "who": lambda: esc(text.clean(item.people, 60)),
         "date": lambda: esc(text.day(item.verdict.date)),
         "evidence": lambda: str(macros.grade(item.verdict)),
-        "status": lambda: str(macros.status(item.verdict)),
+        "status": lambda: str(macros.status(item.verdict)) + _small(_standing(item), " ", "why"),
         "device": lambda: esc(text.clean(device_of(item.verdict, item.about) or DASH, 40)),
     }
     if key in simple:
@@ -180,8 +180,8 @@ def _cell(column: Column, track: Track, item: Item, place: Place, base: str, mac
     return shown
 
 
-def _small(words: str) -> str:
-    return f'<small class="ci">{words}</small>' if words else ""
+def _small(words: str, before: str = "", kind: str = "ci") -> str:
+    return f'{before}<small class="{kind}">{words}</small>' if words else ""
 
 
 def spread_words(shown: Format, place: Place) -> str:
@@ -216,6 +216,11 @@ def title_of(item: Item, place: Place) -> str:
     number_ = f"#{item.number} " if item.number is not None else ""
     point = f" · {place.point}" if len(item.verdict.points) > 1 else ""
     return f"{number_}{item.title}{point}"
+
+
+def _standing(item: Item) -> str:
+    """What the community made of an entry; nothing of what the project measured itself."""
+    return "" if item.baseline else item.standing
 
 
 def _ratio(column: Column, place: Place) -> str:
@@ -261,8 +266,12 @@ def main_data(board: TrackBoard, columns: Sequence[Column] | None = None) -> dic
         "status": [words["status"].index(s.kind) for s in states],
         "evidence": [words["evidence"].index(str(i.verdict.evidence)) for i, _ in places],
     }
-    if any(s.rules for s in states):
-        data["why"] = [words["why"].index(shown_rules(s)) for s in states]
+    why = [
+        ", ".join(w for w in (shown_rules(s), _standing(i)) if w)
+        for s, (i, _) in zip(states, places, strict=True)
+    ]
+    if any(why):
+        data["why"] = [words["why"].index(w) for w in why]
     return data | _some(board) | {"words": {k: w.words for k, w in words.items()}}
 
 

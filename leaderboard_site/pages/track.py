@@ -178,13 +178,15 @@ def lead(board: TrackBoard) -> str:
     item, place = record
     files = file_words(board)
     counted = f" {files}" if files else ""
-    shown = f"The record is <strong>{result_of(board, place)}</strong> by {_link(item)}"
+    best = "record" if track.objective != "baseline" else "best"
+    shown = f"The {best} is <strong>{result_of(board, place)}</strong> by {_link(item)}"
     if item.people not in ("imported", "not stated"):
         shown += f" ({text.esc(item.people)})"
     if history[-1].place is not None:
         gain = history[-1].gain
         over = f", {gain_words(history[-1])} against the one before" if gain is not None else ""
-        return f"{shown}, {_since(item)}{over}.{counted}"
+        state = f", {item.standing}" if item.standing and not item.baseline else ""
+        return f"{shown}, {_since(item)}{over}{state}.{counted}"
     last = history[-1]
     newest = board.words(track.cost.metric, last.cost)
     return (
@@ -225,17 +227,21 @@ def together(board: TrackBoard) -> dict[str, Any]:
     return {
         "baselines": baselines(board, BASE),
         "classes": classes(board, BASE),
-        "steps": three_commands(board.track),
+        "steps": three_commands(board),
     }
 
 
-def three_commands(track: Track) -> list[str]:
-    """The commands that lead to a place on one's own machine, on a track with baselines."""
+def three_commands(board: TrackBoard) -> list[str]:
+    """The commands that lead to a place on one's own machine, on a track with baselines. The
+    starter is written for the baseline's framework: both arms run in one program."""
+    track = board.track
     if track.objective != "baseline":
         return []
     name = f"{track.id}/my-idea"
+    frozen = next((i for i in board.items.values() if track.is_baseline(i.path)), None)
+    kind = "torch" if frozen and any("import torch" in c for c in frozen.code.values()) else "jax"
     return [
-        f"speedrun new {name} --starter jax",
+        f"speedrun new {name} --starter {kind}",
         f"python submissions/{name}/main.py --interleave baseline --seeds 3",
         f"speedrun new {name} --log build/runs/{name} --code submissions/{name}/main.py",
     ]

@@ -106,9 +106,9 @@ await question(
 await question(
   "which track is not open yet, and what opens it?",
   async (r) => (await r.click('a:text-is("what opens it")'), r.read(".empty pre")),
-  /speedrun baseline make single-gpu/,
+  /speedrun baseline make single-gpu-fineweb/,
 );
-await question("what is newest?", (r) => r.read(".newest tbody tr"), /2026-07-17 #89 FP8DownProjection/);
+await question("what is newest?", (r) => r.read(".newest tbody tr"), /2026-11-28 A smaller batch/);
 await question(
   "how much must the next record gain?",
   async (r) => (await r.board(SMALL), r.read("#story figcaption")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses as dc
 import json
 import re
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from leaderboard_site.community import baselines, classes, entry_section
-from leaderboard_site.model import Site, TrackBoard
+from leaderboard_site.model import Site, TrackBoard, make_board
 from leaderboard_site.pages.entry import Lineage
 from leaderboard_site.pages.people import people, person_page
 from leaderboard_site.pages.track import track_files
@@ -101,6 +102,18 @@ def test_the_page_has_it_all(site: Site, board: TrackBoard) -> None:
     assert "The board when first was frozen" in page
     assert f"speedrun new {ID}/my-idea --starter jax" in page
     assert re.search(r"older: 1.0200", page)
+
+
+def test_a_baseline_that_an_entry_became_is_its_peoples(site: Site) -> None:
+    track = site.tracks[ID].board.track
+    first = track.baselines[0]
+    path = f"submissions/{ID}/grandchild"
+    entry = dc.replace(first, id="grandchild", submission=path, after="first", ratio=0.96)
+    later = dc.replace(track, baselines=(first, entry), baseline_id="grandchild")
+    verdicts = [item.verdict for item in site.tracks[ID].items.values()]
+    again = make_board(later, verdicts).items
+    assert again[f"submissions/{ID}/first"].people == "the project"
+    assert again[path].people != "the project"
 
 
 def test_reproducers_and_critics_are_credited(site: Site) -> None:

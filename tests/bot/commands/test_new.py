@@ -119,6 +119,23 @@ def test_of_a_trainers_folder_every_run_is_taken_once(root: Path, logs: list[str
     assert [run.get("arm") for run in document(path)["runs"]] == [None, "baseline"]
 
 
+def test_runs_keep_their_seeds_and_are_pairs_if_each_is_once_in_both_arms(
+    root: Path, logs: list[str]
+) -> None:
+    def made(name: str, *seeds: str) -> list[tuple[object, object]]:
+        options = []
+        for n, (log, seed) in enumerate(zip(logs[:4], seeds, strict=True)):
+            copy = root / f"{'baseline-' if n > 1 else ''}{name}-{n}.log"
+            copy.write_text(Path(log).read_text().replace(f"seed: {n}", f"seed: {seed}"))
+            options += ["--log", str(copy)]
+        _, path = new(root, f"single-gpu-fineweb/{name}", *options)
+        return [(run.get("seed"), run.get("pair")) for run in document(path)["runs"]]
+
+    assert made("both", "4", "7", "4", "7") == [(4, "4"), (7, "7"), (4, "4"), (7, "7")]
+    assert made("other", "4", "7", "4", "8") == [(4, None), (7, None), (4, None), (8, None)]
+    assert made("twice", "4", "4", "4", "4") == [(4, None)] * 4
+
+
 def test_an_entry_without_a_baseline_arm_is_told_so(root: Path, logs: list[str]) -> None:
     log = Path(logs[0])
     log.write_text(log.read_text().replace("world_size=8", "world_size=1"))

@@ -191,6 +191,16 @@ def test_a_history_that_contradicts_itself(kind: str, says: str, run: Run, other
     assert told(other) == [], kind
 
 
+def test_one_step_cut_short_does_not_turn_a_share_of_the_peak_into_per_cent() -> None:
+    def shares(run: Run) -> list[float]:
+        return [w.value for w in run.witnesses if w.quantity == "mfu"]
+
+    assert shares(offline(rows(lambda s: {"mfu": 0.38}))) == [0.38]
+    assert shares(offline(rows(lambda s: {"mfu": 38.0}))) == [0.38]
+    cut = offline(rows(lambda s: {"mfu": 7.7 if s == 700 else 0.38}))
+    assert shares(cut) == [], "0.38 may be 38 % or 0.38 %"
+
+
 def bits(factor: Callable[[int], float], loss: float | None = None) -> Run:
     def more(step: int) -> dict[str, float]:
         bpb = 0.95 + (1 - step / TOTAL)
