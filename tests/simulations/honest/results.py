@@ -17,10 +17,8 @@ from reference_trainer.config import Config, as_dict
 from reference_trainer.provenance import package_sha256, source_sha256
 from reference_trainer.results import Author, Outcome, results, to_json
 from reference_trainer.shards import Corpus, Split
-from tests.conftest import ROOT
 from tests.simulations.honest.training import Trained
 
-STARTER = (ROOT / "reference_trainer/starters/torch/main.py").read_text(encoding="utf-8")
 VERSIONS = {
     "python": "3.12.7", "system": "Linux", "torch": "2.10.0+cu128", "numpy": "2.4.6",
     "wandb": "0.31.0", "tiktoken": "0.14.0", "speedrun-bot": "0.1.0",
@@ -147,6 +145,11 @@ class Ours:
         return devices.describe(machine.device, machine.world, machine.precision, size, {}, shape)
 
     @property
+    def backend(self) -> str:
+        """The framework of the starter."""
+        return "jax" if self.source and "import jax" in self.source else "torch"
+
+    @property
     def code(self) -> dict[str, str]:
         """Hashes of the starter file and of the trainer."""
         own = {} if self.source is None else {"main.py": source_sha256(self.source)}
@@ -195,7 +198,7 @@ def document(ours: Ours, link: str | None = None) -> bytes:
     identity = {
         "nonce": ours.nonce, "run_id": ours.run_id, "track": ours.track,
         "github_login": "example-user", "seed": run.seed, "arm": ours.arm, "pair": ours.pair,
-        "backend": "torch", "config": ours.config.name, "code_sha256": ours.code, "git": None,
+        "backend": ours.backend, "config": ours.config.name, "code_sha256": ours.code, "git": None,
         "environment": VERSIONS,
     }  # fmt: skip
     author = Author("Example User", "Example Institute", "https://example.org")
@@ -236,7 +239,7 @@ def wandb_config(ours: Ours) -> dict[str, Any]:
         "chips": device.chips,
         "precision": device.precision,
         "peak_flops": device.peak_flops,
-        "backend": "torch",
+        "backend": ours.backend,
         "total_steps": ours.run.recipe.steps,
         "total_tokens": ours.run.recipe.steps * ours.run.recipe.tokens,
         "versions": VERSIONS,
@@ -254,7 +257,7 @@ def trainer_log(ours: Ours) -> bytes:
             "world_size": device.world,
             "chips": device.chips,
             "peak": f"{peak} {device.precision}",
-            "backend": "torch",
+            "backend": ours.backend,
             "versions": ", ".join(f"{k} {v}" for k, v in VERSIONS.items()),
             "detected": [f"precision: {device.precision}, which {device.name} computes"],
             "clock": RULE,
