@@ -42,6 +42,26 @@ def tip(repo: Repository, branch: str) -> str | None:
     return found.object.sha if found else None
 
 
+def _tip(repo: Repository, branch: str) -> tuple[GitRef | None, GitCommit | None]:
+    """A branch and its commit; one request, or two where its name has a slash."""
+    if "/" in branch:
+        ref = _ref(repo, branch)
+        return ref, repo.get_git_commit(ref.object.sha) if ref else None
+    try:
+        page = repo.get_branch(branch).commit
+    except GithubException as error:
+        if error.status != 404:
+            raise
+        return None, None
+    # the page of a commit holds what Git says of it, but for its hash
+    known = {**page.raw_data["commit"], "sha": page.sha}
+    address = {"ref": f"refs/heads/{branch}", "url": f"{repo.url}/git/refs/heads/{branch}"}
+    return (
+        GitRef(repo.requester, {}, address),
+        GitCommit(repo.requester, {}, known, completed=True),
+    )
+
+
 def commit(
     repo: Repository, branch: str, edit: Edit, message: str, start: str | None = None
 ) -> str | None:
@@ -53,12 +73,14 @@ def commit(
     write faster.
     """
     for _ in range(_TRIES):
-        ref = _ref(repo, branch)
-        old = ref.object.sha if ref else None
+        ref, above = _tip(repo, branch)
+        old = above.sha if above else None
         files = edit(old)
         if not files:
             return None
-        made = _commit_object(repo, old or start, files, message)
+        if above is None and start is not None:
+            above = repo.get_git_commit(start)
+        made = _commit_object(repo, above, files, message)
         try:
             if ref is None:
                 repo.create_git_ref(f"refs/heads/{branch}", made.sha)
@@ -73,12 +95,11 @@ def commit(
 
 
 def _commit_object(
-    repo: Repository, parent: str | None, files: Mapping[str, bytes | None], message: str
+    repo: Repository, above: GitCommit | None, files: Mapping[str, bytes | None], message: str
 ) -> GitCommit:
     elements = [_element(repo, path, content) for path, content in sorted(files.items())]
-    if parent is None:
+    if above is None:
         return repo.create_git_commit(message, repo.create_git_tree(elements), [])
-    above = repo.get_git_commit(parent)
     made = repo.create_git_tree(elements, above.tree)
     return repo.create_git_commit(message, made, [above])
 

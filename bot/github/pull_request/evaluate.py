@@ -2,8 +2,9 @@
 
     report, runs = evaluate(repo, engine, number)
 
-Requests: facts 2, changed files 1 for each 100, our comments 1, trees 3 and 1 for each submission,
-blobs 1 each. Nothing is written anywhere.
+Requests: facts 2, changed files 1 for each 100, our comments 1, folders 2 for each submission (a
+request for each level where GitHub does not find it at once), blobs 1 each, a plan 1. Nothing is
+written anywhere.
 """
 
 from __future__ import annotations

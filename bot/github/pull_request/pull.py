@@ -13,7 +13,9 @@ import dataclasses as dc
 import datetime as dt
 import hashlib
 from collections.abc import Iterable
+from typing import Self
 
+from github import GithubException
 from github.GitTreeElement import GitTreeElement
 from github.PullRequest import PullRequest as ApiPull
 
@@ -21,7 +23,7 @@ from bot.github.api.client import Repo, login_of, told
 from bot.model.submission import MAX_FILES, MAX_FOLDER_BYTES, MAX_JSON_BYTES, MAX_LOG_BYTES, Folder
 from bot.parse.listing import TOO_MANY, too_long
 from bot.parse.submission_json import SUBMISSION
-from bot.patterns import COMMIT
+from bot.patterns import COMMIT, SLUG
 
 FILES_LIMIT = 3000
 """GitHub lists at most so many changed files of a pull request."""
@@ -147,6 +149,10 @@ def changed_files(pull: ApiPull, expected: int) -> tuple[ChangedFile, ...]:
     return files
 
 
+_FOLDER = """query($owner: String!, $name: String!, $expression: String!) {
+  repository(owner: $owner, name: $name) { object(expression: $expression) { __typename oid } } }"""
+
+
 class Trees:
     """Trees of one commit, each read once."""
 
@@ -155,6 +161,15 @@ class Trees:
         self.root = checked_sha(commit)
         self._levels: dict[str, list[GitTreeElement]] = {}
         self._folders: dict[str, tuple[TreeEntry, ...]] = {}
+        self._whole: dict[str, TreeEntry] | None = None
+
+    def read_whole(self) -> Self:
+        """Read all of it in one request, if GitHub lists it whole: for a branch of our own."""
+        with told(f"reading the tree {self.root[:7]}"):
+            tree = self.repo.api.get_git_tree(self.root, recursive=True)
+        if not tree.raw_data.get("truncated"):
+            self._whole = {e.path: _entry(e) for e in tree.tree}
+        return self
 
     def _level(self, sha: str) -> list[GitTreeElement]:
         if sha not in self._levels:
@@ -167,6 +182,13 @@ class Trees:
 
     def find(self, path: str) -> TreeEntry | None:
         """The entry at `path`, walked by name and never put into a URL; None if there is none."""
+        if self._whole is not None:
+            return self._whole.get(path)
+        parts = path.split("/")
+        if not self._levels and len(parts) > 2 and all(map(SLUG.fullmatch, parts)):
+            known = self._folder(path)
+            if known is not None:
+                return known
         sha, kind, mode, size = self.root, "tree", "040000", 0
         for part in path.split("/"):
             if kind != "tree":
@@ -178,6 +200,20 @@ class Trees:
             size = entry.size or 0
         return TreeEntry(path, mode, kind, sha, size)
 
+    def _folder(self, path: str) -> TreeEntry | None:
+        """A folder found in one request instead of one a level; None if GitHub does not say, and
+        then it is walked to."""
+        owner, name = self.repo.name.split("/")
+        asked = {"owner": owner, "name": name, "expression": f"{self.root}:{path}"}
+        try:
+            answer = self.repo.api.requester.graphql_query(_FOLDER, asked)[1]["data"]
+            found = answer["repository"]["object"]
+        except (GithubException, KeyError, TypeError):
+            return None
+        if not found or found["__typename"] != "Tree":
+            return None
+        return TreeEntry(path, "040000", "tree", checked_sha(found["oid"]), 0)
+
     def files(self, folder: str) -> tuple[TreeEntry, ...]:
         """All files under `folder`, empty if it does not exist. Raises Incomplete."""
         if folder not in self._folders:
@@ -188,17 +224,24 @@ class Trees:
         entry = self.find(folder)
         if entry is None:
             return ()
+        if self._whole is not None:
+            start = f"{folder}/"
+            return tuple(
+                dc.replace(e, path=path.removeprefix(start))
+                for path, e in self._whole.items()
+                if path.startswith(start) and e.kind != "tree"
+            )
         if entry.kind != "tree":
             return (dc.replace(entry, path=""),)
         with told(f"reading the folder {entry.sha[:7]}"):
             tree = self.repo.api.get_git_tree(entry.sha, recursive=True)
             if tree.raw_data.get("truncated"):
                 raise Incomplete("the submission's folder has more entries than GitHub lists")
-            return tuple(
-                TreeEntry(e.path, e.mode, e.type, checked_sha(e.sha), e.size or 0)
-                for e in tree.tree
-                if e.type != "tree"
-            )
+            return tuple(_entry(e) for e in tree.tree if e.type != "tree")
+
+
+def _entry(e: GitTreeElement) -> TreeEntry:
+    return TreeEntry(e.path, e.mode, e.type, checked_sha(e.sha), e.size or 0)
 
 
 def read_folder(trees: Trees, folder: str, inside: Iterable[TreeEntry]) -> Folder:

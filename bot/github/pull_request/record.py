@@ -94,7 +94,7 @@ def append(repo: Repo, report: Report, runs: list[Run], now: dt.datetime) -> str
     }
 
     def edit(tip: str | None) -> Mapping[str, bytes]:
-        trees = Trees(repo, tip) if tip else None
+        trees = Trees(repo, tip).read_whole() if tip else None
         if trees and trees.find(verdict_path(report.pr)) is not None:
             return {}
         return files | _new_snapshots(trees, runs)

@@ -11,10 +11,9 @@ from tests.bot.github.competition import Competition
 from tests.doubles.github import GitHubDouble
 from tests.doubles.wandb import WandbDouble
 
-MOST = {"answer": 16, "record": 18, "command": 15, "remember": 10}
-"""Requests of a step (1 of an answer and 3 of a record are an experiment's), beyond one a blob read
-or written, one a hundred changed files, and for suggestions two and one for each that is taken
-back."""
+MOST = {"answer": 15, "record": 15, "command": 15, "remember": 10}
+"""Requests of a step, an experiment's included, beyond one a blob read or written, one a hundred
+changed files, and for suggestions two and one for each that is taken back."""
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from graphql import FieldNode, GraphQLError, OperationDefinitionNode, parse
 
+from tests.doubles.github import git
+
 if TYPE_CHECKING:
     from tests.doubles.github.server import Request
 
@@ -96,10 +98,13 @@ def discussion_of(request: Request, given: dict[str, Any]) -> dict[str, Any]:
         }
 
     class Lazy(dict[str, Any]):
-        """`discussion(number:)` or `issue(number:)` inside `repository`: only one is asked for."""
+        """`discussion(number:)`, `issue(number:)` or `object(expression:)` inside `repository`:
+        only one is asked for."""
 
         def __getitem__(self, key: str) -> Any:
             number = (request.body.get("variables") or {}).get("number")
+            if key == "object":
+                return _object(request, repo)
             if key == "issue":
                 return _issue(request, repo, number)
             if key != "discussion":
@@ -107,6 +112,20 @@ def discussion_of(request: Request, given: dict[str, Any]) -> dict[str, Any]:
             return shown.get(number)
 
     return Lazy()
+
+
+def _object(request: Request, repo: Any) -> dict[str, Any] | None:
+    """What `COMMIT:PATH` leads to; as in Git no symlink is followed."""
+    permissions = request.token.permissions
+    if permissions is not None and permissions.get("contents", "none") == "none":
+        raise PermissionError("Resource not accessible by integration")
+    expression = request.body["variables"]["expression"]
+    try:
+        oid = git.text(repo.directory, "rev-parse", "--verify", expression)
+        kind = git.text(repo.directory, "cat-file", "-t", oid)
+    except git.GitError:
+        return None
+    return {"__typename": kind.capitalize(), "oid": oid}
 
 
 def _issue(request: Request, repo: Any, number: int) -> dict[str, Any]:
