@@ -111,7 +111,7 @@ def _baseline(board: TrackBoard, made: Baseline, base: str) -> dict[str, Any]:
         "interval": made.interval and " to ".join(board.words("ratio", v) for v in made.interval),
         "after": made.after,
         "device": made.device,
-        "cost": board.words(made.cost_metric, statistics.fmean(made.costs))
+        "cost": board.form(made.cost_metric).show(statistics.fmean(made.costs))
         if made.costs
         else None,
         "refuted": state is not None and state.name == "refuted",

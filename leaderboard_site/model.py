@@ -296,9 +296,10 @@ class Site:
 
 
 def _life(board: TrackBoard) -> tuple[bool, bool, bool, int, int]:
+    ranked = [i for i in board.newest if i.places and not i.baseline]
+    newest = text.ordinal_day(ranked[0].verdict.date) if ranked else None
     entries = len(board.board.entries)
-    newest = next((text.ordinal_day(i.verdict.date) for i in board.newest if i.places), None)
-    return not board.is_open, not entries, entries < 2, -(newest or 0), -entries
+    return not board.is_open, not entries, len(ranked) < 2, -(newest or 0), -entries
 
 
 @ft.lru_cache(maxsize=20_000)

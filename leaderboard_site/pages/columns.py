@@ -105,11 +105,12 @@ def columns_of(board: TrackBoard, present: Sequence[str]) -> list[Column]:
 
 
 PLACES = {
-    "pareto": "1 and how many entries are at least as good on both axes; ◆ is on the frontier; "
-    "small: how likely, given how far runs differ",
-    "target": "Place by cost on comparable clocks, = for the same; small: the ranks it may have",
-    "best": "Place by quality, = for the same; small: the ranks it may have",
-    "baseline": "Place by the ratio to the baseline, = for the same",
+    "pareto": "#: one more than the entries that are at least as good on both axes; ◆ is on the "
+    "frontier; below it: how likely, given how far runs differ",
+    "target": "#: the place by cost on comparable clocks, = if shared; below it: the ranks it may "
+    "have",
+    "best": "#: the place by quality, = if shared; below it: the ranks it may have",
+    "baseline": "#: the place by the ratio to the baseline, = if shared",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -303,7 +304,9 @@ def claim_rows(item: Item) -> list[dict[str, Any]]:
         else:
             difference = text.signed(claim.value, 4)
         pair = (claim.value, value)
-        form = apart(format_of(claim.metric, pair), pair)
+        form = format_of(claim.metric, pair)
+        if value is not None and not math.isclose(claim.value, value, rel_tol=1e-6):
+            form = apart(form, pair)
         label = text.label(text.clean(claim.metric, 60))
         if claim.point:
             label += f" · {text.clean(claim.point, 40)}"

@@ -99,7 +99,7 @@ def track_page(
         kinds=kinds_of(board, chart),
         rows=cells(board, columns, BASE, ROWS),
         total=total,
-        **_titles(track, quality, axes, total),
+        **_titles(board, quality, axes, total),
         cost_hint=cost_hint(board),
         story=told,
         bands=bands(board),
@@ -116,8 +116,9 @@ def track_page(
     return page(text.clean(track.title, 80), description, body, image=card)
 
 
-def _titles(track: Track, quality: str, axes: list[XAxis], total: int) -> dict[str, str]:
+def _titles(board: TrackBoard, quality: str, axes: list[XAxis], total: int) -> dict[str, str]:
     """What stands over the chart and the table."""
+    track = board.track
     entries = text.plural(total, "entry", "entries")
     other = (
         "against cost" if track.objective == "pareto" else f"and {axes[0].title if axes else ''}"
@@ -125,6 +126,7 @@ def _titles(track: Track, quality: str, axes: list[XAxis], total: int) -> dict[s
     return {
         "quality_label": quality,
         "cost_label": track.label(track.cost.metric),
+        "cost_unit": board.form(track.cost.metric).unit,
         "chart_title": f"{quality} {other}",
         "place_words": f"{PLACES[track.objective]}.",
         "count_words": f"The best {ROWS} of {entries}." if total > ROWS else f"{entries}.",

@@ -142,7 +142,7 @@ def _baseline(track: Track) -> str:
         when = f" A new one is due when an entry needs at most {track.promote_at:g} of its {cost}."
     made = next((b for b in track.baselines if b.id == track.baseline_id), None)
     since = f", frozen on {text.long_day(made.frozen_on)}" if made else ""
-    return f"Entries are measured against the track’s frozen baseline{since}.{when}"
+    return f"Entries are measured against the track’s baseline{since}.{when}"
 
 
 def _levels(track: Track) -> str:

@@ -3,13 +3,14 @@
     python -m tests.site.site_check [ROOT] [--only WORD...]
 
 `--only` runs the checks whose names begin with one of the words: pages, journeys, cells, points,
-questions, lighthouse, html, hostile. Builds the board of ROOT (default: this repository) and
+questions, bytes, lighthouse, html, hostile. Builds the board of ROOT (default: this repository) and
 synthetic sites, serves them on this machine, and runs in Chromium: policy, requests, console and
 axe on every kind of page in light, dark, at 390 and 320 px (check.mjs); a reader's journeys and the
 byte limits at 1,000 and 10,000 entries (journeys.mjs); every cell served against every cell redrawn
 (cells.mjs); every point of a chart under pointer, finger and keys (points.mjs); questions of a
-reader (questions.mjs); hostile entries (check.mjs); Lighthouse (lighthouse.mjs); valid HTML
-(check_html.mjs). Needs what `tests/site/setup.sh` installs; ends with one line a check.
+reader (questions.mjs); what a first visit weighs (first_load.mjs); hostile entries (check.mjs);
+Lighthouse (lighthouse.mjs); valid HTML (check_html.mjs). Needs what `tests/site/setup.sh` installs;
+ends with one line a check.
 """
 
 from __future__ import annotations
@@ -122,6 +123,8 @@ def real_checks(root: Path, folder: Path) -> Iterator[Check]:
             yield check("questions on a phone", "questions.mjs", url, "390")
         entry = next(p for p in pages if "entries/" in p and p.count("/") > 2)
         measured = ["", *(f"tracks/{b.track.id}/" for b in boards[:1]), entry]
+        weighed = (*(f"tracks/{b.track.id}/=110" for b in boards), f"{entry}=80")
+        yield check("bytes", "first_load.mjs", url, "=80", *weighed)
         yield check("lighthouse", "lighthouse.mjs", url, *measured)
         yield check("lighthouse on a phone", "lighthouse.mjs", url, "--phone", *measured)
     files = [str(folder / p.split("?")[0] / "index.html") for p in pages]
@@ -163,7 +166,7 @@ def hostile_checks(folder: Path) -> Iterator[Check]:
         yield check("hostile html", "check_html.mjs", *files)
 
 
-PARTS = ("pages", "journeys", "cells", "points", "questions", "lighthouse", "html")
+PARTS = ("pages", "journeys", "cells", "points", "questions", "bytes", "lighthouse", "html")
 FORMAT = argparse.RawDescriptionHelpFormatter
 
 

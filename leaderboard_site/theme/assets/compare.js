@@ -110,6 +110,7 @@
   window.speedrun.welch = welch;
 
   // ---- The page -------------------------------------------------------------------------------
+  const pIs = (p) => `p = ${probability(p)}`.replace("= <", "<");
   const best = (d) => d.places[0] || null;
   const stats = (d) => (d.verdict.points[0] && d.verdict.points[0].statistics) || null;
   function numbers(entries) {
@@ -223,7 +224,7 @@
           if (!i) return DASH;
           const w = welch(pick(entries[0]), pick(d));
           return w
-            ? `p = ${probability(w.p)} (t = ${fixed(w.t, 2)}, df ${w.df.toFixed(1)})`
+            ? `${pIs(w.p)} (t = ${fixed(w.t, 2)}, df ${w.df.toFixed(1)})`
             : DASH;
         }),
       );
