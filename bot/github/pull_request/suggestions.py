@@ -29,6 +29,8 @@ from bot.render.untrusted import is_safe_line
 
 START = "<!-- speedrun:suggestion"
 VERDICT = f"{START} -->"
+_ABOVE = "One click applies each of these; the comment above says why."
+"""GitHub's documentation requires a text of every review that is a comment."""
 MOST_ASKED = 10
 """With so many of ours on one pull request, a command posts no further one."""
 _LOG = logging.getLogger("speedrun.suggestions")
@@ -204,7 +206,7 @@ def _post(repo: Repo, pull: ApiPull, sha: str, items: Iterable[Suggestion]) -> s
         return ""
     try:
         commit = repo.api.get_commit(sha)
-        review = pull.create_review(commit=commit, event="COMMENT", comments=comments)
+        review = pull.create_review(commit, _ABOVE, "COMMENT", comments)
     except GithubException as error:
         # 422: the line left the diff meanwhile; 403: the token may not; the text is told anyway
         if transient(error) or error.status not in (403, 404, 422):

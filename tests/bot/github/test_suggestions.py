@@ -121,6 +121,28 @@ def test_windows_line_ends_are_never_half_changed(competition: Competition) -> N
     assert "```json" in competition.sticky(pull.number)
 
 
+def test_the_last_line_of_a_file_without_a_line_end(competition: Competition) -> None:
+    files = claiming()
+    text = json.dumps({k: v for k, v in json.loads(files[LIST]).items() if k != "claims"})
+    files[LIST] = f'{text[:-1]},\n"claims": {{"training_time_s": 60.0}}}}'
+    pull = competition.open(files)
+    competition.answer(pull.number)
+    [comment] = standing(competition)
+    apply_suggestion(competition.github, competition.repo, comment["id"])
+    assert lines(competition, pull)[-1] == '"claims": {"training_time_s": 90.175}}'
+    assert competition.answer(pull.number).status is Status.VERIFIED
+
+
+def test_a_review_has_a_text_of_its_own(competition: Competition) -> None:
+    """GitHub's description asks for one of every review that comments."""
+    pull = competition.open(claiming(training_time_s=60.0))
+    competition.answer(pull.number)
+    [posted] = [c for c in competition.github.calls if c.path.endswith("/reviews")]
+    assert posted.body["event"] == "COMMENT" and posted.body["body"].strip()
+    assert posted.body["commit_id"] == pull.head_sha
+    assert all(c["side"] == "RIGHT" and c["line"] > 0 for c in posted.body["comments"])
+
+
 @pytest.mark.parametrize("inside", ["```", "````", "```suggestion", "<!-- x -->", "| a \\\\ b"])
 def test_line_with_marks_of_markdown(competition: Competition, inside: str) -> None:
     """The line holds another value beside the one that is wrong."""

@@ -112,8 +112,10 @@ def post_review(request: Request, number: str) -> Answer:
     repo, body = request.repo, request.body
     pull = repo.pulls[int(number)]
     commit = body.get("commit_id") or pull.head_sha
-    if not body.get("body") and not body.get("comments"):
+    if not body.get("body") and body.get("event") in ("COMMENT", "REQUEST_CHANGES"):
         raise Refused(422, "Unprocessable Entity: Body can't be blank")
+    if any(one.get("side") == "LEFT" for one in body.get("comments", [])):
+        raise Refused(422, "a line that was removed takes no suggestion")
     shown = patches(request.world, repo, pull)
     for one in body.get("comments", []):
         lines = commentable(shown.get(one["path"], ""))
