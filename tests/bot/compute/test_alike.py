@@ -45,7 +45,7 @@ def parts(trace: Trace) -> list[Trace]:
     return [Trace((*most[k::2], end)) for k in (0, 1)]
 
 
-@pytest.mark.parametrize("sd", [1e-4, 4e-4, 6e-4, 8e-4, 1.1e-3, 1.4e-3])
+@pytest.mark.parametrize("sd", [1e-4, 4e-4, 6e-4, 8e-4, 1e-3, 1.1e-3])
 def test_copies_with_noise_are_too_alike(sd: float) -> None:
     assert alike.within([noisy(seed(1), sd, n) for n in range(8)])
 
