@@ -106,6 +106,33 @@ def test_every_command_agrees_with_check(mistake: Mistake, tracks: Competition) 
             assert found[key] == statistics.to_json()[key], key
 
 
+OF_LOGS = ("none", "runs-one", "runs-two", "runs-copied", "target-", "log-cut", "empty-", "zip-",
+           "binary-", "notebook-", "metric-", "huge-log", "code-of-one")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "mistake", [m for m in MISTAKES if m.name.startswith(OF_LOGS)], ids=lambda m: m.name
+)
+def test_new_agrees_with_check(mistake: Mistake, tmp_path: Path) -> None:
+    """The folder that `new` makes of the same logs is judged as it says."""
+    root, logs = tmp_path / "root", []
+    (root / "tracks").mkdir(parents=True)
+    (root / "tracks/fast.toml").write_text(mistakes.TEXT)
+    for name, data in mistake.make(good()).items():
+        if name not in ("submission.json", "train.py"):
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_bytes(data)
+            logs += ["--log", str(tmp_path / name)]
+    made = CliRunner().invoke(main, ["new", "fast/fresh", *logs, "--root", str(root)])
+    folder = root / "submissions/fast/fresh"
+    if not folder.exists():
+        assert made.exit_code != 0 and "Traceback" not in made.output
+        return
+    item = checked(root, folder)
+    assert item.line in " ".join(made.output.split()), made.output
+    assert {g.rule for g in item.groups} == {g.rule for g in item.groups if g.rule in made.output}
+
+
 def no_arm(files: Files) -> Files:
     files = two_arms(files)
     data = json.loads(files["submission.json"])
