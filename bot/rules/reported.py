@@ -214,8 +214,9 @@ def _wrong_p(claim: Claim, s: Summary) -> Iterator[Wrong]:
             f"p is reported as {probability(p)}, but these runs give none", p, None, pointer
         )
         return
+    given = figure(known[0], 3) if known[0] >= 1e-6 else probability(known[0])
     cause = next((f" (it is {name})" for name, v in _other_ps(s) if _same_p(p, v, 0.0)), "")
-    message = f"p is reported as {probability(p)}, but the runs give {probability(known[0])}{cause}"
+    message = f"p is reported as {probability(p)}, but the runs give {given}{cause}"
     yield Wrong(message, p, known[0], pointer)
 
 
