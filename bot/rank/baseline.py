@@ -12,13 +12,14 @@ Nothing here reads a clock; writing is `write`.
 from __future__ import annotations
 
 import dataclasses as dc
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from bot import files as disk
 from bot.compute.accelerators import find
 from bot.compute.ratios import Link, promotes
-from bot.model.board import Board, Entry, State
+from bot.model.board import Board, Entry, Progress, State
 from bot.model.submission import ROLES, Submission, entry_path
 from bot.model.summary import Sample
 from bot.model.track import Baseline, BoardRow, Credit, Reproduction, Track
@@ -26,6 +27,9 @@ from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
 from bot.parse.baselines_json import path_of, to_text
 from bot.patterns import ENTRY
+
+_MOST_WIDER = 10
+"""An interval that is so much wider than the gap to the threshold needs too many runs to say."""
 
 
 class BaselineError(ValueError):
@@ -98,8 +102,20 @@ def _missing(entry: Entry, track: Track) -> str:
     if progress.interval is None:
         return "it has one run in an arm, so that nothing says how far the ratio may be off"
     if not promotes(progress.interval, track.promote_at):
-        return f"its interval reaches beyond {track.promote_at:g}: more runs narrow it"
+        return f"its interval reaches beyond {track.promote_at:g}: {_narrowing(progress, track)}"
     return "its findings say why"
+
+
+def _narrowing(progress: Progress, track: Track) -> str:
+    """How many more pairs of runs would bring the interval to the threshold, at this ratio."""
+    at, bounds = track.promote_at, progress.interval
+    assert at is not None and bounds is not None
+    gap = abs(math.log(at / progress.ratio))
+    half = math.log(bounds[1] / bounds[0]) / 2
+    if not progress.pairs or gap < half / _MOST_WIDER:
+        return "more runs narrow it"
+    more = math.ceil(progress.pairs * ((half / gap) ** 2 - 1))
+    return f"about {more} more {'pair' if more == 1 else 'pairs'} of runs would narrow it enough"
 
 
 def _unconfirmed(state: State, rule: Reproduction) -> str:

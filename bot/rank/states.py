@@ -3,16 +3,17 @@
 - `claimed`: nobody else has shown the gain yet.
 - `confirmed`: others ran it again with its baseline, in at least `[reproduction] runs` pairs, and
   their runs alone show a gain (one-sided p < alpha, shared among the looks that growing evidence
-  allows). Runs of the entry's own people do not confirm
-  it; where the track says `by = "maintainer"`, only runs that a maintainer accepted do.
+  allows, what their machines differ by included). Runs of the entry's own people do not confirm it;
+  where the track says `by = "maintainer"`, only runs that a maintainer accepted do.
 - `challenged`: a challenge holds, and no maintainer has accepted it yet.
 - `refuted`: a challenge holds and a maintainer accepted it. The entry no longer ranks, makes no
   baseline, and the entries that are `based_on` it say so.
 
 A challenge holds if it has at least two pairs of runs and as many as the entry; its runs miss the
-target (p < alpha), or its ratio is worse than the one that the entry claimed (p < alpha) and no
-gain; and all runs of others together show no gain. Runs that miss the target, or whose arms are
-not comparable, show no gain. A challenge that does not hold is further runs like any other.
+target (p < alpha), or its ratio is worse than the one that the entry measured (p < alpha, with the
+errors of both) and no gain; and all runs of others together show no gain on their machines. Runs
+that miss the target, or whose arms are not comparable, show no gain. A challenge that does not hold
+is further runs like any other.
 
 Replies never rank: their runs join the entry's evidence, each with its own baseline arm on its own
 machine. Pure.
@@ -23,7 +24,15 @@ from __future__ import annotations
 import dataclasses as dc
 from collections.abc import Iterable, Mapping, Sequence
 
-from bot.compute.ratios import Measured, disputes, measured, pooled, shows_gain, to_target
+from bot.compute.ratios import (
+    Measured,
+    disputes,
+    measured,
+    on_these_machines,
+    pooled,
+    shows_gain,
+    to_target,
+)
 from bot.model.board import Answered, State, StateName
 from bot.model.submission import entry_path
 from bot.model.track import Baseline, Reproduction, Track
@@ -111,7 +120,8 @@ def _judged(
     own = ratio_of(entry)
     read = [_read(reply, entry, track) for reply in _in_order(replies)]
     shown = [r.shown for r in read if r.shown is not None]
-    gain = bool(shown) and shows_gain(pooled(shown), track)
+    # Confirming speaks of machines in general; what takes an entry down must hold against these.
+    gain = bool(shown) and shows_gain(on_these_machines(shown), track)
     answers = tuple(_answered(r, entry, own, gain, track) for r in read)
     counted = [r.shown for a, r in zip(answers, read, strict=True) if a.counts and r.shown]
     joint = pooled([own, *shown]) if own is not None and shown else own

@@ -83,6 +83,18 @@ def test_what_a_good_ratio_still_lacks_is_said(root):
     assert "the next baseline waits for submissions/one/lucky: it has one run in an arm" in text
 
 
+def test_how_many_more_pairs_would_narrow_the_interval_is_said(root):
+    """Three pairs at 0.89: half the interval of the log is 0.0257 (t with 2.28 degrees of freedom),
+    the gap to 0.9 is 0.0112. So 3 x (0.0257 / 0.0112)^2 pairs are needed, of which three are there.
+    """
+    freeze(root)
+    theirs = [(3.27, 1000.0), (3.271, 1003.0), (3.272, 997.0)]
+    near = [(3.27, 880.0), (3.271, 890.0), (3.272, 900.0)]
+    submission(root, "one", "near", near, theirs, A10G, based_on="b1")
+    text = " ".join(run(root, "status", "one").output.split())
+    assert "submissions/one/near: its interval reaches beyond 0.9: about 13 more pairs" in text
+
+
 def test_below_the_threshold_promotion_is_refused(root):
     freeze(root)
     candidate(root, "faster", 640.0)
