@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import itertools
+import math
 import statistics as st
 from collections.abc import Sequence
 from typing import Any
 
-from bot.rank.pareto import frontier
 from bot.render.numbers import DASH
 from leaderboard_site import charts, text
-from leaderboard_site.charts import Axis, Dot, Past, Step
+from leaderboard_site.charts import Axis, Step
 from leaderboard_site.formats import Format, change, p_format
 from leaderboard_site.milestones import CLOCKS, Milestone, milestones, on_file
 from leaderboard_site.model import Item, Place, TrackBoard
-from leaderboard_site.pages.columns import probability_of, title_of
+from leaderboard_site.pages.columns import probability_of
+from leaderboard_site.pages.frontier_story import frontier_story
 from leaderboard_site.seasons import season_words, seasons
 
 NAMED = 6
 """Jumps that are named in the chart: the largest gains."""
 LAST = 10
 """Records whose gains say what the next one may be."""
-DAYS = 5
-"""Frontiers that are drawn over one another."""
+FAR = 0.5
+"""Other results are drawn up to half the height of the records' line above or below it."""
 
 
 def story(board: TrackBoard, base: str) -> dict[str, Any] | None:
     """Title, words, chart and table; None where there is no history to tell."""
     if board.track.objective == "pareto":
-        return _frontier_story(board, base)
+        return frontier_story(board, base)
     history = milestones(board)
     dated = [m for m in history if m.date]
     if len(dated) < 2:
@@ -42,7 +42,7 @@ def story(board: TrackBoard, base: str) -> dict[str, Any] | None:
         "svg": _steps_chart(board, dated, metric, base),
         "metric": board.track.label(metric),
         "unread": any(m.place is None for m in history),
-        "others": any(item.path not in board.holders for item, _ in board.places),
+        "others": _others_words(board, dated),
         "rows": _rows(board, history, metric, base),
         "unit": board.form(metric).unit,
         "file": "record",
@@ -110,16 +110,16 @@ def _brief(board: TrackBoard, history: Sequence[Milestone]) -> str:
     first, last = history[0].cost, history[-1].cost
     counted = text.plural(len(history), "record")
     if board.track.objective == "target" and last and first > last:
-        counted += f", {less_words(board, first / last)}"
+        counted += f", {less_words(board, first, last)}"
     return f"{counted}. {last_year(board, history)}".strip()
 
 
-def less_words(board: TrackBoard, times: float) -> str:
+def less_words(board: TrackBoard, first: float, last: float) -> str:
     """How much better the last record is than the first: `36.6 times faster`, and of another cost
-    `1/4.63 of the steps`."""
+    `together −25.28 %`."""
     if board.track.cost.metric.endswith("_s"):
-        return f"{times:.3g} times faster"
-    return f"1/{times:.3g} of the {board.track.in_sentence(board.track.cost.metric)}"
+        return f"{first / last:.3g} times faster"
+    return f"together {change((last - first) / first)}"
 
 
 def file_words(board: TrackBoard) -> str:
@@ -185,21 +185,41 @@ def _steps_chart(board: TrackBoard, dated: Sequence[Milestone], metric: str, bas
         )
         for day, m in zip(_days_in_order(dated), dated, strict=True)
     ]
-    others = [
+    title = board.track.label(metric)
+    return charts.record_steps(
+        steps,
+        Axis(metric, title),
+        label=f"{title} of the record over time",
+        others=others_near(board, dated)[0],
+        lower_is_better=board.track.cost.goal == "min",
+    )
+
+
+def others_near(
+    board: TrackBoard, dated: Sequence[Milestone]
+) -> tuple[list[tuple[int, float]], int]:
+    """The results that held no record, and how many more are so far from the records that to draw
+    them would flatten the line."""
+    metric = score_metric(board)
+    found = [
         (day, shown)
         for item, place in board.places
         if item.path not in board.holders
         and (day := text.ordinal_day(item.verdict.date))
         and (shown := _score(place, metric)) is not None
     ]
-    title = board.track.label(metric)
-    return charts.record_steps(
-        steps,
-        Axis(metric, title),
-        label=f"{title} of the record over time",
-        others=others,
-        lower_is_better=board.track.cost.goal == "min",
-    )
+    low, high = min(m.cost for m in dated), max(m.cost for m in dated)
+    room = (high / low) ** FAR if low > 0 else math.inf
+    near = [(day, shown) for day, shown in found if low / room <= shown <= high * room]
+    return near, len(found) - len(near)
+
+
+def _others_words(board: TrackBoard, dated: Sequence[Milestone]) -> str:
+    near, far = others_near(board, dated)
+    beyond = f"{far} far from the records {'is' if far == 1 else 'are'} not drawn" if far else ""
+    if not near:
+        return f"other entries: {beyond}" if beyond else ""
+    return f"other entries ({beyond})" if beyond else "other entries"
 
 
 def _score(place: Place, metric: str) -> float | None:
@@ -299,84 +319,3 @@ def unproved(board: TrackBoard, item: Item | None, place: Place | None) -> str:
     if test.test == "none" or n != 1:
         return ""
     return f"one run on file: p < {test.alpha:g} is not shown here"
-
-
-# ---- The frontier over time ----------------------------------------------------------------------
-
-
-def _frontier_story(board: TrackBoard, base: str) -> dict[str, Any] | None:
-    rows = sorted(
-        ((d, i, p) for i, p in board.places if (d := text.ordinal_day(i.verdict.date))),
-        key=lambda r: (r[0], r[1].path),
-    )
-    if len(rows) < 8 or rows[0][0] == rows[-1][0]:
-        return None
-    past = _pasts(board, rows)
-    if len(past) < 2:
-        return None
-    track = board.track
-    now = [
-        Dot(e.shown_cost, e.quality, _front_words(board, i, p), base + i.url, "frontier")
-        for i, p in board.places
-        if (e := p.entry).on_frontier
-    ]
-    quality = track.label(track.quality.metric)
-    svg = charts.frontiers(
-        past,
-        sorted(now),
-        Axis(track.cost.metric, track.label(track.cost.metric)),
-        Axis(track.quality.metric, quality),
-        label=f"The frontier of {track.in_sentence(track.quality.metric)} over time",
-    )
-    words = f"Each line is the frontier as it stood on a day: the best {quality} for the cost. "
-    words += f"{text.plural(len(now), 'entry', 'entries')} of {len(board.places)} form it now."
-    title = _frontier_finding(board, past)
-    return {
-        "title": title,
-        "words": words,
-        "brief": words,
-        "svg": svg,
-        "rows": [],
-        "file": "frontier",
-        "others": False,
-    }
-
-
-def _pasts(board: TrackBoard, rows: Sequence[tuple[int, Item, Place]]) -> list[Past]:
-    """Frontiers at even steps of the entries' order in time, the last of them today's."""
-    track = board.track
-    cuts = [max(3, round(len(rows) * (i + 1) / DAYS)) for i in range(DAYS)]
-    out: list[Past] = []
-    for cut in dict.fromkeys(cuts):
-        pairs = [(p.entry.shown_cost, p.entry.quality) for _, _, p in rows[:cut]]
-        best = sorted({pairs[i] for i in frontier(pairs, track.cost.goal, track.quality.goal)})
-        day = dt.date.fromordinal(rows[cut - 1][0])
-        if not out or list(out[-1].points) != best:
-            out.append(Past(best, f"{day:%b %Y}"))
-    return out
-
-
-def _frontier_finding(board: TrackBoard, past: Sequence[Past]) -> str:
-    """What one cost bought at first and buys now: a cost of the first frontier, the nearest to its
-    middle where anything changed."""
-    track = board.track
-    metric, quality = track.quality.metric, track.label(track.quality.metric)
-    first = past[0].points
-    pick = min if track.quality.goal == "min" else max
-    for cost, _ in sorted(first, key=lambda p: abs(first.index(p) - len(first) // 2)):
-        then = pick(q for c, q in first if c <= cost)
-        now = pick(q for c, q in past[-1].points if c <= cost)
-        if now != then:
-            unit = " FLOPs" if track.cost.metric.endswith("flops") else ""
-            return (
-                f"{quality} for {board.words(track.cost.metric, cost)}{unit}: from "
-                f"{board.words(metric, then)} to {board.words(metric, now)} since {past[0].label}"
-            )
-    return f"{quality} for the cost, {past[0].label} to {past[-1].label}"
-
-
-def _front_words(board: TrackBoard, item: Item, place: Place) -> str:
-    track = board.track
-    quality = board.words(track.quality.metric, place.entry.quality)
-    cost = board.words(track.cost.metric, place.entry.shown_cost)
-    return f"{title_of(item, place)}: {quality} at {cost}"

@@ -116,6 +116,18 @@ def test_the_title_is_the_finding() -> None:
     ]
 
 
+def test_a_result_far_from_the_records_does_not_flatten_their_line() -> None:
+    slow, slower = verdict("slow", 3000.0, "2025-03-01"), verdict("far", 60_000.0, "2025-03-02")
+    crowded = board(slow, slower)
+    dated = [m for m in milestones(crowded) if m.date]
+    near, far = story.others_near(crowded, dated)
+    assert ([cost for _, cost in near], far) == ([3000.0], 1)
+    told = story.story(crowded, "")
+    assert told is not None
+    assert told["others"] == "other entries (1 far from the records is not drawn)"
+    assert story.others_near(board(slow), dated)[1] == 0
+
+
 def test_a_record_of_one_run_is_marked_only_where_a_test_is_asked() -> None:
     asked = board()
     item = asked.items["submissions/target/four"]
