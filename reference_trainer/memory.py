@@ -64,18 +64,22 @@ def estimate(
 ) -> Memory:
     """Bytes on one of `devices` for one micro-batch.
 
-    State: float32 parameter, gradient and two moments, and a copy in 16 bits. Activations of a
-    layer that wait for the backward pass, in 16 bits: 5 of the residual width, queries with keys
+    State: float32 parameter, gradient and two moments, and a copy in 16 bits; with shards a device
+    adds up several micro-batches with whole gradients and copies. Activations of a layer that
+    wait for the backward pass, in 16 bits: 5 of the residual width, queries with keys
     and values, and the MLP's (once for a plain one, twice for a gated one, whose gate is kept);
     recomputing leaves one residual width. Logits: they, their gradient and what the allocator keeps
     of that size (measured: 30.2 GiB of 34.6 in torch, 36.0 in JAX, `LOG.md`), one less in fp8. A
     TPU (`kind`) keeps one of them, and three times the activations of layers that are scanned and
-    not recomputed: within 11 % of what ten configurations need when compiled for v5p.
+    not recomputed: within 11 % of what the configurations need when compiled for v5e, v5p and v6e.
     """
     model, train = config.model, config.train
+    parameters = accounting.parameter_count(model.transformer())
+    micro_batch = micro_batch or train.micro_batch
     shards = devices if train.sharding == "fsdp" else 1
+    whole = 6 if shards > 1 and train.batch > micro_batch * devices else 0
     width = 4 if train.precision == "fp32" else 2
-    tokens = (micro_batch or train.micro_batch) * model.seq_len
+    tokens = micro_batch * model.seq_len
     attention = (model.heads + 2 * model.key_value_heads) * model.width_of_head
     one = 5 * model.hidden + attention + (2 if model.gated else 1) * model.intermediate
     if train.remat:
@@ -84,7 +88,7 @@ def estimate(
         kept = model.layers * one * (3 if kind == "tpu" and train.scan_layers else 1)
     copies = 1 if kind == "tpu" else 2 if train.precision == "fp8" else 3
     return Memory(
-        state=18 * accounting.parameter_count(model.transformer()) // shards,
+        state=18 * parameters // shards + whole * parameters,
         activations=width * tokens * kept,
         logits=copies * width * tokens * model.vocab,
     )

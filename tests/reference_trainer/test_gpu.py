@@ -109,6 +109,24 @@ def test_bf16_losses_agree_with_float32(cuda_backend: str, middle: Config, corpu
     assert found[0] == pytest.approx(found[1], rel=5e-3)
 
 
+def test_attention_ends_at_documents_in_the_fast_kernels(cuda_backend: str, middle: Config) -> None:
+    """Losses with documents apart are those of float32, and not those across documents."""
+    end, T = 256, middle.model.seq_len
+    middle = dc.replace(middle, model=dc.replace(middle.model, init_std=0.2))
+    apart = dc.replace(middle, model=dc.replace(middle.model, document_end=end))
+    rows = np.random.default_rng(0).integers(0, 256, (8, T + 1), dtype=np.int32)
+    rows[:, [40, 80]] = end
+    nats = {}
+    for name, config in (("bf16", apart), ("fp32", apart), ("across", middle)):
+        precision = "fp32" if name == "fp32" else "bf16"
+        config = dc.replace(config, train=dc.replace(config.train, precision=precision))
+        backend = make_backend(cuda_backend)(config, 0)
+        nats[name] = backend.evaluate(rows, np.ones((8, T), np.float32))()
+        assert np.isfinite(backend.train_step(rows, 1.0)())
+    assert nats["bf16"] == pytest.approx(nats["fp32"], rel=5e-3)
+    assert abs(nats["across"] - nats["bf16"]) > 3 * abs(nats["bf16"] - nats["fp32"])
+
+
 # ---- 8 bits and our own kernels ------------------------------------------------------------------
 
 

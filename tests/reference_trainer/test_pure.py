@@ -173,7 +173,8 @@ def test_precision_falls_back_in_words() -> None:
         devices.choose_precision("fp16", False, False, False, "cpu")
 
 
-# What `compile --tpu v5p` says that each of four devices needs, JAX 0.10.2 with libtpu 0.0.52.
+# What `compile --tpu v5p` says that each of four devices needs, JAX 0.10.2 with libtpu 0.0.52; the
+# last three for v5e, v6e and v6e.
 COMPILED_GIB: list[tuple[str, dict[str, str], float]] = [
     ("llama-30m", {}, 8.85),
     ("llama-30m", {"train.scan_layers": "true"}, 9.65),
@@ -185,6 +186,9 @@ COMPILED_GIB: list[tuple[str, dict[str, str], float]] = [
     ("llama-1_2b", {}, 29.17),
     ("gpt2-124m", {}, 46.85),
     ("gpt2-124m-muon", {}, 46.70),
+    ("llama-130m", {}, 13.91),
+    ("llama-300m", {"train.micro_batch": "4"}, 22.44),
+    ("llama-1_2b", {"train.micro_batch": "1", "train.sharding": "fsdp"}, 15.45),
 ]
 
 
