@@ -3,7 +3,8 @@
 The maintainer writes the track that the page shows and types its commands; then a student with one
 machine goes from nothing to a place in three commands, and somebody else runs that again. What
 stands in for the card: the name of the track (the model of `single-gpu` takes half a minute of an
-H100), ten steps to an easier target, two seeds, and both arms on one thread.
+H100), the framework (its baseline is PyTorch's, the one made here is JAX's), ten steps to an easier
+target, two seeds, and both arms on one thread.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def commands(heading: str) -> list[str]:
 
 def typed(root: Path, line: str, login: str, more: str = "") -> str:
     """One line as somebody types it in the root of the repository; what it prints."""
-    program, _, rest = line.replace("single-gpu", "my-track").partition(" ")
+    line = line.replace("single-gpu", "my-track").replace("--starter torch", "--starter jax")
+    program, _, rest = line.partition(" ")
     start = [sys.executable, *(["-c", SPEEDRUN] if program == "speedrun" else [])]
     env = os.environ | {"GITHUB_USER": login, "WANDB_SILENT": "true", "XLA_FLAGS": THREADS}
     done = subprocess.run(
