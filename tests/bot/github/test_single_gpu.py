@@ -1,5 +1,6 @@
 """A new single-GPU competition as its maintainer and its people use it: by links and comments.
 
+Its track is the one that the page *One GPU* shows, by another name and to another target.
 Five submissions by link, one reproduction, one challenge that a maintainer accepts, one promotion.
 Nobody edits a file that the bot writes: people type comments and merge.
 """
@@ -18,7 +19,6 @@ from bot.registry import Status
 from bot.repository import Repository
 from tests.bot.github.competition import (
     BOT,
-    LAB,
     MAINTAINER,
     NOW,
     REPO,
@@ -26,10 +26,13 @@ from tests.bot.github.competition import (
     Competition,
     history,
 )
+from tests.conftest import ROOT
 from tests.doubles.github import git
 from tests.doubles.wandb import WandbDouble
 
-RULES = '[reproduction]\nruns = 3\nby = "another-person"\nalpha = 0.05\n'
+PAGE = (ROOT / "leaderboard_site/docs/single-gpu.md").read_text(encoding="utf-8")
+SHOWN = PAGE.partition("```toml\n")[2].partition("```")[0]
+TRACK = SHOWN.replace('"my-track"', '"lab"').replace("target = 1.9", "target = 3.28")
 FROZEN = {
     "schema_version": 1,
     "id": "first",
@@ -43,6 +46,20 @@ MACHINE = json.dumps({"gpu": "NVIDIA A100-SXM4-80GB", "gpu_count": 1}).encode()
 PEOPLE = ("ann-lab", "ben-lab", "cat-lab", "dan-lab", "eve-lab", "finn-lab", "gil-lab")
 
 
+def rows(loss: float, seconds: float, salt: int) -> list[dict[str, float]]:
+    """A history under the names that the page's track reads."""
+    return [
+        {
+            "_step": row["_step"],
+            "_runtime": row["_runtime"],
+            "eval/loss": row["val_loss"],
+            "time/train_s": row["train_time"] / 1000,
+            "throughput/total_tokens": row["step"] * 65_536,
+        }
+        for row in history(loss, seconds, salt)
+    ]
+
+
 class Lab:
     """The competition with the people in it; each step is a comment, a merge, or the bot."""
 
@@ -51,7 +68,7 @@ class Lab:
         for login in PEOPLE:
             competition.github.add_user(login)
         files: dict[str, bytes | str | None] = {
-            "tracks/lab.toml": LAB.replace("[evidence]", RULES + "[evidence]"),
+            "tracks/lab.toml": TRACK,
             "tracks/baselines/lab/first.json": json.dumps(FROZEN),
         }
         competition.github.commit(REPO, "main", files)
@@ -70,9 +87,9 @@ class Lab:
                 "example-team",
                 "lab",
                 run_id,
-                history=history(3.277 + 0.0001 * n, seconds + n / 5, self.salt),
+                history=rows(3.277 + 0.0001 * n, seconds + n / 5, self.salt),
                 config={
-                    "train_steps": STEPS,
+                    "total_steps": STEPS,
                     "seed": self.salt,
                     "config_sha256": f"{int(seconds):064x}",
                     "speedrun": {"nonce": f"{self.salt:032x}"},
