@@ -125,13 +125,13 @@ def new(
     files, runs = given(links, results, logs, baseline, track, loss_key, suite)
     if starter is not None:
         _starter(starter, path, track, login, title or "")
-        files["main.py"] = (path / "main.py").read_bytes()
+    code = code or _written(path)
     files |= _read(data, code)
     if not runs:
         click.echo(f"{path / 'main.py'} is ready. {AGAIN}")
         return
-    shown, main = path.relative_to(root).as_posix(), code or ("main.py" if starter else None)
-    made = issue | draft(track, path.name, login, runs, title or "", main)
+    shown = path.relative_to(root).as_posix()
+    made = issue | draft(track, path.name, login, runs, title or "", code)
     local = Local(root, tracks_of(root))
     if loss_key is not None:
         made = _with_loss(made, loss_key, shown, files, local)
@@ -173,6 +173,12 @@ def _read(data: Path | None, code: str | None) -> dict[str, bytes]:
     if code is not None:
         found[file_name(Path(code).name)] = read_whole(Path(code), MAX_JSON_BYTES)
     return found
+
+
+def _written(path: Path) -> str | None:
+    """The starter file in the folder, which `new` wrote now or before."""
+    main = path / "main.py"
+    return str(main) if main.is_file() else None
 
 
 def _login(author: str | None) -> str:

@@ -119,6 +119,14 @@ def test_of_a_trainers_folder_every_run_is_taken_once(root: Path, logs: list[str
     assert [run.get("arm") for run in document(path)["runs"]] == [None, "baseline"]
 
 
+def test_the_starter_that_new_wrote_is_the_code_of_its_runs(root: Path, logs: list[str]) -> None:
+    new(root, "nanogpt-small/my-idea", "--starter", "jax")
+    _, path = new(root, "nanogpt-small/my-idea", "--log", logs[0])
+    assert document(path)["code"] == {"path": "main.py"}
+    _, path = new(root, "nanogpt-small/other", "--log", logs[0])
+    assert "code" not in document(path)
+
+
 def test_runs_keep_their_seeds_and_are_pairs_if_each_is_once_in_both_arms(
     root: Path, logs: list[str]
 ) -> None:
