@@ -228,9 +228,12 @@ def _not_due(board: Board, entry: Entry | None) -> str:
     at = board.track.promote_at
     if entry is None or entry.progress is None:
         return f"no entry of {board.track.id} has a baseline arm to measure its progress"
+    far = distance(board)
+    why = far.why if far is not None and far.entry is entry else ""
+    lacks = f"but {why}" if why else f"a new one is due at {at:g}"
     return (
-        f"{entry.submission} is at {entry.progress.ratio:.4g} times the baseline, a new one is due "
-        f"at {at:g}: use freeze to take it all the same"
+        f"{entry.submission} is at {entry.progress.ratio:.4g} times the baseline, {lacks}; use "
+        "freeze to take it all the same"
     )
 
 

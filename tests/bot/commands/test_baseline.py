@@ -81,6 +81,9 @@ def test_what_a_good_ratio_still_lacks_is_said(root):
     submission(root, "one", "lucky", [(3.279, 500.0)], [(3.27, 600.0)], based_on="b1")
     text = run(root, "status", "one").output
     assert "the next baseline waits for submissions/one/lucky: it has one run in an arm" in text
+    answer = run(root, "promote", "one")
+    assert answer.exit_code == 2
+    assert "0.8333 times the baseline, but it has one run in an arm" in answer.output
 
 
 def test_how_many_more_pairs_would_narrow_the_interval_is_said(root):
