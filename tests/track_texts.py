@@ -1,4 +1,4 @@
-"""Track files that tests write: training time to a loss of 3.28, with what differs between them."""
+"""Track files that tests write, with what differs between them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def time_to_loss(
     accepts: str = '["log", "wandb"]',
     more: str = "",
 ) -> str:
-    """The text of a track; `more` is put after its table `[evidence]`."""
+    """Training time to a loss of 3.28; `more` is put after the table `[evidence]`."""
     return f"""\
 schema_version = 1
 id = "{name}"
@@ -34,4 +34,29 @@ goal = "min"
 accelerator = {accelerator}
 [evidence]
 accepts = {accepts}
+{more}"""
+
+
+def highest_core(more: str = "") -> str:
+    """The highest CORE score in three hours; `more` is put after the table `[evidence]`."""
+    return f"""\
+schema_version = 1
+id = "core"
+title = "Highest CORE score in three hours"
+objective = "best"
+[quality]
+metric = "core"
+goal = "max"
+[metrics.core]
+label = "CORE"
+goal = "max"
+from = ["core_metric", 'CORE metric: ([0-9.]+)']
+[limits]
+training_time_s = 10800
+[finish]
+by = "time-limit"
+[log]
+patterns = ['^step (?P<step>\\d+)/(?P<total>\\d+) .* loss: (?P<loss>\\S+) .*: (?P<time_s>\\S+)s']
+[evidence]
+accepts = ["log", "wandb"]
 {more}"""

@@ -11,7 +11,7 @@ import click
 
 from bot import files as disk
 from bot.commands.board import SNAPSHOTS, boards, snapshots_of
-from bot.commands.root import ROOT, root_of, tracks_of
+from bot.commands.root import ROOT, root_of, track_of, tracks_of
 from bot.parse.folder import ReadError, parse_submission, read_path
 from bot.rank.credits import FOUND, REPRODUCED, Tally, tally
 from bot.render.untrusted import plain
@@ -46,15 +46,13 @@ _WORDS = {REPRODUCED: "reproductions", FOUND: "mistakes found"}
 def credits(
     only: str | None, form: str, out: Path | None, snapshots: str | None, root: Path | None
 ) -> None:
-    """List everybody who is named in a submission, and what they did.
+    """List everyone whom a submission names, with what they did.
 
-    `--format all-contributors --out .all-contributorsrc` writes the file of that name, and
-    `--format cff --out CITATION.cff` the citation of the repository.
+    `--format all-contributors --out .all-contributorsrc` writes the list that the All Contributors
+    bot reads; `--format cff --out CITATION.cff` writes GitHub's citation file.
     """
     place = root_of(root)
-    tracks = tracks_of(place)
-    if only is not None and only not in tracks:
-        raise click.UsageError(f"there is no track {only}; known: {', '.join(tracks)}")
+    tracks = tracks_of(place) if only is None else {only: track_of(place, only)}
     with snapshots_of(place, snapshots) as kept:
         found = boards(place, kept, only=only).boards.values()
     states = {path: state for board in found for path, state in board.states.items()}

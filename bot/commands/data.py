@@ -168,7 +168,9 @@ def _read(path: Path) -> dict[str, Any]:
     if wrong:
         lines = [f"{f.pointer or '/'}: {f.message}; {f.fix}" for f in wrong[:3]]
         more = f"\n  and {len(wrong) - 3} more" if len(wrong) > 3 else ""
-        raise Unusable(f"{path} is no data manifest:\n  " + plain("\n  ".join(lines), 2000) + more)
+        raise Unusable(
+            f"{path} is not a valid data manifest:\n  " + plain("\n  ".join(lines), 2000) + more
+        )
     value: dict[str, Any] = dict(document.value) if isinstance(document.value, dict) else {}
     return value
 

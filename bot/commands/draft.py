@@ -44,9 +44,9 @@ def given(
 ) -> tuple[Files, Runs]:
     """The files to copy, by name in the folder, and the entries of `runs`. Raises Unusable.
 
-    `suite` is the folder of one that the trainer ran, whose members are points. `baseline` are
-    links, results files, logs or folders of the baseline arm; without them the logs that are named
-    so, or lie in a folder that is, make that arm.
+    `suite` is the folder of a suite that the trainer ran; each of its members becomes a point.
+    `baseline` lists the links, results files, logs or folders of the baseline arm. If it is empty,
+    logs with "baseline" in their own name or their folder's make up that arm.
     """
     files: Files = {}
     runs: Runs = [{"source": "wandb", "link": _address(link)} for link in links]

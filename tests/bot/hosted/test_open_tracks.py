@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from bot.cli import main
 from bot.parse.track_toml import TrackError, load_track
+from tests.track_texts import highest_core
 
 GOLF = """
 schema_version = 1
@@ -41,27 +42,6 @@ accepts = ["log", "results"]
 [submissions]
 globs = ["records/golf/*/"]
 """
-CORE = """
-schema_version = 1
-id = "core"
-title = "Highest CORE score in three hours"
-objective = "best"
-[quality]
-metric = "core"
-goal = "max"
-[metrics.core]
-label = "CORE"
-goal = "max"
-from = ["core_metric", 'CORE metric: ([0-9.]+)']
-[limits]
-training_time_s = 10800
-[finish]
-by = "time-limit"
-[log]
-patterns = ['^step (?P<step>\\d+)/(?P<total>\\d+) .* loss: (?P<loss>\\S+) .*: (?P<time_s>\\S+)s']
-[evidence]
-accepts = ["log", "wandb"]
-"""
 
 
 def golf_log(final: str = "1.2244", size: int = 15_800_000, ms: int = 599_900) -> str:
@@ -82,7 +62,7 @@ def root(tmp_path: Path) -> Path:
     (tmp_path / "tracks").mkdir()
     (tmp_path / ".git").mkdir()
     (tmp_path / "tracks/golf.toml").write_text(GOLF)
-    (tmp_path / "tracks/core.toml").write_text(CORE)
+    (tmp_path / "tracks/core.toml").write_text(highest_core())
     return tmp_path
 
 
