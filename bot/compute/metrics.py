@@ -298,16 +298,20 @@ _ALIASES = {"val_loss": "loss", "time_s": "training_time_s", "step": "steps"}
 def of_run(run: Run, track: Track, step: int | None = None) -> dict[str, float | int | None]:
     """All metrics of a run of any source at its end, as the track has it, or at `step`: what it
     reached, wherever that is asked. What its history shows counts before what its source states."""
+    own = track.quality.metric in track.metrics
+    step = track.own_end(run) if step is None else step
     point = track.end_of(run) if step is None else run.at_step(step)
     if point is not None and point is not run.validation[-1]:
         step = point.step
     found = {name: _stated(run, name, step) for name in NAMES}
     found |= {name: _stated(run, name, step, own=True) for name in track.metrics}
     if step is not None:
-        found |= {"loss": None, "training_time_s": None, "steps": step}
+        found |= {"loss": None, "steps": step}
+        if not own:
+            found["training_time_s"] = None
     if point is not None:
         found |= {"loss": point.loss, "steps": point.step}
-        if point.time_s is not None or run.source != "results":
+        if point.time_s is not None or not (own or run.source == "results"):
             found["training_time_s"] = point.time_s  # None if the end has no clock
     seconds = found["training_time_s"]
     if seconds is not None and (seconds < 0 or (seconds == 0 and step != 0)):

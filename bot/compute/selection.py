@@ -189,10 +189,13 @@ def ended_otherwise(run: Run, track: Track) -> bool:
     """Whether the run ended as the track lets it end: by the clock, or by reaching the target."""
     if track.finish == "time-limit":
         return True
-    target, end = track.quality.target, track.end_of(run)
-    if track.finish != "target" or target is None or end is None:
+    if track.finish != "target":
         return False
-    return end.loss <= target if track.quality.goal == "min" else end.loss >= target
+    if track.quality.metric in track.metrics:
+        value = of_run(run, track)[track.quality.metric]
+        return value is not None and track.reaches(value)
+    end = track.end_of(run)
+    return end is not None and track.reaches(end.loss)
 
 
 def _unfinished(run: Run, original: Run) -> str:

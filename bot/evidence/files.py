@@ -16,7 +16,9 @@ from bot.model.submission import MAX_JSON_BYTES, MAX_LOG_BYTES
 from bot.model.track import Track
 
 if TYPE_CHECKING:
+    from bot.evidence.log.problems import LogStep
     from bot.evidence.log.training_log import Reading
+    from bot.evidence.own import Own
 
 MAX_OFFLINE_BYTES = 512_000_000
 
@@ -93,24 +95,43 @@ def _log(data: bytes, file: str, track: Track, mapped: frozenset[str]) -> FileRu
 
     if not (track.log_patterns or any(m.patterns for m in track.metrics.values())):
         return _usual_log(read(data, file, track.keys, mapped), file)
-    from bot.evidence.own import step_lines, twice, values_in
+    from bot.evidence.own import own_metrics, step_lines
 
     reading = read(step_lines(data, track), file, track.keys, mapped)
     found = _usual_log(reading, file)
     if len(reading.runs) > 1 and not reading.starts:
         return found
-    values = values_in(data, track, reading.starts or (0,))
-    if not any(values):
+    own, contradictions = own_metrics(data, track, reading)
+    if not any(item.values for item in own):
         return found
     runs = reading.runs or (Run(source="log", file=file, finished=True),)
-    told = tuple(("history-gap", f"{text}, with no step between") for text in twice(data, track))
+    told = tuple(("history-gap", text) for text in contradictions)
+    steps = reading.steps or ((),)
     runs = tuple(
-        dc.replace(run, metrics={**run.metrics, **own}, problems=(*run.problems, *told))
-        for run, own in zip(runs, values, strict=True)
+        dc.replace(_with_own(run, item, lines, track), problems=(*run.problems, *told))
+        for run, item, lines in zip(runs, own, steps, strict=True)
     )
-    if any(track.quality.metric in own for own in values):
+    if any(track.quality.metric in item.values for item in own):
         return FileRuns(runs)
     return found._replace(runs=runs) if reading.runs else found
+
+
+def _with_own(run: Run, own: Own, steps: tuple[LogStep, ...], track: Track) -> Run:
+    """A run with the track's own metrics. Where one of them is the quality and no loss says when it
+    was reached, the clock and the step are those of the step that it stands at."""
+    metrics, history = {**run.metrics, **own.values}, {**run.history, **own.history}
+    scored = own.history.get(track.quality.metric)
+    clocks = [(s.step, s.clock_s) for s in sorted(steps, key=lambda s: s.step)]
+    timed = [(step, clock) for step, clock in clocks if clock is not None]
+    if scored and timed:
+        reached = [(p, [c for step, c in timed if step <= p]) for p, _ in scored]
+        times = tuple((step, before[-1]) for step, before in reached if before)
+        history.setdefault("training_time_s", times)
+    if track.quality.metric in own.values and not run.validation:
+        metrics["steps"] = scored[-1][0] if scored else run.last_step
+        times = history.get("training_time_s", ())
+        metrics["training_time_s"] = times[-1][1] if times else timed[-1][1] if timed else None
+    return dc.replace(run, metrics=metrics, history=history)
 
 
 def _usual_log(reading: Reading, file: str) -> FileRuns:

@@ -1,7 +1,7 @@
 """What a track reads in its own way: other step lines, metrics of its own, foreign JSON.
 
     data = step_lines(data, track)          a log with the track's patterns in the usual form
-    values = values_in(data, track, (0,))   metric -> value of each run, by the track's patterns
+    own, told = own_metrics(data, track, reading)     the track's metrics in each run
     run = foreign_run(value, file, track)   a run of a JSON file of another format
 
 Patterns are RE2, so that a hostile log costs time linear in its size.
@@ -13,7 +13,7 @@ import functools as ft
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bot.evidence.log.text import decode
 from bot.model.run import Run, Validation
@@ -21,7 +21,12 @@ from bot.model.track import Track
 from bot.parse.foreign_json import fields_of, number
 from bot.parse.track_sense import compiled
 
-_STEP = re.compile(r"\b(?:step|iter|s):?\s{0,3}\d", re.IGNORECASE)
+if TYPE_CHECKING:
+    from bot.evidence.log.training_log import Reading
+
+_COUNTED = re.compile(
+    r"(?<![a-z])(step|iter|iteration|epoch|s)s?\b['\"]?[\s:=#\[(]{0,4}(\d{1,9})", re.IGNORECASE
+)
 _MAX_LINE = 4000
 _LOSSES = (("val_loss", "loss"), ("train_loss", "train_loss"))
 _SECONDS = {"time_ms": 1e-3, "time_s": 1.0, "time_min": 60.0, "time_h": 3600.0}
@@ -56,22 +61,93 @@ def _step_line(line: str, track: Track) -> str:
     return line
 
 
-def values_in(data: bytes, track: Track, starts: Sequence[int]) -> list[dict[str, float]]:
-    """The track's own metrics that a log states of each run, whose first lines are `starts`: of
-    each metric the last match, up to the next run, of its first pattern that matches anywhere in
-    the log. So no run is scored by a lesser line than another."""
-    text, _ = decode(data)
-    lines = [line[:_MAX_LINE] for line in text.split("\n")]
-    bounds = itertools.pairwise([0, *starts[1:], len(lines)])
-    parts = [lines[a:b] for a, b in bounds]
-    found: list[dict[str, float]] = [{} for _ in parts]
+class Own(NamedTuple):
+    """The track's own metrics in one run of a log: what each is at the end, and each step's."""
+
+    values: dict[str, float]
+    history: dict[str, tuple[tuple[int, float], ...]]
+
+
+class _Mark(NamedTuple):
+    """A place: a step, and what the lines since count by themselves, such as `epoch 3`."""
+
+    step: int
+    counted: str = ""
+
+
+class _Part(NamedTuple):
+    """The lines of one run, and where each stands: the step that it reports, or follows."""
+
+    lines: list[str]
+    marks: list[_Mark | None]
+
+
+def own_metrics(data: bytes, track: Track, reading: Reading) -> tuple[list[Own], tuple[str, ...]]:
+    """The track's own metrics that a log states of each run, and what it says against itself.
+
+    A metric is read by its first pattern that matches anywhere in the log, so no run is scored by a
+    lesser line than another; its value is that of the last match. Two values of one metric with no
+    step between them are of one state of the weights, and are told in words.
+    """
+    parts = _parts(data, reading)
+    found, told = [Own({}, {}) for _ in parts], []
     for name, metric in track.metrics.items():
-        scored = ([_last(pattern, part) for part in parts] for pattern in metric.patterns)
+        scored = ([_last(pattern, part.lines) for part in parts] for pattern in metric.patterns)
         values = next((v for v in scored if any(x is not None for x in v)), [])
         for own, value in zip(found, values, strict=False):
             if value is not None:
-                own[name] = value
-    return found
+                own.values[name] = value
+        for pattern in metric.patterns:
+            series = [_matches(pattern, part) for part in parts]
+            two = next((both for s in series if (both := _two_values(s)) is not None), None)
+            if two is not None:
+                text = f"{name} is stated as {two[0][:20]} and as {two[1][:20]}"
+                told.append(f"{text}, with no step between")
+                break
+            for own, matches in zip(found, series, strict=True):
+                steps = {mark.step: number(text) for mark, text in matches if mark is not None}
+                if name in own.values and steps:
+                    points = ((step, v) for step, v in sorted(steps.items()) if v is not None)
+                    own.history.setdefault(name, tuple(points))
+    return found, tuple(told)
+
+
+def _parts(data: bytes, reading: Reading) -> list[_Part]:
+    """The lines of each run. A line that is no step of a run that was read stands at the step
+    before it, unless it counts by itself, as `epoch 3` does."""
+    text, _ = decode(data)
+    lines = [line[:_MAX_LINE] for line in text.split("\n")]
+    read = {s.line - 1: s.step for steps in reading.steps for s in steps}
+    marks: list[_Mark | None] = []
+    mark: _Mark | None = None
+    for at, line in enumerate(lines):
+        if at in read:
+            mark = _Mark(read[at])
+        elif (counted := _COUNTED.search(line)) is not None:
+            step = int(counted[2]) if not read else None if mark is None else mark.step
+            mark = mark if step is None else _Mark(step, " ".join(counted.groups()))
+        marks.append(mark)
+    starts = reading.starts or (0,)
+    bounds = itertools.pairwise([0, *starts[1:], len(lines)])
+    return [_Part(lines[a:b], marks[a:b]) for a, b in bounds]
+
+
+def _matches(pattern: str, part: _Part) -> list[tuple[_Mark | None, str]]:
+    """Every value that a pattern finds, as printed, with the place at which it stands."""
+    search = _pattern(pattern).search
+    found = ((mark, search(line)) for line, mark in zip(part.lines, part.marks, strict=True))
+    return [(mark, match.group(1)) for mark, match in found if match is not None]
+
+
+def _two_values(
+    matches: Sequence[tuple[_Mark | None, str]],
+) -> tuple[str, str] | None:
+    """Two different values that stand at one place."""
+    for _, same in itertools.groupby(matches, key=lambda match: match[0]):
+        texts = list(dict.fromkeys(text for _, text in same))
+        if len(texts) > 1:
+            return texts[0], texts[-1]
+    return None
 
 
 def _last(pattern: str, lines: list[str]) -> float | None:
@@ -84,26 +160,6 @@ def _last(pattern: str, lines: list[str]) -> float | None:
             again = len(begin) > 2 and any(line.startswith(begin) for line in lines[at + 1 :])
             return None if again else number(match.group(1))
     return None
-
-
-def twice(data: bytes, track: Track) -> tuple[str, ...]:
-    """The track's own metrics that a log states twice with two values and no step between them: of
-    one state of the weights, in words."""
-    text, _ = decode(data)
-    lines = [line[:_MAX_LINE] for line in text.split("\n")]
-    found = []
-    for name, metric in track.metrics.items():
-        for pattern in metric.patterns:
-            search, told = _pattern(pattern).search, list[str]()
-            for line in lines:
-                if (match := search(line)) is not None:
-                    told.append(match.group(1))
-                elif _STEP.search(line) and len(set(told)) < 2:
-                    told.clear()
-            if len(set(told)) > 1:
-                found.append(f"{name} is stated as {told[0][:20]} and as {told[-1][:20]}")
-                break
-    return tuple(found)
 
 
 def foreign_run(value: object, file: str, track: Track) -> Run | None:

@@ -299,12 +299,26 @@ class Track:
     def end_of(self, run: Run) -> Validation | None:
         """The validation that counts where nothing asks for a step: the last, or where the target
         ends a run the first that reaches it."""
-        goal = self.quality.target
-        if self.finish == "target" and goal is not None:
+        if self.finish == "target" and self.quality.metric not in self.metrics:
             for point in run.validation:
-                if point.loss <= goal if self.quality.goal == "min" else point.loss >= goal:
+                if self.reaches(point.loss):
                     return point
         return run.validation[-1] if run.validation else None
+
+    def reaches(self, value: float) -> bool:
+        """Whether a quality is as good as the target, or better; False without a target."""
+        target = self.quality.target
+        if target is None:
+            return False
+        return value <= target if self.quality.goal == "min" else value >= target
+
+    def own_end(self, run: Run) -> int | None:
+        """Where the target ends a run and is in a metric of the track's own: the first step of its
+        history that reaches it."""
+        if self.finish != "target" or self.quality.metric not in self.metrics:
+            return None
+        series = run.history.get(self.quality.metric, ())
+        return next((step for step, value in series if self.reaches(value)), None)
 
     def label(self, metric: str) -> str:
         """What people call a metric on this track."""

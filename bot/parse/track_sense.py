@@ -35,6 +35,12 @@ def problems(data: Mapping[str, Any]) -> Iterator[Problem]:
         name = _table(data.get(table)).get("metric")
         if isinstance(name, str) and name not in KNOWN and name not in own:
             yield (table, "metric"), _unknown(f"{table}.metric", name, own)
+        goals = [_table(t).get("goal") for t in (data.get(table), own.get(str(name)))]
+        if None not in goals and goals[0] != goals[1]:
+            yield (
+                (table, "goal"),
+                f'{table}.goal is "{goals[0]}" and metrics.{name}.goal is "{goals[1]}"; keep one',
+            )
     for name in _table(data.get("limits")):
         if name not in KNOWN and name not in own:
             yield ("limits", name), _unknown(f"[limits] {name}", name, own)

@@ -103,7 +103,9 @@ def _parse(data: Mapping[str, Any], path: str) -> Track:
         raise TrackError(
             f"{path}: objective is {data['objective']!r}, expected one of {OBJECTIVES}"
         )
-    own = {name: _metric(name, item) for name, item in data.get("metrics", {}).items()}
+    axes = (data["quality"], data.get("cost", {}))
+    goals = {axis["metric"]: axis["goal"] for axis in axes if "goal" in axis}
+    own = {name: _metric(name, item, goals) for name, item in data.get("metrics", {}).items()}
     finish = data.get("finish", {}).get("by", "steps")
     if finish not in FINISHES:
         raise ValueError(f"finish.by is {finish!r}, expected one of {FINISHES}")
@@ -112,9 +114,9 @@ def _parse(data: Mapping[str, Any], path: str) -> Track:
         id=data["id"],
         title=data["title"],
         objective=data["objective"],
-        quality=_axis(data["quality"]),
+        quality=_axis(data["quality"], own),
         # Ranked by quality alone: what others pay in cost is paid in quality here.
-        cost=_axis(data["quality" if data["objective"] == "best" else "cost"]),
+        cost=_axis(data["quality" if data["objective"] == "best" else "cost"], own),
         significance=_significance(data.get("significance", {})),
         **_hardware(data.get("hardware", {})),
         **_data(data.get("data", {})),
@@ -185,14 +187,14 @@ def _rules(data: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _metric(name: str, data: Mapping[str, Any]) -> Metric:
+def _metric(name: str, data: Mapping[str, Any], goals: Mapping[str, str]) -> Metric:
     sources = names(data["from"])
     by_kind = {kind: tuple(s for s in sources if kind_of(s) == kind) for kind in SOURCES}
     return Metric(
         name,
         str(data["label"]),
         str(data.get("unit", "")),
-        data.get("goal", "min"),
+        data.get("goal", goals.get(name, "min")),
         data.get("digits"),
         by_kind["wandb"],
         by_kind["log"],
@@ -237,8 +239,11 @@ def _significance(data: Mapping[str, Any]) -> Significance:
     return made
 
 
-def _axis(data: Mapping[str, Any]) -> Axis:
-    axis = Axis(**{**data, "bands": tuple(data.get("bands", ()))})
+def _axis(data: Mapping[str, Any], own: Mapping[str, Metric]) -> Axis:
+    """An axis; which way is better is said of a metric once, here or in its own table."""
+    metric = own.get(data["metric"])
+    goal = data.get("goal", metric.goal if metric is not None else "min")
+    axis = Axis(**{**data, "goal": goal, "bands": tuple(data.get("bands", ()))})
     if axis.goal not in ("min", "max"):
         raise ValueError(f"goal of {axis.metric} is {axis.goal!r}, expected min or max")
     return axis

@@ -40,6 +40,8 @@ class Reading:
     runs: tuple[Run, ...]
     near: Near
     starts: tuple[int, ...] = ()
+    steps: tuple[tuple[LogStep, ...], ...] = ()
+    """The step lines of each run."""
 
     def why(self) -> tuple[str, str]:
         """Why there is no run with a validation loss, and what to do."""
@@ -144,7 +146,8 @@ def read(
     runs = tuple(_run(draft, file, i, kept, near) for i, draft in enumerate(kept))
     starts = tuple(draft.lines[0] for draft in kept)
     apart = all(a.lines[1] < b.lines[0] for a, b in itertools.pairwise(kept))
-    return Reading(runs, near, starts if apart else ())
+    steps = tuple(tuple(draft.steps) for draft in kept)
+    return Reading(runs, near, starts if apart else (), steps)
 
 
 def _drafts(
