@@ -91,11 +91,13 @@ class Local:
         return said
 
     def _holds(self, folder: Folder, parsed: Parsed) -> bool:
-        """Whether a folder is an imported entry of the board already: only there `imported`
-        counts, as in the bot's answer to a pull request."""
+        """Whether a folder is an entry of the board already, imported or adopted in place: only
+        there `imported` counts, as in the bot's answer to a pull request."""
         from bot.parse.git_tree import on_main
 
-        return parsed.submission.imported is not None and on_main(self.root, folder.path)
+        adopted = parsed.track is not None and bool(parsed.track.globs)
+        entered = adopted or parsed.submission.imported is not None
+        return entered and on_main(self.root, folder.path)
 
     def _neighbours(self, read: Sequence[Read]) -> list[tuple[Neighbour, ...]]:
         """What each is compared with: the others, and for folders the repository."""

@@ -27,6 +27,16 @@ def cache_folder() -> Path | None:
     return Path(folder) if folder else None
 
 
+def build_folder(root: Path) -> Path:
+    """Where a command builds by default, a folder that keeps itself out of git."""
+    folder = root / "build"
+    folder.mkdir(parents=True, exist_ok=True)
+    ignore = folder / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n", encoding="utf-8")
+    return folder
+
+
 def shipped_root() -> Path:
     """The competition that comes with a checkout of the program; a wheel has none there."""
     return _HERE.parent

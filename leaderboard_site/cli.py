@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from bot.paths import find_root
+from bot.paths import build_folder, find_root
 
 OPTIONS = (
     click.option(
@@ -30,7 +30,8 @@ OPTIONS = (
         "--evidence",
         default=None,
         metavar="DIR|REF",
-        help="Snapshots of online runs: a folder, or a git ref such as evidence.",
+        help="Snapshots of online runs: a folder, or a git ref such as evidence "
+        "[default: evidence/ or that branch].",
     ),
     click.option(
         "--repository",
@@ -118,6 +119,8 @@ def _places(root: Path | None, out: Path | None, name: str) -> tuple[Path, Path]
         )
     out = (out or base / "build" / name).absolute()
     try:
+        if out.parent == base / "build":
+            build_folder(base)
         out.mkdir(parents=True, exist_ok=True)
         if not all(os.access(folder, os.W_OK) for folder in (out.parent, out)):
             raise PermissionError(0, "no permission")
@@ -135,7 +138,23 @@ def _read(root: Path, **source: str | None) -> Any:
         raise click.ClickException(
             f"{error.name} is missing; pip install 'speedrun-bot[site]'"
         ) from error
+    if source.get("evidence") is None:
+        source["evidence"] = _evidence(root)
     return read_site(root, **source)
+
+
+def _evidence(root: Path) -> str | None:
+    """Where the evidence of this clone is by default; a sentence where there is none."""
+    from bot.commands.board import default_snapshots
+
+    found = default_snapshots(root)
+    click.echo(
+        f"evidence of linked runs: {found}"
+        if found
+        else "evidence of linked runs: none here, so their entries show no numbers; "
+        "`git fetch origin evidence:refs/remotes/origin/evidence` brings it, if the bot has any"
+    )
+    return found
 
 
 def _stamp(root: Path) -> float:

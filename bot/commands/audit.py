@@ -300,9 +300,10 @@ def recent(
     shown = [line for line in lines if since is None or line[0] >= since][:limit]
     if not shown:
         of = f" of {track_id}" if track_id else ""
+        fetch = "; the days stand on the branch evidence: git fetch origin evidence"
         raise click.UsageError(
             f"{place} has no dated submission{of}"
-            + (f" since {since}: try more --days" if since else "")
+            + (f" since {since}: try more --days" if since else fetch if kept is None else "")
         )
     for date, submission, words in shown:
         click.echo(f"{date[:10]}  {plain(submission, LINE)}: {words}")

@@ -36,26 +36,35 @@ def many(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
+def default_snapshots(root: Path) -> str | None:
+    """Where the snapshots of a clone are by default: a folder or a ref, if there is any."""
+    if (root / EVIDENCE_FOLDER).is_dir():
+        return str(root / EVIDENCE_FOLDER)
+    for ref in EVIDENCE_REFS:
+        with contextlib.suppress(GitError):
+            resolve(root, ref)
+            return ref
+    return None
+
+
 @contextlib.contextmanager
 def snapshots_of(root: Path, where: str | None) -> Iterator[Snapshots | None]:
     """The snapshots of a folder or a ref; None if nothing is named and no branch has any."""
     from bot.evidence.snapshot import Snapshots
 
-    folder = root / EVIDENCE_FOLDER if where is None else Path(where)
-    if folder.is_dir():
-        yield Snapshots(folder)
+    where = default_snapshots(root) if where is None else where
+    if where is None:
+        yield None
+        return
+    if Path(where).is_dir():
+        yield Snapshots(Path(where))
         return
     with tempfile.TemporaryDirectory(prefix="speedrun-") as out:
-        for ref in (where,) if where is not None else EVIDENCE_REFS:
-            try:
-                export(root, resolve(root, ref), ["."], Path(out))
-            except GitError as error:
-                if where is not None:
-                    raise click.UsageError(f"--snapshots: {error}") from error
-                continue
-            yield Snapshots(Path(out))
-            return
-        yield None
+        try:
+            export(root, resolve(root, where), ["."], Path(out))
+        except GitError as error:
+            raise click.UsageError(f"--snapshots: {error}") from error
+        yield Snapshots(Path(out))
 
 
 def export_competition(root: Path, revision: str, out: Path) -> None:

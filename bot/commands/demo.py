@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 
 from bot.commands.root import ROOT, Unusable, root_of
+from bot.paths import build_folder
 
 TRACK = "tutorial"
 NAME = "my-first-run"
@@ -91,7 +92,7 @@ def demo(root: Path | None, out: Path | None, seeds: int) -> None:
     if backend is None:
         raise click.UsageError("the demo trains a model: pip install -e '.[jax]' (or '.[torch]')")
     began = time.monotonic()
-    out = (out or found / "build" / "demo").resolve()
+    out = (out or build_folder(found) / "demo").resolve()
     _copy(found, out)
     journey = _Demo(found, out)
     _examples(journey)

@@ -29,7 +29,7 @@ def root_of(root: Path | None, *near: Path, shipped: bool = False) -> Path:
     if root is None:
         found = (find_root(folder) for folder in (*near, Path.cwd()))
         root = next((place for place in found if place is not None), None)
-        if root is None and shipped:
+        if root is None and shipped and (shipped_root() / "tracks").is_dir():
             root = shipped_root()
         if root is None:
             raise Unusable(

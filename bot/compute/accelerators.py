@@ -6,6 +6,7 @@ A name that is not known gives None; nothing is guessed.
 """
 
 import contextlib
+import difflib
 import functools
 import json
 import pathlib
@@ -67,13 +68,24 @@ def find(name: str) -> Device | None:
     if not isinstance(name, str) or len(name) > 200:
         return None
     words = _normal(name)
-    direct = _names().get(words)
+    known = _names()
+    direct = known.get(words) or (None if is_cut(name) else known.get(_VENDOR.sub("", words)))
     if direct is not None:
         return Device(direct, None)
     if is_cut(name):
         likely = {a.id: a for spelling, a in _names().items() if spelling.startswith(words)}
         return Device(likely.popitem()[1], None) if len(likely) == 1 else None
     return _find_slice(words) or _find_counted(name)
+
+
+_VENDOR = re.compile(r"^(?:nvidia|amd|google|intel)-")
+
+
+def near_names(name: str) -> tuple[str, ...]:
+    """Up to three known accelerators that a name may mean."""
+    words = _VENDOR.sub("", _normal(name))
+    near = difflib.get_close_matches(words, _names(), 9, 0.5)
+    return tuple(dict.fromkeys(_names()[spelling].id for spelling in near))[:3]
 
 
 def is_cut(name: str) -> bool:

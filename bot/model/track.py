@@ -55,6 +55,10 @@ class Axis:
     label: str = ""
     """What people call it on this track, if not by its usual name."""
 
+    def reaches(self, value: float, target: float) -> bool:
+        """Whether a value is as good as a target, or better."""
+        return value <= target if self.goal == "min" else value >= target
+
 
 @dc.dataclass(frozen=True, slots=True)
 class Significance:
@@ -308,9 +312,7 @@ class Track:
     def reaches(self, value: float) -> bool:
         """Whether a quality is as good as the target, or better; False without a target."""
         target = self.quality.target
-        if target is None:
-            return False
-        return value <= target if self.quality.goal == "min" else value >= target
+        return target is not None and self.quality.reaches(value, target)
 
     def own_end(self, run: Run) -> int | None:
         """Where the target ends a run and is in a metric of the track's own: the first step of its

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from bot.compute.ratios import chained, measured, promotes
 from bot.model.board import Clock, Progress, State, Unranked
 from bot.model.submission import entry_path
-from bot.model.track import Axis, Track
+from bot.model.track import Track
 from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
 from bot.rank.baseline import relation
@@ -116,15 +116,11 @@ def _obstacle(verdict: Verdict, point: Point, settled: Settled) -> str | None:
             return f"its {name} is {value}, not a finite number"
     target = track.quality.target
     if track.objective != "pareto" and target is not None and finite(point.quality):
-        if not reaches_target(point.quality, target, track.quality):
+        if not track.quality.reaches(point.quality, target):
             name = track.in_sentence(track.quality.metric)
             return f"its {name} {point.quality:.6g} misses the target {target:g}"
     progress = _progress(verdict, point, settled)
     return progress if isinstance(progress, str) else None
-
-
-def reaches_target(value: float, target: float, axis: Axis) -> bool:
-    return value <= target if axis.goal == "min" else value >= target
 
 
 def _progress(verdict: Verdict, point: Point, settled: Settled) -> Progress | str | None:

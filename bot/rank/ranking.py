@@ -39,7 +39,7 @@ from bot.model.summary import Moments
 from bot.model.track import TIME_METRICS, Track
 from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
-from bot.rank.admission import Retimings, Row, admit, reaches_target, retimings_of
+from bot.rank.admission import Retimings, Row, admit, retimings_of
 from bot.rank.frontier_chance import chances, drawn
 from bot.rank.grants import verified_ahead
 from bot.rank.history import Dated, History, progression
@@ -198,7 +198,7 @@ def in_band(board: Board, band: float) -> tuple[Entry, ...]:
 def _in_band(entries: Iterable[Entry], band: float, track: Track) -> tuple[Entry, ...]:
     sign = 1 if track.cost.goal == "min" else -1
     inside = sorted(
-        (e for e in entries if reaches_target(e.quality, band, track.quality)),
+        (e for e in entries if track.quality.reaches(e.quality, band)),
         key=lambda e: (sign * e.shown_cost, e.submission, e.point.name),
     )
     placed: list[Entry] = []

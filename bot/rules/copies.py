@@ -16,6 +16,7 @@ from bot.model.case import Case
 from bot.model.results import ResultsRun
 from bot.model.run import Run
 from bot.model.summary import Excluded
+from bot.model.track import LOSS_METRICS
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
 from bot.render.numbers import figure
@@ -155,8 +156,8 @@ def too_alike(case: Case, told: frozenset[str]) -> Iterator[Finding]:
         near = alike.within(traces)
         if near:
             message = (
-                f"{_runs_of(near)} runs are {near_words(near)} apart over their whole curves, "
-                "nearer than trainings with seeds of their own are"
+                f"{_runs_of(near)} runs are {near_words(case, near)} apart over their whole "
+                "curves, nearer than trainings with seeds of their own are"
             )
             yield _alike(case, runs[near[0].b].file, point, message)
         parts = next(alike.other_cadence(traces), None)
@@ -169,8 +170,9 @@ def too_alike(case: Case, told: frozenset[str]) -> Iterator[Finding]:
         near = alike.across([trace_of(run) for run in mine], neighbour.traces)
         if near:
             message = (
-                f"the curves of {len(near)} run{'s' * (len(near) > 1)} are {near_words(near)} from "
-                f"those of runs in {plain(neighbour.path, 200)}, nearer than two trainings are"
+                f"the curves of {len(near)} run{'s' * (len(near) > 1)} are "
+                f"{near_words(case, near)} from those of runs in "
+                f"{plain(neighbour.path, 200)}, nearer than two trainings are"
             )
             yield _alike(case, mine[near[0].a].file, None, message)
 
@@ -185,9 +187,11 @@ def _one_start(case: Case, told: Collection[str]) -> Iterator[tuple[Run, Run]]:
                 yield first, run
 
 
-def near_words(near: Sequence[alike.Near]) -> str:
-    """How near the nearest runs are, in nats."""
-    return f"{figure(min(pair.apart for pair in near), 2)} nats"
+def near_words(case: Case, near: Sequence[alike.Near]) -> str:
+    """How near the nearest runs are, in nats where the curves are of a loss."""
+    quality = case.track.quality
+    unit = " nats" if quality.metric in LOSS_METRICS and quality.goal == "min" else ""
+    return f"{figure(min(pair.apart for pair in near), 2)}{unit}"
 
 
 def _runs_of(near: Sequence[alike.Near]) -> int:

@@ -44,9 +44,9 @@ def _counts(track: Track) -> str:
     aim = f"{quality} of {track.quality.target:g}" if track.quality.target else quality
     if track.objective == "target":
         least = "Least" if track.cost.goal == "min" else "Most"
-        return f"{least} {cost} at which the mean run reaches a {aim}."
+        return f"{least} {cost} at which the mean run reaches {_a(aim)}."
     return (
-        f"The ratio of {cost} to the frozen baseline on the same machine, at a {aim}. "
+        f"The ratio of {cost} to the frozen baseline on the same machine, at {_a(aim)}. "
         "One run is welcome; it is recorded until somebody reproduces it."
     )
 
@@ -160,3 +160,8 @@ def _levels(track: Track) -> str:
     return " ".join(
         f"{words.get(level, level)}: {', '.join(names)}." for level, names in groups.items()
     )
+
+
+def _a(words: str) -> str:
+    """Words with the article that fits them."""
+    return f"{'an' if words[:1].lower() in 'aeio' else 'a'} {words}"

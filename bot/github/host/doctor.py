@@ -152,7 +152,8 @@ def wandb_key(root: Path) -> Line | None:
     if not key:
         return bad(
             "no W&B key here: linked runs stay `unverifiable`, never green",
-            "put WANDB_API_KEY into the environment `wandb-read` (and here, to check it)",
+            "put WANDB_API_KEY into the environment `wandb-read` (and here, to check it), or take "
+            '"wandb" out of `accepts` in the tracks that read no W&B runs',
         )
     from bot.evidence.wandb.client import Client, Patience
     from bot.evidence.wandb.errors import FetchError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses as dc
+import json
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,10 +75,11 @@ def _track(root: Path, path: Path) -> Iterator[Line]:
     found = [where for where, owner in submission_folders(root, {track.id: track}) if owner]
     accepts = ", ".join(track.accepts)
     entries = "1 submission" if len(found) == 1 else f"{len(found)} submissions"
-    yield good(f"track {track.id}: {track.objective}, accepts {accepts}; {entries}")
-    yield from _names(track, name)
-    yield from _globs(root, track, name, bool(found))
-    yield from _places(root, track, name)
+    lines = (*_names(track, name), *_globs(root, track, name, bool(found)))
+    lines += tuple(_places(root, track, name))
+    if not any(line.bad for line in lines):
+        yield good(f"track {track.id}: {track.objective}, accepts {accepts}; {entries}")
+    yield from lines
 
 
 def _all_problems(path: Path) -> tuple[str, ...]:
@@ -92,9 +94,11 @@ def _all_problems(path: Path) -> tuple[str, ...]:
 def _names(track: Track, name: str) -> Iterator[Line]:
     for wanted in track.accelerators:
         if accelerators.find(wanted) is None:
+            near = accelerators.near_names(wanted) or ("h100-sxm",)
             yield bad(
                 f'{name}: [hardware] accelerator "{wanted}" is unknown',
-                'write a name such as "h100" or "any"; schemas/accelerators.json lists them',
+                f"write {' or '.join(map(json.dumps, near))}, another name of a device, or "
+                '"any"; schemas/accelerators.json lists them',
             )
 
 

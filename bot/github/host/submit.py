@@ -57,7 +57,9 @@ def submit_folder(
     verdict = checked.verdict
     title = f"{verdict.track}: {verdict.title or folder.path.rpartition('/')[2]}"
     body = description(folder, checked, settings)
-    branch = "speedrun/" + re.sub(r"[^a-z0-9_-]+", "-", folder.path.removeprefix("submissions/"))
+    branch = "speedrun/" + re.sub(
+        r"[^a-z0-9_-]+", "-", folder.path.removeprefix("submissions/").lower()
+    )
     if dry_run:
         say(f"would push {len(folder.files)} files to the branch {branch} of your fork of {target}")
         say(f"would open the pull request: {title}\n\n{body}")

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from bot.compute.accelerators import all_accelerators, find, peak_flops
+from bot.compute.accelerators import all_accelerators, find, near_names, peak_flops
 
 
 @pytest.mark.parametrize(
@@ -128,3 +128,14 @@ def test_every_device_of_the_marin_board(golden: pathlib.Path) -> None:
 def test_devices_that_only_look_alike_are_told_apart(name: str, found: str | None) -> None:
     device = find(name)
     assert (device.accelerator.id if device else None) == found
+
+
+@pytest.mark.parametrize("name", ["NVIDIA A100", "nvidia a100", "AMD MI300X"])
+def test_a_name_may_begin_with_its_maker(name: str) -> None:
+    device = find(name)
+    assert device is not None and device == find(name.split()[1])
+
+
+def test_the_nearest_names_of_an_unknown_device() -> None:
+    assert "a100-sxm" in near_names("NVIDIA A100 SXM 81GB")
+    assert near_names("abacus, wooden") == ()
