@@ -39,6 +39,7 @@ class ModelConfig:
     rope_theta: Annotated[float, Range(1, 1e12, "low")] = 10_000.0
     norm_eps: Annotated[float, Range(0, 1, "high")] = 1e-5
     init_std: Annotated[float, Range(0, 10)] = 0.02
+    zero_init: bool = False  # matrices that write into the residual stream begin at zero
     # attention ends behind this id; -1: it crosses documents. data.order = "marin" fills it in
     document_end: Annotated[int, Range(-1)] = -1
 
@@ -86,6 +87,8 @@ class OptimizerConfig:
 
     name: Annotated[str, OneOf(("adamw", "muon"))] = "adamw"
     lr: Annotated[float, RATE] = 1e-3  # peak learning rate of AdamW
+    # that of the embedding, which is the head too if they are tied; 0: lr
+    embed_lr: Annotated[float, RATE] = 0.0
     beta1: Annotated[float, MOMENTUM] = 0.9
     beta2: Annotated[float, MOMENTUM] = 0.95
     eps: Annotated[float, Range(0, 1)] = 1e-8

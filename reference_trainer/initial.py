@@ -6,7 +6,7 @@ Matrices are (out, in), as torch keeps them. One flat mapping from names such as
 
 import numpy as np
 
-from reference_trainer.config import ModelConfig
+from reference_trainer.config import ModelConfig, OptimizerConfig
 
 
 def shapes(model: ModelConfig) -> dict[str, tuple[int, ...]]:
@@ -39,13 +39,17 @@ def shapes(model: ModelConfig) -> dict[str, tuple[int, ...]]:
 
 def initial_values(model: ModelConfig, seed: int) -> dict[str, np.ndarray]:
     """float32 arrays: norms 1, matrices normal with `init_std`, the two that write into the
-    residual stream narrower by sqrt(2 layers), as in GPT-2. Depends on nothing but the seed."""
+    residual stream narrower by sqrt(2 layers), as in GPT-2, or zero. Depends on nothing but the
+    seed."""
     values = {}
     for index, (name, shape) in enumerate(shapes(model).items()):
         if name.endswith("norm"):
             values[name] = np.ones(shape, np.float32)
             continue
         residual = name.endswith((".wo", ".w_down"))
+        if residual and model.zero_init:
+            values[name] = np.zeros(shape, np.float32)
+            continue
         std = model.init_std / (2 * model.layers) ** 0.5 if residual else model.init_std
         rng = np.random.Generator(np.random.Philox(key=[seed, index]))
         values[name] = rng.standard_normal(shape, np.float32) * np.float32(std)
@@ -55,3 +59,8 @@ def initial_values(model: ModelConfig, seed: int) -> dict[str, np.ndarray]:
 def is_matrix_of_layer(name: str, ndim: int) -> bool:
     """Whether Muon updates this parameter: the matrices of the layers, not embedding or head."""
     return ndim == 2 and name.startswith("layers.")
+
+
+def adamw_rate(config: OptimizerConfig, name: str) -> float:
+    """The peak learning rate of a parameter that AdamW updates."""
+    return config.embed_lr if name == "embed" and config.embed_lr else config.lr

@@ -106,6 +106,7 @@ def model_config(config: Config) -> dict[str, Any]:
         "rope": {"theta": model.rope_theta},
         "layer_norm_epsilon": model.norm_eps,
         "initializer_range": model.init_std,
+        "zero_init": model.zero_init,
     }
     if model.gated:
         fields["activation_function"] = "silu"

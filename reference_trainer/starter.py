@@ -16,8 +16,17 @@ from reference_trainer.recorded import Optimizer
 
 __all__ = ["Optimizer", "run_jax", "run_torch"]
 
-_MODEL = {"gated": False, "norm_weights": False, "qk_norm": True, "tied": False, "kv_heads": 0}
+_MODEL = {
+    "gated": False,
+    "norm_weights": False,
+    "qk_norm": True,
+    "tied": False,
+    "kv_heads": 0,
+    "zero_init": False,
+}
 """What a starter's model has fixed."""
+_OPTIMIZER = {"embed_lr": 0.0}
+"""What its optimizer does not have."""
 MakeBackend = Callable[[Config, int], Any]
 
 
@@ -72,6 +81,7 @@ def _configure(
         data = as_dict(load_config(name))
         data["description"] = description
         data["model"].update(_MODEL)
+        data["optimizer"].update(_OPTIMIZER)
         for key, value in settings.items():
             put(data, key, value)
         config = parse_config(data, "SETTINGS")

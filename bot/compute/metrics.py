@@ -39,7 +39,7 @@ _COVERED = frozenset(
     num_layers qk_norm reference_checkpoint resid_dropout rope rope_theta scan_layers seq_len
     sliding_window tie_word_embeddings tokenizer train_seq_len type upcast_attn
     use_attention_sink use_bias use_flash_attention use_gated_attention use_layer_norm_weight
-    use_mup use_parallel_blocks use_qk_norm vocab_size
+    use_mup use_parallel_blocks use_qk_norm vocab_size zero_init
     """.split()
 )
 

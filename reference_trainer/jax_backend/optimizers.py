@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from reference_trainer.config import OptimizerConfig
-from reference_trainer.initial import is_matrix_of_layer
+from reference_trainer.initial import adamw_rate, is_matrix_of_layer
 from reference_trainer.jax_backend.model import Params
 from reference_trainer.recorded import Optimizer
 
@@ -36,7 +36,6 @@ def adamw(config: OptimizerConfig) -> Optimizer:
         grads: Params, state: State, params: Params, multiplier: Array
     ) -> tuple[dict[str, Array], State]:
         count = state["count"] + 1
-        lr = config.lr * multiplier
         correct1 = 1 - config.beta1 ** count.astype(jnp.float32)
         correct2 = 1 - config.beta2 ** count.astype(jnp.float32)
         out, mean, square = {}, {}, {}
@@ -45,6 +44,7 @@ def adamw(config: OptimizerConfig) -> Optimizer:
             mean[name] = config.beta1 * state["mean"][name] + (1 - config.beta1) * g
             square[name] = config.beta2 * state["square"][name] + (1 - config.beta2) * g * g
             step = mean[name] / correct1 / (jnp.sqrt(square[name] / correct2) + config.eps)
+            lr = adamw_rate(config, name) * multiplier
             decay = config.weight_decay if p.ndim >= 2 else 0.0
             out[name] = p * (1 - lr * decay) - lr * step
         return out, {"count": count, "mean": mean, "square": square}

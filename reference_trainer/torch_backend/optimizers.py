@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from reference_trainer.config import OptimizerConfig
-from reference_trainer.initial import is_matrix_of_layer
+from reference_trainer.initial import adamw_rate, is_matrix_of_layer
 
 # Coefficients of the quintic iteration of Muon (Jordan et al. 2024, kellerjordan.github.io/posts/
 # muon): they drive singular values into [0.7, 1.2] in 5 steps rather than exactly to 1.
@@ -100,10 +100,16 @@ def build(
     use_muon = config.name == "muon"
     matrices = [p for n, p in named.items() if use_muon and is_matrix_of_layer(n, p.ndim)]
     rest = {n: p for n, p in named.items() if not (use_muon and is_matrix_of_layer(n, p.ndim))}
-    groups = [
-        {"params": [p for p in rest.values() if p.ndim >= 2], "weight_decay": config.weight_decay},
-        {"params": [p for p in rest.values() if p.ndim < 2], "weight_decay": 0.0},
+    rates = {n: adamw_rate(config, n) for n, p in rest.items() if p.ndim >= 2}
+    groups: list[dict[str, Any]] = [
+        {
+            "params": [rest[n] for n in rates if rates[n] == lr],
+            "lr": lr,
+            "weight_decay": config.weight_decay,
+        }
+        for lr in dict.fromkeys(rates.values())
     ]
+    groups.append({"params": [p for p in rest.values() if p.ndim < 2], "weight_decay": 0.0})
     adamw = torch.optim.AdamW(
         [group for group in groups if group["params"]],
         lr=config.lr,

@@ -76,15 +76,44 @@ def test_same_weights_give_the_same_loss_and_gradients(
         assert error < 1e-4, name
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
-def test_fifty_steps_stay_together(optimizer: str, small: Config, corpus: Corpus) -> None:
+@pytest.mark.parametrize(
+    ("optimizer", "zero_init"),
+    [({"name": "adamw"}, False), ({"name": "muon"}, False), ({"embed_lr": 0.02}, True)],
+)
+def test_fifty_steps_stay_together(
+    optimizer: Options, zero_init: bool, small: Config, corpus: Corpus
+) -> None:
     need("torch")
     need("jax")
-    changed = dc.replace(small.optimizer, name=optimizer, weight_decay=0.1, clip_norm=1.0)
-    config = dc.replace(with_(small, steps=50, micro_batch=4), optimizer=changed)
+    changed = dc.replace(small.optimizer, weight_decay=0.1, clip_norm=1.0, **optimizer)
+    model = dc.replace(small.model, zero_init=zero_init)
+    config = dc.replace(with_(small, steps=50, micro_batch=4), model=model, optimizer=changed)
     ours, theirs = (losses(config, corpus, name, 50) for name in ("torch", "jax"))
     assert np.abs(np.array(ours) - np.array(theirs)).max() < 1e-3
     assert ours[-1] < ours[0] - 0.3
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_the_embedding_moves_at_its_own_rate(
+    tied: bool, backend_name: str, small: Config, corpus: Corpus
+) -> None:
+    """Three times the rate is three times the first step; every other parameter steps as before."""
+
+    def step(embed_lr: float) -> dict[str, np.ndarray]:
+        optimizer = dc.replace(small.optimizer, lr=0.001, embed_lr=embed_lr)
+        model = dc.replace(small.model, tied=tied)
+        backend = make_backend(backend_name)(dc.replace(small, model=model, optimizer=optimizer), 0)
+        rows = TrainingBatches(corpus.train, model.seq_len, small.train.batch, "shuffled", 0)(0)
+        first = initial_values(model, 0)
+        backend.train_step(rows, 1.0)()
+        state = {name: block.values for name, block in backend.state()}
+        return {name: state[f"param/{name}"] - value for name, value in first.items()}
+
+    plain, fast = step(0.0), step(0.003)
+    assert np.abs(plain["embed"]).max() > 5e-4
+    for name, moved in plain.items():
+        expected = moved * (3 if name == "embed" else 1)
+        assert fast[name] == pytest.approx(expected, abs=2e-6), name
 
 
 def test_bits_per_byte_equal_a_computation_from_the_raw_bytes(

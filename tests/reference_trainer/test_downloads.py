@@ -85,9 +85,8 @@ def test_a_cache_that_tensorstore_wrote(driver: str, tmp_path: pathlib.Path) -> 
     ids = np.concatenate(documents).astype(np.int32)
     ends = np.array([len(documents), *np.cumsum([len(d) for d in documents])], np.int64)
     for name, values in (("data", ids), ("offsets", ends)):
-        chunk = {"chunks": [1000]} if driver == "zarr" else {}
         grid = {"name": "regular", "configuration": {"chunk_shape": [1000]}}
-        metadata = chunk or {"chunk_grid": grid}
+        metadata = {"chunks": [1000]} if driver == "zarr" else {"chunk_grid": grid}
         place = {"driver": "file", "path": str(tmp_path / "input_ids" / name)}
         spec = {"driver": driver, "kvstore": place, "metadata": metadata}
         array = tensorstore.open(

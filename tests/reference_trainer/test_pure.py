@@ -114,6 +114,14 @@ def test_first_values_depend_on_the_seed_alone() -> None:
     )
 
 
+def test_branches_that_begin_at_zero_leave_the_others_as_they_are() -> None:
+    model = load_config("tiny").model
+    one, other = (initial_values(dc.replace(model, zero_init=z), 1) for z in (False, True))
+    begin = {name for name in other if name.endswith((".wo", ".w_down"))}
+    assert len(begin) == 2 * model.layers and not any(other[name].any() for name in begin)
+    assert all(np.array_equal(one[name], other[name]) for name in set(one) - begin)
+
+
 def test_memory_estimate_matches_a_measurement() -> None:
     """What torch peaked at on an H200 with micro-batches of 64 and 128."""
     config = load_config("gpt2-124m")

@@ -185,6 +185,16 @@ def test_the_baseline_arm_is_the_unchanged_starter(tmp_path: pathlib.Path) -> No
     assert arm.main is not None and arm.main.read_text() == main.read_text()
 
 
+def test_a_starter_s_configuration_says_what_its_file_does() -> None:
+    """The trainer's own model begins its branches at zero; a changed file may do so too."""
+    mine = _configure("gpt2-124m-muon", {}, "")({})
+    assert (mine.model.zero_init, mine.optimizer.embed_lr) == (False, 0.0)
+    assert mine.optimizer.lr == load_config("gpt2-124m-muon").optimizer.lr
+    changed = {"model.zero_init": True, "optimizer.embed_lr": 0.01}
+    mine = _configure("gpt2-124m-muon", changed, "")({})
+    assert (mine.model.zero_init, mine.optimizer.embed_lr) == (True, 0.01)
+
+
 def test_the_baseline_arm_is_the_frozen_baseline_s_code(tmp_path: pathlib.Path) -> None:
     kind = "torch" if importlib.util.find_spec("torch") else "jax"
     other = {"torch": "jax", "jax": "torch"}[kind]
