@@ -39,6 +39,9 @@ TESTS = (
     "tests/site",
 )
 """Where what decides is tested; the slow journeys over servers run the same code once more."""
+FIRST = ("tests/bot/compute", "tests/bot/rules", "tests/bot/rank")
+LAST = ("tests/site", "tests/corpus", "tests/golden", "tests/bot/importers")
+LAST += ("tests/bot/evidence", "tests/bot/commands", "tests/bot/test_")
 PLUGINS = ("-p", "_hypothesis_pytestplugin", "--hypothesis-seed=0", "-p", "no:cacheprovider")
 """Options of pytest. Only these plugins: `copies.environment` keeps out what else is installed."""
 MOST_SECONDS = 20.0
@@ -89,13 +92,16 @@ def merged(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
     lines: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     seconds: dict[str, float] = {}
     failing: set[str] = set()
+    unmapped: list[str] = []
     for part in parts:
+        unmapped += part.get("unmapped", ())
         seconds |= part["seconds"]
         failing |= set(part["failing"])
         for file, found in part["lines"].items():
             for line, tests in found.items():
                 lines[file][line] += tests
-    return {"lines": lines, "seconds": seconds, "failing": sorted(failing)}
+    told = {"failing": sorted(failing), "unmapped": unmapped}
+    return {"lines": lines, "seconds": seconds, **told}
 
 
 class Choice:
@@ -104,6 +110,7 @@ class Choice:
     def __init__(self, root: Path, covered: dict[str, Any]) -> None:
         self._lines: dict[str, dict[str, list[str]]] = covered["lines"]
         self._seconds: dict[str, float] = covered["seconds"]
+        self.whole = not covered["unmapped"]
         self._trees = {file: ast.parse((root / file).read_text("utf-8")) for file in self._lines}
         self.dropped: set[str] = set()
         """Tests that failed once without a mutant: what they say counts no longer."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
+from tests.mutation.__main__ import mapped, order
 from tests.mutation.copies import Copy
 from tests.mutation.coverage_map import Choice, merged
 from tests.mutation.mutants import mutants_of
@@ -26,7 +28,7 @@ LINES = {"1": [], "4": [], "5": ["t.py::slow", "t.py::quick"], "8": [], "9": ["t
 def chosen(tmp_path: Path, line: int, *dropped: str) -> list[str]:
     (tmp_path / "m.py").write_text(SOURCE)
     seconds = {"t.py::slow": 2.0, "t.py::quick": 0.1, "t.py::under": 1.0}
-    choice = Choice(tmp_path, {"lines": {"m.py": LINES}, "seconds": seconds})
+    choice = Choice(tmp_path, {"lines": {"m.py": LINES}, "seconds": seconds, "unmapped": []})
     choice.dropped.update(dropped)
     return choice.tests(next(m for m in mutants_of("m.py", SOURCE) if m.line == line))
 
@@ -57,7 +59,28 @@ def test_maps_of_several_files_are_one() -> None:
         "lines": {"m.py": {"1": ["a", "b"], "2": ["b"]}},
         "seconds": {"a": 1.0, "b": 2.0},
         "failing": ["c"],
+        "unmapped": [],
     }
+
+
+def test_a_file_is_left_unmapped_once_the_time_is_up(tmp_path: Path) -> None:
+    found = mapped(tmp_path, "tests/test_a.py", tmp_path / "a.json", time.monotonic() - 1)
+    assert found["unmapped"] == ["tests/test_a.py"] and found["failing"] == []
+    (tmp_path / "a.json").write_text('{"lines": {}, "seconds": {"a": 1.0}, "failing": []}')
+    kept = mapped(tmp_path, "tests/test_a.py", tmp_path / "a.json", time.monotonic() - 1)
+    assert merged([kept])["unmapped"] == [] and kept["seconds"] == {"a": 1.0}
+
+
+def test_unit_tests_of_what_is_mutated_are_mapped_first_and_slow_files_last(
+    tmp_path: Path,
+) -> None:
+    names = ["site/test_pages", "bot/parse/test_b", "bot/rank/test_c", "bot/rules/test_d"]
+    paths = [tmp_path / f"tests/{name}.py" for name in names]
+    for size, path in enumerate(paths):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("#" * size)
+    in_order = sorted(paths, key=lambda path: order(tmp_path, path))
+    assert in_order == [paths[n] for n in (3, 2, 1, 0)]
 
 
 @pytest.mark.parametrize(
