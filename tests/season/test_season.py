@@ -213,6 +213,10 @@ def test_the_board(board: Board) -> None:
     wanted |= {"thought": 0.995 ** (1 / 4) / LAST, "fair-card": 0.999 / LAST}
     wanted |= {"on-lucky": 0.985 / LAST, "on-on-lucky": 0.984 / LAST}
     assert found == pytest.approx(wanted, rel=1e-4)
+    baselines = {name: entries[name].progress for name in ("first", "three", "fourth")}
+    assert {n: p and (p.measured, p.promotes) for n, p in baselines.items()} == dict.fromkeys(
+        baselines, (1.0, False)
+    )
     order = [e.submission.removeprefix(is_a("")) for e in board.entries]
     assert order[:3] == ["rival", "fourth", "noisy-20"]
     assert len(order) == 48

@@ -217,3 +217,31 @@ def test_a_file_that_is_no_audit_is_named(root, tmp_path, data):
     assert answer.exit_code == 2
     assert "not what `speedrun audit --format json` prints" in answer.output
     assert "codec" not in answer.output and "indices" not in answer.output
+
+
+def test_the_way_back_says_the_opposite(root):
+    tracks = load_tracks(root)
+    old = from_json(json.loads(run(audit, root, "--format", "json").output), tracks)
+    submission(root, "fast", "second", [(3.4, 90.0), (3.41, 90.4)])
+    new = from_json(json.loads(run(audit, root, "--format", "json").output), tracks)
+
+    def words(a, b):
+        (said,) = (c.words for c in difference(a, b) if c.submission.endswith("second"))
+        return {word for word in said if "target-missed" in word}
+
+    assert words(old, new) == {"+ target-missed (error)"}
+    assert words(new, old) == {"- target-missed (error)"}
+
+
+def test_the_frontier_is_spoken_of_if_one_of_the_boards_has_one(root):
+    before = load_tracks(root)
+    old = from_json(json.loads(run(audit, root, "--format", "json").output), before)
+    put(root, "tracks/fast.toml", TARGET.replace('"target"', '"pareto"', 1))
+    after = load_tracks(root)
+    submission(root, "fast", "second", [(3.279, 101.0), (3.2795, 101.5)])
+    new = from_json(json.loads(run(audit, root, "--format", "json").output), after)
+    frontier = {c.submission: [w for w in c.words if "frontier" in w] for c in difference(old, new)}
+    assert frontier == {
+        "submissions/fast/first": ["joins the frontier"],
+        "submissions/fast/second": ["leaves the frontier"],
+    }

@@ -329,20 +329,6 @@ def test_a_gain_short_of_the_threshold_makes_no_new_baseline() -> None:
     assert "it is not due yet." in " ".join(sentences(summary))
 
 
-def test_interleaved_runs_are_compared_in_pairs() -> None:
-    # The machine slows down by a tenth over the day, more than the gain.
-    ours = runs([3.27] * 4, [95.0, 98.0, 101.0, 104.2])
-    theirs = runs([3.27] * 4, [96.0, 99.1, 102.0, 105.3], file="b.log")
-    pairs = {(r.file, r.index): str(r.index) for r in (*ours, *theirs)}
-    loose = summarise(ours, SMALL, baseline=theirs).baseline
-    tied = summarise(ours, SMALL, baseline=theirs, pairs=pairs).baseline
-    assert loose and tied and loose.comparison and tied.comparison
-    assert (loose.passes, tied.passes) == (False, True)
-    assert tied.comparison.method == "paired"
-    some = summarise(ours, SMALL, baseline=theirs, pairs={("a.log", 0): "0"}).baseline
-    assert some and some.comparison and some.comparison.method == "welch"
-
-
 # ---- Few runs, or runs too alike ---------------------------------------------------------------
 
 
@@ -380,3 +366,12 @@ def test_a_wandb_run_without_the_tracks_names_is_told_them() -> None:
         ("a.log", 0): "it has no finite validation loss under the names that the track reads: "
         + ", ".join(SMALL.keys.loss)
     }
+
+
+@pytest.mark.parametrize(("mean", "passes"), [(3.278, True), (3.27801, False)])
+def test_a_threshold_without_sigma_decides_and_states_no_p(mean: float, passes: bool) -> None:
+    """(3.28 - 3.278) x sqrt(4) = 0.004."""
+    rule = Significance("z", threshold=0.004)
+    found = summarise(runs([mean] * 4), dc.replace(SMALL, significance=rule)).decision
+    assert (found.test, found.p, found.passes) == ("z", None, passes)
+    assert found.statistic == pytest.approx(2 * (3.28 - mean))

@@ -8,7 +8,7 @@ import tomllib
 import pytest
 
 from bot.compute.ratios import chained
-from bot.model.submission import Contributor, Submission
+from bot.model.submission import Contributor, Reply, Submission
 from bot.model.summary import BaselineArm, Comparison, Sample, Summary
 from bot.model.track import Baseline, BoardRow, Credit, TrackError
 from bot.model.verdict import Point, Verdict
@@ -261,3 +261,17 @@ def test_none_of_several_points_that_do_not_rank_is_frozen():
         freeze(found, TRACK, on="2026-05-01")
     one = several(measured("130m", 50.0, 0.97))
     assert freeze(one, TRACK, on="2026-05-01").costs == (49.0, 51.0)
+
+
+def test_who_ran_an_entry_again_is_credited_with_it():
+    path, again = entry("again", {"runner": ("runs",)})
+    other, unrelated = entry("other", {"bystander": ("runs",)})
+    entries = dict(
+        [
+            entry("win", {"coder": ("code",)}),
+            (path, dc.replace(again, reply=Reply("reproduces", "one/win"))),
+            (other, dc.replace(unrelated, reply=Reply("reproduces", "one/again"))),
+        ]
+    )
+    found = credit("submissions/one/win", entries)
+    assert logins(found) == {"coder": ("code",), "runner": ("runs",)}

@@ -11,7 +11,7 @@ from bot.model.summary import BaselineArm, Sample, Summary
 from bot.model.track import Baseline, Reproduction, Significance
 from bot.model.verdict import Point, Verdict, finding
 from bot.rank.ranking import rank
-from bot.rank.states import settle
+from bot.rank.states import replied_to, settle
 from bot.registry import Grade, Level, Status
 from bot.render.states import reply_lines, state_words
 from tests.bot.rules.run_cases import TRACKS
@@ -241,3 +241,20 @@ def test_what_the_peaks_of_another_card_promise_is_no_proof_against_it():
     entry = dc.replace(REAL, findings=(found,))
     (ranked,) = rank([entry, again], TRACK).entries
     assert ranked.progress is not None and not ranked.progress.promotes
+
+
+def test_a_challenge_without_a_baseline_arm_disputes_nothing():
+    bare = verdict("no", [80.1, 79.9, 80.0], challenges="t/real", accepted=ACCEPTED)
+    found = state(bare)
+    assert found.name == "claimed"
+    (line,) = reply_lines(found)
+    assert "; it has no baseline arm that relates to the entry's, accepted" in line
+
+
+@pytest.mark.parametrize("named", ["real", "t/real", "submissions/t/real"])
+def test_a_reply_names_its_entry_among_any_iterable_of_paths(named):
+    paths = ["submissions/t/base", "submissions/t/real"]
+    reply = gain("again", named)
+    assert replied_to(reply, iter(paths)) == replied_to(reply, paths) == paths[1]
+    assert replied_to(reply, paths[:1]) is None
+    assert replied_to(REAL, paths) is None

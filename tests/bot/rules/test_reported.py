@@ -192,3 +192,17 @@ def _page_findings(
         imported = {"url": "https://e.org", **{k: rows[0][k] for k in fields}}
     subject = case(track, *items, claims=tuple(claims), imported=imported)
     return found("reported-statistics-wrong", subject)
+
+
+@pytest.mark.parametrize(
+    ("value", "n", "cause"),
+    [
+        (3.29, 2, "(the claim is above every run)"),
+        (3.26, 2, "(the claim is below every run)"),
+        (3.2791, 2, "give 3.278"),
+        (3.29, 3, "give 3.278"),
+    ],
+)
+def test_a_mean_of_two_runs_beyond_both_is_told(value: float, n: int, cause: str) -> None:
+    messages = wrong(loss_claim(value=value, n=n), evidence([3.276, 3.28]))
+    assert any(m.endswith(cause) for m in messages if "mean" in m)
