@@ -107,7 +107,7 @@ def _meant(target: str, folder: Folder, submission: Submission) -> str:
     ]
     likely = [n for n in folder.files if PurePosixPath(n).name == name and n not in listed] or logs
     first = f'write "{plain(likely[0], 120)}", or ' if len(likely) == 1 else ""
-    return f"{first}add the file, or remove the run"
+    return f"{first}add the file; if there is none, remove the run and say why in the README"
 
 
 def not_accepted(

@@ -12,11 +12,13 @@ import re
 from collections.abc import Iterator, Mapping
 
 from bot.model.report import Place
+from bot.model.summary import Chance
 from bot.model.verdict import Finding, Verdict
-from bot.registry import MANY_RUNS, OURS, STATUS_NAMES, Grade, Level, Status, catalogue
+from bot.registry import MANY_RUNS, OURS, SHORTFALL, STATUS_NAMES, Grade, Level, Status, catalogue
 from bot.render import numbers
 from bot.render.groups import MOST_GROUPS, Group, grouped, sentence
 from bot.render.place import Row
+from bot.rules.statistics import in_percent
 
 ICONS: Mapping[str, str] = {
     "verified": "\N{WHITE HEAVY CHECK MARK}",
@@ -38,6 +40,7 @@ _ASKS = (Status.REJECTED, Status.NEEDS_REVIEW)
 DECIDES = "maintainer-decides"
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _AGAIN = re.compile(r"comment `?/verify`?")
+_ODDS = re.compile(r": about \d+ % chance to pass[^.]*")
 
 
 class Where(enum.StrEnum):
@@ -80,15 +83,15 @@ class Answer:
     @property
     def fold(self) -> str:
         """The title of what is folded away."""
-        parts = [f"{things(len(self.more), 'more')} to fix"] * bool(self.more)
-        if self.verdict.status is Status.NEEDS_REVIEW and self.more:
-            parts = [numbers.count(len(self.more), "more point")]
+        rest = [group for group in self.folded if group not in self.more]
+        warned = [g for g in rest if g.level is not Level.NOTE and g.rule not in OURS]
+        rest = [group for group in rest if group not in warned]
+        parts = [f"{spelt(len(self.more))} more to fix"] * bool(self.more)
+        parts += [f"{spelt(len(warned))} to fix or explain"] * bool(warned)
         parts += [numbers.count(len(self.verdict.runs), "run")] * bool(self.verdict.runs)
         parts += ["all numbers"] * bool(self.verdict.runs and self.verdict.points)
-        rest = [group for group in self.folded if group not in self.more]
         count = sum(len(g.findings) + len(g.follows) for g in rest)
-        noun = "note" if all(g.level is Level.NOTE for g in rest) else "more finding"
-        parts += [numbers.count(count, noun)] * bool(count)
+        parts += [f"{numbers.count(count, 'note')} (nothing to do)"] * bool(count)
         return sentence(numbers.listed(parts) or "details").removesuffix(".")
 
 
@@ -102,7 +105,8 @@ def answer(
 ) -> Answer:
     """The words of a verdict for one reader."""
     place = place or Place()
-    every = grouped(_for(where, f) for f in verdict.findings)
+    odds = verdict.status is Status.NEEDS_RUNS and bool(_chances(verdict))
+    every = grouped(_for(where, f, odds) for f in verdict.findings)
     weighing = _weighing(every, verdict)
     shown = tuple(weighing[:MOST_GROUPS])
     return Answer(
@@ -122,9 +126,11 @@ def answer(
 # ---- what weighs -------------------------------------------------------------------------------
 
 
-def _for(where: Where, item: Finding) -> Finding:
+def _for(where: Where, item: Finding, odds: bool) -> Finding:
     """A finding for one reader: on a pull request nobody can fix what is at fault on our side, and
-    elsewhere nobody can comment."""
+    elsewhere nobody can comment. The next step says the odds, if they are known."""
+    if odds and item.rule in SHORTFALL and item.fix:
+        item = dc.replace(item, fix=_ODDS.sub("", item.fix))
     if where is Where.PULL:
         return dc.replace(item, fix=None) if item.rule in OURS else item
     fix = _AGAIN.sub("run the check again", item.fix) if item.fix else None
@@ -148,7 +154,7 @@ def _weighing(groups: tuple[Group, ...], verdict: Verdict) -> list[Group]:
 
 def _result(verdict: Verdict, place: Place, groups: list[Group], where: Where) -> str:
     if verdict.status is Status.REJECTED:
-        return f"{things(len(groups))} to fix"
+        return f"{spelt(len(groups))} to fix"
     if verdict.status is Status.UNVERIFIABLE:
         return "for a reason on our side" if where is Where.PULL else "the runs could not be read"
     if verdict.status is Status.NEEDS_RUNS:
@@ -160,10 +166,9 @@ def _result(verdict: Verdict, place: Place, groups: list[Group], where: Where) -
     return ", ".join(part for part in (place.result, place.text) if part)
 
 
-def things(count: int, more: str = "") -> str:
-    """`one thing`, `two more things`, `12 things`."""
-    word = _WORDS[count] if count < len(_WORDS) else str(count)
-    return f"{word} {more} thing{'' if count == 1 else 's'}".replace("  ", " ")
+def spelt(count: int) -> str:
+    """`one`, `nine`, `12`."""
+    return _WORDS[count] if count < len(_WORDS) else str(count)
 
 
 def needed(verdict: Verdict) -> int:
@@ -188,8 +193,10 @@ def _next(
         return _fix(groups, where)
     if verdict.status is Status.UNVERIFIABLE:
         if where is Where.PULL:
-            return "nothing for you to do. The bot tries again; `/verify` tries at once."
-        return "fix the point below and run the check again. The bot reads the runs by itself."
+            return (
+                "nothing for you to do. The bot tries again every night; `/verify` tries at once."
+            )
+        return "make the fix below and run the check again. The bot reads the runs by itself."
     if verdict.status is Status.NEEDS_RUNS:
         return _more_runs(verdict, place, where)
     if where is Where.BOARD:
@@ -202,7 +209,7 @@ def _next(
         )
         return who if where is Where.PULL else f"open the pull request; {who}"
     if verdict.status is Status.NEEDS_REVIEW:
-        return _review(where, days, "points" if len(groups) > 1 else "point")
+        return _review(groups, where, days)
     if where is Where.PULL:
         more = ""
         if verdict.status is Status.CONSISTENT:
@@ -216,25 +223,36 @@ def _next(
     return f"make a submission of it: `speedrun new TRACK/NAME --results {verdict.submission}`."
 
 
+def _below(groups: list[Group], where: Where) -> str:
+    """What there is to fix: `make the fix below`, `fix the three below and the six in the fold`."""
+    if len(groups) == 1:
+        return "make the fix below"
+    what, more = f"fix the {spelt(min(len(groups), MOST_GROUPS))} below", len(groups) - MOST_GROUPS
+    if more <= 0:
+        return what
+    rest = "in the fold" if where is Where.PULL else "that `-v` shows"
+    return f"{what} and the {spelt(more)} {rest}"
+
+
 def _fix(groups: list[Group], where: Where) -> str:
-    """What to fix first, and how the check runs again."""
-    what = f"fix the {things(len(groups))} below" if len(groups) > 1 else "fix the point below"
-    more, then = len(groups) - MOST_GROUPS, " and "
-    if more > 0:
-        what = f"start with the {things(MOST_GROUPS)} below; {things(more, 'more')}"
-        what, then = f"{what} {'is' if more == 1 else 'are'} folded", ". Then "
+    """What to fix, and how the check runs again."""
+    what = _below(groups, where)
+    what += ", then " if len(groups) > MOST_GROUPS else " and "
     if where is not Where.PULL:
-        return f"{what}{then}run the check again."
+        return f"{what}run the check again."
+    what += "push once" if len(groups) > MOST_GROUPS else "push"
     if any(_AGAIN.search(group.first.fix or "") for group in groups[:MOST_GROUPS]):
-        return f"{what}{then}push, or comment `/verify` if no file changed."
-    return f"{what}{then}push; the check runs again by itself."
+        return f"{what}, or comment `/verify` if no file changed."
+    return f"{what}; the check runs again by itself."
 
 
-def _review(where: Where, days: str, points: str) -> str:
+def _review(groups: list[Group], where: Where, days: str) -> str:
+    if not any(group.fix for group in groups):
+        return f"a maintainer reviews it within {days}; you may explain it before that."
+    what = _below(groups, where)
     if where is Where.PULL:
-        fix = f"It goes faster if you fix the {points} below or explain here."
-        return f"a maintainer reviews it within {days}. {fix}"
-    return f"fix the {points} below, or explain in the pull request; a maintainer decides there."
+        return f"{what}, or explain here why not; then a maintainer reviews it within {days}."
+    return f"{what}, or explain in the pull request why not; a maintainer decides there."
 
 
 def _more_runs(verdict: Verdict, place: Place, where: Where) -> str:
@@ -245,14 +263,34 @@ def _more_runs(verdict: Verdict, place: Place, where: Where) -> str:
             f"{need:,} more runs; a better mean needs fewer."
         )
     else:
-        again, logs = f"about {need} more times with new seeds", "logs"
+        again, logs = f"about {need} more times with new seeds", "each log"
         if need == 1:
-            again, logs = "once more with a new seed", "log"
-        how = f"add the {logs} to the folder and to `runs`, and run the check again."
-        if where is Where.PULL:
-            how = f"add the {logs} or comment `/runs add LINK`."
-        first = f"run it {again}{_cost(verdict, need)}; {how}"
+            again, logs = "once more with a new seed", "the log"
+        how = f"Add {logs} to the folder and to `runs` in `submission.json`"
+        link = "or comment `/runs add LINK` with the address of each W&B run"
+        how += f", {link}." if where is Where.PULL else ", and run the check again."
+        first = (
+            f"run it {again}{_cost(verdict, need)}{_odds(verdict)}. {how} "
+            "Every new run counts, bad ones too."
+        )
     return f"{first} If it passes: {place.text}." if place.text and place.ranks else first
+
+
+def _chances(verdict: Verdict) -> tuple[Chance, ...]:
+    """How likely so many more runs pass, where they are as many as the next step asks for."""
+    need = needed(verdict)
+    found = (point.summary.chances for point in verdict.points)
+    return next((c for c in found if c and c[0].runs == need <= MANY_RUNS), ())
+
+
+def _odds(verdict: Verdict) -> str:
+    """`: 2 more give a 75 % chance to pass, 3 give 85 %`; empty if that is unknown."""
+    said = [(c.runs, in_percent(c.chance)) for c in _chances(verdict)]
+    if not said:
+        return ""
+    runs, chance = said[0]
+    first = f": {runs} more give{'s' * (runs == 1)} a {chance} chance to pass"
+    return first + "".join(f", {n} give {chance}" for n, chance in said[1:])
 
 
 def _cost(verdict: Verdict, need: int) -> str:

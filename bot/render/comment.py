@@ -26,6 +26,7 @@ from bot.render import details, markdown
 from bot.render.answer import Answer, Where, answer, gpu_hours, heading, needed
 from bot.render.experiment import of_report
 from bot.render.groups import Group, weight
+from bot.render.place import COLUMNS
 
 LIMIT = 65_536
 MOST_PROSE = 2_000
@@ -37,6 +38,8 @@ PASSING = tuple(status for status in Status if status.counts)
 FAILING = (Status.REJECTED, Status.NEEDS_RUNS)
 WORDS = {status: heading(status) for status in Status}
 RUN_PAGE = re.compile(r"https://wandb\.ai/[\w.-]+/[\w.-]+/runs/[\w-]+", re.ASCII)
+_OTHER_WAY = re.compile(r", or (?:remove|leave)\b[^\"`]*$")
+"""What a fix offers besides writing a value, of no use beside a suggestion that writes it."""
 _SHRINK = ((200, 50, True), (60, 20, True), (20, 5, False), (5, 0, False))
 
 
@@ -285,7 +288,7 @@ def view(item: Answer, most: int, rows: int, links: Links | None = None) -> Mapp
         "next": item.next,
         "status": str(verdict.status),
         "groups": [_group(group, links or {}, verdict.submission) for group in item.groups],
-        "columns": [("", "yours", "needed", "record")[i] for i in columns],
+        "columns": [COLUMNS[i] for i in columns],
         "rows": [[row[i] for i in columns] for row in item.rows],
         "fold": item.fold,
         "findings": [*shown, *folded][:most],
@@ -331,5 +334,6 @@ def _group(group: Group, links: Links, folder: str) -> Mapping[str, Any]:
         "file": first.file.rpartition("/")[2] if first.file and first.file != folder else None,
         "line": first.line,
         "suggestion": first.suggestion,
+        "first_fix": _OTHER_WAY.sub(".", group.fix),
         "suggested": Safe(page) if page else None,
     }

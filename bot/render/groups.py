@@ -44,7 +44,7 @@ class Group:
     @property
     def says(self) -> str:
         """What is wrong, for all of the runs or lines concerned at once."""
-        count = len({f.run or f.line or f.file for f in self._same})
+        count = self._count
         noun = "run" if self.first.run else "place"
         rest = numbers.count(count - 1, f"more {noun}")
         same = f" The same goes for {rest}." if count > 1 else ""
@@ -54,7 +54,9 @@ class Group:
     @property
     def fix(self) -> str:
         """What to do, empty where the answer's next step says it."""
-        return _brief(sentence(self.first.fix or "", capital=False), _FIX)
+        fix = self.first.fix or ""
+        fix = numbers.each_run(fix, self._count) if self.first.run else fix
+        return _brief(sentence(fix, capital=False), _FIX)
 
     @property
     def also(self) -> str:
@@ -82,6 +84,11 @@ class Group:
         """What the group does not show whole."""
         cut = CUT in self.says or CUT in self.fix
         return (*self.findings[0 if cut else 1 :], *self.follows)
+
+    @property
+    def _count(self) -> int:
+        """Of how many runs or places the shown message and fix are true."""
+        return len({f.run or f.line or f.file for f in self._same})
 
     @property
     def _same(self) -> tuple[Finding, ...]:

@@ -8,6 +8,7 @@ compared with; what is missing or not finite is a dash.
 from __future__ import annotations
 
 import math
+import re
 
 DASH = "\N{EN DASH}"
 _LARGE, _SMALL = 1e9, 1e-6
@@ -148,6 +149,17 @@ def times(ratio: float) -> str:
 def count(n: int, noun: str, many: str | None = None) -> str:
     """`1 run`, `3 runs`, `10,000 entries`."""
     return f"{n:,} {noun if n == 1 else many or noun + 's'}"
+
+
+def each_run(text: str, n: int) -> str:
+    """A sentence about `the run`, said of so many runs: `each of the 8 runs`."""
+    if n < 2:
+        return text
+    text = re.sub(
+        r"\b([Nn]othing in) (?:the|this) run\b(?!['.-]\w)", rf"\1 any of the {n} runs", text
+    )
+    text = re.sub(r"\b(?:the|this) run's(?= )", "each run's", text)
+    return re.sub(r"\b(?:the|this) run\b(?!['.-]\w)", f"each of the {n} runs", text)
 
 
 def ordinal(n: int) -> str:

@@ -18,6 +18,7 @@ from bot.render.untrusted import plain
 
 Row = tuple[str, str, str, str]
 """What, yours, needed, record."""
+COLUMNS = ("", "yours", "needed", "record now")
 CLOCKS: Mapping[Clock, str] = {
     "own": "",
     "official": " by official timing",
@@ -131,7 +132,7 @@ def _rows(
     record = "" if alone else amount(track, cost.metric, record_cost)
     one = cost.metric == quality.metric  # ranked by quality alone
     if point.quality is not None:
-        mean = f", mean of {s.n} runs" if s.n > 1 else ""
+        mean = _mean_of(s.n, s.n + len(s.excluded))
         shown, needed = _against_target(point.quality, track)
         yield track.label(quality.metric) + mean, shown, needed, record if one else ""
     yield from _certainty(s, track)
@@ -157,6 +158,13 @@ def _rows(
         by = numbers.ordinal(placement.entry.band_place or 1)
         goal = f"{numbers.figure(band, 5)} {quality.unit}".rstrip() + " or better"
         yield f"Place by {track.in_sentence(cost.metric)} at {goal}", by, "", ""
+
+
+def _mean_of(n: int, listed: int) -> str:
+    """Of how many runs a figure is, and of how many that are listed."""
+    if n < listed:
+        return f", mean of {n} of {listed} runs" if n > 1 else f", {n} of {listed} runs"
+    return f", mean of {n} runs" if n > 1 else ""
 
 
 def _against_target(value: float, track: Track) -> tuple[str, str]:

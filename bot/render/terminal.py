@@ -16,6 +16,7 @@ from bot.registry import OURS, STATUS_NAMES, Level, Status
 from bot.render.answer import Answer
 from bot.render.details import claimed_rows, run_rows, statistics, witness_rows
 from bot.render.groups import Group, sentence, weight
+from bot.render.place import COLUMNS
 from bot.render.untrusted import plain
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def to_text(
     for number, group in enumerate(answer.groups, 1):
         _print_group(console, group, answer.verdict, f"{number}. ")
     if answer.rows:
-        _print_table(console, ("", "yours", "needed", "record"), answer.rows)
+        _print_table(console, COLUMNS, answer.rows)
     if verbose:
         _print_folded(console, answer)
     console.print()
@@ -86,7 +87,9 @@ def _whole_commands(text: str) -> str:
 
 def _foot(answer: Answer, verbose: bool) -> Iterator[str]:
     note = f", {answer.verdict.note}" if answer.verdict.note else ""
-    yield f"Checked {plain(answer.verdict.submission, 200)} from {answer.source}{note}."
+    done = "Read" if answer.verdict.status is Status.UNVERIFIABLE else "Checked"
+    source = "" if done == "Read" else f" from {answer.source}"
+    yield f"{done} {plain(answer.verdict.submission, 200)}{source}{note}."
     rule = next((g.rule for g in answer.groups), None)
     if rule:
         yield f"More on a rule: speedrun explain {rule}"

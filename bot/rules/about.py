@@ -9,6 +9,7 @@ from typing import Any
 from bot.model.case import Case, RunEvidence
 from bot.model.run import Run
 from bot.model.verdict import Finding, finding
+from bot.render.numbers import each_run
 from bot.render.untrusted import plain
 
 SAME_MACHINE = "run both arms on the same machine"
@@ -55,7 +56,9 @@ def per_message(findings: Iterable[Finding]) -> Iterator[Finding]:
     for same in groups.values():
         first, more = same[0], len({item.run for item in same}) - 1
         others = "" if more == 0 else f" and {more} more run{'s' if more > 1 else ''}"
-        yield dc.replace(first, message=f"{first.message} ({short_name(first.run)}{others})")
+        said = f"{each_run(first.message, more + 1)} ({short_name(first.run)}{others})"
+        fix = each_run(first.fix, more + 1) if first.fix else first.fix
+        yield dc.replace(first, message=said, fix=fix)
 
 
 def short_name(run: str | None) -> str:

@@ -111,9 +111,9 @@ def _run_unfinished(case: Case) -> Iterator[Finding]:
                 f"the run reached {where}{total}{words}",
                 claimed=run.total_steps,
                 expected=last,
-                fix="wait until it has finished, then comment `/verify`"
+                fix="wait until the run has finished, then comment `/verify`"
                 if going
-                else "run it to its end, or leave it out",
+                else "run it to its end; if you cannot, leave it out and say why in the README",
             )
 
 
@@ -138,7 +138,7 @@ def _run_crashed(case: Case) -> Iterator[Finding]:
                 f'the state of the run is "{run.state}"',
                 claimed=run.state,
                 expected="finished",
-                fix="use runs that ended normally",
+                fix="use a run that ended normally in its place, and say why in the README",
             )
 
 

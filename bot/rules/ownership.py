@@ -146,7 +146,9 @@ def _loose(case: Case) -> Iterator[Finding]:
             fix = f"{owner} comments `/confirm` on the pull request."
         elif not owners and (accepted or case.context.pull_request is not None):
             what = "nothing in the run says whose it is"
-            login = plain(min(accepted), 60) if len(accepted) == 1 else "LOGIN"
+            request = case.context.pull_request
+            authors = [request.author] if request else list(accepted)
+            login = plain(authors[0], 60) if len(authors) == 1 else "LOGIN"
             fix = f"Add the tag `speedrun:{login}` to the run on W&B, then comment `/verify`."
             if run.source == "wandb-offline":
                 fix = (

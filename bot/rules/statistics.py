@@ -109,8 +109,8 @@ def more_runs(s: Summary) -> str:
     if not s.chances or s.chances[0].runs > MANY_RUNS:
         return "More runs would hardly help at this mean. Train slightly longer, to a better mean."
     first, *rest = s.chances
-    odds = f"about {_percent(first.chance)} chance to pass"
-    odds += "".join(f", {_percent(c.chance)} with {c.runs}" for c in rest)
+    odds = f"about {in_percent(first.chance)} chance to pass"
+    odds += "".join(f", {in_percent(c.chance)} with {c.runs}" for c in rest)
     return f"add {_runs(first.runs)}{_gpu_hours(s, first.runs)}: {odds}. {_anyone(first.runs)}"
 
 
@@ -123,7 +123,8 @@ def _spread_known(s: Summary) -> bool:
     return s.moments is not None and bool(s.moments.sd)
 
 
-def _percent(chance: float) -> str:
+def in_percent(chance: float) -> str:
+    """A chance as `75 %`, no finer than it is known."""
     return f"{5 * round(20 * min(chance, 0.95)):d} %"
 
 

@@ -231,7 +231,7 @@ _ACTS: tuple[tuple[str, Act], ...] = (
     (r"^fill it in", _fill_in),
     (r"^keep the results in this file", _shorten),
     (r"submit the source file exactly as it ran|^add the file, or correct the path", _source),
-    (r"or leave it out|or remove the run|list each run once|link the run's page", _unlist),
+    (r"leave it out|remove the run|list each run once|link the run's page", _unlist),
     (r"save it as UTF-8", _plain_utf8),
     (r"say in the README", _explain),
     (r"add the \",\"", _comma),

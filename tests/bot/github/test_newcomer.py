@@ -269,8 +269,8 @@ def moved(competition: Competition, wandb: WandbDouble, found: re.Match[str]) ->
 
 
 NO, RUNS = Status.REJECTED, Status.NEEDS_RUNS
-WAIT = r"wait until it has finished, then comment `/verify`"
-OWN = r"use runs that ended normally"
+WAIT = r"wait until (?:the run|each of the 8 runs) has finished, then comment `/verify`"
+OWN = r"use a run that ended normally in its place"
 LINK = r"check the link"
 MISTAKES: tuple[Mistake, ...] = (
     Mistake(replacing("runs/fast0", "runs/gone"), NO, "run-not-found-or-private", LINK, relinked),
@@ -300,7 +300,7 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(track_of_another_folder, NO, "schema", r'write "mini"', as_it_was),
     Mistake(not_named, NO, "author-not-contributor", r"add (\{.*\})", named),
     Mistake(wrong_track, NO, "schema", r'write "mini"', as_it_was),
-    Mistake(slow_claim, NO, "claim-differs-from-run", r"write ([\d.]+)", claimed),
+    Mistake(slow_claim, NO, "claim-differs-from-run", r"write (\d+\.\d+)", claimed),
     Mistake(too_high, NO, "target-missed", r"train longer", as_it_was),
     Mistake(too_few, RUNS, "too-few-runs", r"add (?:about )?\d+", as_it_was),
     Mistake(huge_log, NO, "schema", r"make it smaller", as_it_was),

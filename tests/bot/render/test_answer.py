@@ -103,7 +103,7 @@ def test_the_next_step_comes_within_fifteen_words(name: str, item: Verdict) -> N
 @pytest.mark.parametrize(("name", "item"), CASES, ids=[name for name, _ in CASES])
 def test_what_is_visible_is_short(name: str, item: Verdict) -> None:
     body = comment(item)
-    groups = len(re.findall(r"^\d\. ", body, re.MULTILINE))
+    groups = len(re.findall(r"^(?:\d\.|-) ", visible(body), re.MULTILINE))
     assert groups <= 3
     assert len(words(visible(body))) <= 120 + 60 * groups, visible(body)
 
@@ -131,7 +131,7 @@ def test_what_is_at_fault_on_our_side_asks_nothing_of_the_author() -> None:
 def test_what_is_at_fault_on_our_side_is_no_thing_to_fix() -> None:
     rules = ("claim-differs-from-run", "evidence-unavailable")
     said = answer(verdict(Status.REJECTED, tuple(found(rule, 1, "said") for rule in rules)))
-    assert said.result == "one thing to fix"
+    assert said.result == "one to fix"
     assert tuple(g.rule for g in said.groups) == rules[:1]
     assert tuple(g.rule for g in said.folded) == rules[1:]
 
@@ -179,7 +179,7 @@ def test_one_cause_of_many_runs_is_one_group() -> None:
 def test_different_mistakes_of_one_rule_are_counted_apart() -> None:
     items = [finding("schema", f"`{key}` is missing", file=FILE) for key in "abcdefghijkl"]
     assert [g.says for g in grouped(items)] == [f"`{k}` is missing." for k in "abcdefghijkl"]
-    assert answer(verdict(Status.REJECTED, tuple(items))).result == "12 things to fix"
+    assert answer(verdict(Status.REJECTED, tuple(items))).result == "12 to fix"
 
 
 def test_a_fix_is_not_said_to_settle_what_has_another() -> None:
@@ -209,18 +209,18 @@ def test_a_number_is_never_shown_without_its_bound() -> None:
 def test_twelve_things_say_where_to_begin() -> None:
     [item] = [v for name, v in CASES if name == "rejected-twelve"]
     said = answer(item)
-    assert said.line == "Needs changes: 12 things to fix"
+    assert said.line == "Needs changes: 12 to fix"
     assert said.next == (
-        "start with the three things below; nine more things are folded. Then push; the check "
-        "runs again by itself."
+        "fix the three below and the nine in the fold, then push once; the check runs again by "
+        "itself."
     )
-    assert len(said.groups) == 3 and said.fold.startswith("Nine more things to fix, 8 runs")
+    assert len(said.groups) == 3 and said.fold.startswith("Nine more to fix, 8 runs")
 
 
 def test_what_is_fixed_on_wandb_needs_no_push() -> None:
     item = finding("project-not-public", "said", fix="make it public, then comment /verify")
     said = answer(verdict(Status.REJECTED, (item,))).next
-    assert said == "fix the point below and push, or comment `/verify` if no file changed."
+    assert said == "make the fix below and push, or comment `/verify` if no file changed."
 
 
 def test_few_different_findings_stay_apart() -> None:
@@ -245,7 +245,7 @@ def test_a_weak_finding_hides_no_strong_one() -> None:
     weak = [finding("unlisted-runs", f"the project has {n} more runs") for n in range(20)]
     item = answer(Verdict("s", "t", Status.REJECTED, Grade.LOG, (*weak, strong), ()))
     assert [g.rule for g in item.groups] == ["duplicate-run"]
-    assert item.line == "Needs changes: one thing to fix"
+    assert item.line == "Needs changes: one to fix"
 
 
 # ---- the next step ------------------------------------------------------------------------------

@@ -134,6 +134,21 @@ def test_how_wrong_a_figure_is(ratio: float, shown: str) -> None:
     assert numbers.times(ratio) == shown
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("the run is still running", "each of the 8 runs is still running"),
+        ("nothing in the run says whose it is", "nothing in any of the 8 runs says whose it is"),
+        ("the run's data are others", "each run's data are others"),
+        ("submit the run.wandb file", "submit the run.wandb file"),
+        ("the runs are not alike", "the runs are not alike"),
+    ],
+)
+def test_what_is_said_of_a_run_is_said_of_each(text: str, said: str) -> None:
+    assert numbers.each_run(text, 8) == said
+    assert numbers.each_run(text, 1) == text
+
+
 def test_differences_and_counts() -> None:
     assert numbers.difference("training_time_s", -1.2964) == "1.3 s"
     assert numbers.difference("training_time_s", 4000.0) == "66.67 min"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.model.board import Clock, Entry, Placement, Progress
-from bot.model.summary import Decision, Sample, Summary
+from bot.model.summary import Decision, Excluded, Sample, Summary
 from bot.model.track import Axis, Significance, Track
 from bot.model.verdict import Point, Verdict
 from bot.registry import Grade, Status
@@ -138,6 +138,22 @@ def test_a_time_by_another_clock_is_what_stands_beside_the_record(clock: Clock, 
         ("Training time of these runs", "76.09 s", "", ""),
         (f"Training time{where}", "70.50 s", "", "71.75 s"),
     )
+
+
+@pytest.mark.parametrize(
+    ("n", "excluded", "label"),
+    [
+        (7, 1, "Validation loss, mean of 7 of 8 runs"),
+        (8, 0, "Validation loss, mean of 8 runs"),
+        (1, 1, "Validation loss, 1 of 2 runs"),
+        (1, 0, "Validation loss"),
+    ],
+)
+def test_a_mean_says_how_many_of_the_runs_count(n: int, excluded: int, label: str) -> None:
+    out = tuple(Excluded(f"{i}.log", 0, "it did not finish") for i in range(excluded))
+    point = Point("main", 3.2774, 76.0, {}, Summary(quality=Sample((3.2774,) * n), excluded=out))
+    found = Verdict("s", "timed", Status.VERIFIED, Grade.LOG, (), (point,))
+    assert place(found, TIMED, None).rows[0][0] == label
 
 
 def test_a_known_sigma_shows_its_statistic() -> None:

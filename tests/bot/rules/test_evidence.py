@@ -369,6 +369,7 @@ def test_two_points_at_one_step_are_no_nonce_of_two_runs() -> None:
 def test_what_is_true_of_many_runs_is_said_once() -> None:
     runs = [a_run(n, finished=False, last_step=970) for n in range(12)]
     (item,) = found("run-unfinished", a_case(runs))
+    assert item.message.startswith("each of the 12 runs reached step 970 of 1000")
     assert item.message.endswith("it does not count (r0 and 11 more runs)")
 
 

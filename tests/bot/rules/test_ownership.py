@@ -105,6 +105,12 @@ def test_a_near_miss_does_not(name: str, make: Callable[[], Case]) -> None:
     assert found(name, make()) == ()
 
 
+def test_the_tag_to_add_is_the_one_of_the_author_whoever_else_acted() -> None:
+    for acted in (frozenset(), frozenset({OWNER})):
+        (item,) = found("run-not-bound", bound(acted=acted))
+        assert item.fix and "`speedrun:example-user`" in item.fix
+
+
 def test_a_login_of_an_enterprise_owns_its_runs() -> None:
     request = PullRequest(7, "jdoe_acme")
     assert found("run-not-bound", bound("speedrun:jdoe_acme", pull_request=request)) == ()
