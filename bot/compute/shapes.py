@@ -103,12 +103,12 @@ def peak_of(accelerator: Accelerator, config: Mapping[str, Any]) -> float | None
     return float(stated) if fits and isinstance(stated, int | float) else fp8
 
 
-def transformer_of(config: Mapping[str, Any]) -> Transformer | None:
+def transformer_of(config: Mapping[str, Any], vocab: int | None = None) -> Transformer | None:
     """The dimensions of a model in the names of common trainers; None where one is missing. An MLP
-    whose width is not stated is four times as wide as the model."""
+    whose width is not stated is four times as wide as the model. `vocab` is that of the track."""
     found = {name: _first(config, names) for name, names in _NAMES.items()}
     layers, hidden, heads = (found[name] for name in ("layers", "hidden", "heads"))
-    vocab, seq_len = found["vocab"], found["seq_len"]
+    vocab, seq_len = found["vocab"] or vocab, found["seq_len"]
     if layers is None or hidden is None or heads is None or vocab is None or seq_len is None:
         return None
     gated = any(_last(name) == "gated" and value is True for name, value in config.items())
@@ -125,14 +125,14 @@ def transformer_of(config: Mapping[str, Any]) -> Transformer | None:
     )
 
 
-def least_flops(run: Run) -> tuple[float, str] | None:
+def least_flops(run: Run, vocab: int | None = None) -> tuple[float, str] | None:
     """The FLOPs that a run's tokens take at the least, and of what model: by its dimensions, by 6 x
     parameters, or by the smallest model that there is."""
     tokens = run.metrics.get("tokens") or _tokens(run)
     if not tokens or tokens <= 0 or tokens > 1e20:
         return None
     sparse = any("expert" in _last(name) for name in run.config)
-    shape, parameters = transformer_of(run.config), parameters_of(run)
+    shape, parameters = transformer_of(run.config, vocab), parameters_of(run)
     if sparse:  # a token passes through a part of the weights alone
         shape = parameters = None
     if shape is not None:

@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 import hashlib
+import re
+
+_ID = re.compile(
+    r"^(\s*(?:wandb_)?(?:run|exp|experiment|job|log)_?(?:id|uid|uuid|name)(?:\s*:\s*str)?\s*=\s*)"
+    r"([\"'])[\w.:-]{0,64}\2(?=\s*,?\s*(?:#.*)?$)",
+    re.MULTILINE,
+)
+"""A run's own id or name as a script assigns it: a word, which no two runs need to share."""
 
 
 def source_sha256(text: str) -> str:
     """The hash that identifies a source file, the same embedded in a log or as a file.
 
     Line ends become LF and white space at the end of the text is cut, because a log adds a line
-    feed of its own after the source; a byte order mark is no part of it. SHA-256 of the UTF-8.
+    feed of its own after the source; a byte order mark is no part of it. The id or name that a
+    script gives its run, as in `run_id = "a1b2c3"`, counts as empty. SHA-256 of the UTF-8.
     """
-    plain = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").rstrip()
+    return _digest(_ID.sub(r"\1\2\2", _plain(text)))
+
+
+def hashes_of(data: bytes) -> frozenset[str]:
+    """The hashes by which a run may name this file: ours, that with the id, and of the bytes."""
+    text = data.decode("utf-8", "replace")
+    bare = hashlib.sha256(data).hexdigest()
+    return frozenset({source_sha256(text), _digest(_plain(text)), bare})
+
+
+def _plain(text: str) -> str:
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").rstrip()
+
+
+def _digest(plain: str) -> str:
     return hashlib.sha256((plain + "\n").encode("utf-8", "replace")).hexdigest()

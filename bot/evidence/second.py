@@ -52,6 +52,18 @@ COUNTS = frozenset(
     "chips world_size num_gpus n_gpus ngpus gpus gpu_count num_devices n_devices device_count "
     "num_processes num_chips total_gpus n_gpu num_gpu".split()
 )
+TOTALS = (
+    ("num_chips",), ("num_devices", "device_count", "n_devices", "global_device_count"),
+    ("total_gpus", "num_gpus", "n_gpus", "ngpus", "n_gpu", "num_gpu", "gpu_count"),
+)  # fmt: skip
+"""Names for the devices of all machines, the plainest first."""
+PRODUCTS = (
+    (("nnodes", "num_nodes", "n_nodes"),
+     ("nproc_per_node", "gpus_per_node", "devices_per_node", "num_gpus_per_node")),
+    (("num_hosts", "process_count", "num_processes"),
+     ("local_device_count", "num_local_devices", "devices_per_host")),
+)  # fmt: skip
+"""Names for the machines or processes of a run, with those for the devices of each."""
 BATCHES = frozenset(
     "global_batch_size total_batch_size train_batch_size tokens_per_step batch_tokens "
     "tokens_per_batch global_batch_tokens batch_size_tokens tokens_per_iter".split()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from bot.evidence.code_hash import source_sha256
+from bot.evidence.code_hash import hashes_of
 from bot.model.case import Case, RunEvidence
 from bot.model.run import Run
 from bot.model.verdict import Finding, finding
@@ -207,9 +207,7 @@ def _submitted(case: Case) -> dict[str, frozenset[str]]:
         inside = {name, name.removeprefix(f"{case.folder.path}/")}
         data = next((d for n, d in case.folder.files.items() if n in inside), None)
         if data is not None:
-            text = data.decode("utf-8", "replace")
-            hashes = frozenset({source_sha256(text), hashlib.sha256(data).hexdigest()})
-            found[_base(name)] = hashes
+            found[_base(name)] = hashes_of(data)
     for file, digests in case.linked_code.items():
         base = _base(file)
         found[base] = found.get(base, frozenset()) | frozenset(digests)

@@ -169,9 +169,10 @@ def _chips(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
         message += "has, and states no model by which that could be judged"
         return message, used, "log the dimensions or the number of parameters of the model"
     if w.kind is WitnessKind.MACHINE:
-        # Who uses one GPU of eight is honest; on a track for eight nobody has sixteen.
+        # Who uses one GPU of eight is honest; on a track for eight nobody has sixteen. The record
+        # is one machine's: a run over several of them uses a multiple of it.
         asked = case.track.accelerator_count or 1
-        fits = used == other if asked > 1 and used == asked else used <= other
+        fits = used == other if asked > 1 and used == asked else used <= other or used % other == 0
     else:
         fits = other <= used or other == used * per_chip
     if fits:
@@ -186,7 +187,8 @@ def _chips(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
 def _weightless(case: Case, run: Run) -> bool:
     """Whether devices rank and the run states neither dimensions nor parameters."""
     ranks = "hardware_flops" in (case.track.cost.metric, case.track.quality.metric)
-    return ranks and transformer_of(run.config) is None and parameters_of(run) is None
+    shape = transformer_of(run.config, case.track.vocab_size)
+    return ranks and shape is None and parameters_of(run) is None
 
 
 def _loss(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:

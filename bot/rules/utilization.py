@@ -126,7 +126,7 @@ def _of_runs(case: Case, above: float, most: float) -> Iterator[_Share]:
     the least, with that share and what states the model."""
     for item, run in runs_of(case):
         values = metrics.of_run(run, case.track)
-        hardware, least = values["hardware_flops"], least_flops(run)
+        hardware, least = values["hardware_flops"], least_flops(run, case.track.vocab_size)
         if run.source == "results" or least is None or not hardware:
             continue
         share = least[0] / hardware

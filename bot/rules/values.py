@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from bot.compute import metrics
+from bot.compute import accelerators, metrics
 from bot.compute.case_statistics import of_case, points_of
 from bot.model.case import Case
 from bot.model.results import ResultsRun, device_name
@@ -166,7 +166,8 @@ def _without_runs(case: Case) -> Iterator[Finding]:
             if case.track.cost.metric != case.track.quality.metric and without:
                 which = "the runs" if without == summary.n else f"{without} of {summary.n} runs"
                 which += " has" if which.startswith("1 ") else " have"
-                yield _no_metric(case, point, f"{which} no {case.track.cost.metric}")
+                lack = f"{which} no {case.track.cost.metric}"
+                yield _no_metric(case, point, *_why_none(case, point, lack))
         elif summary is None:
             only = "all runs are in the baseline arm" if case.runs("baseline", point) else None
             yield _no_metric(case, point, only or "no run could be read")
@@ -175,14 +176,37 @@ def _without_runs(case: Case) -> Iterator[Finding]:
             yield _no_metric(case, point, f"no run counts: {why}")
 
 
-def _no_metric(case: Case, point: str | None, message: str) -> Finding:
+def _why_none(case: Case, point: str | None, lack: str) -> tuple[str, str | None]:
+    """What is missing, and what to write, of runs on a device that no peak is known of."""
+    if case.track.cost.metric != "hardware_flops":
+        return lack, None
+    for run in case.runs("candidate", point):
+        device, count = run.hardware.device, run.hardware.count
+        if device is None:
+            return f"{lack}: they name no device", (
+                'log the device and the number of chips in the configuration, as in `device: "v4"` '
+                "and `chips: 4`"
+            )
+        if accelerators.find(device) is None:
+            return f"{lack}: the device {shown(device)} is not known", (
+                "log the vendor's name of the device in the configuration, as in "
+                '`device: "NVIDIA A100-SXM4-80GB"`, or ask for it in an issue'
+            )
+        if not count:
+            return f"{lack}: they do not say how many devices they used", (
+                "log the number of chips in the configuration, as in `chips: 4`"
+            )
+    return lack, None
+
+
+def _no_metric(case: Case, point: str | None, message: str, fix: str | None = None) -> Finding:
     name = f", point {plain(point, 64)}" if point else ""
     return finding(
         "metric-missing",
         f"{message}{name}",
         file=plain(case.folder.path, 200),
         point=point,
-        fix=f"add runs with {case.track.quality.metric} and {case.track.cost.metric}",
+        fix=fix or f"add runs with {case.track.quality.metric} and {case.track.cost.metric}",
     )
 
 

@@ -50,6 +50,36 @@ def rules(verdict: Verdict) -> set[str]:
     return {f.rule for f in verdict.findings}
 
 
+SCRIPT = """import time
+
+
+@dataclass
+class Hyperparameters:
+    {name}: str = "{value}"  # of the log
+    lr: float = {lr}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "lr", "is_told"),
+    [
+        ("run_id", "3f2504e0-4f89-11d3-9a0c-0305e82c3301", "0.1", False),
+        ("wandb_run_name", "2026-01-01_seed0", "0.1", False),
+        ("run_id", "default", "0.2", True),
+        ("optimizer", "muon", "0.1", True),
+        ("run_id", "exec(open('x').read())", "0.1", True),
+    ],
+)
+def test_the_id_of_a_run_in_its_source_is_no_other_code(
+    name: str, value: str, lr: str, is_told: bool
+) -> None:
+    submitted = SCRIPT.format(name=name, value="default", lr="0.1")
+    ran = SCRIPT.format(name=name, value=value, lr=lr)
+    files = {path: f"{ran}{'=' * 100}\n{text}" for path, text in logs().items()}
+    found = rules(judged(files | {"train.py": submitted}, sorted(files), code={"path": "train.py"}))
+    assert ("code-differs-from-submission" in found) is is_told
+
+
 def test_good_logs_are_verified() -> None:
     verdict = judged(logs(), claims={"loss": {"mean": 3.2771, "n": 5}, "training_time_s": 90.0})
     assert (verdict.status, rules(verdict)) == (Status.VERIFIED, set())

@@ -97,10 +97,23 @@ class _Draft:
         further = first.step - 1 <= end < self.steps[-1].step and first.step > before.steps[0].step
         return further and bool(clocks) and 0 < max(clocks) <= first.clock_s
 
+    def is_late(self, before: _Draft) -> bool:
+        """Whether this is the run `before`, whose first validation stands behind training lines of
+        later steps: its training lines go on where they stopped, at the same distance."""
+        first, further = self.steps[0], next((s for s in self.steps if not s.is_validation), None)
+        if before.last_validation is not None or not first.is_validation or further is None:
+            return False
+        if (self.key, self.total) != (before.key, before.total):
+            return False
+        steps = [first.step, *(s.step for s in before.steps)]
+        clock = before.steps[-1].clock_s
+        on = clock is None or (further.clock_s is not None and further.clock_s >= clock)
+        return on and further.step - steps[-1] == steps[-1] - steps[-2]
+
     def resume(self, before: _Draft) -> None:
         """Put the steps of `before` that this one went on from in front of its own."""
-        first = self.steps[0].step
-        self.steps[:0] = [s for s in before.steps if s.step < first]
+        first, late = self.steps[0].step, self.is_late(before)
+        self.steps[:0] = [s for s in before.steps if late or s.step < first]
         self.header, self.lines = before.header, (before.lines[0], self.lines[1])
         self.said.began, self.said.warm = before.said.began, before.said.warm
 
@@ -216,10 +229,11 @@ def _of_table(lines: Sequence[str], names: Names, near: Near) -> list[_Draft]:
 
 
 def _resumed(drafts: list[_Draft]) -> list[_Draft]:
-    """The runs, those that a later part of the file resumed with one clock in one piece."""
+    """The runs in one piece each: resumed by a later part of the file with one clock, or cut by a
+    first validation that was printed late."""
     kept: list[_Draft] = []
     for draft in drafts:
-        if kept and draft.continues(kept[-1]):
+        if kept and (draft.is_late(kept[-1]) or draft.continues(kept[-1])):
             draft.resume(kept.pop())
         kept.append(draft)
     return kept

@@ -16,7 +16,7 @@ from bot.evidence.code_hash import source_sha256
 from bot.evidence.log.training_log import read_log
 from bot.evidence.wandb.client import Client
 from bot.evidence.wandb.history import Columns, Raw
-from bot.evidence.wandb.marks import devices_of, nodes_of
+from bot.evidence.wandb.marks import hardware_of, nodes_of
 from bot.model.run import Hardware, Run
 from bot.model.submission import MAX_LOG_BYTES
 from bot.registry import LOSS_TOLERANCE
@@ -67,14 +67,7 @@ def _metadata(data: bytes | None, raw: Raw) -> None:
         return
     if not isinstance(found, Mapping):
         return
-    cards: Any = found.get("gpu_nvidia") or found.get("gpu_amd")
-    cards = cards if isinstance(cards, list) else []
-    kinds = ("name", "series", "model")
-    names = [card.get(k) for card in cards if isinstance(card, Mapping) for k in kinds]
-    tpu = found.get("tpu")
-    names.append(tpu.get("name") if isinstance(tpu, Mapping) else None)
-    device = next((n for n in (*names, found.get("gpu")) if isinstance(n, str)), None)
-    raw.hardware = Hardware(device, devices_of(found))
+    raw.hardware = hardware_of(found)
     raw.witnesses += boards_of(found)
     nodes = nodes_of(found)
     if nodes is not None:

@@ -17,7 +17,7 @@ from bot.evidence.log.near import map_line
 from bot.evidence.log.problems import LogStep, begins_late, problems_of
 from bot.evidence.second import STEP_ENDS
 from bot.evidence.wandb.history import NOT_FINITE, Columns, Raw, Row, flatten, number, setting
-from bot.evidence.wandb.second import run_witnesses
+from bot.evidence.wandb.second import run_witnesses, used_devices
 from bot.model.run import FROM_LOG, Hardware, Run, Validation, Witness, WitnessKind
 from bot.model.track import Keys
 from bot.render.untrusted import plain
@@ -265,11 +265,12 @@ def _hardware(raw: Raw) -> Hardware:
     The client sees the devices of its machine, all of them: a run may use one of eight, and one
     over several machines uses more than its first shows.
     """
-    used = _integer(setting(raw.config, "chips")) or _integer(setting(raw.config, "world_size"))
+    name = raw.hardware.device or _text(setting(raw.config, "device"))
+    chips = _integer(setting(raw.config, "chips")) or _integer(setting(raw.config, "world_size"))
+    used = chips or used_devices(flatten(raw.config), name)
     if raw.hardware.device:
         return dc.replace(raw.hardware, count=used or _seen(raw) or raw.hardware.count)
-    device = _text(setting(raw.config, "device"))
-    return Hardware(device, used) if device else Hardware()
+    return Hardware(name, used) if name else Hardware()
 
 
 def _seen(raw: Raw) -> int | None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from bot.model.run import BranchPoint
+from bot.compute import accelerators
+from bot.model.run import BranchPoint, Hardware
 from bot.model.values import whole
 
 FEATURES = {4: "offline", 5: "resumed", 67: "shared", 71: "forked", 72: "rewound"}
@@ -57,6 +58,23 @@ def _writers(value: object) -> tuple[int | None, int | None]:
             key = host if isinstance(host, str) else number
             hosts[key] = max(count, hosts.get(key, 0))
     return len(hosts) or None, sum(hosts.values()) or None
+
+
+def hardware_of(metadata: Mapping[str, Any]) -> Hardware:
+    """The accelerators of one machine, as the client names and counts them.
+
+    It knows an AMD card by its series, which several cards share, and by its own name: the first
+    name that stands for one device is the right one.
+    """
+    cards = metadata.get("gpu_nvidia") or metadata.get("gpu_amd")
+    cards = cards if isinstance(cards, list) else []
+    kinds = ("name", "series", "model")
+    names = [card.get(k) for card in cards if isinstance(card, Mapping) for k in kinds]
+    tpu = metadata.get("tpu")
+    names += [tpu.get("name") if isinstance(tpu, Mapping) else None, metadata.get("gpu")]
+    texts = [name for name in names if isinstance(name, str) and name]
+    known = (name for name in texts if accelerators.find(name) is not None)
+    return Hardware(next(known, texts[0] if texts else None), devices_of(metadata))
 
 
 def devices_of(metadata: Mapping[str, Any]) -> int | None:

@@ -21,9 +21,9 @@ from bot.evidence.boards import boards_of
 from bot.evidence.wandb.build import build_run, unread
 from bot.evidence.wandb.contradictions import contradictions
 from bot.evidence.wandb.history import Raw, Row, flatten, read_columns, with_defaults
-from bot.evidence.wandb.marks import FEATURES, Marks, nodes_of
+from bot.evidence.wandb.marks import FEATURES, Marks, hardware_of, nodes_of
 from bot.evidence.wandb.second import read_second
-from bot.model.run import BranchPoint, Hardware, Run
+from bot.model.run import BranchPoint, Run
 from bot.model.track import Keys
 from bot.render.untrusted import plain
 
@@ -216,9 +216,10 @@ def _fill(raw: Raw, facts: Mapping[str, Any]) -> None:
         raw.state = "crashed"  # without its last record a run has not ended by itself
     environment = facts.get("environment")
     if environment is not None:
-        raw.hardware = _hardware(environment)
-        raw.witnesses += boards_of({"gpu_nvidia": list(map(_card, environment.gpu_nvidia))})
-        raw.marks = raw.marks._replace(nodes=nodes_of({"slurm": dict(environment.slurm)}))
+        machine = _metadata(environment)
+        raw.hardware = hardware_of(machine)
+        raw.witnesses += boards_of(machine)
+        raw.marks = raw.marks._replace(nodes=nodes_of(machine))
         if environment.python:
             raw.software = {"python": environment.python}
         if environment.cuda_version:
@@ -237,19 +238,11 @@ def _marks(run: Any, features: set[str]) -> Marks:
     return Marks(tuple(word for word in FEATURES.values() if word in features), branch)
 
 
-def _hardware(environment: Any) -> Hardware:
-    cards = [*environment.gpu_nvidia, *environment.gpu_amd]
-    named = [card.name for card in environment.gpu_nvidia]
-    named += [card.series or card.model for card in environment.gpu_amd]
-    names = named or [environment.gpu_type]
-    count = environment.gpu_count or len(cards) or None
-    return Hardware(names[0] or None, count)
-
-
-def _card(card: Any) -> dict[str, str]:
-    """The identity of one GPU, which newer clients record."""
-    names = {field.name for field in card.DESCRIPTOR.fields}
-    return {"uuid": card.uuid} if "uuid" in names and card.uuid else {}
+def _metadata(environment: Any) -> dict[str, Any]:
+    """The record of the machine under the names that it has in `wandb-metadata.json`."""
+    json_format: Any = importlib.import_module("google.protobuf.json_format")
+    found: dict[str, Any] = json_format.MessageToDict(environment, preserving_proto_field_name=True)
+    return found | {"gpu": found.get("gpu_type")}
 
 
 def _time(seconds: int, nanos: int) -> str | None:

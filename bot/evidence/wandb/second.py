@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from bot.compute import accelerators
 from bot.compute.paces import Series
 from bot.evidence import counters, second
 from bot.evidence.wandb.history import RUNTIME, Columns, Raw, Row, flatten, number, step_of
@@ -125,15 +126,40 @@ def _steps(columns: Columns, last: int) -> Iterator[Witness]:
     yield from second.larger(found, last, "steps", _HISTORY)
 
 
+def used_devices(config: Mapping[str, object], device: str | None) -> int | None:
+    """The devices of all machines that a configuration says the run used; None where it does not.
+
+    A TPU whose chips have two cores shows each core as a device, and is counted in chips.
+    """
+    settings = second.numbers_of(config)
+    for names in second.TOTALS:
+        value = second.first_of(settings, names)
+        if value is not None and value == int(value) and value < 1e6:
+            break
+    else:
+        return _product(settings)
+    shown = accelerators.find(device) if device else None
+    cores = 1
+    if shown is not None and shown.accelerator.kind == "tpu" and "num_chips" not in names:
+        cores = shown.accelerator.devices_per_chip
+    return int(value) // cores if value % cores == 0 else int(value)
+
+
+def _product(settings: Mapping[str, float]) -> int | None:
+    """The machines or processes of a run times the devices of each."""
+    for parts in second.PRODUCTS:
+        many, each = (second.first_of(settings, names) for names in parts)
+        if many and each and many * each == int(many * each) and many * each < 1e6:
+            return int(many * each)
+    return None
+
+
 def _devices(settings: Mapping[str, float], chips: int | None) -> Iterator[Witness]:
     """Settings that count devices, also those of each machine times the machines."""
     found = {n: v for n, v in settings.items() if second.last_part(n) in second.COUNTS}
-    nodes = second.first_of(settings, ("nnodes", "num_nodes", "n_nodes"))
-    each = second.first_of(
-        settings, ("nproc_per_node", "gpus_per_node", "devices_per_node", "num_gpus_per_node")
-    )
-    if nodes and each:
-        found["nodes x devices of each"] = nodes * each
+    product = _product(settings)
+    if product:
+        found["nodes x devices of each"] = product
     for name, value in found.items():
         if value != chips and value == int(value) and value < 1e6:
             yield Witness("chips", int(value), WitnessKind.PROGRAM, f"`{name[:40]}` in {_SETTINGS}")

@@ -7,7 +7,6 @@ Read from public repositories on GitHub alone, as blobs, never checked out: at m
 from __future__ import annotations
 
 import dataclasses as dc
-import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePosixPath
@@ -15,7 +14,7 @@ from pathlib import PurePosixPath
 from github import GithubException
 from github.Repository import Repository
 
-from bot.evidence.code_hash import source_sha256
+from bot.evidence.code_hash import hashes_of
 from bot.github.api.client import Repo, checked_name, told, transient
 from bot.github.pull_request.pull import TreeEntry, checked_sha, read_blob
 from bot.model.case import RunEvidence
@@ -116,7 +115,7 @@ def _hashes(repo: Repo, entries: list[TreeEntry], logged: Collection[str], whole
     found: dict[str, tuple[str, ...]] = {}
     for entry in chosen:
         data = read_blob(repo, entry)
-        digests = (source_sha256(data.decode("utf-8", "replace")), hashlib.sha256(data).hexdigest())
+        digests = hashes_of(data)
         base = _base(entry.path)
         found[base] = tuple(sorted({*found.get(base, ()), *digests}))
     return Linked(found)

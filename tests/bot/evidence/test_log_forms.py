@@ -30,6 +30,21 @@ def end(text: str | bytes, keys: Keys | None = None, *mapped: str) -> Run:
     return found.runs[-1]
 
 
+def late(step: int, after: int) -> str:
+    """A log whose first validation is printed behind its fifth step."""
+    lines = [f"step:{n}/20 train_loss:5.0 train_time:{n}00ms" for n in range(1, 6)]
+    lines.append(f"step:{step}/20 val_loss:10.8 train_time:0ms")
+    lines += [f"step:{n}/20 train_loss:5.0 train_time:{n}00ms" for n in range(after, 21)]
+    return "\n".join([*lines, "step:20/20 val_loss:3.2771 train_time:2000ms"]) + "\n"
+
+
+@pytest.mark.parametrize(("after", "count"), [(6, 1), (1, 2), (7, 2)])
+def test_a_first_validation_printed_late_begins_no_run(after: int, count: int) -> None:
+    runs = read(late(0, after)).runs
+    assert len(runs) == count
+    assert [(v.step, v.loss) for v in runs[-1].validation] == [(0, 10.8), (20, 3.2771)]
+
+
 # ---- read ---------------------------------------------------------------------------------------
 
 READ = {

@@ -11,7 +11,7 @@ import pytest
 
 from bot.evidence.log.training_log import read_log
 from bot.evidence.wandb.offline import read_offline
-from bot.model.run import Run
+from bot.model.run import Hardware, Run
 from bot.registry import Level
 from tests.bot.rules.run_cases import SMALL, TRACKS, a_case, a_run, found
 from tests.doubles.wandb.offline_file import offline_file
@@ -232,6 +232,34 @@ def test_fewer_devices_than_the_machine_has_need_a_model_where_they_rank() -> No
     assert told(offline(rows(), config={"chips": 1})) == [], "where time ranks one of eight is fine"
 
 
+@pytest.mark.parametrize(("stated", "is_told"), [(32, False), (8, False), (1, False), (12, True)])
+def test_one_machine_of_several_shows_a_part_of_the_devices(stated: int, is_told: bool) -> None:
+    model = {"parameter_count": 1000, "num_devices": stated}
+    run = dc.replace(bits(lambda s: 0.36), validation=())
+    made = read_offline(offline_file(rows(), config=model), "run.wandb", PARETO.keys)
+    assert made.hardware.count == stated
+    run = dc.replace(run, hardware=made.hardware, config=made.config, witnesses=made.witnesses)
+    said = [text for text, _ in told(run, PARETO) if "is counted with" in text]
+    assert ["W&B's record of the machines says 8" in text for text in said] == [True] * is_told
+
+
+@pytest.mark.parametrize(
+    ("name", "seen", "config", "counted"),
+    [
+        ("v4", 4, {}, 4),
+        ("v4", 4, {"num_devices": 64}, 64),
+        ("v3", 4, {"num_devices": 32}, 16),
+        ("v3", 4, {"num_chips": 16}, 16),
+    ],
+)
+def test_an_offline_file_of_a_tpu_names_it(
+    name: str, seen: int, config: dict[str, int], counted: int
+) -> None:
+    data = offline_file(rows(), device=name, count=seen, tpu=True, config=config)
+    run = read_offline(data, "run.wandb", PARETO.keys)
+    assert (run.hardware.device, run.hardware.count) == (name, counted)
+
+
 def test_a_history_whose_tokens_begin_late_goes_on_from_other_training() -> None:
     warm = offline(rows(lambda s: {"tokens": (s + 5000) * 524_288}))
     assert [rule for rule, _ in warm.problems] == ["history-gap"]
@@ -339,3 +367,21 @@ def test_two_runs_that_began_in_one_microsecond(digits: str, told: bool) -> None
     begins = [f"2026-08-01T10:00:00.{part}Z" for part in ("123456", digits)]
     case = a_case([dc.replace(a_run(n), created_at=at) for n, at in enumerate(begins)])
     assert any("began at" in item.message for item in found("duplicate-run", case)) is told
+
+
+@pytest.mark.parametrize(
+    ("device", "count", "message", "fix"),
+    [
+        (None, 4, "they name no device", '`device: "v4"` and `chips: 4`'),
+        ("XPU 9", 4, 'the device "XPU 9" is not known', "the vendor's name"),
+        ("TPU v4", None, "they do not say how many devices", "`chips: 4`"),
+    ],
+)
+def test_runs_without_flops_say_what_to_log(
+    device: str | None, count: int | None, message: str, fix: str
+) -> None:
+    run = dc.replace(bits(lambda s: 0.36), hardware=Hardware(device, count))
+    run = dc.replace(run, metrics={"bpb": 0.95, "training_time_s": 50.0})
+    (item,) = found("metric-missing", a_case([run], track=PARETO))
+    assert item.message.startswith("the runs have no hardware_flops: ") and message in item.message
+    assert fix in (item.fix or "")

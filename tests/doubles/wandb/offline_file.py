@@ -28,14 +28,16 @@ def offline_file(
     later: Mapping[str, Any] | None = None,
     began: float | None = None,
     boards: str = "",
+    tpu: bool = False,
 ) -> bytes:
     """The bytes of a run with these rows; each has `_step`. `later` is written to its configuration
-    after them, `began` is its start in seconds, `boards` the beginning of its GPUs' identities."""
+    after them, `began` is its start in seconds, `boards` the beginning of its GPUs' identities. The
+    devices are the chips of a `tpu`, or GPUs."""
     records = [_run(run_id, config or {})]
     if began is not None:
         records[0].run.start_time.FromMicroseconds(round(began * 1e6))
     if device is not None:
-        records.append(_machine(device, count, boards))
+        records.append(_tpu(device, count) if tpu else _machine(device, count, boards))
     records += [_row(row) for row in rows]
     if later is not None:
         records.append(_run(run_id, later))
@@ -53,6 +55,12 @@ def _run(run_id: str, config: Mapping[str, Any]) -> Any:
     for name, value in config.items():
         item = record.run.config.update.add()
         item.key, item.value_json = name, json.dumps(value)
+    return record
+
+
+def _tpu(device: str, count: int) -> Any:
+    record = pb.Record()
+    record.environment.tpu.name, record.environment.tpu.count = device, count
     return record
 
 

@@ -1,4 +1,4 @@
-"""Judge N honest submissions: python -m tests.simulations.honest N [--seed S] [--only NUMBER]
+"""Judge N honest submissions: python -m tests.simulations.honest N [--seed S] [--only NUMBER...]
 
 Prints counts by status, track and source, every rejection with its reason, and every reason for a
 review. Exits 1 if more than one in a hundred is rejected.
@@ -21,11 +21,9 @@ def main() -> int:
     parser.add_argument("count", type=int, nargs="?", default=500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="the number to begin with")
-    parser.add_argument("--only", type=int, help="judge this one alone, and print all it found")
+    parser.add_argument("--only", type=int, nargs="+", help="these alone, with all that was found")
     given = parser.parse_args()
-    numbers = range(given.first, given.first + given.count)
-    if given.only is not None:
-        numbers = range(given.only, given.only + 1)
+    numbers = given.only or range(given.first, given.first + given.count)
     began, kept = time.monotonic(), []
     for item in judged(ROOT, numbers, given.seed):
         kept.append(item)

@@ -263,6 +263,10 @@ TWICE = {str(n): {"host": "node-0", "gpu_count": 8} for n in range(2)}
         ({"world_size": 1}, {}, {}, 1, False),
         ({"world_size": 32}, {}, {}, 32, True),
         ({"world_size": 16}, {"slurm": {"job_num_nodes": "2"}}, {}, 16, False),
+        ({"num_devices": 16}, {}, {}, 16, True),
+        ({"trainer": {"n_gpus": 1}}, {}, {}, 1, False),
+        ({"num_hosts": 2, "local_device_count": 8}, {}, {}, 16, True),
+        ({"num_gpus": 0.5}, {}, {}, 8, False),
         ({}, {"slurm": {"job_num_nodes": "2"}}, {}, 16, False),
         ({}, {}, {"e": WRITERS}, 16, False),
         ({}, {}, {"e": TWICE}, 8, False),
@@ -288,6 +292,20 @@ def test_other_makers_name_their_devices(server: WandbDouble, fetcher: WandbFetc
     server.add_run(*REF, history=history(), config=CONFIG, files=files)
     run = fetched(server, fetcher)
     assert (run.hardware.device, run.hardware.count) == ("AMD Instinct MI300X", 8)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "name"),
+    [("AMD Radeon RX 7900 XTX", "AMD Radeon RX 7900 XTX"), ("AMD card 9", "Navi 31")],
+)
+def test_the_series_of_several_cards_gives_way_to_the_name_of_one(
+    gpu: str, name: str, server: WandbDouble, fetcher: WandbFetcher
+) -> None:
+    metadata = {"gpu": gpu, "gpu_amd": [{"id": "0", "series": "Navi 31"}]}
+    files = {"wandb-metadata.json": json.dumps(metadata).encode()}
+    server.add_run(*REF, history=history(), config=CONFIG, files=files)
+    run = fetched(server, fetcher)
+    assert (run.hardware.device, run.hardware.count) == (name, 1)
 
 
 def test_the_metadata_are_found_among_150_files(server: WandbDouble, fetcher: WandbFetcher) -> None:
