@@ -39,7 +39,7 @@ TESTS = (
     "tests/site",
 )
 """Where what decides is tested; the slow journeys over servers run the same code once more."""
-FIRST = ("tests/bot/compute", "tests/bot/rules", "tests/bot/rank")
+FIRST = ("tests/bot/compute", "tests/bot/rules", "tests/bot/rank", "tests/site/test_charts")
 LAST = ("tests/site", "tests/corpus", "tests/golden", "tests/bot/importers")
 LAST += ("tests/bot/evidence", "tests/bot/commands", "tests/bot/test_")
 PLUGINS = ("-p", "_hypothesis_pytestplugin", "--hypothesis-seed=0", "-p", "no:cacheprovider")

@@ -168,7 +168,7 @@ H100 = Hardware("NVIDIA H100 80GB HBM3", 8)
 
 
 def reached(step: int | None = None, **fields: Any) -> dict[str, float | int | None]:
-    made = Run("log", "a.log", validation=CURVE, hardware=H100, **fields)
+    made = Run("log", "a.log", **{"validation": CURVE, "hardware": H100} | fields)
     return metrics.of_run(made, STEPS, step)
 
 
@@ -199,3 +199,9 @@ def test_no_clock_at_the_end_is_no_time() -> None:
         "log", "a.log", validation=(Validation(9, 3.3, None),), metrics={"training_time_s": 5}
     )
     assert metrics.of_run(made, STEPS)["training_time_s"] is None
+
+
+@pytest.mark.parametrize(("step", "time"), [(0, 0.0), (100, None)])
+def test_a_clock_of_zero_is_a_time_at_step_zero_alone(step: int, time: float | None) -> None:
+    points = tuple(Validation(s, 4 - s / 1000, 0.0 if s <= 100 else s * 0.1) for s in (0, 100, 200))
+    assert reached(step, validation=points)["training_time_s"] == time

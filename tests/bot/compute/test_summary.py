@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.compute.summary import summarise
@@ -274,6 +274,7 @@ def test_more_is_better_where_the_goal_is_max() -> None:
     assert summary.without_best is not None
 
 
+@settings(max_examples=25)
 @given(
     st.lists(st.floats(3.27, 3.29).map(lambda v: round(v, 4)), min_size=1, max_size=12),
     st.randoms(),

@@ -388,7 +388,7 @@ def test_the_f_strings_of_a_source_are_no_lines() -> None:
     ],
 )
 def test_hostile_lines_take_linear_time(line: str) -> None:
-    data = (line[:3990] + "\n").encode() * 100
+    data = (line[:3990] + "\n").encode() * 20
     began = time.process_time()
     read(data)
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < 1
