@@ -13,6 +13,7 @@ from bot.evidence.links import LinkProblem, parse_link
 from bot.model.case import Case, RunEvidence
 from bot.model.results import ResultsRun, device_name
 from bot.model.run import Run
+from bot.model.track import TIME_METRICS
 from bot.model.verdict import Finding, finding
 from bot.registry import LOSS_TOLERANCE, Level
 from bot.render.numbers import figure
@@ -80,7 +81,7 @@ def _hardware_differs_from_run(case: Case) -> Iterator[Finding]:
                 yield _hardware(case, item, run, "the submission says", claimed, device)
             count = submission.accelerator_count
             if count and run.hardware.count and count != run.hardware.count:
-                yield _hardware(case, item, run, "the submission says", count, run.hardware.count)
+                yield _count(case, item, run, count)
         if device and track.accelerators and device not in track.accelerators:
             wanted = " or ".join(track.accelerators)
             yield _hardware(case, item, run, "the track asks for", wanted, device)
@@ -246,6 +247,16 @@ def _told_how(name: str | None, count: int | None) -> str:
     if name is None or not count:
         return "print the devices at the top of the log"
     return "run on the track's hardware, or name it as its vendor does"
+
+
+def _count(case: Case, item: RunEvidence, run: Run, claimed: int) -> Finding:
+    """Another number of devices than the submission says. Where none is asked for, and neither time
+    nor FLOPs rank, nothing depends on it, and a log may list all devices of a machine."""
+    found = _hardware(case, item, run, "the submission says", claimed, run.hardware.count)
+    ranks = {case.track.cost.metric, case.track.quality.metric}
+    if case.track.accelerator_count or ranks & {*TIME_METRICS, "hardware_flops"}:
+        return found
+    return dc.replace(found, level=Level.NOTE)
 
 
 def _hardware(

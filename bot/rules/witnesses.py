@@ -138,7 +138,7 @@ def _slow_clock(case: Case, item: RunEvidence, run: Run) -> Iterator[Finding]:
     """A training clock that runs slower than the machine's between most validations."""
     timed = [(clock, runtime) for _, clock, runtime in _timed(run)]
     if len(timed) < _LEAST_POINTS or timed[-1][1] - timed[0][1] < _LEAST_S:
-        pace = _pace_of_all(run)
+        pace = _pace_of_all(run, timed)
     else:
         pairs = zip(timed, timed[1:], strict=False)
         paces = [(b[0] - a[0]) / (b[1] - a[1]) for a, b in pairs if b[1] > a[1]]
@@ -158,12 +158,19 @@ def _slow_clock(case: Case, item: RunEvidence, run: Run) -> Iterator[Finding]:
         )
 
 
-def _pace_of_all(run: Run) -> float:
-    """The pace over the whole run, where too few validations tell it; 1 unless it is so slow that
-    hardly any of the time was training."""
-    if run.time_s is None or run.runtime_s is None or run.runtime_s < _LEAST_S:
+def _pace_of_all(run: Run, timed: list[tuple[float, float]]) -> float:
+    """The pace from the first row whose clock counts any time, else from the first validation,
+    else from the start; 1 unless it is so slow that hardly any of the time was training. What
+    passes before the first row that is timed is start-up and compilation."""
+    machine = dict(run.runtimes)
+    rows = [(t, machine[s]) for s, t in run.history.get("time_s", ()) if s in machine and t > 0]
+    timed = rows if len(rows) > 1 and rows[0][0] < rows[-1][0] / 2 else timed
+    (begin, began), (time, runtime) = (0.0, 0.0), (run.time_s, run.runtime_s)
+    if len(timed) > 1:
+        (begin, began), (time, runtime) = timed[0], timed[-1]
+    if time is None or runtime is None or runtime - began < _LEAST_S:
         return 1.0
-    share = run.time_s / run.runtime_s
+    share = (time - begin) / (runtime - began)
     return share if share < _SLOW_IN_ALL else 1.0
 
 

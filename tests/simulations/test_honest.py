@@ -13,7 +13,7 @@ from tests.conftest import ROOT
 from tests.simulations.honest.judge import DOORS, drawn, judged
 
 SEED = 3
-NUMBERS = (0, 1, 2, 4, 5, 6, 8, 9, 10, 12, *range(14, 22), 23, 25, 26, *27, *range(28, 32))
+NUMBERS = (0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 12, *range(14, 22), 23, 25, 26, *27, *range(28, 32))
 """Every track, by all its ways but one, with few runs or short ones."""
 
 
@@ -33,7 +33,7 @@ def test_nobody_honest_is_turned_away(root: Path) -> None:
         for item in found
         if item.verdict.status in (Status.REJECTED, Status.UNVERIFIABLE)
     ]
-    assert len(found) == 25 and turned_away == []
+    assert len(found) == len(NUMBERS) and turned_away == []
 
 
 def test_a_number_and_a_seed_draw_the_same_submission_again() -> None:

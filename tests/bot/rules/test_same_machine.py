@@ -155,3 +155,14 @@ def test_a_stop_that_is_chosen_among_many_validations() -> None:
     assert "for a stop that is chosen among them" in text
     assert chosen([untold(n, 1400, 100) for n in range(5)]) == []
     assert chosen([untold(n, 1400, 10, "/1400") for n in range(5)]) == []
+
+
+@pytest.mark.parametrize(
+    ("track", "level"), [("nanogpt-optimization", Level.NOTE), ("single-gpu", Level.ERROR)]
+)
+def test_devices_that_a_log_lists_matter_where_they_rank(track: str, level: Level) -> None:
+    (run,) = read_log(log(head=listing(2)), "run.log")
+    hardware = {"accelerator": H100, "accelerator_count": 1}
+    case = a_case([run], track=TRACKS[track], submission=hardware)
+    said = [f for f in found("hardware-differs-from-run", case) if "used 2 devices" in f.message]
+    assert [f.level for f in said] == [level]

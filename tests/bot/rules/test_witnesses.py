@@ -31,6 +31,13 @@ def paced(factor: float, eval_s: float = 1.0) -> Case:
     return one(runtimes=runtimes, runtime_s=runtimes[-1][1] + 5)
 
 
+def started(start_s: float, pause_s: float = 0.0) -> Case:
+    """Two validations, of which the first comes `start_s` after the client, and a pause between."""
+    first, *_, last = a_run(0).validation
+    runtimes = ((first.step, start_s), (last.step, start_s + pause_s + (last.time_s or 0.0)))
+    return one(validation=(first, last), runtimes=runtimes, runtime_s=runtimes[-1][1])
+
+
 def late_rows(factor: float) -> Case:
     """`_runtime` counts `factor` times the clock, each row stamped when the next begins."""
     points = a_run(0).validation
@@ -102,6 +109,7 @@ TRIGGERS: list[tuple[str, Level, Callable[[], Case]]] = [
     ),
     ("witnesses-disagree", Level.WARNING, lambda: paced(2.0)),
     ("witnesses-disagree", Level.WARNING, lambda: one(runtime_s=10_000.0)),
+    ("witnesses-disagree", Level.WARNING, lambda: started(60.0, pause_s=600.0)),
     ("witnesses-disagree", Level.WARNING, lambda: chips(32)),
     (
         "witnesses-disagree",
@@ -139,6 +147,7 @@ NEAR_MISSES: list[tuple[str, Callable[[], Case]]] = [
             created_at=CREATED, heartbeat_at="2026-01-01T00:00:03Z", client_marks=("offline",)
         ),
     ),
+    ("witnesses-disagree", lambda: started(6000.0)),
     ("witnesses-disagree", lambda: chips(8)),
     ("witnesses-disagree", lambda: chips(1)),
     ("clock-implausible", lambda: timed(6.1, 60.0)),
