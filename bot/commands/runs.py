@@ -163,7 +163,10 @@ def _line(run: Run) -> str:
     bpb = run.metrics.get("bpb")
     other = "no validation loss" if bpb is None else f"{bpb:.6g} bits per byte"
     loss = other if run.loss is None else f"loss {run.loss:.6g}"
-    at = "" if run.step is None else f" at step {run.step}"
+    step = run.step
+    if step is None and (points := run.history.get("bpb") or run.history.get("val_bpb")):
+        step = points[-1][0]
+    at = "" if step is None else f" at step {step}"
     of = "" if run.total_steps is None else f" of {run.total_steps}"
     time = "" if run.time_s is None else f", {run.time_s:.3f} s"
     device, count = run.hardware.device, run.hardware.count

@@ -56,7 +56,7 @@ def read_file(
     if file.lower().endswith(".wandb"):
         return _offline(data, file, track)
     if results or results is None and file.lower().endswith(".json"):
-        return _results(data, file, track)
+        return _results(data, file, track, mapped)
     return _log(data, file, track, mapped)
 
 
@@ -69,7 +69,7 @@ def _offline(data: bytes, file: str, track: Track) -> FileRuns:
         return FileRuns((), str(error), "add the run's .wandb file as it is")
 
 
-def _results(data: bytes, file: str, track: Track) -> FileRuns:
+def _results(data: bytes, file: str, track: Track, mapped: frozenset[str]) -> FileRuns:
     from bot.compute.metrics import as_run
     from bot.parse.json_file import read_json
     from bot.parse.results_json import is_results, read_results
@@ -79,7 +79,11 @@ def _results(data: bytes, file: str, track: Track) -> FileRuns:
         problem = document.problems[0]
         return FileRuns((), problem.message, problem.fix, problem.rule)
     if not is_results(document.value):
+        from bot.evidence.log.text import decode, unpack
         from bot.evidence.own import foreign_run
+
+        if unpack(decode(data)[0]):
+            return _log(data, file, track, mapped)
 
         run = foreign_run(document.value, file, track)
         if run is not None:

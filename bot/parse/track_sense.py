@@ -35,12 +35,7 @@ def problems(data: Mapping[str, Any]) -> Iterator[Problem]:
         name = _table(data.get(table)).get("metric")
         if isinstance(name, str) and name not in KNOWN and name not in own:
             yield (table, "metric"), _unknown(f"{table}.metric", name, own)
-        goals = [_table(t).get("goal") for t in (data.get(table), own.get(str(name)))]
-        if None not in goals and goals[0] != goals[1]:
-            yield (
-                (table, "goal"),
-                f'{table}.goal is "{goals[0]}" and metrics.{name}.goal is "{goals[1]}"; keep one',
-            )
+        yield from _two_goals(table, str(name), _table(data.get(table)), _table(own.get(str(name))))
     for name in _table(data.get("limits")):
         if name not in KNOWN and name not in own:
             yield ("limits", name), _unknown(f"[limits] {name}", name, own)
@@ -67,6 +62,16 @@ def problems(data: Mapping[str, Any]) -> Iterator[Problem]:
     yield from _submitted(_table(data.get("data")))
     yield from _recipe(_table(data.get("recipe")))
     yield from _test(data, objective)
+
+
+def _two_goals(
+    table: str, name: str, axis: Mapping[str, Any], metric: Mapping[str, Any]
+) -> Iterator[Problem]:
+    """Which way is better, said twice of one metric and not alike."""
+    goals = axis.get("goal"), metric.get("goal")
+    if None not in goals and goals[0] != goals[1]:
+        text = f'{table}.goal is "{goals[0]}" and metrics.{name}.goal is "{goals[1]}"; keep one'
+        yield (table, "goal"), text
 
 
 def _submitted(data: Mapping[str, Any]) -> Iterator[Problem]:

@@ -103,9 +103,7 @@ def _parse(data: Mapping[str, Any], path: str) -> Track:
         raise TrackError(
             f"{path}: objective is {data['objective']!r}, expected one of {OBJECTIVES}"
         )
-    axes = (data["quality"], data.get("cost", {}))
-    goals = {axis["metric"]: axis["goal"] for axis in axes if "goal" in axis}
-    own = {name: _metric(name, item, goals) for name, item in data.get("metrics", {}).items()}
+    own = _own_metrics(data)
     finish = data.get("finish", {}).get("by", "steps")
     if finish not in FINISHES:
         raise ValueError(f"finish.by is {finish!r}, expected one of {FINISHES}")
@@ -185,6 +183,12 @@ def _rules(data: Mapping[str, Any]) -> dict[str, Any]:
         "limits": data.get("limits", {}),
         "reproduction": Reproduction(**data["reproduction"]) if "reproduction" in data else None,
     }
+
+
+def _own_metrics(data: Mapping[str, Any]) -> dict[str, Metric]:
+    axes = (data["quality"], data.get("cost", {}))
+    goals = {axis["metric"]: axis["goal"] for axis in axes if "goal" in axis}
+    return {name: _metric(name, item, goals) for name, item in data.get("metrics", {}).items()}
 
 
 def _metric(name: str, data: Mapping[str, Any], goals: Mapping[str, str]) -> Metric:

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import dataclasses as dc
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bot.evidence.log import names as N
 from bot.evidence.log.names import Names, normal, number
+from bot.evidence.log.places import Places
 from bot.evidence.log.prefix import RANK, is_prefix, rank
 from bot.evidence.log.problems import LogStep
 from bot.evidence.second import kind_of
@@ -34,6 +34,10 @@ _LLMC = re.compile(r"s:(\d{1,15})\s+(tel|trl):(\S+)(.*)", re.ASCII)
 _WORDED = re.compile(r"(?<![a-z])(?:val|valid|validation|eval|dev)[ /]loss(?![a-z])", re.I)
 _BARE = re.compile(r"(\d{1,15}) (val|train) (\S{1,40})", re.ASCII)
 _COUNTED = re.compile(r"\[(\d{1,15})\] (?=\w{1,40} ?[=:])", re.ASCII)  # [00250] loss=3.1
+_TAG = re.compile(  # tag: loss/val step: 100 wall_time: 1.5 value: 3.2, each value with its tag
+    r"""(?<![a-z])['"]?tag['"]?\s?[:=]\s?['"]?([\w/.-]{1,80})['"]?[\s,].{0,200}?"""
+    r"""(?:wall_?time['"]?\s?[:=]\s?[\d.e+]{1,30}[\s,]{1,3})?['"]?value['"]?\s?[:=]\s?([^\s,}]{1,40})"""
+)
 _MOST_VALUES = 60
 _VALUE = re.compile(
     r"(?<![\w.])([-+]?\.?\d[\w.,:+%'-]{0,40}(?:/\s{0,12}\d{1,15})?|[-+]?(?:nan|inf)(?!\w))"
@@ -67,6 +71,7 @@ _BAR = re.compile(r"\d{1,3}%\|[^|]{0,200}\|\s{0,8}(\d{1,15})/(\d{1,15})\s{0,4}\[
 _LIKELY = re.compile(
     r"(?<![a-z])(?:val|valid|validation|eval|dev|heldout)(?![a-z])|loss|entropy|nll|bpb"
 )
+_METRIC = re.compile(r"acc|top_?[15]|(?<![a-z])(?:map|f1|iou|bleu|auc|wer|cer|score|reward)")
 _MEANT = re.compile(r"step|iter|update|loss|bpb|entropy|nll", re.IGNORECASE)
 _VERB = re.compile(r"\s+(?:reached|is|was|now|of|equals)\s*$", re.IGNORECASE)
 _CLOSED = re.compile(r"\s{0,3}(?:[\])]|\(\s{0,3}\d{1,3}%\))")  # [ 100/1251 (  8%)]
@@ -201,20 +206,22 @@ class General:
     def __init__(self, names: Names, words: tuple[str, ...] = ()) -> None:
         self._names = names
         self._words = ("loss", "bpb", "train", "val", "entropy", "nll", "step", "iter", *words)
-        self._bar: tuple[int, int] | None = None
+        self._places = Places()
 
     def read(self, line: str) -> Line:
         """The step of a line by any of the general forms."""
         if bar := _BAR.search(line):
-            now = int(bar[1]), int(bar[2])
-            self._bar = now if self._bar is None or now[1] == self._bar[1] else self._bar
+            self._places.bar(int(bar[1]), int(bar[2]))
             if "epoch" in line[: bar.start()].lower():
-                self._bar = None
+                self._places.no_bar()
             line = f"{line[: bar.start()]} {line[bar.end() :]}"
         if counted := _COUNTED.match(line):
             line = f"step {counted[1]} {line[counted.end() :]}"
+        if tag := _TAG.search(line):
+            line = f"{line[: tag.start()]} {line[tag.end(1) + 1 : tag.start(2)]} {tag[1]}: {tag[2]}"
         if bare := _BARE.fullmatch(line):
             line = f"step {bare[1]} {bare[2]}_loss {bare[3]}"
+        line = N.in_full(line) if "k" in line else line
         low = line.lower()
         if not any(word in low for word in self._words):
             return NOTHING
@@ -252,16 +259,19 @@ class General:
                     if word == counted[0] and text != counted[1]:
                         return Line(cause="two")
                     if word == "step" and counted[0] in ("iter", "iteration"):
-                        found.pop(N.STEP)  # micro-batches are counted beside the steps
+                        # Micro-batches are counted beside the steps.
+                        self._places.both(N.counted(found.pop(N.STEP), None)[0], N.whole(text))
                     counted = word, text
                 found.setdefault(meaning, text)
             elif (value := number(text)) is not None and (gap == "" or N.STEP in found):
                 values.setdefault(name, value)
             elif gap == "" or N.STEP in found:
                 clocks.setdefault(name, _seconds(name, text))
-        step, total = _counted(found.get(N.STEP), found.get(N.TOTAL))
-        if step is None and self._bar is not None:
-            step, total = self._bar
+        step, total = N.counted(found.get(N.STEP), found.get(N.TOTAL))
+        if counted[0] in ("iter", "iteration"):
+            step = self._places.of_iter(step)
+        if step is None:
+            step, total = self._places.epoch(number(found.get(N.EPOCH, "").partition("/")[0]))
         told = [name for name, text, _ in pairs if name and number(text) is not None]
         line = self._made(key, step, total, found, values, told, time, why)
         if line.step is not None:
@@ -281,6 +291,8 @@ class General:
             return Line(cause=no_number(found[N.LOSS]))
         if not values.keys() & {N.LOSS, N.TRAIN, N.BPB} and time is None:
             likely = tuple(name for name in told if _LIKELY.search(name))
+            if likely and all(_METRIC.search(name) for name in likely):
+                return Line(cause="metric", names=likely)
             if likely:
                 return Line(cause="no-step" if step is None else "keys", names=likely)
             others = tuple(name for name in told if self._names.meaning(name) is None)
@@ -288,7 +300,8 @@ class General:
         if step is None:
             if N.LOSS in values:
                 return Line(cause="step" if N.STEP in found else "no-step")
-            return Line(cause="train-no-step") if N.TRAIN in values else NOTHING
+            cause = "train-no-step" if any("tr" in name for name in told) else "bare-no-step"
+            return Line(cause=cause) if N.TRAIN in values else NOTHING
         made = LogStep(step, total, time, values, found.get(N.LOSS, ""), False)
         made.clock_why = why
         return Line(made, key)
@@ -302,22 +315,6 @@ def _is_validation(gap: str, about: str) -> bool:
         if valid or train:
             return max(valid, default=-1) > max(train, default=-1)
     return False
-
-
-def _counted(step: str | None, total: str | None) -> tuple[int | None, int | None]:
-    """Step and total of `100`, `100/1000` or `1,000`; None for what is no whole number."""
-    first, _, last = (step or "").partition("/")
-    return _whole(first), _whole(last) if last else _whole(total or "")
-
-
-def _whole(text: str) -> int | None:
-    text = text.strip()
-    if re.fullmatch(r"\d{1,3}(?:[,_]\d{3}){1,4}", text):
-        text = re.sub("[,_]", "", text)
-    value = number(text)
-    if value is None or not math.isfinite(value) or value < 0 or value != int(value):
-        return None
-    return int(value) if value < 1e15 else None
 
 
 def _pairs(line: str) -> tuple[list[tuple[str, str, str]], str]:
@@ -367,6 +364,8 @@ def _text(line: str) -> tuple[list[tuple[str, str, str]], str]:
         counted = "/" in text and not _VALIDATION.search(gap) or gap.endswith("] [")
         if not name and inside and counted:
             name = "step"
+            if pairs and pairs[-1][0] in ("train", "training", "epoch", "train_epoch"):
+                pairs[-1] = (N.EPOCH, *pairs[-1][1:])  # Train: 3 [  50/1251 (  4%)]
         at = _AT_STEP.fullmatch(name)
         if at is not None:
             pending, name = (at[1] if at[1].strip() else pending), "step"

@@ -35,7 +35,7 @@ _KNOWN: Mapping[str, tuple[str, ...]] = {
     ),
     BPB: ("bpb", "val_bpb", "valid_bpb", "validation_bpb", "eval_bpb"),
     CLOCK: ("train_time", "training_time", "total_training_time", "total_train_time"),
-    EPOCH: ("epoch", "ep"),
+    EPOCH: ("epoch", "ep", "train_epoch", "training_epoch"),
 }  # fmt: skip
 _MEANING = {name: meaning for meaning, names in _KNOWN.items() for name in names}
 _SECONDS = {
@@ -54,6 +54,11 @@ _PARTS = re.compile(
 _COLONS = re.compile(r"(?:(\d{1,4}):)?(\d{1,6}):(\d\d(?:\.\d+)?)", re.ASCII)
 
 
+_SHORT = re.compile(
+    r"((?<![a-z])(?:step|iter|iteration)s?[ :=]{1,2}|(?<=[\dk])/)"
+    r"(\d{1,6}(?:\.\d{1,6})?)k(?=[\s,;|/]|$)",
+    re.I,
+)
 _QUOTES = str.maketrans("", "", "'\"`")
 
 
@@ -156,3 +161,25 @@ def clock(text: str, unit: float | None = None) -> Clock:
     if re.fullmatch(r"\d+,\d+ ?[a-z]{0,4}", text):
         return Clock(None, "has a comma that may be a decimal point")
     return Clock(None, "is not a clock that is read")
+
+
+def counted(step: str | None, total: str | None) -> tuple[int | None, int | None]:
+    """Step and total of `100`, `100/1000` or `1,000`; None for what is no whole number."""
+    first, _, last = (step or "").partition("/")
+    return whole(first), whole(last) if last else whole(total or "")
+
+
+def whole(text: str) -> int | None:
+    """A whole number from 0 on, also with marks between thousands."""
+    text = text.strip()
+    if re.fullmatch(r"\d{1,3}(?:[,_]\d{3}){1,4}", text):
+        text = re.sub("[,_]", "", text)
+    value = number(text)
+    if value is None or not math.isfinite(value) or value < 0 or value != int(value):
+        return None
+    return int(value) if value < 1e15 else None
+
+
+def in_full(line: str) -> str:
+    """A line whose steps are written out, as in `step 1.5k/10k`."""
+    return _SHORT.sub(lambda match: f"{match[1]}{round(float(match[2]) * 1000)}", line)

@@ -16,6 +16,12 @@ from bot.render.untrusted import plain
 FORM = "step:10/100 val_loss:3.2800 train_time:6000ms"
 _SHOWN = 60
 _MOST_NAMES = 8
+_SEARCHED = 200_000
+_METRICS = re.compile(
+    rb"(?<![\w/])(?:\w{0,30}_)?(?:[Aa]cc(?:uracy)?|mAP\d{0,2}(?:-\d{1,2})?|BLEU|bleu|f1|F1|top[15]"
+    rb"|reward_mean)(?:@\d)?(?![\w/])"
+)
+"""Metrics that are no loss, by the names that trainers print."""
 _LIKELY = re.compile(r"val|dev|held|test")
 _NO_LOSS = re.compile(r"acc|ppl|perplex|bpb|time|lr|rate")
 _FIXES = {
@@ -26,7 +32,10 @@ _FIXES = {
     "text": ("has a loss that is no number", "print the loss as a number"),
     "prefix": ("begins in a way that is not read", "take away what stands before the step"),
     "keys": ("names no validation loss that is read", ""),
-    "epochs": ("counts its steps anew each epoch", "print the step counted from the beginning"),
+    "epochs": (
+        "counts its steps anew each epoch",
+        "print on one line the validation loss and the step counted from the beginning",
+    ),
     "no-step": ("names a loss and no step", "print the step on the line of the loss"),
     "step": ("has a step that is no whole number", "print the step as a whole number"),
     "after": ("names a loss after its value", "print the name first, such as val_loss 3.28"),
@@ -34,10 +43,15 @@ _FIXES = {
         "names a training loss and no step",
         "print step and validation loss on one line",
     ),
+    "bare-no-step": (
+        "names a loss and no step, and not whether it is a validation's",
+        "print step and val_loss on one line",
+    ),
+    "metric": ("names a metric that is no loss", ""),
     "unnamed": ("has a step and no value that is called a loss", ""),
     "long": ("is longer than 4,000 characters", "print one line a step"),
 }
-_ELSEWHERE = ("after", "train-no-step", "unnamed", "step")
+_ELSEWHERE = ("after", "train-no-step", "bare-no-step", "metric", "unnamed", "step")
 """Causes that say why a file gives no run, and nothing of a run that was read."""
 
 
@@ -59,6 +73,8 @@ class Near:
         self.unread: dict[str, Unread] = {}
         self.names: dict[str, None] = {}
         self._file = file
+        names = (m.decode() for m in _METRICS.findall(data[:_SEARCHED]))
+        self._metrics = tuple(dict.fromkeys(names))[:4]
         self._said = b"step" in data or b"iter" in data, b"loss" in data
 
     @property
@@ -80,7 +96,7 @@ class Near:
         if len(item.at) < 1000:
             item.at.append(number)
         for name in names[:_MOST_NAMES] if len(self.names) < _MOST_NAMES else ():
-            self.names.setdefault(plain(name, 40))
+            self.names.setdefault(plain(name, 80))
 
     def epochs_anew(self, epochs: Sequence[tuple[float, float]]) -> bool:
         """Whether runs are parts of one training, whose steps begin anew each epoch."""
@@ -102,6 +118,9 @@ class Near:
             what = "holds the words step and loss, but no line with a step and a loss that is read"
         else:
             what = "holds no line with a step and a loss"
+        if self._metrics:
+            text = f"{what}; it names {', '.join(self._metrics)}"
+            return f"{self._file} {text}", own_line(self._metrics)
         return f"{self._file} {what}", f"give the log that the training printed, such as {FORM}"
 
     def inside(self, first: int, last: int) -> Iterator[str]:
@@ -128,9 +147,22 @@ class Near:
         return f"{lines} not read; line {item.line} {what}: {item.text}"
 
     def _fix(self, cause: str, fix: str) -> str:
+        if cause == "metric":
+            return own_line(tuple(self.names))
         if cause not in ("keys", "unnamed"):
             return fix
         return map_line(tuple(self.names))
+
+
+def own_line(names: Sequence[str]) -> str:
+    """How a track reads one of the metrics of a log that are no loss."""
+    held_out = (n for n in names if _LIKELY.search(n))
+    name = next(held_out, next((n for n in names if "train" not in n), names[0]))
+    return (
+        f"a track may rank by it: [metrics.{re.sub('[^a-z0-9]+', '_', name.lower()).strip('_')}] "
+        "with a label and from = a pattern whose one group is the value; for a loss, give the "
+        f"log that the training printed, such as {FORM}"
+    )
 
 
 def map_line(names: Sequence[str], quantity: str = "loss") -> str:

@@ -152,7 +152,9 @@ def read(
         )
         drafts = _drafts(lines, begin, terminated, header, general.read, near)
         if near.epochs_anew(_epochs(drafts)):
-            drafts = []
+            drafts = _validations_of_all(drafts)
+            if drafts:
+                near.unread = {}
     if not drafts and not near.strong:
         drafts = _of_table(lines, names, near)
     kept = _resumed(_without_echoes(drafts))
@@ -212,6 +214,18 @@ def _epochs(drafts: Iterable[_Draft]) -> list[tuple[float, float]]:
     return [(epochs[0], epochs[-1]) for epochs in told if epochs]
 
 
+def _validations_of_all(drafts: list[_Draft]) -> list[_Draft]:
+    """One run of the validations, whose steps are counted from the beginning though those of the
+    training lines are not; nothing where they are counted anew as well."""
+    points = [s for draft in drafts for s in draft.steps if s.is_validation]
+    if len(points) < 2 or any(b.step <= a.step for a, b in itertools.pairwise(points)):
+        return []
+    first = drafts[0]
+    first.steps, first.last_validation, first.total = points, points[-1], None
+    first.lines = first.lines[0], drafts[-1].lines[1]
+    return [first]
+
+
 def _of_table(lines: Sequence[str], names: Names, near: Near) -> list[_Draft]:
     """The runs of a CSV table."""
     drafts: list[_Draft] = []
@@ -256,10 +270,25 @@ def _without_echoes(drafts: list[_Draft]) -> list[_Draft]:
     kept = []
     for draft in drafts:
         series = tuple((s.step, s.loss) for s in draft.steps if s.is_validation)
+        if not series and _only_trains_beside(draft, drafts):
+            continue
         if series and seen.setdefault(series, draft.key) != draft.key:
             continue
         kept.append(draft)
     return kept
+
+
+def _only_trains_beside(draft: _Draft, drafts: list[_Draft]) -> bool:
+    """Whether a process printed training lines alone, in turn with one that also validates."""
+    first, last = draft.lines
+    return any(
+        other.last_validation is not None
+        and other.key != draft.key
+        and other.lines[0] < last
+        and first < other.lines[1]
+        and other.steps[-1].step >= draft.steps[-1].step
+        for other in drafts
+    )
 
 
 def _beside(draft: _Draft, siblings: list[_Draft]) -> str | None:

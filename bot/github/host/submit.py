@@ -45,6 +45,11 @@ class SubmitError(ValueError):
         self.code = code
 
 
+def branch_of(path: str) -> str:
+    """The branch of a fork that a folder is pushed to."""
+    return "speedrun/" + re.sub(r"[^a-z0-9_-]+", "-", path.removeprefix("submissions/").lower())
+
+
 def submit_folder(
     path: Path, root: Path, repo: str | None, fork_owner: str | None, dry_run: bool, say: Say
 ) -> str:
@@ -57,9 +62,7 @@ def submit_folder(
     verdict = checked.verdict
     title = f"{verdict.track}: {verdict.title or folder.path.rpartition('/')[2]}"
     body = description(folder, checked, settings)
-    branch = "speedrun/" + re.sub(
-        r"[^a-z0-9_-]+", "-", folder.path.removeprefix("submissions/").lower()
-    )
+    branch = branch_of(folder.path)
     if dry_run:
         say(f"would push {len(folder.files)} files to the branch {branch} of your fork of {target}")
         say(f"would open the pull request: {title}\n\n{body}")

@@ -334,7 +334,6 @@ NAMED = {
         "counts its steps anew each epoch",
     ),
     "value first": ("250 612.1 ms run, 3.2771 loss, 0.0003 LR", "a loss after its value"),
-    "step of thousands": ("step 1.0k/10k val loss 3.2771", "a loss and no step"),
     "half a step": ("step: 0.5, val_loss: 3.2771", "no whole number"),
     "unnamed": ("[eval] iteration=1000 ce=3.2771", "no value that is called a loss"),
     "epochs only": ('{"train_loss": 3.1, "test_loss": 3.2, "epoch": 1}', "a training loss and no"),

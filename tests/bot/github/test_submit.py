@@ -268,7 +268,7 @@ def test_a_service_that_is_down_does_not_hold_a_submission_up(
 STEP = """
 import sys
 from pathlib import Path
-from bot.github.host.submit import submit_folder
+from bot.github.host.submit import branch_of, submit_folder
 folder, root, repo = sys.argv[1:4]
 submit_folder(Path(folder), Path(root), repo, None, False, print)
 """
@@ -292,3 +292,8 @@ def test_submit_killed_at_each_request(
     fork = competition.github.repos[f"{AUTHOR}/speedrun"].directory
     assert git.text(fork, "rev-list", "--count", "main..speedrun/mini-fast") == "1"
     assert "submission.json" in of_branch(competition)
+
+
+def test_a_branch_keeps_the_letters_of_a_folder() -> None:
+    assert branch_of("records/short/2026-01-01_Muon") == "speedrun/records-short-2026-01-01_muon"
+    assert branch_of("submissions/fast/a") == "speedrun/fast-a"

@@ -1,0 +1,65 @@
+"""At which step a line stands that does not say so: by the bar above it, the epoch, micro-batches.
+
+places = Places()
+places.bar(10, 400)                  # a progress bar of step 10 of 400
+places.epoch(1.0)                    # a line of the end of the first epoch: (20, 400)
+places.both(4, 1), places.of_iter(480)      # four micro-batches a step: step 120
+"""
+
+from __future__ import annotations
+
+_SEEN = 12
+_WHOLE = 0.02
+"""How far a whole number of steps may be off by the rounding of an epoch."""
+
+
+class Places:
+    """The state of one log while its lines are read in order."""
+
+    def __init__(self) -> None:
+        self._bar: tuple[int, int] | None = None
+        self._each = 1
+        self._epochs: list[float] = []
+        self._before: float | None = None
+        """The last epoch before the bar."""
+        self._since: list[float] = []
+        """The epochs of the lines since the bar."""
+
+    def bar(self, step: int, total: int) -> None:
+        """A progress bar; one of another length is that of another loop, and is not the run's."""
+        if self._bar is None or total == self._bar[1]:
+            if self._bar != (step, total):
+                self._before = self._epochs[-1] if self._epochs else None
+                self._since = []
+            self._bar = step, total
+
+    def no_bar(self) -> None:
+        """A bar of one epoch: steps are not counted from the beginning."""
+        self._bar = None
+
+    def epoch(self, epoch: float | None) -> tuple[int, int] | tuple[None, None]:
+        """Step and total of a line that names no step; by its epoch where the bar lags behind."""
+        if self._bar is None:
+            step: tuple[int, int] | tuple[None, None] = None, None
+        else:
+            step = self._bar
+        if epoch is None:
+            return step
+        self._epochs = [*self._epochs[-_SEEN:], epoch]
+        self._since.append(epoch)
+        if self._bar is None or self._before is None or epoch <= self._since[0]:
+            return step
+        each = self._bar[0] / self._before if self._before > 0 else 0.0
+        told = [each * e for e in self._epochs]
+        fits = all(abs(value - round(value)) < _WHOLE for value in told)
+        counted = round(each * epoch)
+        return (counted, self._bar[1]) if fits and counted > self._bar[0] else step
+
+    def both(self, iteration: int | None, step: int | None) -> None:
+        """A line that counts its micro-batches beside its steps."""
+        if iteration and step and iteration % step == 0:
+            self._each = iteration // step
+
+    def of_iter(self, iteration: int | None) -> int | None:
+        """The step of a line that counts micro-batches alone, where steps are counted elsewhere."""
+        return None if iteration is None else iteration // self._each
