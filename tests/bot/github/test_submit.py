@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bot.cli import main
+from bot.github.host.submit import branch_of
 from bot.model.submission import MAX_LOG_BYTES, PLACEHOLDER
 from bot.registry import Status
 from tests.bot.github.competition import (
@@ -268,7 +269,7 @@ def test_a_service_that_is_down_does_not_hold_a_submission_up(
 STEP = """
 import sys
 from pathlib import Path
-from bot.github.host.submit import branch_of, submit_folder
+from bot.github.host.submit import submit_folder
 folder, root, repo = sys.argv[1:4]
 submit_folder(Path(folder), Path(root), repo, None, False, print)
 """
