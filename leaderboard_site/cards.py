@@ -102,11 +102,12 @@ def _lines(words: str, width: int) -> list[str]:
     return textwrap.wrap(words, width) or [""]
 
 
-def site_card() -> bytes:
+def site_card(about: str) -> bytes:
     """The card of every page that has none of its own, as PNG."""
     image, pen = _blank()
     pen.text((70, 180), SITE_NAME, INK, _font(110))
-    pen.text((70, 340), "Training language models with less:", GREY, _font(44))
+    words = _lines(about[:1].upper() + about[1:], 46)[0]
+    pen.text((70, 340), f"{words}:", GREY, _font(44))
     pen.text((70, 400), "numbers recomputed from evidence", GREY, _font(44))
     return _packed(image)
 

@@ -94,7 +94,7 @@ def _docs(site: Site) -> Iterator[tuple[str, str | bytes]]:
     yield from walkthrough_files()
     yield from command_files()
     yield SHELL, _shell()
-    yield "assets/site/card.png", cards.site_card()
+    yield "assets/site/card.png", cards.site_card(site.about)
     for path in sorted((HERE / "theme" / "assets").rglob("*")):
         if path.is_file():
             yield f"assets/site/{path.relative_to(HERE / 'theme' / 'assets')}", path.read_bytes()

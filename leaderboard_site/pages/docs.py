@@ -33,6 +33,17 @@ TITLES = {
 _PROJECT = ("host", "bot", "go-live", "architecture", "api", "boards")
 
 
+_TRAINER = (
+    {"The starter in PyTorch": "walkthrough.md"},
+    {"The starter in JAX": "walkthrough-jax.md"},
+)
+
+
+def _one_gpu(site: Site) -> bool:
+    """Whether the competition has the track that the page is about."""
+    return any(name.startswith("single-gpu") for name in site.tracks)
+
+
 def doc_files(site: Site) -> Iterator[tuple[str, str]]:
     """Each page of `docs/` with its numbers filled in."""
     values = examples(site)
@@ -63,10 +74,9 @@ def navigation(site: Site) -> list[Any]:
             "Submit": [
                 {TITLES["submit"]: "submit.md"},
                 {TITLES["preregister"]: "preregister.md"},
-                {"The starter in PyTorch": "walkthrough.md"},
-                {"The starter in JAX": "walkthrough-jax.md"},
-                {TITLES["single-gpu"]: "single-gpu.md"},
-                {TITLES["clusters"]: "clusters.md"},
+                *(_TRAINER if site.starter else []),
+                *([{TITLES["single-gpu"]: "single-gpu.md"}] if _one_gpu(site) else []),
+                *([{TITLES["clusters"]: "clusters.md"}] if site.starter else []),
                 {TITLES["data"]: "data.md"},
                 {"Commands": "commands.md"},
             ]
@@ -74,7 +84,9 @@ def navigation(site: Site) -> list[Any]:
         {"Rules": "rules/index.md"},
         {
             "Methods": [
-                {TITLES[n]: f"{n}.md"} for n in ("accounting", "bits-per-byte", "statistics")
+                {TITLES[n]: f"{n}.md"}
+                for n in ("accounting", "bits-per-byte", "statistics")
+                if n != "bits-per-byte" or site.of_language
             ]
         },
         {

@@ -25,6 +25,7 @@ def examples(site: Site) -> dict[str, Any]:
         "site_url": site.url,
         "repository": site.repository or "OWNER/REPO",
         "tracks": [b.track for b in site.tracks.values()],
+        "starter": site.starter,
         "rules": len(catalogue()),
         "count": sum(len(b.board.entries) for b in site.tracks.values()),
         "rates": [{"id": k, "rate": f"{v:.2f}"} for k, v in rates().items()],

@@ -35,11 +35,13 @@ def home_page(site: Site) -> str:
         closed=[b for b in boards if not b.is_open],
         chart=chart,
         newest=newest(site),
+        about=site.about,
+        of_language=site.of_language,
     )
     return page(
         "Leaderboards",
-        "Open competition in training language models with less compute: numbers recomputed from "
-        "evidence, submissions by pull request.",
+        f"Open competition in {site.about}: numbers recomputed from evidence, submissions by "
+        "pull request.",
         body,
     )
 

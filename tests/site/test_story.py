@@ -369,3 +369,15 @@ def test_the_tags_of_the_board_are_those_that_a_submission_may_name() -> None:
     schema = json.loads(schema_path("submission.schema.json").read_text(encoding="utf-8"))
     allowed = schema["properties"]["techniques"]["items"]["enum"]
     assert allowed == [tag.id for tag in techniques.techniques()]
+
+
+def test_a_competition_of_no_language_model_speaks_of_its_own_tracks() -> None:
+    made = board()
+    axis = dc.replace(made.track.quality, metric="accuracy", unit="%", target=94.0)
+    track = dc.replace(made.track, title="Digits to 94 %", quality=axis)
+    digits = site(dc.replace(made, track=track))
+    assert (digits.about, digits.starter) == ("Digits to 94 %", "")
+    for name in ("bits-per-byte.md", "single-gpu.md", "walkthrough.md"):
+        assert name not in str(navigation(digits))
+    words = site(dc.replace(made, track=dc.replace(track, quality=dc.replace(axis, metric="bpb"))))
+    assert words.of_language and "bits-per-byte.md" in str(navigation(words))
