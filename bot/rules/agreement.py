@@ -198,9 +198,14 @@ def _device(name: str | None) -> str | None:
 
 
 def _hardware_unknown(case: Case) -> Iterator[Finding]:
-    """Hardware of a name that nobody here knows, so that nothing was compared."""
-    claimed = case.submission.accelerator
+    """Hardware of a name that nobody here knows, so that nothing was compared. Where its peak does
+    not rank, the runs' own word for it will do, and a CPU needs none."""
+    claimed, track = case.submission.accelerator, case.track
     if case.brought_over or not claimed or _device(claimed):
+        return
+    ranks = "hardware_flops" in (track.cost.metric, track.quality.metric)
+    named = {(run.hardware.device or "cpu").lower() for _, run in runs_of(case)}
+    if not ranks and not track.accelerators and named == {claimed.lower()}:
         return
     used = {_device(run.hardware.device) for _, run in runs_of(case)} - {None}
     yield finding(

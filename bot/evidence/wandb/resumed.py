@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses as dc
+import itertools
+import statistics
 from collections.abc import Sequence
 
 from bot.evidence.wandb.build import final_metrics
@@ -30,11 +32,19 @@ def _first(run: Run) -> int | None:
 
 def _goes_on(before: Run, after: Run) -> bool:
     begin, end = _first(after), before.last_step
-    if begin is None or end is None or begin == _first(before) or begin > end + 1:
+    if begin is None or end is None or begin == _first(before) or begin > end + _every(before):
         return False
     clock = [v.time_s for v in before.validation if v.step < begin and v.time_s is not None]
     later = [v.time_s for v in after.validation if v.time_s is not None]
     return not clock or not later or clock[-1] <= later[0]
+
+
+def _every(run: Run) -> int:
+    """The usual number of steps from one row to the next."""
+    logged = {s for points in run.history.values() for s, _ in points}
+    steps = sorted(logged | {v.step for v in run.validation})
+    gaps = [b - a for a, b in itertools.pairwise(steps)]
+    return statistics.median_low(gaps) if gaps else 1
 
 
 def _join(before: Run, after: Run) -> Run:

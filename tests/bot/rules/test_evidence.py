@@ -106,6 +106,14 @@ TRIGGERS: dict[str, list[Callable[[], Case]]] = {
         lambda: a_case(results=results_file({"training_time": 59.0})),
     ],
     "hardware-differs-from-run": [
+        lambda: a_case(
+            [a_run(0, hardware=Hardware("NVIDIA XZ9000", 1))],
+            track=TRACKS["fineweb-edu"],
+            submission={"accelerator": "NVIDIA XZ9000", "accelerator_count": 1},
+        ),
+        lambda: a_case(
+            [a_run(0, hardware=H100)], track=TRACKS["data-tiny"], submission={"accelerator": "cpu"}
+        ),
         lambda: with_run(hardware=A100),
         lambda: with_run(hardware=Hardware()),
         lambda: with_run(hardware=Hardware("A device nobody knows", 8)),
@@ -210,6 +218,16 @@ NEAR_MISSES: dict[str, list[Callable[[], Case]]] = {
         lambda: a_case(results=results_file({"wandb_run_link": LINK.format(7), "bpb": 9.0})),
     ],
     "hardware-differs-from-run": [
+        lambda: a_case(
+            [a_run(0, hardware=Hardware("NVIDIA XZ9000 Laptop GPU", 1))],
+            track=TRACKS["tutorial"],
+            submission={"accelerator": "nvidia xz9000 laptop gpu", "accelerator_count": 1},
+        ),
+        lambda: a_case(
+            [a_run(0, hardware=Hardware())],
+            track=TRACKS["data-tiny"],
+            submission={"accelerator": "cpu"},
+        ),
         lambda: a_case(submission={"accelerator": "H100", "accelerator_count": 8}),
         lambda: a_case(
             [a_run(0, hardware=H100), a_run(1, hardware=H100)],

@@ -11,6 +11,7 @@ import pytest
 
 from bot.evidence.log.training_log import read_log
 from bot.evidence.wandb.offline import read_offline
+from bot.evidence.wandb.resumed import in_one_piece
 from bot.model.run import Hardware, Run
 from bot.registry import Level
 from tests.bot.rules.run_cases import SMALL, TRACKS, a_case, a_run, found
@@ -230,6 +231,21 @@ def test_fewer_devices_than_the_machine_has_need_a_model_where_they_rank() -> No
     assert "counted with 1 of the 8 devices" in item[0]
     assert told(pareto(parameter_count=1000), PARETO) == []
     assert told(offline(rows(), config={"chips": 1})) == [], "where time ranks one of eight is fine"
+
+
+@pytest.mark.parametrize(("begin", "whole"), [(720, True), (740, False), (0, False)])
+def test_a_file_goes_on_one_row_after_the_file_before(begin: int, whole: bool) -> None:
+    parts = [
+        read_offline(offline_file(made), "run.wandb", SMALL.keys)
+        for made in (
+            [row for row in rows() if row["_step"] <= 700],
+            [row for row in rows() if row["_step"] >= begin],
+        )
+    ]
+    joined = in_one_piece(parts)
+    assert (joined is not None) is whole
+    if joined is not None:
+        assert [v.step for v in joined.validation] == list(range(0, TOTAL + 1, 100))
 
 
 @pytest.mark.parametrize(("stated", "is_told"), [(32, False), (8, False), (1, False), (12, True)])
