@@ -10,6 +10,7 @@ from typing import Any
 from bot.model.board import RecordStep
 from bot.model.run import RunRecord
 from bot.model.summary import Moments, Summary
+from bot.model.track import LOSS_METRICS
 from bot.render.numbers import DASH, apart, p_is, probability
 from bot.rules.statistics import for_points
 from leaderboard_site import curves as drawn
@@ -226,14 +227,15 @@ def curves(board: TrackBoard, item: Item, rival: Item | None) -> dict[str, Any] 
     ]
     track = board.track
     target = None
-    if track.quality.target is not None and track.objective != "pareto":
+    of_loss = track.quality.metric in LOSS_METRICS
+    if track.quality.target is not None and track.objective != "pareto" and of_loss:
         target = Mark(track.quality.target, f"target {track.quality.target:g}")
     kept, low = _tail(lines)
     svg = drawn.lines(
         kept,
         Axis("steps", "Step", False),
-        Axis("loss", "Validation loss", False),
-        label="Validation loss against step",
+        Axis("loss", track.label("loss"), False),
+        label=f"{track.label('loss')} against step",
         target=target,
     )
     names = f"This entry ({text.plural(len(mine), 'run')})"

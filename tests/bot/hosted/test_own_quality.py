@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from bot.cli import main
+from bot.github.host.doctor_tracks import look_at_tracks
 from bot.model.track import TrackError
 from bot.parse.track_toml import load_track
 
@@ -125,3 +126,12 @@ def test_a_clock_beside_a_training_loss_is_the_time_of_the_run(tmp_path: Path) -
     a_track(tmp_path, "target = 0.94", objective="target")
     found = check(tmp_path, "a", log_of(RISING))
     assert (found["status"], found["points"][0]["cost"]) == ("verified", 20.0)
+
+
+def test_a_device_that_is_unknown_is_one_wrong_line_with_the_nearest_names(tmp_path: Path) -> None:
+    path = a_track(tmp_path)
+    path.write_text(path.read_text() + '[hardware]\naccelerator = "NVIDIA A100 SXM 81GB"\n')
+    lines = [line.text for line in look_at_tracks(tmp_path)]
+    assert len(lines) == 1 and '"a100-sxm"' in lines[0]
+    path.write_text(path.read_text().replace(" SXM 81GB", ""))
+    assert [line.text[:16] for line in look_at_tracks(tmp_path)] == ["ok    track digi"]
