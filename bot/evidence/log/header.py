@@ -171,9 +171,11 @@ class Header:
     def witnesses(self) -> Iterator[Witness]:
         """What the header says besides: the devices that it lists, and the hash of the source."""
         listed, used = len(self.rows), self.hardware().count or 0
+        where = "the list of devices in the log"
         if listed > used:
-            where = "the list of devices in the log"
             yield Witness("chips", listed, WitnessKind.MACHINE, where)
+        if listed > 1 and not self.world_size:
+            yield Witness("listed", listed, WitnessKind.MACHINE, where)
         if self.boards and used >= len(self.boards):
             yield from boards(self.boards.values(), "the log")
         yield from self._sources()

@@ -158,11 +158,18 @@ def test_a_stop_that_is_chosen_among_many_validations() -> None:
 
 
 @pytest.mark.parametrize(
-    ("track", "level"), [("nanogpt-optimization", Level.NOTE), ("single-gpu", Level.ERROR)]
+    ("track", "size", "level"),
+    [
+        ("nanogpt-optimization", b"", Level.NOTE),
+        ("single-gpu", b"", Level.WARNING),
+        ("single-gpu", b"world_size: 2\n", Level.ERROR),
+    ],
 )
-def test_devices_that_a_log_lists_matter_where_they_rank(track: str, level: Level) -> None:
-    (run,) = read_log(log(head=listing(2)).replace(b"world_size: 8\n", b""), "run.log")
+def test_devices_that_a_log_lists_matter_where_they_rank(
+    track: str, size: bytes, level: Level
+) -> None:
+    (run,) = read_log(log(head=listing(2)).replace(b"world_size: 8\n", size), "run.log")
     hardware = {"accelerator": H100, "accelerator_count": 1}
     case = a_case([run], track=TRACKS[track], submission=hardware)
-    said = [f for f in found("hardware-differs-from-run", case) if "used 2 devices" in f.message]
+    said = [f for f in found("hardware-differs-from-run", case) if "2 devices" in f.message]
     assert {f.level for f in said} == {level}
