@@ -19,6 +19,7 @@ from typing import Any
 
 from bot import files as disk
 from leaderboard_site import cards, feeds, tables
+from leaderboard_site.about import about
 from leaderboard_site.badges import badge_files
 from leaderboard_site.beside import beside
 from leaderboard_site.digests import code_digest, pickled
@@ -94,7 +95,7 @@ def _docs(site: Site) -> Iterator[tuple[str, str | bytes]]:
     yield from walkthrough_files()
     yield from command_files()
     yield SHELL, _shell()
-    yield "assets/site/card.png", cards.site_card(site.about)
+    yield "assets/site/card.png", cards.site_card(about(site))
     for path in sorted((HERE / "theme" / "assets").rglob("*")):
         if path.is_file():
             yield f"assets/site/{path.relative_to(HERE / 'theme' / 'assets')}", path.read_bytes()

@@ -274,25 +274,6 @@ class Site:
     grants: tuple[Grant, ...] = ()
 
     @property
-    def of_language(self) -> bool:
-        """Whether some track scores a language model: by its loss over tokens or bytes of text."""
-        axes = (board.track.quality for board in self.tracks.values())
-        return any(a.metric == "bpb" or a.unit.endswith(("/token", "/byte")) for a in axes)
-
-    @property
-    def starter(self) -> str:
-        """The track on which a newcomer trains the starter, a language model; "" without one."""
-        return "tutorial" if "tutorial" in self.tracks else "TRACK" if self.of_language else ""
-
-    @property
-    def about(self) -> str:
-        """What the competition is about, in a few words."""
-        if self.of_language:
-            return "training language models with less"
-        titles = [board.track.title for board in self.boards][:3]
-        return ", ".join(titles) or "machine learning"
-
-    @property
     def boards(self) -> list[TrackBoard]:
         """The boards as people meet them: those with entries first, the liveliest of them before
         the others, and those that are not open last."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import jinja2
 
+from leaderboard_site.about import of_language, starter
 from leaderboard_site.model import Site
 from leaderboard_site.pages.examples import examples
 from leaderboard_site.pages.experiments import experiments, models, sizes
@@ -74,9 +75,9 @@ def navigation(site: Site) -> list[Any]:
             "Submit": [
                 {TITLES["submit"]: "submit.md"},
                 {TITLES["preregister"]: "preregister.md"},
-                *(_TRAINER if site.starter else []),
+                *(_TRAINER if starter(site) else []),
                 *([{TITLES["single-gpu"]: "single-gpu.md"}] if _one_gpu(site) else []),
-                *([{TITLES["clusters"]: "clusters.md"}] if site.starter else []),
+                *([{TITLES["clusters"]: "clusters.md"}] if starter(site) else []),
                 {TITLES["data"]: "data.md"},
                 {"Commands": "commands.md"},
             ]
@@ -86,7 +87,7 @@ def navigation(site: Site) -> list[Any]:
             "Methods": [
                 {TITLES[n]: f"{n}.md"}
                 for n in ("accounting", "bits-per-byte", "statistics")
-                if n != "bits-per-byte" or site.of_language
+                if n != "bits-per-byte" or of_language(site)
             ]
         },
         {

@@ -10,6 +10,7 @@ from bot.model.summary import Moments
 from bot.registry import catalogue
 from bot.render.numbers import probability
 from leaderboard_site import fits, text
+from leaderboard_site.about import starter
 from leaderboard_site.model import Site
 from leaderboard_site.rates import rates, rates_note
 
@@ -25,7 +26,7 @@ def examples(site: Site) -> dict[str, Any]:
         "site_url": site.url,
         "repository": site.repository or "OWNER/REPO",
         "tracks": [b.track for b in site.tracks.values()],
-        "starter": site.starter,
+        "starter": starter(site),
         "rules": len(catalogue()),
         "count": sum(len(b.board.entries) for b in site.tracks.values()),
         "rates": [{"id": k, "rate": f"{v:.2f}"} for k, v in rates().items()],

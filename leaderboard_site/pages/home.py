@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from leaderboard_site import text
+from leaderboard_site.about import about, of_language
 from leaderboard_site.charts import sparkline
 from leaderboard_site.milestones import Milestone, milestones, on_file
 from leaderboard_site.model import Item, Place, Site, TrackBoard
@@ -35,12 +36,12 @@ def home_page(site: Site) -> str:
         closed=[b for b in boards if not b.is_open],
         chart=chart,
         newest=newest(site),
-        about=site.about,
-        of_language=site.of_language,
+        about=about(site),
+        of_language=of_language(site),
     )
     return page(
         "Leaderboards",
-        f"Open competition in {site.about}: numbers recomputed from evidence, submissions by "
+        f"Open competition in {about(site)}: numbers recomputed from evidence, submissions by "
         "pull request.",
         body,
     )

@@ -20,6 +20,7 @@ from bot.model.verdict import Finding, Point, Verdict
 from bot.paths import schema_path
 from bot.registry import Grade, Level, Status
 from leaderboard_site import feeds, techniques
+from leaderboard_site.about import about, of_language, starter
 from leaderboard_site.badges import badge, badge_svg
 from leaderboard_site.milestones import milestones, on_file
 from leaderboard_site.model import Item, Site, TrackBoard, make_board
@@ -376,8 +377,8 @@ def test_a_competition_of_no_language_model_speaks_of_its_own_tracks() -> None:
     axis = dc.replace(made.track.quality, metric="accuracy", unit="%", target=94.0)
     track = dc.replace(made.track, title="Digits to 94 %", quality=axis)
     digits = site(dc.replace(made, track=track))
-    assert (digits.about, digits.starter) == ("Digits to 94 %", "")
+    assert (about(digits), starter(digits)) == ("Digits to 94 %", "")
     for name in ("bits-per-byte.md", "single-gpu.md", "walkthrough.md"):
         assert name not in str(navigation(digits))
     words = site(dc.replace(made, track=dc.replace(track, quality=dc.replace(axis, metric="bpb"))))
-    assert words.of_language and "bits-per-byte.md" in str(navigation(words))
+    assert of_language(words) and "bits-per-byte.md" in str(navigation(words))

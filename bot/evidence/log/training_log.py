@@ -18,6 +18,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from bot.evidence.log.header import Header, embedded_source
+from bot.evidence.log.histories import history_of, metrics, step_times
 from bot.evidence.log.lines import General, Line, classical
 from bot.evidence.log.names import Names
 from bot.evidence.log.near import Near
@@ -313,14 +314,14 @@ def _run(draft: _Draft, file: str, index: int, siblings: list[_Draft], near: Nea
     points = {s.step: Validation(s.step, loss, s.clock_s) for s, loss in finite}
     validation = tuple(points[k] for k in sorted(points))
     header = draft.header
-    history = {k: tuple(v) for k, v in _history(draft.steps)}
+    history = {k: tuple(v) for k, v in history_of(draft.steps)}
     return Run(
         source="log",
         file=file,
         index=index,
         validation=validation,
         history=history,
-        step_times_s=_step_times(draft.steps),
+        step_times_s=step_times(draft.steps),
         total_steps=draft.total,
         last_step=draft.steps[-1].step,
         finished=_finished(draft, lines, points),
@@ -332,7 +333,7 @@ def _run(draft: _Draft, file: str, index: int, siblings: list[_Draft], near: Nea
         nonce=header.nonce,
         data_fingerprint=header.data_fingerprint,
         created_at=header.created_at,
-        metrics=_metrics(validation, history),
+        metrics=metrics(validation, history),
         problems=tuple(_problems(draft, index, siblings, near)),
         witnesses=(
             *header.witnesses(),
@@ -376,38 +377,3 @@ def _problems(
         yield "history-gap", settings
     for item in near.inside(*draft.lines):
         yield "history-gap", item
-
-
-def _metrics(
-    validation: tuple[Validation, ...], history: Mapping[str, tuple[tuple[int, float], ...]]
-) -> dict[str, float | int | None]:
-    """The final values of a run; bits per byte where the log prints them."""
-    bpb = history.get("bpb") or history.get("val_bpb")
-    return {
-        "loss": validation[-1].loss if validation else None,
-        "bpb": bpb[-1][1] if bpb else None,
-        "training_time_s": validation[-1].time_s if validation else None,
-        "steps": validation[-1].step if validation else None,
-    }
-
-
-def _history(steps: list[LogStep]) -> Iterator[tuple[str, list[tuple[int, float]]]]:
-    """Every further number of the step lines by name, one value a step, finite values only."""
-    series: dict[str, dict[int, float]] = {}
-    for s in steps:
-        for name, value in s.values.items():
-            if name != "val_loss" and math.isfinite(value):
-                series.setdefault(name[:64], {})[s.step] = value
-    for name, values in series.items():
-        yield name, sorted(values.items())
-
-
-def _step_times(steps: list[LogStep]) -> tuple[float, ...]:
-    """Durations of single steps, from training lines of consecutive steps with one clock."""
-    times = []
-    training = [s for s in steps if not s.is_validation and s.clock_s is not None]
-    for a, b in zip(training, training[1:], strict=False):
-        if b.step == a.step + 1 and a.clock_s is not None and b.clock_s is not None:
-            if b.clock_s >= a.clock_s:
-                times.append(b.clock_s - a.clock_s)
-    return tuple(times)
