@@ -31,6 +31,8 @@ from bot.model.track import Keys
 from bot.render.untrusted import plain
 
 MAX_RUNS = 1000
+_MOST_HEAD = 200
+"""Lines above the first row of a table that are looked at for its machine."""
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -228,17 +230,21 @@ def _validations_of_all(drafts: list[_Draft]) -> list[_Draft]:
 
 
 def _of_table(lines: Sequence[str], names: Names, near: Near) -> list[_Draft]:
-    """The runs of a CSV table."""
+    """The runs of a CSV table, with what is said before its first row."""
     drafts: list[_Draft] = []
+    header = Header()
     for found in table_of(lines, names):
         if found.step is None:
             near.count(found.cause, found.number - 1, lines[found.number - 1], found.names)
             continue
         found.step.line = found.number
+        if not drafts:
+            for line in lines[: min(found.number - 1, _MOST_HEAD)]:
+                header.feed(line.strip()[:MAX_LINE])
         if not drafts or drafts[-1].begins_anew(found.step):
             if len(drafts) == MAX_RUNS:
                 break
-            drafts.append(_Draft(Header(), "", lines=(found.number, found.number)))
+            drafts.append(_Draft(header.copy(), "", lines=(found.number, found.number)))
         drafts[-1].add(found.step)
     return drafts
 

@@ -45,6 +45,17 @@ def test_a_first_validation_printed_late_begins_no_run(after: int, count: int) -
     assert [(v.step, v.loss) for v in runs[-1].validation] == [(0, 10.8), (20, 3.2771)]
 
 
+@pytest.mark.parametrize(
+    ("head", "count"),
+    [("Running on device_name=NVIDIA H100 80GB HBM3 with world_size=8\n", 8), ("A note\n", None)],
+)
+def test_a_table_has_the_machine_that_is_named_above_it(head: str, count: int | None) -> None:
+    table = "step,train_loss,val_loss\n0,10.9,10.8\n250,3.1,3.2771\n"
+    run = end(head + table)
+    assert (run.hardware.count, len(run.validation)) == (count, 2)
+    assert run.hardware.device == ("NVIDIA H100 80GB HBM3" if count else None)
+
+
 # ---- read ---------------------------------------------------------------------------------------
 
 READ = {
