@@ -12,6 +12,7 @@ from bot.model.case import Case, RunEvidence
 from bot.model.results import ResultsRun
 from bot.model.run import Run
 from bot.model.verdict import Finding, finding
+from bot.registry import Level
 from bot.render.numbers import exact, figure, percent, times
 from bot.render.untrusted import plain
 from bot.rules.about import about, per_message, runs_of
@@ -162,8 +163,10 @@ def mfu_unusual(case: Case) -> Iterator[Finding]:
     """The run used between 1 % and 75 % of the peak, as nearly every correct run does.
 
     More than 75 % or less than 1 % is possible but rare, so a maintainer looks at it. Explain it in
-    the description.
+    the description. Little use of the chips is only a note where their FLOPs do not rank: a small
+    model leaves a large GPU idle, and takes the longer for it.
     """
+    ranks = "hardware_flops" in (case.track.cost.metric, case.track.quality.metric)
     for run in case.results:
         reported = reported_mfu(case, run)
         if reported is None or not (HIGH < reported[0] <= 1 or reported[0] < LOW):
@@ -173,6 +176,7 @@ def mfu_unusual(case: Case) -> Iterator[Finding]:
             "mfu-unusual",
             f"{reported[1]} over hardware FLOPs, both as stated, are {figure(reported[0], 3)}, "
             f"{side}",
+            Level.WARNING if ranks or reported[0] > HIGH else Level.NOTE,
             claimed=reported[0],
             ratio=None,
             fix=_unusual_fix(case, run),

@@ -260,6 +260,23 @@ def test_the_time_of_a_run_of_any_source(stated: str | None, expected: set[Level
     assert {f.level for f in RULES["timestamp-invalid"](case)} == expected
 
 
+@pytest.mark.parametrize(
+    ("cost", "factor", "level"),
+    [
+        ("hardware_flops", 0.1, Level.WARNING),
+        ("training_time_s", 0.1, Level.NOTE),
+        ("training_time_s", 50.0, Level.WARNING),
+    ],
+)
+def test_an_idle_gpu_is_a_question_where_its_flops_rank(
+    cost: str, factor: float, level: Level
+) -> None:
+    track = TRACKS["fineweb-edu"]
+    track = dc.replace(track, cost=dc.replace(track.cost, metric=cost))
+    found = findings("v4_gdn", scaled("model_flops", factor), track)
+    assert [f.level for f in found if f.rule == "mfu-unusual"] == [level]
+
+
 def fix_of(rule: str, name: str, change: Change) -> str:
     (found,) = (f for f in findings(name, change) if f.rule == rule)
     return found.fix or ""
