@@ -208,8 +208,19 @@ def seed_of(name: str, value: object) -> int | None:
 
 
 def is_validation_size(name: str) -> bool:
-    """Whether a setting is the number of tokens of the validation."""
-    return bool(_VALIDATION_TOKENS.search(last_part(name)))
+    """Whether a name is the number of tokens of the validation."""
+    return bool(_VALIDATION_TOKENS.search(words(name)))
+
+
+def validated(readings: Mapping[str, Series], last: int, where: str) -> Iterator[Witness]:
+    """The tokens of the last validation, by what stands beside it."""
+    for name, series in readings.items():
+        points = [(s, v) for s, v in series if s <= last and v > 0]
+        if points and is_validation_size(name):
+            end = max(s for s, _ in points)
+            value = min(v for s, v in points if s == end)
+            source = f"`{plain(name, 40)}` in {where}"
+            yield Witness("validation_tokens", value, WitnessKind.PROGRAM, source)
 
 
 def _is_schedule(last: str, parts: frozenset[str]) -> bool:

@@ -241,6 +241,7 @@ def log_witnesses(
     yield from second.steps_by_batch(said.settings, tokens, last, _LINE)
     yield from counters.counted(others, tokens, said.settings, last, chips, _LINES)
     yield from counters.stated({**said.settings, **said.sizes}, end, chips, _LINE)
+    yield from counters.validated(others, last, _LINES)
     total = max(end, *(s.total or 0 for s in steps))
     yield from second.larger(_plans(said, total), total, "total_steps", _LINE)
     if end > last + _usual(points):

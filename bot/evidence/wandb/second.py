@@ -42,6 +42,7 @@ def _matters(name: str, present: frozenset[str], keys: Keys) -> bool:
         second.kind_of(name) is not None
         or second.counts_steps(name)
         or counters.is_counter(name)
+        or counters.is_validation_size(name)
         or any(second.is_loss_beside(name, loss) for loss in losses)
         or name in _siblings(present, keys)
         or second.last_part(name) == "mfu"
@@ -105,6 +106,7 @@ def run_witnesses(raw: Raw, columns: Columns, keys: Keys, chips: int | None) -> 
     yield from second.steps_by_batch(settings, tokens, last, _SETTINGS)
     yield from counters.counted(columns.others, tokens, settings, last, chips, _HISTORY)
     yield from counters.stated(settings, max(last, columns.last_step or 0), chips, _SETTINGS)
+    yield from counters.validated(columns.others, last, _HISTORY)
     lengths = {n: v for n, v in settings.items() if second.states_length(n)}
     end = max(columns.total or 0, *(columns.last_step or 0, last))
     yield from second.larger(lengths, end, "total_steps", _SETTINGS)

@@ -118,6 +118,32 @@ def test_the_size_of_the_validation_in_the_source(value: str, is_told: bool) -> 
     assert ["validates on" in text for text, _ in in_log(source + log())] == [True] * is_told
 
 
+@pytest.mark.parametrize("name", ["val_tokens", "val/tokens", "eval_num_tokens"])
+@pytest.mark.parametrize(
+    ("first", "last", "is_told"),
+    [
+        (10_485_760, 524_288, True),
+        (524_288, 524_288, True),
+        (524_288, 10_485_760, False),  # a quick look in between is no score
+        (10_485_760, 20_971_520, False),
+    ],
+)
+def test_the_size_of_the_last_validation_beside_it(
+    name: str, first: int, last: int, is_told: bool
+) -> None:
+    def size(step: int) -> int:
+        return last if step == TOTAL else first
+
+    for said in (
+        in_log(log(lambda step: f" {name}:{size(step)}")),
+        told(offline(rows(lambda step: {name: size(step)} if step % 100 == 0 else {}))),
+    ):
+        assert [level for text, level in said if "validates on 524,288" in text] == (
+            [Level.WARNING] * is_told
+        )
+        assert len(said) == is_told
+
+
 @pytest.mark.parametrize(
     ("line", "is_told"),
     [
