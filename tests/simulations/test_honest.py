@@ -13,7 +13,7 @@ from tests.conftest import ROOT
 from tests.simulations.honest.judge import DOORS, drawn, judged
 
 SEED = 3
-NUMBERS = (0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 12, *range(14, 22), 23, 25, 26, *27, *range(28, 32))
+NUMBERS = (0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 12, *range(14, 22), 23, 25, 26, 27, *range(28, 32))
 """Every track, by all its ways but one, with few runs or short ones."""
 
 
