@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from bot.compute.paces import Series
 from bot.compute.shapes import PARAMETERS
-from bot.evidence import counters, second
+from bot.evidence import counters, second, warm
 from bot.evidence.log import names as N
 from bot.evidence.log.names import number
 from bot.evidence.log.problems import LogStep
@@ -88,7 +88,7 @@ _BEST_OF = re.compile(
 _HINTS = ("time", "elapsed", "wall", "gpu", "device", "chip", "world", "nodes", "nproc", "steps",
           "iter", "batch", "loss", "memory", "param", "seq", "block", "start", "finish", "ended",
           "complete", "began", "done", "load", "resum", "seed", "token", "train", "sample",
-          "best of", "trial", "inner", "updates")  # fmt: skip
+          "best of", "trial", "inner", "updates", "_from", "ckpt", "checkpoint")  # fmt: skip
 
 
 @dc.dataclass(slots=True)
@@ -128,6 +128,8 @@ class Statements:
             self._data(line)
         if "{" not in line and _WARM.search(line):
             self.warm = plain(line, 80)
+        elif (other := warm.stated_in(line)) is not None:
+            self.warm = other
         if match := _PARAMETERS.search(line):
             size = number(match[1].replace(",", "").replace("_", "").rstrip("."))
             self.parameters = None if size is None else size * _THOUSANDS[(match[2] or "").lower()]

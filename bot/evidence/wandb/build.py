@@ -11,6 +11,7 @@ from typing import Any
 
 from bot.compute import accelerators
 from bot.compute.shapes import peak_of
+from bot.evidence import warm
 from bot.evidence.counters import seed_of, trains_on_validation
 from bot.evidence.log.names import normal
 from bot.evidence.log.near import map_line
@@ -111,7 +112,11 @@ def _problems(raw: Raw, columns: Columns, total: int | None) -> tuple[tuple[str,
         found.append(("history-gap", f"{text}{at}: what stands before is that run's"))
     if "rewound" in raw.marks.words:
         found.append(("history-gap", "the run was rewound: a part of it was trained again"))
-    found += _of_settings(flatten(raw.config))
+    settings = flatten(raw.config)
+    found += _of_settings(settings)
+    other = warm.setting_of(settings, raw.run_id, raw.marks.words)
+    if other is not None:
+        found.append(("history-gap", f"by its configuration the run {warm.SAYS}: {other}"))
     return tuple(dict.fromkeys(found))
 
 

@@ -7,6 +7,7 @@ import itertools
 import statistics
 from collections.abc import Sequence
 
+from bot.evidence import warm
 from bot.evidence.wandb.build import final_metrics
 from bot.model.run import Run
 
@@ -51,6 +52,7 @@ def _join(before: Run, after: Run) -> Run:
     """The later part with what the earlier one logged before it. What `_runtime` counts is each
     part's own, so that nothing is compared with it."""
     begin = _first(after) or 0
+    later = [p for p in after.problems if warm.SAYS not in p[1]]
     history = {
         name: (
             *((s, v) for s, v in before.history.get(name, ()) if s < begin),
@@ -67,9 +69,7 @@ def _join(before: Run, after: Run) -> Run:
         created_at=before.created_at or after.created_at,
         config={**before.config, **after.config},
         hardware=after.hardware if after.hardware.device else before.hardware,
-        problems=tuple(
-            p for p in (*before.problems, *after.problems) if "begins at step" not in p[1]
-        ),
+        problems=tuple(p for p in (*before.problems, *later) if "begins at step" not in p[1]),
         runtime_s=None,
         runtimes=(),
         client_marks=tuple(dict.fromkeys((*before.client_marks, *after.client_marks, "resumed"))),

@@ -12,6 +12,7 @@ import pytest
 from bot.evidence.log.training_log import read_log
 from bot.evidence.wandb.offline import read_offline
 from bot.evidence.wandb.resumed import in_one_piece
+from bot.evidence.warm import setting_of
 from bot.model.run import Hardware, Run
 from bot.registry import Level
 from tests.bot.rules.run_cases import SMALL, TRACKS, a_case, a_run, found
@@ -368,6 +369,58 @@ def test_each_run_of_a_log_has_a_seed_of_its_own() -> None:
 def test_a_log_that_begins_with_other_weights(line: str, told: bool) -> None:
     (run,) = read_log(log(head=line), "run.log")
     assert any("before its first step" in text for _, text in run.problems) is told
+
+
+WEIGHTS: list[tuple[str, Any, bool]] = [
+    ("initialize_from_hf", "meta-llama/Llama-3.2-1B", True),
+    ("initialize_from_checkpoint_path", "gs://bucket/step-50000", True),
+    ("trainer.load_checkpoint_path", "gs://bucket/old/step-50000", True),
+    ("init_from", "gpt2", True),
+    ("resume_from", "ckpt/step_3000.pt", True),
+    ("resume_from_checkpoint", "True", True),
+    ("model.pretrained", "true", True),
+    ("use_pretrained", "yes", True),
+    ("pretrained_model_name_or_path", "gpt2-medium", True),
+    ("warmstart_path", "/data/a.pt", True),
+    ("initialize_from_hf", "false", False),
+    ("load_checkpoint", "null", False),
+    ("init_from", "scratch", False),
+    ("start_from_scratch", "true", False),
+    ("pretrained_tokenizer", "gpt2", False),
+    ("load_best_model_at_end", "true", False),
+    ("checkpoint_path", "out/run.pt", False),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "is_told"), WEIGHTS)
+def test_a_setting_that_names_other_weights(name: str, value: str, is_told: bool) -> None:
+    said = [text for _, text in offline(rows(), config={name: value}).problems]
+    assert ["weights of other training" in text for text in said] == [True] * is_told
+    for head in (f"{name}: {value}", f'"{name}": "{value}",', f"args: a=1 {name}={value} b=2"):
+        (run,) = read_log(log(head=head), "run.log")
+        assert ["before its first step" in text for _, text in run.problems] == [True] * is_told
+
+
+def test_settings_without_text_that_name_other_weights() -> None:
+    for value, is_told in ((True, True), (False, False), (None, False)):
+        nested = {"trainer": {"load_checkpoint": value}}
+        assert bool(offline(rows(), config=nested).problems) is is_told
+
+
+def test_a_run_that_goes_on_from_itself_names_no_other_weights() -> None:
+    own = {
+        "output_dir": "out/a/",
+        "data_dir": ["a", "b"],
+        "resume_from_checkpoint": "out/a/checkpoint-300",
+    }
+    assert offline(rows(), config=own).problems == ()
+    assert offline(rows(), config=own | {"output_dir": "out/b"}).problems != ()
+    assert offline(rows(), config=own | {"init_from": "gpt2"}).problems != ()
+    elsewhere = {"resume_from": "gs://b/run-a1/step-300"}
+    assert setting_of(elsewhere) == "resume_from: gs://b/run-a1/step-300"
+    assert setting_of(elsewhere, run_id="run-a1") is None
+    assert setting_of(elsewhere, marks=("resumed",)) is None
+    assert setting_of({"init_from": "gs://b/run-a1/step-300"}, "run-a1", ("resumed",)) is not None
 
 
 def test_a_run_that_was_resumed_with_its_clock_is_one() -> None:
