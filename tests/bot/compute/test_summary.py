@@ -23,6 +23,7 @@ from tests.conftest import ROOT
 GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "nanogpt_groups.json").read_text())
 TRACKS = load_tracks(ROOT)
 BY_NUMBER = {1: TRACKS["nanogpt-small"], 2: TRACKS["nanogpt-medium"]}
+MEDIUM = TRACKS["nanogpt-medium"]
 SMALL, STEPS, SINGLE = (
     TRACKS[name] for name in ("nanogpt-small", "nanogpt-optimization", "single-gpu-fineweb")
 )
@@ -355,10 +356,16 @@ def test_few_runs_or_runs_too_alike_need_the_pooled_spread(
     assert with_guard.decision.p == without.decision.p
 
 
-def test_the_guard_holds_from_its_day_on() -> None:
-    assert SMALL.significance.guard
-    assert not SMALL.on(dt.date(2026, 11, 30)).significance.guard
-    assert SMALL.on(dt.date(2026, 12, 1)).significance.guard
+@pytest.mark.parametrize(
+    ("losses", "passes"), [([2.9190, 2.91902], False), ([2.9175, 2.9176], True)]
+)
+def test_the_guard_holds_from_its_day_on(losses: list[float], passes: bool) -> None:
+    for track in (SMALL, MEDIUM):
+        assert track.significance.guard
+        assert not track.on(dt.date(2026, 11, 30)).significance.guard
+        assert track.on(dt.date(2026, 12, 1)).significance.guard
+    assert summarise(runs(losses), MEDIUM).passes is passes
+    assert summarise(runs(losses), MEDIUM.on(dt.date(2026, 11, 30))).passes
 
 
 def test_a_wandb_run_without_the_tracks_names_is_told_them() -> None:
