@@ -130,8 +130,11 @@ def states_length(name: str) -> bool:
 
 def is_loss_beside(name: str, chosen: str) -> bool:
     """Whether a name is a validation loss beside the chosen one: its words and further ones, such
-    as `val_loss_full` beside `val_loss`. A loss of another data set has a path of its own."""
+    as `val_loss_full` beside `val_loss`, or the same words otherwise written, such as `val/loss`.
+    A loss of another data set has a path of its own."""
     mine, other = set(words(chosen).split("_")), set(words(name).split("_"))
+    if mine == other:
+        return name != chosen
     return mine < other and len(other - mine) <= 2 and name.count("/") <= chosen.count("/")
 
 

@@ -105,6 +105,16 @@ def test_a_log_that_contradicts_itself(kind: str, says: str, data: bytes, other:
     assert said(other) == [], kind
 
 
+@pytest.mark.parametrize("name", ["val/loss", "val-loss", "val.loss", "loss/val"])
+@pytest.mark.parametrize(("more", "is_told"), [(0.03, True), (0.0, False)])
+def test_a_loss_of_the_same_words_with_another_value(name: str, more: float, is_told: bool) -> None:
+    in_a_log = said(log(lambda s: f" {name}:{loss_at(s) + more:.4f}"))
+    assert [f"`{name}`" in text for text, _ in in_a_log] == [True] * is_told
+    if name not in SMALL.keys.loss:  # those are compared where they are read
+        history = told(offline(rows(lambda s: {name: loss_at(s) + more})))
+        assert [f"`{name}`" in text for text, _ in history] == [True] * is_told
+
+
 def test_a_run_that_goes_on_after_its_last_validation_chose_its_end() -> None:
     text = re.sub(rb"(step:\d+)/\d+", rb"\1/2000", log())
     on = b"".join(b"step:%d/2000 train_loss:3.1 train_time:99000ms\n" % s for s in (1500, 1900))
