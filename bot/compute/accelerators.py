@@ -52,6 +52,18 @@ class Device:
     chips: int | None
 
 
+def other_memory(name: str, total: float) -> str | None:
+    """That a device of another memory was seen, in words; drivers keep up to an eighth back."""
+    found = find(name)
+    size = None if found is None else found.accelerator.memory_bytes
+    if size is None or total <= 0 or is_cut(name):
+        return None
+    named = [int(text) * 2**30 for text in re.findall(r"\b(\d{1,4})\s?GB\b", name)]
+    if any(0.85 * fits <= total <= 1.02 * fits for fits in (size, *named)):
+        return None
+    return f"its memory is {total / 2**30:.0f} GiB, and a {name[:60]} has {size / 2**30:.0f}"
+
+
 def all_accelerators() -> tuple[Accelerator, ...]:
     """Every known accelerator, in the order of the table."""
     return _load()

@@ -21,6 +21,7 @@ _GPU_ROW = re.compile(
     r"\|\s+(\d{1,4})\s+(\S.*?)\s+(?:On|Off|N/A)\s*\|"
     r"\s*[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]\b"
 )
+_GPU_MEMORY = re.compile(r"\|[^|]{1,60}\|\s{0,20}\d{1,8}MiB\s{0,3}/\s{0,9}(\d{1,8})MiB\s{0,20}\|")
 _SMI_TITLE = re.compile(r"\|\s*NVIDIA-SMI\b|.*\bDriver Version:")
 _DRIVER = re.compile(r"Driver Version:\s*([0-9][0-9.]{0,30})")
 _TORCH = re.compile(
@@ -54,6 +55,8 @@ class Header:
     """The facts read so far. A table or a device line that comes later replaces the earlier."""
 
     rows: dict[int, str] = dc.field(default_factory=dict)
+    memories: dict[int, float] = dc.field(default_factory=dict)
+    """The memory in bytes of each GPU of the table."""
     boards: dict[int, str] = dc.field(default_factory=dict)
     """The identity of each GPU, where a list names them."""
     device: str | None = None
@@ -116,6 +119,7 @@ class Header:
             self,
             rows=dict(self.rows),
             boards=dict(self.boards),
+            memories=dict(self.memories),
             software=dict(self.software),
             code=dict(self.code),
         )
@@ -143,6 +147,10 @@ class Header:
             return f"the log names two kinds of machine for one run, {' and '.join(named)}"
         if len(sizes) > 1:
             return f"the log states two world sizes for one run, {sizes[0]} and {sizes[1]}"
+        for number, total in self.memories.items():
+            told = accelerators.other_memory(self.rows.get(number, ""), total)
+            if told is not None:
+                return f"the log's table of GPUs contradicts itself: {plain(told, 120)}"
         return None
 
     def _unknown(self, known: Mapping[str, str]) -> dict[str, str]:
@@ -209,11 +217,14 @@ class Header:
             if not self.rows_taken:
                 self._named(*dict.fromkeys(self.rows.values()))
             self.rows.clear()
+            self.memories.clear()
             self.rows_taken = False
             if match := _DRIVER.search(line):
                 self.driver = match.group(1)
         elif match := _GPU_ROW.match(line):
             self.rows[int(match.group(1))] = match.group(2)
+        elif self.rows and (match := _GPU_MEMORY.match(line)):
+            self.memories[list(self.rows)[-1]] = int(match.group(1)) * 2.0**20
 
     def _running(self, line: str) -> None:
         if match := _TORCH.match(line):

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from bot.compute import accelerators
 from bot.model.run import BranchPoint, Hardware
 from bot.model.values import whole
+from bot.render.untrusted import plain
 
 FEATURES = {4: "offline", 5: "resumed", 67: "shared", 71: "forked", 72: "rewound"}
 """Number of a feature in the client's telemetry -> our word for it."""
@@ -75,6 +76,26 @@ def hardware_of(metadata: Mapping[str, Any]) -> Hardware:
     texts = [name for name in names if isinstance(name, str) and name]
     known = (name for name in texts if accelerators.find(name) is not None)
     return Hardware(next(known, texts[0] if texts else None), devices_of(metadata))
+
+
+def other_memory(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The problem of a machine whose cards have another memory than those that it names."""
+    cards = metadata.get("gpu_nvidia")
+    for card in cards if isinstance(cards, list) else ():
+        total = (
+            card.get("memoryTotal", card.get("memory_total")) if isinstance(card, Mapping) else None
+        )
+        name = card.get("name") if isinstance(card, Mapping) else None
+        size = int(total) if _is_digits(total) else whole(total)
+        told = accelerators.other_memory(name, size) if isinstance(name, str) and size else None
+        if told is not None:
+            text = f"W&B's record of the machine contradicts itself: {plain(told, 120)}"
+            return [("hardware-differs-from-run", text)]
+    return []
+
+
+def _is_digits(value: object) -> bool:
+    return isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16
 
 
 def devices_of(metadata: Mapping[str, Any]) -> int | None:

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from bot.compute import accelerators
 from bot.evidence.boards import boards_of
 from bot.evidence.log.training_log import read_log
+from bot.evidence.wandb.marks import other_memory
 from bot.evidence.wandb.offline import read_offline
 from bot.model.run import Run
 from bot.registry import Level
@@ -173,3 +175,29 @@ def test_devices_that_a_log_lists_matter_where_they_rank(
     case = a_case([run], track=TRACKS[track], submission=hardware)
     said = [f for f in found("hardware-differs-from-run", case) if "2 devices" in f.message]
     assert {f.level for f in said} == {level}
+
+
+@pytest.mark.parametrize(
+    ("name", "mib", "is_told"),
+    [
+        ("NVIDIA H100 80GB HBM3", 143771, True),
+        ("NVIDIA H100 80GB HBM3", 81559, False),
+        ("NVIDIA H200", 81559, True),
+        ("NVIDIA H200", 143771, False),
+        ("Tesla V100-SXM2-32GB", 32768, False),
+    ],
+)
+def test_the_memory_of_a_device_is_that_of_its_name(name: str, mib: int, is_told: bool) -> None:
+    assert (accelerators.other_memory(name, mib * 2**20) is not None) is is_told
+    table = (
+        f"| NVIDIA-SMI 570.86.15   Driver Version: 570.86.15   CUDA Version: 12.8 |\n"
+        f"|   0  {name}   On  |   00000000:09:00.0 Off |      0 |\n"
+        f"| N/A   33C    P0     120W /  700W |    5858MiB / {mib}MiB |      0%   Default |\n"
+        "step:0/10 val_loss:9.0 train_time:0ms\nstep:10/10 val_loss:3.0 train_time:900ms\n"
+    )
+    (run,) = read_log(table.encode(), "run.log")
+    told = [text for rule, text in run.problems if rule == "hardware-differs-from-run"]
+    assert ["its memory is" in text for text in told] == [True] * is_told
+    for size in (mib * 2**20, str(mib * 2**20)):
+        machine = {"gpu_nvidia": [{"name": name, "memoryTotal": size}]}
+        assert bool(other_memory(machine)) is is_told
