@@ -59,7 +59,7 @@ def other_memory(name: str, total: float) -> str | None:
     if size is None or total <= 0 or is_cut(name):
         return None
     named = [int(text) * 2**30 for text in re.findall(r"\b(\d{1,4})\s?GB\b", name)]
-    if any(0.85 * fits <= total <= 1.02 * fits for fits in (size, *named)):
+    if any(0.85 * fits <= total <= 1.15 * fits for fits in (size, *named)):
         return None
     return f"its memory is {total / 2**30:.0f} GiB, and a {name[:60]} has {size / 2**30:.0f}"
 

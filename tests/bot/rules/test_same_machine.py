@@ -185,6 +185,7 @@ def test_devices_that_a_log_lists_matter_where_they_rank(
         ("NVIDIA H200", 81559, True),
         ("NVIDIA H200", 143771, False),
         ("Tesla V100-SXM2-32GB", 32768, False),
+        ("Tesla T4", 15360, False),
     ],
 )
 def test_the_memory_of_a_device_is_that_of_its_name(name: str, mib: int, is_told: bool) -> None:
