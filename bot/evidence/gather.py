@@ -21,7 +21,7 @@ from bot.model.run import Run
 from bot.model.submission import LOG_ENDINGS, Folder, RunSpec, Submission
 from bot.model.track import LOSS_METRICS, STEP_METRICS, Track
 from bot.model.verdict import Finding, finding
-from bot.registry import Level, catalogue
+from bot.registry import OURS, Level, catalogue
 
 if TYPE_CHECKING:
     from bot.evidence.links import RunRef
@@ -179,7 +179,10 @@ def _online(
         return _read(spec, (fetched.run,), track)
     failure = fetched.failure
     assert failure is not None
-    return _problem(spec, failure.rule, f"run {ref.path}: {failure.message}", failure.fix)
+    message = f"run {ref.path}: {failure.message}"
+    if failure.rule in OURS:
+        message = f"{failure.message} ({ref.path.rpartition('/')[2]})"
+    return _problem(spec, failure.rule, message, failure.fix)
 
 
 def _from_snapshot(

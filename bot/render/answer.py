@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses as dc
 import enum
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from bot.model.report import Place
 from bot.model.summary import Chance
@@ -40,7 +40,9 @@ _ASKS = (Status.REJECTED, Status.NEEDS_REVIEW)
 DECIDES = "maintainer-decides"
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _AGAIN = re.compile(r"comment `?/verify`?")
-_ODDS = re.compile(r": about \d+ % chance to pass[^.]*")
+_ODDS = re.compile(r": about \d+ % chance to pass[^.]*(?:\. Anyone may supply \w+)?")
+_MOST_WORDS = 15
+"""Of the first line."""
 
 
 class Where(enum.StrEnum):
@@ -84,7 +86,7 @@ class Answer:
     def fold(self) -> str:
         """The title of what is folded away."""
         rest = [group for group in self.folded if group not in self.more]
-        warned = [g for g in rest if g.level is not Level.NOTE and g.rule not in OURS]
+        warned = _unforced(rest)
         rest = [group for group in rest if group not in warned]
         parts = [f"{spelt(len(self.more))} more to fix"] * bool(self.more)
         parts += [f"{spelt(len(warned))} to fix or explain"] * bool(warned)
@@ -106,7 +108,7 @@ def answer(
     """The words of a verdict for one reader."""
     place = place or Place()
     odds = verdict.status is Status.NEEDS_RUNS and bool(_chances(verdict))
-    every = grouped(_for(where, f, odds) for f in verdict.findings)
+    every = grouped(_for(where, f, verdict, odds) for f in verdict.findings)
     weighing = _weighing(every, verdict)
     shown = tuple(weighing[:MOST_GROUPS])
     return Answer(
@@ -115,7 +117,7 @@ def answer(
         name=STATUS_NAMES[verdict.status],
         icon=ICONS[str(verdict.status)],
         result=_result(verdict, place, weighing, where),
-        next=_next(verdict, place, weighing, where, review_days),
+        next=_next(verdict, place, every, where, review_days),
         groups=shown,
         folded=tuple(g for g in every if g not in shown),
         rows=place.rows,
@@ -126,12 +128,14 @@ def answer(
 # ---- what weighs -------------------------------------------------------------------------------
 
 
-def _for(where: Where, item: Finding, odds: bool) -> Finding:
+def _for(where: Where, item: Finding, verdict: Verdict, odds: bool) -> Finding:
     """A finding for one reader: on a pull request nobody can fix what is at fault on our side, and
-    elsewhere nobody can comment. The next step says the odds, if they are known."""
+    elsewhere nobody can comment. The next step says the odds and who may run it, if known."""
     if odds and item.rule in SHORTFALL and item.fix:
         item = dc.replace(item, fix=_ODDS.sub("", item.fix))
     if where is Where.PULL:
+        if verdict.status is Status.NEEDS_REVIEW and item.fix:
+            item = dc.replace(item, fix=item.fix.replace("in the README", "here"))
         return dc.replace(item, fix=None) if item.rule in OURS else item
     fix = _AGAIN.sub("run the check again", item.fix) if item.fix else None
     return dc.replace(item, fix=fix)
@@ -149,12 +153,17 @@ def _weighing(groups: tuple[Group, ...], verdict: Verdict) -> list[Group]:
     return errors or warnings
 
 
+def _unforced(groups: Iterable[Group]) -> list[Group]:
+    """Of the groups that did not decide the status those that an author can fix or explain."""
+    return [g for g in groups if g.level is not Level.NOTE and g.rule not in OURS]
+
+
 # ---- the first line -----------------------------------------------------------------------------
 
 
 def _result(verdict: Verdict, place: Place, groups: list[Group], where: Where) -> str:
     if verdict.status is Status.REJECTED:
-        return f"{spelt(len(groups))} to fix"
+        return _to_fix(groups)
     if verdict.status is Status.UNVERIFIABLE:
         return "for a reason on our side" if where is Where.PULL else "the runs could not be read"
     if verdict.status is Status.NEEDS_RUNS:
@@ -163,7 +172,27 @@ def _result(verdict: Verdict, place: Place, groups: list[Group], where: Where) -
         return about if need <= MANY_RUNS else "slightly longer ones"
     if not place.ranks:
         return f"{place.result}, not ranked" if place.result else "not ranked"
-    return ", ".join(part for part in (place.result, place.text) if part)
+    told = ", ".join(part for part in (place.result, place.text) if part)
+    if where is Where.BOARD or not _author_acts(verdict, groups):
+        return told
+    name = STATUS_NAMES[verdict.status]
+    for more in (told, place.result):
+        said = "; ".join(part for part in (_to_fix(groups), more) if part)
+        if len(f"{name} {said}".split()) <= _MOST_WORDS:
+            return said
+    return _to_fix(groups)
+
+
+def _author_acts(verdict: Verdict, groups: list[Group]) -> bool:
+    """Whether a review waits for the author, and not for a maintainer alone."""
+    decides = any(f.rule == DECIDES and f.level is Level.WARNING for f in verdict.findings)
+    review = verdict.status is Status.NEEDS_REVIEW and not decides
+    return review and any(group.fix for group in groups)
+
+
+def _to_fix(groups: list[Group]) -> str:
+    """`one thing to fix`, `12 things to fix`."""
+    return f"{spelt(len(groups))} thing{'s' * (len(groups) != 1)} to fix"
 
 
 def spelt(count: int) -> str:
@@ -186,11 +215,12 @@ def needed(verdict: Verdict) -> int:
 
 
 def _next(
-    verdict: Verdict, place: Place, groups: list[Group], where: Where, review_days: int
+    verdict: Verdict, place: Place, every: tuple[Group, ...], where: Where, review_days: int
 ) -> str:
     days = numbers.count(review_days, "day")
+    groups = _weighing(every, verdict)
     if verdict.status is Status.REJECTED:
-        return _fix(groups, where)
+        return _fix(groups, len(_unforced(g for g in every if g not in groups)), where)
     if verdict.status is Status.UNVERIFIABLE:
         if where is Where.PULL:
             return (
@@ -234,13 +264,16 @@ def _below(groups: list[Group], where: Where) -> str:
     return f"{what} and the {spelt(more)} {rest}"
 
 
-def _fix(groups: list[Group], where: Where) -> str:
-    """What to fix, and how the check runs again."""
-    what = _below(groups, where)
-    what += ", then " if len(groups) > MOST_GROUPS else " and "
+def _fix(groups: list[Group], others: int, where: Where) -> str:
+    """What to fix, so many others to fix or explain, and how the check runs again."""
+    what, many = _below(groups, where), len(groups) > MOST_GROUPS
+    if others:
+        fold = "in the fold" if where is Where.PULL else "that `-v` shows"
+        what += f", fix or explain {spelt(others)} more {'there' if many else fold}"
+    what += ", then " if many or others else " and "
     if where is not Where.PULL:
         return f"{what}run the check again."
-    what += "push once" if len(groups) > MOST_GROUPS else "push"
+    what += "push once" if many else "push"
     if any(_AGAIN.search(group.first.fix or "") for group in groups[:MOST_GROUPS]):
         return f"{what}, or comment `/verify` if no file changed."
     return f"{what}; the check runs again by itself."
@@ -251,7 +284,10 @@ def _review(groups: list[Group], where: Where, days: str) -> str:
         return f"a maintainer reviews it within {days}; you may explain it before that."
     what = _below(groups, where)
     if where is Where.PULL:
-        return f"{what}, or explain here why not; then a maintainer reviews it within {days}."
+        return (
+            f"{what}, then push, or comment `/verify` if no file changed; what you cannot fix, "
+            f"explain here. A maintainer then reviews it within {days}."
+        )
     return f"{what}, or explain in the pull request why not; a maintainer decides there."
 
 
@@ -268,10 +304,12 @@ def _more_runs(verdict: Verdict, place: Place, where: Where) -> str:
             again, logs = "once more with a new seed", "the log"
         how = f"Add {logs} to the folder and to `runs` in `submission.json`"
         link = "or comment `/runs add LINK` with the address of each W&B run"
-        how += f", {link}." if where is Where.PULL else ", and run the check again."
+        how += f" and push, {link}." if where is Where.PULL else ", and run the check again."
+        odds = _odds(verdict)
+        anyone = f"Anyone may supply {'it' if need == 1 else 'them'}; every" if odds else "Every"
         first = (
-            f"run it {again}{_cost(verdict, need)}{_odds(verdict)}. {how} "
-            "Every new run counts, bad ones too."
+            f"run it {again}{_cost(verdict, need)}{odds}. {how} "
+            f"{anyone} new run counts, bad ones too."
         )
     return f"{first} If it passes: {place.text}." if place.text and place.ranks else first
 

@@ -21,7 +21,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from bot.model.report import Report, Settings
 from bot.model.values import finite
 from bot.model.verdict import Verdict
-from bot.registry import Status
+from bot.registry import OURS, Status
 from bot.render import details, markdown
 from bot.render.answer import Answer, Where, answer, gpu_hours, heading, needed
 from bot.render.experiment import of_report
@@ -324,6 +324,8 @@ def _linked(text: str, run: str | None) -> Safe:
 def _group(group: Group, links: Links, folder: str) -> Mapping[str, Any]:
     first = group.first
     page = links.get((first.file or "", first.line or 0))
+    named = None if first.file == folder else first.file
+    at_ours = group.rule in OURS and first.run is not None
     return {
         "rule": group.rule,
         "level": str(group.level),
@@ -331,7 +333,7 @@ def _group(group: Group, links: Links, folder: str) -> Mapping[str, Any]:
         "fix": group.fix,
         "also": group.also,
         "others": group.others,
-        "file": first.file.rpartition("/")[2] if first.file and first.file != folder else None,
+        "file": None if at_ours or not named else named.rpartition("/")[2],
         "line": first.line,
         "suggestion": first.suggestion,
         "first_fix": _OTHER_WAY.sub(".", group.fix),

@@ -49,7 +49,10 @@ class Group:
         rest = numbers.count(count - 1, f"more {noun}")
         same = f" The same goes for {rest}." if count > 1 else ""
         taken = len(f"{self.fix} {self.also} {self.others} {same}".split())
-        return _brief(sentence(self.first.message), max(_GROUP - taken, _LEAD)) + same
+        said, end = self.first.message, f"({(self.first.run or '').rpartition('/')[2]})"
+        if same and self.rule in OURS and said.endswith(end):
+            said, same = f"{said[:-1]} and {rest})", ""
+        return _brief(sentence(said), max(_GROUP - taken, _LEAD)) + same
 
     @property
     def fix(self) -> str:

@@ -156,7 +156,7 @@ def each_run(text: str, n: int) -> str:
     if n < 2:
         return text
     text = re.sub(
-        r"\b([Nn]othing in) (?:the|this) run\b(?!['.-]\w)", rf"\1 any of the {n} runs", text
+        r"\b([Nn])othing in (?:the|this) run\b(?!['.-]\w)", rf"\1one of the {n} runs", text
     )
     text = re.sub(r"\b(?:the|this) run's(?= )", "each run's", text)
     return re.sub(r"\b(?:the|this) run\b(?!['.-]\w)", f"each of the {n} runs", text)

@@ -99,16 +99,21 @@ def _run_unfinished(case: Case) -> Iterator[Finding]:
             last = run.step if run.last_step is None else run.last_step
             where = "no step" if last is None else f"step {last}"
             total = "" if run.total_steps is None else f" of {run.total_steps}"
-            words = " and is still running" if going else ""
+            said = f"the run reached {where}{total}"
+            at_end = None not in (last, run.total_steps) and last == run.total_steps
+            if going and at_end:
+                said = f"the run has reached its last step ({last}), but W&B still shows it as "
+                said += f"{run.state}"
+            words = " and is still running" if going and not at_end else ""
             if not going and run.total_steps is not None and (last or 0) >= run.total_steps:
                 words = ", where its loss is not a finite number"
-            words += "" if counts_here else ", so it does not count"
+            words += "; it counts" if counts_here else ", so it does not count"
             yield about(
                 case,
                 item,
                 run,
                 "run-unfinished",
-                f"the run reached {where}{total}{words}",
+                f"{said}{words}",
                 claimed=run.total_steps,
                 expected=last,
                 fix="wait until the run has finished, then comment `/verify`"
@@ -128,14 +133,16 @@ def run_crashed(case: Case) -> Iterator[Finding]:
 
 
 def _run_crashed(case: Case) -> Iterator[Finding]:
+    counts = counted(case)
     for item, run in runs_of(case):
         if run.state in _DEAD:
+            here = "it counts" if (run.file, run.index) in counts else "it does not count"
             yield about(
                 case,
                 item,
                 run,
                 "run-crashed",
-                f'the state of the run is "{run.state}"',
+                f'the state of the run is "{run.state}"; {here}',
                 claimed=run.state,
                 expected="finished",
                 fix="use a run that ended normally in its place, and say why in the README",

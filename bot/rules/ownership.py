@@ -145,7 +145,7 @@ def _loose(case: Case) -> Iterator[Finding]:
             what = f"the run is bound to {owner}, who has not confirmed it here"
             fix = f"{owner} comments `/confirm` on the pull request."
         elif not owners and (accepted or case.context.pull_request is not None):
-            what = "nothing in the run says whose it is"
+            what = "nothing in the run names you as its owner"
             request = case.context.pull_request
             authors = [request.author] if request else list(accepted)
             login = plain(authors[0], 60) if len(authors) == 1 else "LOGIN"

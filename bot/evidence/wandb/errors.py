@@ -50,7 +50,7 @@ def not_public() -> Failure:
 
 def unavailable(reason: str, retry: bool = False) -> Failure:
     """A fault of W&B, of the network or of our key."""
-    return Failure(OURS, f"the run could not be fetched: {reason}", _WAIT, retry)
+    return Failure(OURS, reason, _WAIT, retry)
 
 
 def no_key() -> Failure:

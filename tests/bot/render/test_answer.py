@@ -131,7 +131,7 @@ def test_what_is_at_fault_on_our_side_asks_nothing_of_the_author() -> None:
 def test_what_is_at_fault_on_our_side_is_no_thing_to_fix() -> None:
     rules = ("claim-differs-from-run", "evidence-unavailable")
     said = answer(verdict(Status.REJECTED, tuple(found(rule, 1, "said") for rule in rules)))
-    assert said.result == "one to fix"
+    assert said.result == "one thing to fix"
     assert tuple(g.rule for g in said.groups) == rules[:1]
     assert tuple(g.rule for g in said.folded) == rules[1:]
 
@@ -179,7 +179,7 @@ def test_one_cause_of_many_runs_is_one_group() -> None:
 def test_different_mistakes_of_one_rule_are_counted_apart() -> None:
     items = [finding("schema", f"`{key}` is missing", file=FILE) for key in "abcdefghijkl"]
     assert [g.says for g in grouped(items)] == [f"`{k}` is missing." for k in "abcdefghijkl"]
-    assert answer(verdict(Status.REJECTED, tuple(items))).result == "12 to fix"
+    assert answer(verdict(Status.REJECTED, tuple(items))).result == "12 things to fix"
 
 
 def test_a_fix_is_not_said_to_settle_what_has_another() -> None:
@@ -209,7 +209,7 @@ def test_a_number_is_never_shown_without_its_bound() -> None:
 def test_twelve_things_say_where_to_begin() -> None:
     [item] = [v for name, v in CASES if name == "rejected-twelve"]
     said = answer(item)
-    assert said.line == "Needs changes: 12 to fix"
+    assert said.line == "Needs changes: 12 things to fix"
     assert said.next == (
         "fix the three below and the nine in the fold, then push once; the check runs again by "
         "itself."
@@ -245,7 +245,7 @@ def test_a_weak_finding_hides_no_strong_one() -> None:
     weak = [finding("unlisted-runs", f"the project has {n} more runs") for n in range(20)]
     item = answer(Verdict("s", "t", Status.REJECTED, Grade.LOG, (*weak, strong), ()))
     assert [g.rule for g in item.groups] == ["duplicate-run"]
-    assert item.line == "Needs changes: one to fix"
+    assert item.line == "Needs changes: one thing to fix"
 
 
 # ---- the next step ------------------------------------------------------------------------------

@@ -35,17 +35,18 @@ def comment(item: Verdict, suggestion: str | None = None) -> str:
 @pytest.mark.parametrize(
     ("many", "step"),
     [
-        (1, "make the fix below, or"),
-        (2, "fix the two below, or"),
-        (3, "fix the three below, or"),
-        (4, "fix the three below and the one in the fold, or"),
-        (10, "fix the three below and the seven in the fold, or"),
+        (1, "make the fix below"),
+        (2, "fix the two below"),
+        (3, "fix the three below"),
+        (4, "fix the three below and the one in the fold"),
+        (10, "fix the three below and the seven in the fold"),
     ],
 )
 def test_a_review_comes_after_the_fixes(many: int, step: str) -> None:
     item = answer(of(Status.NEEDS_REVIEW, "unlisted-runs", many), review_days=3)
     assert item.next == (
-        f"{step} explain here why not; then a maintainer reviews it within 3 days."
+        f"{step}, then push, or comment `/verify` if no file changed; what you cannot fix, "
+        "explain here. A maintainer then reviews it within 3 days."
     )
 
 
@@ -61,6 +62,48 @@ def test_a_terminal_has_no_fold() -> None:
     assert answer(item, where=Where.FOLDER).next == (
         "fix the three below and the two that `-v` shows, then run the check again."
     )
+
+
+def test_a_review_that_waits_for_the_author_says_for_how_much() -> None:
+    place = Place(result="90.14 s", text="a possible record by 30.0 s")
+    ten = of(Status.NEEDS_REVIEW, "unlisted-runs", 10)
+    assert answer(ten, place).result == "10 things to fix; 90.14 s, a possible record by 30.0 s"
+    assert answer(ten, place, Where.BOARD).result == "90.14 s, a possible record by 30.0 s"
+    long = dc.replace(place, text="on the frontier of 12 entries, which is a long tale")
+    assert answer(ten, long).result == "10 things to fix; 90.14 s"
+    nothing = of(Status.NEEDS_REVIEW, "unlisted-runs", 10, fix=None)
+    assert answer(nothing, place).result == "90.14 s, a possible record by 30.0 s"
+
+
+@pytest.mark.parametrize(
+    ("status", "rule", "fix"),
+    [
+        (Status.NEEDS_REVIEW, "unlisted-runs", "list them, or say here why not."),
+        (Status.REJECTED, "schema", "list them, or say in the README why not."),
+    ],
+)
+def test_a_review_has_one_place_to_explain(status: Status, rule: str, fix: str) -> None:
+    item = of(status, rule, 1, fix="list them, or say in the README why not")
+    assert answer(item).groups[0].fix == fix
+    assert "in the README" in (answer(item, where=Where.FOLDER).groups[0].fix or "")
+
+
+@pytest.mark.parametrize(
+    ("many", "step"),
+    [
+        (1, "make the fix below, fix or explain one more in the fold, then push; "),
+        (
+            5,
+            "fix the three below and the two in the fold, fix or explain one more there, then "
+            "push once; ",
+        ),
+    ],
+)
+def test_the_step_names_what_may_be_explained(many: int, step: str) -> None:
+    item = of(Status.REJECTED, "schema", many)
+    more = (finding("unlisted-runs", "said"), finding("not-better-than-record", "said"))
+    item = dc.replace(item, findings=(*item.findings, *more))
+    assert answer(item).next == f"{step}the check runs again by itself."
 
 
 def test_the_fold_says_what_needs_something_done() -> None:
@@ -83,11 +126,11 @@ def test_more_runs_say_their_chance_once_and_that_all_count() -> None:
     item = answer(short(Chance(2, 0.75), Chance(3, 0.85)), Place(text="a record by 1.0 s"))
     assert item.next == (
         "run it about 2 more times with new seeds: 2 more give a 75 % chance to pass, 3 give "
-        "85 %. Add each log to the folder and to `runs` in `submission.json`, or comment "
-        "`/runs add LINK` with the address of each W&B run. Every new run counts, bad ones too. "
-        "If it passes: a record by 1.0 s."
+        "85 %. Add each log to the folder and to `runs` in `submission.json` and push, or comment "
+        "`/runs add LINK` with the address of each W&B run. Anyone may supply them; every new "
+        "run counts, bad ones too. If it passes: a record by 1.0 s."
     )
-    assert item.groups[0].fix == "add 2 runs. Anyone may supply them."
+    assert item.groups[0].fix == "add 2 runs."
 
 
 def test_a_chance_that_the_step_does_not_say_stays_with_the_fix() -> None:
@@ -103,6 +146,19 @@ def test_what_could_not_be_read_is_no_list_of_fixes() -> None:
     text = to_text(answer(item, where=Where.FOLDER))
     assert "Read s." in text and "Checked" not in text
     assert "Checked `s`" in comment(of(Status.REJECTED, "schema", 1))
+
+
+def test_what_we_could_not_fetch_names_the_runs_and_blames_no_line() -> None:
+    runs = [f"https://wandb.ai/a/b/runs/fast{n}" for n in range(3)]
+    items = tuple(
+        finding("evidence-unavailable", f"W&B is down (fast{n})", file=FILE, line=n + 5, run=run)
+        for n, run in enumerate(runs)
+    )
+    item = Verdict("s", "t", Status.UNVERIFIABLE, Grade.LOG, items, ())
+    assert answer(item).groups[0].says == "W&B is down (fast0 and 2 more runs)."
+    assert "line 5" not in comment(item)
+    one = of(Status.UNVERIFIABLE, "evidence-unavailable", 1)
+    assert "submission.json" in comment(one), "no run says what was read"
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def test_how_wrong_a_figure_is(ratio: float, shown: str) -> None:
     ("text", "said"),
     [
         ("the run is still running", "each of the 8 runs is still running"),
-        ("nothing in the run says whose it is", "nothing in any of the 8 runs says whose it is"),
+        ("Nothing in the run is odd", "None of the 8 runs is odd"),
         ("the run's data are others", "each run's data are others"),
         ("submit the run.wandb file", "submit the run.wandb file"),
         ("the runs are not alike", "the runs are not alike"),

@@ -39,7 +39,7 @@ def answered(name: str) -> Answer:
 
 def test_the_worst_file_in_words() -> None:
     lines = to_text(answered("v1_fp32")).splitlines()
-    assert lines[0] == "❌ Needs changes: one to fix"
+    assert lines[0] == "❌ Needs changes: one thing to fix"
     assert lines[1] == "Next: make the fix below and run the check again."
     text = re.sub(r"\s+", " ", " ".join(lines))
     for words in (
@@ -88,7 +88,7 @@ def test_colour_only_where_asked() -> None:
 
 def test_markdown_has_the_line_to_write_and_links_rules() -> None:
     text = to_markdown(answered("v1_fp32"), SETTINGS)
-    assert text.startswith("### ❌ Needs changes: one to fix\n\n**Next:** ")
+    assert text.startswith("### ❌ Needs changes: one thing to fix\n\n**Next:** ")
     assert "[`hardware-flops-mismatch`](https://example.org/rules/hardware-flops-mismatch/)" in text
     assert re.search(r'```json\n +"total_training_flops": 4\.3833\d+e18,\n   ```\n', text)
 

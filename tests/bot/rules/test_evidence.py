@@ -366,9 +366,19 @@ def test_the_table_of_runs_says_what_the_rule_says() -> None:
 
 def test_a_run_at_its_end_that_is_called_running_counts() -> None:
     (item,) = found("run-unfinished", with_run(state="running"))
-    assert item.message == "the run reached step 1000 of 1000 and is still running (r0)"
+    assert item.message == (
+        "the run has reached its last step (1000), but W&B still shows it as running; it counts "
+        "(r0)"
+    )
     (item,) = found("run-unfinished", with_run(state="running", finished=False, last_step=970))
     assert "is still running, so it does not count (r0)" in item.message
+
+
+@pytest.mark.parametrize(("finished", "said"), [(True, "it counts"), (False, "it does not count")])
+def test_a_crashed_run_says_whether_it_counts(finished: bool, said: str) -> None:
+    step = 1000 if finished else 970
+    (item,) = found("run-crashed", with_run(state="crashed", finished=finished, last_step=step))
+    assert item.message == f'the state of the run is "crashed"; {said} (r0)'
 
 
 def test_what_a_reader_said_is_not_said_twice() -> None:
