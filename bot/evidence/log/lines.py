@@ -68,6 +68,8 @@ _PAIR = re.compile(
     r"""['"]([^'"]{1,80})['"]\s?[:=]\s?(?:'([^']{0,80})'|"([^"]{0,80})"|([^\s,{}\[\]]{1,80}))"""
 )
 _BAR = re.compile(r"\d{1,3}%\|[^|]{0,200}\|\s{0,8}(\d{1,15})/(\d{1,15})\s{0,4}\[")
+_LABEL = re.compile(r"(?:^|[\s\]])([A-Za-z][A-Za-z_ ]{0,40}?) (\d{1,9})\s?:?\s{0,4}$", re.ASCII)
+"""The label of a bar that ends in a number, as in `Validation DataLoader 0:`."""
 _LIKELY = re.compile(
     r"(?<![a-z])(?:val|valid|validation|eval|dev|heldout)(?![a-z])|loss|entropy|nll|bpb"
 )
@@ -214,7 +216,11 @@ class General:
             self._places.bar(int(bar[1]), int(bar[2]))
             if "epoch" in line[: bar.start()].lower():
                 self._places.no_bar()
-            line = f"{line[: bar.start()]} {line[bar.end() :]}"
+            before = line[: bar.start()]
+            label = _LABEL.search(before[-80:])
+            if label and self._names.meaning(normal(label[1])) is None:
+                before = label[1]
+            line = f"{before} {line[bar.end() :]}"
         if counted := _COUNTED.match(line):
             line = f"step {counted[1]} {line[counted.end() :]}"
         if tag := _TAG.search(line):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from bot.evidence.files import FileRuns, read_file
 from bot.evidence.sources import ANY_TRACK
 
@@ -111,3 +113,17 @@ def test_a_bare_loss_without_a_step_is_not_called_the_trainings() -> None:
     found = read("***** Evaluating perplexity, Epoch 1/3 *****\nppl: 20.1, loss: 3.0\n")
     assert "not whether it is a validation's" in found.why
     assert "names a training loss" in read("train_loss: 3.0\n").why
+
+
+BAR = "|##########| 79/79 [00:00<00:00, 212.41it/s"
+
+
+@pytest.mark.parametrize("label", ["Validation DataLoader 0", "Validation 3", "Eval shard 12"])
+def test_the_label_of_a_bar_is_no_metric(label: str) -> None:
+    found = read(f"{label}: 100%{BAR}]\nEpoch 0: 100%{BAR}, v_num=3, val_loss=0.250]\n")
+    assert "line 2 names a loss and no step" in found.why, found
+    assert "keys" not in (found.fix or "")
+
+
+def test_a_loss_in_the_label_of_a_bar_is_read() -> None:
+    assert ends(f"val loss 3: 100%{BAR}]\n") == [(79, 3.0)]
