@@ -74,6 +74,9 @@ _LIKELY = re.compile(
     r"(?<![a-z])(?:val|valid|validation|eval|dev|heldout)(?![a-z])|loss|entropy|nll|bpb"
 )
 _METRIC = re.compile(r"acc|top_?[15]|(?<![a-z])(?:map|f1|iou|bleu|auc|wer|cer|score|reward)")
+_COUNTER = re.compile(r"[a-z]+(?:_[a-z]+){0,4}")
+_PARTS_OF_STEPS = ("iter", "iteration", "micro_step", "mini_step", "inner_step", "micro_batch_step")
+"""Counters of micro-batches, which may stand beside that of the steps."""
 _MEANT = re.compile(r"step|iter|update|loss|bpb|entropy|nll", re.IGNORECASE)
 _VERB = re.compile(r"\s+(?:reached|is|was|now|of|equals)\s*$", re.IGNORECASE)
 _CLOSED = re.compile(r"\s{0,3}(?:[\])]|\(\s{0,3}\d{1,3}%\))")  # [ 100/1251 (  8%)]
@@ -261,20 +264,21 @@ class General:
                 time, why = _told(self._names, name, text)
             elif meaning is not None and meaning != N.CLOCK:
                 if meaning == N.STEP:
-                    word = (re.findall("[a-z]+", gap[-40:].lower()) or [name])[-1]
+                    word = (_COUNTER.findall(gap[-40:].lower()) or [name])[-1]
                     if word == counted[0] and text != counted[1]:
                         return Line(cause="two")
-                    if word == "step" and counted[0] in ("iter", "iteration"):
-                        # Micro-batches are counted beside the steps.
+                    part = counted[0] in _PARTS_OF_STEPS and word.rpartition("_")[2] == "step"
+                    if part or counted[0] and word == "global_step":
                         self._places.both(N.counted(found.pop(N.STEP), None)[0], N.whole(text))
-                    counted = word, text
+                    if not counted[0] or word not in _PARTS_OF_STEPS:
+                        counted = word, text
                 found.setdefault(meaning, text)
             elif (value := number(text)) is not None and (gap == "" or N.STEP in found):
                 values.setdefault(name, value)
             elif gap == "" or N.STEP in found:
                 clocks.setdefault(name, _seconds(name, text))
         step, total = N.counted(found.get(N.STEP), found.get(N.TOTAL))
-        if counted[0] in ("iter", "iteration"):
+        if counted[0] in _PARTS_OF_STEPS:
             step = self._places.of_iter(step)
         if step is None:
             step, total = self._places.epoch(number(found.get(N.EPOCH, "").partition("/")[0]))

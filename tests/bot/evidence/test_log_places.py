@@ -127,3 +127,21 @@ def test_the_label_of_a_bar_is_no_metric(label: str) -> None:
 
 def test_a_loss_in_the_label_of_a_bar_is_read() -> None:
     assert ends(f"val loss 3: 100%{BAR}]\n") == [(79, 3.0)]
+
+
+@pytest.mark.parametrize(
+    "counters",
+    [
+        "epoch=0/micro_step={micro}/global_step={step}, rate=40.1",
+        "global_step={step}, micro_step={micro}",
+        "local_step={step}, global_step={step}",
+    ],
+)
+def test_counters_of_two_kinds_are_one_process(counters: str) -> None:
+    lines = [counters.format(micro=4 * s, step=s) + f", val_loss={4 - s / 20}" for s in (5, 10)]
+    assert ends("\n".join(lines) + "\n") == [(10, 3.5)]
+
+
+def test_one_counter_with_two_values_is_two_processes() -> None:
+    found = read("global_step=5, val_loss=3.5 global_step=6, val_loss=3.4\n")
+    assert "two processes" in found.why
