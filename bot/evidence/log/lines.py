@@ -18,7 +18,7 @@ from typing import Any
 
 from bot.evidence.log import names as N
 from bot.evidence.log.names import Names, normal, number
-from bot.evidence.log.places import Places
+from bot.evidence.log.places import Places, of_epoch
 from bot.evidence.log.prefix import RANK, is_prefix, rank
 from bot.evidence.log.problems import LogStep
 from bot.evidence.second import kind_of
@@ -230,7 +230,7 @@ class General:
             line = f"{line[: tag.start()]} {line[tag.end(1) + 1 : tag.start(2)]} {tag[1]}: {tag[2]}"
         if bare := _BARE.fullmatch(line):
             line = f"step {bare[1]} {bare[2]}_loss {bare[3]}"
-        line = N.in_full(line) if "k" in line else line
+        line = of_epoch(N.in_full(line) if "k" in line else line)
         low = line.lower()
         if not any(word in low for word in self._words):
             return NOTHING

@@ -18,7 +18,7 @@ _SHOWN = 60
 _MOST_NAMES = 8
 _SEARCHED = 200_000
 _METRICS = re.compile(
-    rb"(?<![\w/])(?:\w{0,30}_)?(?:[Aa]cc(?:uracy)?|mAP\d{0,2}(?:-\d{1,2})?|BLEU|bleu|f1|F1|top[15]"
+    rb"(?<![\w/])(?:\w{0,30}_)?(?:[Aa]cc(?:uracy)?(?:/top[15])?|mAP\d{0,2}(?:-\d{1,2})?|BLEU|bleu|f1|F1|top[15]"
     rb"|reward_mean)(?:@\d)?(?![\w/])"
 )
 """Metrics that are no loss, by the names that trainers print."""
@@ -137,7 +137,8 @@ class Near:
     def _told(self, cause: str, what: str, within: Sequence[int] | None = None) -> str:
         item = self.unread[cause]
         if cause == "epochs":
-            return f"the file {what}"
+            named = f"; it names {', '.join(self._metrics)}" if self._metrics else ""
+            return f"the file {what}{named}"
         count = item.count if within is None else len(within)
         lines = (
             "1 line looks like a step and is"

@@ -8,9 +8,32 @@ places.both(4, 1), places.of_iter(480)      # four micro-batches a step: step 12
 
 from __future__ import annotations
 
+import re
+
 _SEEN = 12
 _WHOLE = 0.02
 """How far a whole number of steps may be off by the rounding of an epoch."""
+
+_OF_EPOCH = re.compile(
+    r"(?<![a-z])epoch(?:\((\w{1,12})\))?:?\s{0,4}(?:\[\s{0,8}(\d{1,9})(?:/\d{1,9})?\]\s{0,4})?"
+    r"\[\s{0,8}(\d{1,15}(?:/\s{0,8}\d{1,15})?)\]\s{0,4}:?",
+    re.IGNORECASE,
+)
+
+
+def of_epoch(line: str) -> str:
+    """A line with its epoch and its batch by name, as in `Epoch(train) [1][150/196]  loss: 2.1`;
+    batches of a validation are no steps, so they are left out."""
+    match = _OF_EPOCH.search(line)
+    if match is None:
+        return line
+    kind, epoch, batch = match.groups()
+    trains = kind is None or kind.lower().startswith("train")
+    if epoch is None and trains:
+        return line
+    told = [f"{kind or ''} epoch: {epoch}"] if epoch else [kind or ""]
+    told += [f"step: {batch}"] if trains else []
+    return f"{line[: match.start()]} {', '.join(told)}, {line[match.end() :]}"
 
 
 class Places:

@@ -145,3 +145,35 @@ def test_counters_of_two_kinds_are_one_process(counters: str) -> None:
 def test_one_counter_with_two_values_is_two_processes() -> None:
     found = read("global_step=5, val_loss=3.5 global_step=6, val_loss=3.4\n")
     assert "two processes" in found.why
+
+
+def counted_by_epoch(train: str, val: str, each: int = 2) -> str:
+    lines = []
+    for epoch in (1, 2, 3):
+        lines += [train.format(e=epoch, b=50 * n) for n in range(1, each + 1)]
+        lines.append(val.format(e=epoch))
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(
+    "train",
+    [
+        "mmengine - INFO - Epoch(train)  [{e}][{b:3}/196]  lr: 1.0e-02  loss: 2.1000",
+        "mmcls - INFO - Epoch [{e}][{b}/196]  lr: 1.0e-02, loss: 2.1000",
+    ],
+)
+@pytest.mark.parametrize("metric", ["accuracy/top1: 41.22", "loss: 1.9", "loss: 1.9  acc: 0.4"])
+def test_batches_of_an_epoch_are_no_steps_of_the_run(train: str, metric: str) -> None:
+    found = read(counted_by_epoch(train, "INFO - Epoch(val) [{e}][79/79]    " + metric))
+    assert not any(run.validation for run in found.runs)
+    assert "counts its steps anew each epoch" in found.why, found
+    assert ("accuracy/top1" in found.why) == ("top1" in metric)
+
+
+def test_the_batch_of_a_validation_is_no_step() -> None:
+    found = read("Epoch(val) [1][79/79]    loss: 1.9\n")
+    assert found.runs == () and "a loss and no step" in found.why
+
+
+def test_a_step_beside_an_epoch_is_one() -> None:
+    assert ends("Epoch [1/2], Step [100/500], val loss: 3.3\n") == [(100, 3.3)]
