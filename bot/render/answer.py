@@ -180,7 +180,7 @@ def _result(verdict: Verdict, place: Place, groups: list[Group], where: Where) -
         said = "; ".join(part for part in (_to_fix(groups), more) if part)
         if len(f"{name} {said}".split()) <= _MOST_WORDS:
             return said
-    return _to_fix(groups)
+    return told
 
 
 def _author_acts(verdict: Verdict, groups: list[Group]) -> bool:
