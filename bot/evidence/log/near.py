@@ -49,9 +49,13 @@ _FIXES = {
     ),
     "metric": ("names a metric that is no loss", ""),
     "unnamed": ("has a step and no value that is called a loss", ""),
+    "headings": (
+        "is a table whose headings name no step or loss that is known",
+        "rename them, such as step and val_loss",
+    ),
     "long": ("is longer than 4,000 characters", "print one line a step"),
 }
-_ELSEWHERE = ("after", "train-no-step", "bare-no-step", "metric", "unnamed", "step")
+_ELSEWHERE = ("after", "train-no-step", "bare-no-step", "metric", "unnamed", "step", "headings")
 """Causes that say why a file gives no run, and nothing of a run that was read."""
 
 
@@ -80,7 +84,7 @@ class Near:
     @property
     def blank(self) -> bool:
         """Whether the file speaks of neither steps nor losses, as a text that is no log."""
-        return self.other is None and not self.unread and not any(self._said)
+        return self.other is None and not self.unread.keys() - {"headings"} and not any(self._said)
 
     @property
     def strong(self) -> bool:
@@ -139,6 +143,8 @@ class Near:
         if cause == "epochs":
             named = f"; it names {', '.join(self._metrics)}" if self._metrics else ""
             return f"the file {what}{named}"
+        if cause == "headings":
+            return f"it {what}: {', '.join(self.names)}"
         count = item.count if within is None else len(within)
         lines = (
             "1 line looks like a step and is"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses as dc
+import re
 from collections.abc import Iterator, Sequence
 
 from bot.evidence.log import names as N
@@ -13,6 +14,7 @@ from bot.evidence.log.problems import LogStep
 
 _SEARCHED = 50
 _MAX_LINE = 4000
+_HEADING = re.compile(r"[^\W\d][^=:]{0,79}")
 
 
 @dc.dataclass(slots=True)
@@ -45,6 +47,21 @@ def table_of(lines: Sequence[str], names: Names) -> Iterator[Row]:
                 if any("loss" in c or c in ("value", "val", "valid") for c in columns):
                     yield Row(start + 1, cause="keys", names=tuple(columns))
                     return
+    yield from _unknown(lines)
+
+
+def _unknown(lines: Sequence[str]) -> Iterator[Row]:
+    """A first line of headings over rows of numbers, none of them a step or a loss by its name."""
+    for mark in (",", "\t", ";", "|"):
+        head, *rows = ([_cells(line, mark) for line in lines[:4] if len(line) <= _MAX_LINE]) or [[]]
+        alike = [row for row in rows if len(row) == len(head)]
+        if len(head) < 2 or len(alike) < 2 or not all(_HEADING.fullmatch(cell) for cell in head):
+            continue
+        if all(
+            cell == "" or number(cell.replace(",", ".")) is not None for r in alike for cell in r
+        ):
+            yield Row(1, cause="headings", names=tuple(head))
+            return
 
 
 def _cells(line: str, mark: str | None) -> list[str]:

@@ -177,3 +177,18 @@ def test_the_batch_of_a_validation_is_no_step() -> None:
 
 def test_a_step_beside_an_epoch_is_one() -> None:
     assert ends("Epoch [1/2], Step [100/500], val loss: 3.3\n") == [(100, 3.3)]
+
+
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+def test_a_table_of_unknown_headings_is_named(mark: str) -> None:
+    rows = ["schritt;verlust_train;verlust_val", "0;8,70;8,75", "50;8,32;", "100;7,96;8,01"]
+    found = read("\n".join(rows).replace(";", mark) + "\n", "x.csv")
+    why = "a table whose headings name no step or loss that is known: schritt, verlust_train, verl"
+    assert why in found.why and "rename them" in (found.fix or ""), found
+
+
+@pytest.mark.parametrize(
+    "text", ["a, b\nwords, words\nmore, words\n", "step,val_loss\n1,3.5\n2,3.4\n"]
+)
+def test_words_and_known_headings_are_no_such_table(text: str) -> None:
+    assert "headings" not in read(text, "x.csv").why
