@@ -8,7 +8,7 @@ continues, which machines wrote to it, and in which mode.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from bot.compute import accelerators
 from bot.model.run import BranchPoint, Hardware
@@ -94,7 +94,7 @@ def other_memory(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
     return []
 
 
-def _is_digits(value: object) -> bool:
+def _is_digits(value: object) -> TypeGuard[str]:
     return isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16
 
 
