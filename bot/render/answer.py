@@ -176,11 +176,9 @@ def _result(verdict: Verdict, place: Place, groups: list[Group], where: Where) -
     if where is Where.BOARD or not _author_acts(verdict, groups):
         return told
     name = STATUS_NAMES[verdict.status]
-    for more in (told, place.result):
-        said = "; ".join(part for part in (_to_fix(groups), more) if part)
-        if len(f"{name} {said}".split()) <= _MOST_WORDS:
-            return said
-    return told
+    said = "; ".join(part for part in (_to_fix(groups), told) if part)
+    # The next step counts them too, so that the count gives way and the place does not.
+    return said if len(f"{name} {said}".split()) <= _MOST_WORDS else told
 
 
 def _author_acts(verdict: Verdict, groups: list[Group]) -> bool:

@@ -70,7 +70,8 @@ def test_a_review_that_waits_for_the_author_says_for_how_much() -> None:
     assert answer(ten, place).result == "10 things to fix; 90.14 s, a possible record by 30.0 s"
     assert answer(ten, place, Where.BOARD).result == "90.14 s, a possible record by 30.0 s"
     long = dc.replace(place, text="on the frontier of 12 entries, which is a long tale")
-    assert answer(ten, long).result == "10 things to fix; 90.14 s"
+    told = "90.14 s, on the frontier of 12 entries, which is a long tale"
+    assert answer(ten, long).result == told, "the place is never left out"
     long = Place(result="3 % less training time than the baseline, within the noise")
     assert answer(ten, long).result == long.result, "the result is never left out"
     nothing = of(Status.NEEDS_REVIEW, "unlisted-runs", 10, fix=None)
