@@ -90,6 +90,7 @@ def test_a_pool_that_cannot_be_built_is_one_sentence(
         (gzip.compress(b'{"text": 1}\n'), "expected a text"),
         (gzip.compress(b"[" * 100_000), 'expected an object with the key "text"'),
     ],
+    ids=("endless", "cut", "bytes", "number", "list"),  # gzip writes the time
 )
 def test_a_file_of_a_pool_that_cannot_be_read_is_one_sentence(
     place: Place, tmp_path: pathlib.Path, data: bytes, said: str
