@@ -46,7 +46,7 @@ _WORDS = {REPRODUCED: "reproductions", FOUND: "mistakes found"}
 def credits(
     only: str | None, form: str, out: Path | None, snapshots: str | None, root: Path | None
 ) -> None:
-    """List everyone whom a submission names, with what they did.
+    """List everyone that a submission names, and what each did.
 
     `--format all-contributors --out .all-contributorsrc` writes the list that the All Contributors
     bot reads; `--format cff --out CITATION.cff` writes GitHub's citation file.

@@ -17,7 +17,7 @@ def source_sha256(text: str) -> str:
     """The hash that identifies a source file, the same embedded in a log or as a file.
 
     Line ends become LF and white space at the end of the text is cut, because a log adds a line
-    feed of its own after the source; a byte order mark is no part of it. The id or name that a
+    feed of its own after the source; a byte order mark does not count. The id or name that a
     script gives its run, as in `run_id = "a1b2c3"`, counts as empty. SHA-256 of the UTF-8.
     """
     return _digest(_ID.sub(r"\1\2\2", _plain(text)))

@@ -164,7 +164,7 @@ def clock(text: str, unit: float | None = None) -> Clock:
 
 
 def counted(step: str | None, total: str | None) -> tuple[int | None, int | None]:
-    """Step and total of `100`, `100/1000` or `1,000`; None for what is no whole number."""
+    """Step and total of `100`, `100/1000` or `1,000`; None unless it is a whole number."""
     first, _, last = (step or "").partition("/")
     return whole(first), whole(last) if last else whole(total or "")
 
