@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.mutation.copies import ROOT, Copy, copied, environment
-from tests.mutation.coverage_map import FIRST, LAST, TARGETS, TESTS, Choice, merged
+from tests.mutation.coverage_map import FIRST, LAST, PLUGINS, TARGETS, TESTS, Choice, merged
 from tests.mutation.mutants import Mutant, mutants_of
 
 GOAL = 0.85
@@ -123,6 +123,8 @@ def copies(
     with tempfile.TemporaryDirectory(prefix="mutants-", dir=beside) as temporary:
         first = copied(Path(temporary) / "0")
         covered = coverage_of(first, folder / "coverage", asked)
+        collect = [sys.executable, "-m", "pytest", *PLUGINS, "-q", "--collect-only", *asked.tests]
+        subprocess.run(collect, cwd=first, env=environment(first), stdout=subprocess.DEVNULL)
         for number in range(1, count):  # with what was compiled
             shutil.copytree(first, Path(temporary) / str(number), symlinks=True)
         made = [Copy(Path(temporary) / str(number)) for number in range(count)]

@@ -129,7 +129,7 @@ class Choice:
 
     def limit(self, tests: list[str]) -> float:
         """After so many seconds the tests hang."""
-        return 20 + 5 * sum(self._took(test) for test in tests)
+        return 20 + 3 * sum(self._took(test) for test in tests)
 
     def _took(self, test: str) -> float:
         return self._seconds.get(test, 0.0)
