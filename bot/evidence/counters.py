@@ -10,7 +10,9 @@ Shared by logs and W&B, like `bot.evidence.second`.
 
 from __future__ import annotations
 
+import itertools
 import re
+import statistics
 from collections.abc import Iterator, Mapping
 
 from bot.compute.paces import Series
@@ -69,6 +71,8 @@ _DRAWN = frozenset(
 )
 _MORE, _MOST_TIMES = 1.02, 64
 _BEYOND = 1.1
+_MOST_ROWS = 16
+"""A larger number that a row is counted with is one of samples or of micro-batches."""
 _LEAST_POINTS = 3
 _DATA = frozenset(
     "data file files bin bins shard shards pattern patterns dataset datasets set glob corpus split "
@@ -221,6 +225,32 @@ def validated(readings: Mapping[str, Series], last: int, where: str) -> Iterator
             value = min(v for s, v in points if s == end)
             source = f"`{plain(name, 40)}` in {where}"
             yield Witness("validation_tokens", value, WitnessKind.PROGRAM, source)
+
+
+def by_rows(
+    losses: Series,
+    rows: Series,
+    settings: Mapping[str, float],
+    last: int,
+    chips: int | None,
+    where: str,
+) -> Iterator[Witness]:
+    """Updates within a step: training losses of one step that differ, and the number of W&B's own
+    rows where the program sets it, so that it does not rise by one from row to row."""
+    within: dict[int, set[float]] = {}
+    for step, loss in losses:
+        within.setdefault(step, set()).add(loss)
+    many = statistics.median_low([len(values) for values in within.values()]) if within else 1
+    found = {f"{many} training losses a step in {where}": float(many)} if many > 1 else {}
+    numbers = [number for _, number in rows]
+    apart = [b - a for a, b in itertools.pairwise(numbers)]
+    each = _slope(rows, last) if apart and statistics.median(apart) > 1 else None
+    if each is not None and each <= _MOST_ROWS and _is_multiple(each):
+        found[f"`_step` in {where}"] = each
+    for source, times in found.items():
+        if times not in _factors(settings, chips):
+            yield Witness("updates", round(last * times), WitnessKind.PROGRAM, source)
+            return
 
 
 def _is_schedule(last: str, parts: frozenset[str]) -> bool:

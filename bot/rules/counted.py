@@ -50,8 +50,8 @@ def _updates(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     ):
         return None
     ours = _ends(run)
-    message = f"the run counts {ours:,} steps, {plain(w.source, 90)} makes "
-    message += f"{figure(float(w.value))} updates of them"
+    message = f"the run counts {ours:,} steps, by {plain(w.source, 90)} they "
+    message += f"are {figure(float(w.value))} updates"
     return message, ours, "count every update of the weights as a step"
 
 

@@ -10,7 +10,9 @@ import dataclasses as dc
 import datetime as dt
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+from bot.registry import LOSS_TOLERANCE
 
 # The first ten steps of early logs are untimed: the clock starts again at step 11.
 _GRACE_STEPS = 11
@@ -90,6 +92,21 @@ def problems_of(
     if cut:
         found.append(("history-gap", "the file ends in the middle of a line, which is not counted"))
     return tuple(f for f in found if f is not None)
+
+
+def trained_twice(
+    before: Iterable[tuple[int, float | None]], after: Iterable[tuple[int, float | None]]
+) -> tuple[str, str] | None:
+    """The problem of a part that a resumed run trained again, where a validation of both parts
+    shows two losses: the better part may have been kept."""
+    first = dict(before)
+    both = [(step, first[step], loss) for step, loss in after if step in first]
+    apart = [step for step, a, b in both if a and b and abs(a - b) > LOSS_TOLERANCE]
+    if not apart:
+        return None
+    at = f"step {apart[0]}" if len(apart) == 1 else f"steps {apart[0]} to {apart[-1]}"
+    text = f"the run was resumed and trained a part again: the validation losses at {at} are not"
+    return "history-gap", f"{text} those of the first time"
 
 
 def begins_late(steps: Sequence[int], total: int | None) -> str | None:

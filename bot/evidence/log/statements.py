@@ -244,11 +244,14 @@ def log_witnesses(
     yield from counters.counted(others, tokens, said.settings, last, chips, _LINES)
     yield from counters.stated({**said.settings, **said.sizes}, end, chips, _LINE)
     yield from counters.validated(others, last, _LINES)
+    losses = others.get("train_loss", ())
+    yield from counters.by_rows(losses, (), said.settings, last, chips, _LINES)
     total = max(end, *(s.total or 0 for s in steps))
     yield from second.larger(_plans(said, total), total, "total_steps", _LINE)
     if end > last + _usual(points):
         yield Witness("later_steps", end, WitnessKind.PROGRAM, _LINES)
-    yield from _devices(said, chips)
+    gpus = {} if said.gpus is None else {"GPUs": float(said.gpus)}
+    yield from second.device_counts({**said.settings, **gpus}, chips, _LINE)
     losses = [(s.step, s.loss) for s in points if s.loss is not None and math.isfinite(s.loss)]
     yield from second.lower_of_two("val_loss", others, losses, _LINES)
     yield from _final(said, losses)
@@ -302,18 +305,6 @@ def _usual(points: Sequence[LogStep]) -> int:
     """The usual distance of validations."""
     apart = sorted(b.step - a.step for a, b in zip(points, points[1:], strict=False))
     return max(apart[len(apart) // 2] if apart else 0, 1)
-
-
-def _devices(said: Statements, chips: int | None) -> Iterator[Witness]:
-    found = {n: v for n, v in said.settings.items() if second.last_part(n) in second.COUNTS}
-    found |= {} if said.gpus is None else {"GPUs": float(said.gpus)}
-    nodes = second.first_of(said.settings, ("nnodes", "num_nodes", "n_nodes"))
-    each = second.first_of(said.settings, ("nproc_per_node", "gpus_per_node", "devices_per_node"))
-    if nodes and each:
-        found["nodes x devices of each"] = nodes * each
-    for name, value in found.items():
-        if value != chips and value == int(value) and value < 1e6:
-            yield Witness("chips", int(value), WitnessKind.PROGRAM, f"`{name[:40]}` in {_LINE}")
 
 
 def _final(said: Statements, losses: Series) -> Iterator[Witness]:

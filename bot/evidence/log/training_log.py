@@ -22,7 +22,7 @@ from bot.evidence.log.histories import history_of, metrics, step_times
 from bot.evidence.log.lines import General, Line, classical
 from bot.evidence.log.names import Names
 from bot.evidence.log.near import Near
-from bot.evidence.log.problems import LogStep, problems_of
+from bot.evidence.log.problems import LogStep, problems_of, trained_twice
 from bot.evidence.log.statements import Statements, log_witnesses, stamp_of
 from bot.evidence.log.table import table_of
 from bot.evidence.log.text import MAX_LINE, decode, unpack
@@ -64,6 +64,8 @@ class _Draft:
     said: Statements = dc.field(default_factory=Statements)
     lines: tuple[int, int] = (0, 0)
     """The first and the last line of the file that belong to it."""
+    again: list[tuple[str, str]] = dc.field(default_factory=list)
+    """The problem of each part that was trained twice."""
 
     def begins_anew(self, line: LogStep) -> bool:
         """Whether `line` cannot belong to this run, so that it opens the next."""
@@ -88,6 +90,10 @@ class _Draft:
             self.last_validation = line
         self.total = line.total if line.total is not None else self.total
         self.steps.append(line)
+
+    def points(self) -> Iterator[tuple[int, float | None]]:
+        """Step and loss of the validations."""
+        return ((s.step, s.loss) for s in self.steps if s.is_validation)
 
     def continues(self, before: _Draft) -> bool:
         """Whether this is the run `before`, resumed from a checkpoint with its clock carried on."""
@@ -116,6 +122,8 @@ class _Draft:
     def resume(self, before: _Draft) -> None:
         """Put the steps of `before` that this one went on from in front of its own."""
         first, late = self.steps[0].step, self.is_late(before)
+        again = None if late else trained_twice(before.points(), self.points())
+        self.again = [*before.again, *([] if again is None else [again])]
         self.steps[:0] = [s for s in before.steps if late or s.step < first]
         self.header, self.lines = before.header, (before.lines[0], self.lines[1])
         self.said.began, self.said.warm = before.said.began, before.said.warm
@@ -365,6 +373,7 @@ def _problems(
     """What is wrong with a run, its lines, its machine and its place among the others."""
     resumed = index > 0 and draft.steps[0].step > siblings[index - 1].steps[0].step
     yield from problems_of(draft.steps, resumed=resumed, cut=draft.cut, whole=True)
+    yield from draft.again
     beside = _beside(draft, siblings[:index]) if draft.key or index else None
     if beside is not None:
         yield "history-gap", beside

@@ -272,7 +272,7 @@ def _hardware(raw: Raw) -> Hardware:
     """
     name = raw.hardware.device or _text(setting(raw.config, "device"))
     chips = _integer(setting(raw.config, "chips")) or _integer(setting(raw.config, "world_size"))
-    used = chips or used_devices(flatten(raw.config), name)
+    used = chips or used_devices(flatten(raw.config), name, raw.hardware.count)
     if raw.hardware.device:
         return dc.replace(raw.hardware, count=used or _seen(raw) or raw.hardware.count)
     return Hardware(name, used) if name else Hardware()

@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Sequence
 
 from bot.evidence import warm
+from bot.evidence.log.problems import trained_twice
 from bot.evidence.wandb.build import final_metrics
 from bot.model.run import Run
 
@@ -60,6 +61,9 @@ def _join(before: Run, after: Run) -> Run:
         )
         for name in {*before.history, *after.history}
     }
+    again = trained_twice(
+        ((v.step, v.loss) for v in before.validation), ((v.step, v.loss) for v in after.validation)
+    )
     whole = dc.replace(
         after,
         file=before.file,
@@ -69,7 +73,10 @@ def _join(before: Run, after: Run) -> Run:
         created_at=before.created_at or after.created_at,
         config={**before.config, **after.config},
         hardware=after.hardware if after.hardware.device else before.hardware,
-        problems=tuple(p for p in (*before.problems, *later) if "begins at step" not in p[1]),
+        problems=(
+            *(p for p in (*before.problems, *later) if "begins at step" not in p[1]),
+            *([] if again is None else [again]),
+        ),
         runtime_s=None,
         runtimes=(),
         client_marks=tuple(dict.fromkeys((*before.client_marks, *after.client_marks, "resumed"))),

@@ -71,7 +71,8 @@ def _used(present: frozenset[str], keys: Keys) -> frozenset[str]:
 def read_second(rows: Sequence[Row], columns: Columns, keys: Keys, raw: Raw) -> None:
     """Read the second statements of the rows; a history without the client's clock says so."""
     present = frozenset(key for row in rows for key in row)
-    columns.others |= _readings(rows, keys, second_names(present, keys))
+    own = frozenset({"_step"}) if present & {n for n in keys.step if n != "_step"} else frozenset()
+    columns.others |= _readings(rows, keys, second_names(present, keys) | own)
     told = (_untimed(columns, rows), _warm(columns))
     raw.problems += [("history-gap", text) for text in told if text]
 
@@ -107,10 +108,12 @@ def run_witnesses(raw: Raw, columns: Columns, keys: Keys, chips: int | None) -> 
     yield from counters.counted(columns.others, tokens, settings, last, chips, _HISTORY)
     yield from counters.stated(settings, max(last, columns.last_step or 0), chips, _SETTINGS)
     yield from counters.validated(columns.others, last, _HISTORY)
+    own = columns.others.get("_step", ())
+    yield from counters.by_rows(columns.train_loss, own, settings, last, chips, _HISTORY)
     lengths = {n: v for n, v in settings.items() if second.states_length(n)}
     end = max(columns.total or 0, *(columns.last_step or 0, last))
     yield from second.larger(lengths, end, "total_steps", _SETTINGS)
-    yield from _devices(settings, chips)
+    yield from second.device_counts(settings, chips, _SETTINGS)
     chosen = next((n for n in keys.loss if n in columns.names), None)
     if chosen is not None:
         yield from second.lower_of_two(chosen, columns.others, losses, _HISTORY)
@@ -128,10 +131,13 @@ def _steps(columns: Columns, last: int) -> Iterator[Witness]:
     yield from second.larger(found, last, "steps", _HISTORY)
 
 
-def used_devices(config: Mapping[str, object], device: str | None) -> int | None:
+def used_devices(
+    config: Mapping[str, object], device: str | None, seen: int | None = None
+) -> int | None:
     """The devices of all machines that a configuration says the run used; None where it does not.
 
-    A TPU whose chips have two cores shows each core as a device, and is counted in chips.
+    A TPU whose chips have two cores shows each core as a device, and is counted in chips. A total
+    that is what one machine has, `seen`, is that of each where several machines are stated.
     """
     settings = second.numbers_of(config)
     for names in second.TOTALS:
@@ -139,32 +145,14 @@ def used_devices(config: Mapping[str, object], device: str | None) -> int | None
         if value is not None and value == int(value) and value < 1e6:
             break
     else:
-        return _product(settings)
+        return second.devices_by_machines(settings)
     shown = accelerators.find(device) if device else None
     cores = 1
     if shown is not None and shown.accelerator.kind == "tpu" and "num_chips" not in names:
         cores = shown.accelerator.devices_per_chip
+    elif names == second.TOTALS[-1] and value == seen:
+        value *= second.first_of(settings, second.MACHINES) or 1
     return int(value) // cores if value % cores == 0 else int(value)
-
-
-def _product(settings: Mapping[str, float]) -> int | None:
-    """The machines or processes of a run times the devices of each."""
-    for parts in second.PRODUCTS:
-        many, each = (second.first_of(settings, names) for names in parts)
-        if many and each and many * each == int(many * each) and many * each < 1e6:
-            return int(many * each)
-    return None
-
-
-def _devices(settings: Mapping[str, float], chips: int | None) -> Iterator[Witness]:
-    """Settings that count devices, also those of each machine times the machines."""
-    found = {n: v for n, v in settings.items() if second.last_part(n) in second.COUNTS}
-    product = _product(settings)
-    if product:
-        found["nodes x devices of each"] = product
-    for name, value in found.items():
-        if value != chips and value == int(value) and value < 1e6:
-            yield Witness("chips", int(value), WitnessKind.PROGRAM, f"`{name[:40]}` in {_SETTINGS}")
 
 
 def _bits(columns: Columns, keys: Keys) -> Iterator[Witness]:

@@ -268,6 +268,23 @@ def test_a_run_resumed_with_its_clock_carried_on_is_one() -> None:
     assert [v.step for v in run.validation] == [0, 200, 400, 600, 800, 1000]
 
 
+@pytest.mark.parametrize(
+    ("loss", "says"),
+    [
+        ("3.9000", []),
+        ("3.9003", ["the validation losses at step 400 are not those of the first time"]),
+    ],
+)
+def test_a_part_that_was_trained_again_is_told(loss: str, says: list[str]) -> None:
+    """From a checkpoint at step 200, after a validation at 400 had been printed."""
+    first = "step:{}/1000 val_loss:{} train_time:{}s\n"
+    before = first.format(100, 4.5, 5) + first.format(200, 4.0, 10) + first.format(400, 3.9, 20)
+    after = first.format(200, 4.0, 10) + first.format(400, loss, 21) + first.format(1000, 3.2, 50)
+    (run,) = read(before + after).runs
+    assert [rule for rule, _ in run.problems] == ["history-gap"] * len(says)
+    assert all(want in text for want, (_, text) in zip(says, run.problems, strict=True))
+
+
 def test_a_run_whose_clock_begins_anew_is_another() -> None:
     later = points(400, 1000).replace("train_time:20.0s", "train_time:0.0s")
     runs = read(points(0, 200, 400, 600) + later).runs

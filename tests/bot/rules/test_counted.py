@@ -250,3 +250,85 @@ def test_a_validation_loss_in_words_beside_a_classical_step() -> None:
     assert (run.loss, run.time_s, run.total_steps) == (round(loss_at(1000), 4), 100.0, 1000)
     (other,) = read_log(text.replace("val loss", "tail loss").encode(), "run.log")
     assert other.validation == ()
+
+
+# ---- updates within a step, by the rows ----------------------------------------------------------
+
+
+def twice(loss: float, **settings: Any) -> list[Run]:
+    """A log and a history that show two training losses a step, the second `loss` higher."""
+    lines, history = [], []
+    for step in range(0, TOTAL + 1, 20):
+        for n in range(2):
+            text = f"step:{step}/{TOTAL} train_loss:{loss_at(step) + n * loss:.4f}"
+            lines.append(f"{text} train_time:{step * 50}ms")
+            history.append(
+                {
+                    "_step": len(history),
+                    "step": step,
+                    "_runtime": 9 + step * 0.06,
+                    "train_loss": loss_at(step) + n * loss,
+                    "train_time_s": step * 0.05,
+                }
+            )
+        if step % 100 == 0:
+            lines.append(
+                f"step:{step}/{TOTAL} val_loss:{loss_at(step):.4f} train_time:{step * 50}ms"
+            )
+            history[-1]["val_loss"] = loss_at(step)
+    head = ["device: NVIDIA H100 80GB HBM3", "world_size: 8"]
+    head += [f"{name}: {value}" for name, value in settings.items()]
+    (run,) = read_log("\n".join([*head, *lines, ""]).encode(), "run.log")
+    return [run, offline(history, STEPS, **config(**settings))]
+
+
+@pytest.mark.parametrize(
+    ("loss", "settings", "is_told"),
+    [
+        (0.02, {}, True),
+        (0.0, {}, False),
+        (0.02, {"gradient_accumulation_steps": 2}, False),
+    ],
+)
+def test_two_training_losses_in_one_step(
+    loss: float, settings: dict[str, Any], is_told: bool
+) -> None:
+    for run in twice(loss, **settings):
+        said = [text for text, _ in told(run, STEPS) if "2 training losses a step" in text]
+        assert ["they are 2,800 updates" in text for text in said] == [True] * is_told
+    assert not any("updates" in text for text, _ in told(twice(loss, **settings)[0]))
+
+
+@pytest.mark.parametrize(
+    ("times", "settings", "is_told"),
+    [(2, {}, True), (1, {}, False), (32, {}, False), (2, {"grad_accum_steps": 2}, False)],
+)
+def test_rows_that_the_program_numbers(times: int, settings: dict[str, Any], is_told: bool) -> None:
+    made = [row | {"_step": row["_step"] * times} for row in rows()]
+    said = [text for text, _ in told(offline(made, STEPS, **config(**settings)), STEPS)]
+    assert ["by `_step` in the history they are 2,800 updates" in t for t in said] == [
+        True
+    ] * is_told
+
+
+# ---- devices by the batch ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_told"),
+    [
+        ({"train_batch_size": 256, "per_device_train_batch_size": 8}, True),
+        ({"train_batch_size": 256, "train_micro_batch_size_per_gpu": 8}, True),
+        ({"total_batch_size": 524_288, "device_batch_size": 16, "max_seq_len": 1024}, True),
+        ({"train_batch_size": 64, "per_device_train_batch_size": 8}, False),
+        ({"train_batch_size": 8, "per_device_train_batch_size": 8}, False),
+        ({"train_batch_size": 256, "per_device_eval_batch_size": 8}, False),
+    ],
+)
+def test_a_batch_that_takes_more_devices(settings: dict[str, Any], is_told: bool) -> None:
+    passes = {"gradient_accumulation_steps": 1}
+    head = " ".join(f"{name}={value}" for name, value in (settings | passes).items())
+    for run in (offline(rows(), **config(**settings, **passes)), read_log(log(head=head), "a")[0]):
+        said = [text for text, _ in told(run) if "is counted with 8 devices" in text]
+        assert ["says 32" in text for text in said] == [True] * is_told
+    assert told(offline(rows(), **config(**settings))) == [], "passes are not stated"

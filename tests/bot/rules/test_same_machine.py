@@ -1,4 +1,4 @@
-"""Runs on the same GPUs at once, devices that a header lists, and ends that nothing plans."""
+"""Runs on the same GPUs at once, and devices that a header lists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bot.evidence.wandb.offline import read_offline
 from bot.model.run import Run
 from bot.registry import Level
 from tests.bot.rules.run_cases import SMALL, TRACKS, a_case, found
-from tests.bot.rules.test_second_statements import log, loss_at, rows, told
+from tests.bot.rules.test_second_statements import log, rows, told
 from tests.doubles.wandb.offline_file import offline_file
 
 BEGIN = dt.datetime(2026, 8, 1, 10, 0, 0, tzinfo=dt.UTC)
@@ -125,38 +125,6 @@ def test_a_header_that_names_two_kinds_of_device(name: str, is_told: bool) -> No
     (run,) = read_log(log(head=f"{listing(8)}\ndevice: {name}"), "run.log")
     said = [text for rule, text in run.problems if rule == "hardware-differs-from-run"]
     assert ["two kinds of machine" in text for text in said] == [True] * is_told
-
-
-# ---- runs without a stated length ---------------------------------------------------------------
-
-
-def untold(n: int, last: int, every: int, total: str = "") -> Run:
-    """A log without a length, unless `total` is one, whose loss falls to just below the target."""
-    lines = ["device: NVIDIA H100 80GB HBM3", "world_size: 8"]
-    for step in range(0, last + 1, every):
-        loss = loss_at(step) + (n - 0.2) / 1000
-        lines.append(f"step {step}{total} val loss {loss:.4f} train_time:{step * 50}ms")
-    (run,) = read_log("\n".join([*lines, ""]).encode(), f"{n}.log")
-    return run
-
-
-def chosen(runs: list[Run]) -> list[str]:
-    said = found("witnesses-disagree", a_case(runs))
-    return [f.message for f in said if "states its length" in f.message]
-
-
-def test_runs_without_a_length_that_end_at_different_steps() -> None:
-    (text,) = chosen([untold(0, 1400, 100), untold(1, 1300, 100)])
-    assert "end at steps 1,300 to 1,400" in text
-    assert chosen([untold(0, 1400, 100), untold(1, 1400, 100)]) == []
-    assert chosen([untold(0, 1400, 100, "/1400"), untold(1, 1300, 100, "/1300")]) == []
-
-
-def test_a_stop_that_is_chosen_among_many_validations() -> None:
-    (text,) = chosen([untold(n, 1400, 10) for n in range(5)])
-    assert "for a stop that is chosen among them" in text
-    assert chosen([untold(n, 1400, 100) for n in range(5)]) == []
-    assert chosen([untold(n, 1400, 10, "/1400") for n in range(5)]) == []
 
 
 @pytest.mark.parametrize(

@@ -244,6 +244,22 @@ def test_fewer_devices_than_the_machine_has_need_a_model_where_they_rank() -> No
     assert told(offline(rows(), config={"chips": 1})) == [], "where time ranks one of eight is fine"
 
 
+@pytest.mark.parametrize(("moved", "is_told"), [(0.0, False), (0.003, True)])
+def test_files_that_show_one_validation_with_two_losses(moved: float, is_told: bool) -> None:
+    later = [r | {"val_loss": r["val_loss"] + moved} if "val_loss" in r else r for r in rows()]
+    parts = [
+        read_offline(offline_file(made), "run.wandb", SMALL.keys)
+        for made in (
+            [row for row in rows() if row["_step"] <= 700],
+            [row for row in later if row["_step"] >= 640],
+        )
+    ]
+    joined = in_one_piece(parts)
+    assert joined is not None
+    said = [text for rule, text in joined.problems if rule == "history-gap"]
+    assert ["losses at step 700 are not those of" in text for text in said] == [True] * is_told
+
+
 @pytest.mark.parametrize(("begin", "whole"), [(720, True), (740, False), (0, False)])
 def test_a_file_goes_on_one_row_after_the_file_before(begin: int, whole: bool) -> None:
     parts = [
