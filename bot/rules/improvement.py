@@ -68,9 +68,10 @@ def improvement_not_significant(case: Case) -> Iterator[Finding]:
         return
     for point, s in summaries(case):
         yield from _not_timed_together(case, s, point)
-        against, passes, p, how = _improvement(case, s)
-        if against is None or passes:
+        shown_over = _improvement(case, s)
+        if shown_over is None or shown_over[1]:
             continue
+        against, _, p, how = shown_over
         alpha = case.track.significance.alpha_each
         level = None if p is not None else Level.NOTE
         shown = f"{how} needs at least 3 runs in each arm"
@@ -204,8 +205,11 @@ def _code(runs: Sequence[Run]) -> frozenset[str]:
     )
 
 
-def _improvement(case: Case, s: Summary) -> tuple[str | None, bool, float | None, str | Pairwise]:
-    """(against whom, proved, p, by what test); None for whom where there is nothing to prove."""
+_Shown = tuple[str, bool, float | None, str | Pairwise]
+
+
+def _improvement(case: Case, s: Summary) -> _Shown | None:
+    """(against whom, proved, p, by what test); None if there is nothing to prove."""
     b = s.baseline
     if b is not None and b.pairwise is not None:
         return "the baseline arm", bool(b.passes), b.pairwise.p, b.pairwise
@@ -214,16 +218,14 @@ def _improvement(case: Case, s: Summary) -> tuple[str | None, bool, float | None
         return "the baseline arm", bool(b.passes), b.p, test
     standing, ours = case.context.standing, s.cost.moments
     if standing.record is None or ours is None or not standing.record_costs:
-        return None, False, None, ""
+        return None
     name = f"the record {standing.record}"
     theirs = Sample(standing.record_costs)
     record_quality = Sample(standing.record_values)
     pairwise = pairwise_rule(s.quality, s.cost, record_quality, theirs, case.track)
     mean = theirs.moments.mean if theirs.moments else ours.mean
-    if not _better(ours.mean, mean, case):
-        return None, False, None, ""
-    if pairwise is None:
-        return None, False, None, ""
+    if pairwise is None or not _better(ours.mean, mean, case):
+        return None
     return name, pairwise.passes, pairwise.p, pairwise
 
 

@@ -9,7 +9,7 @@ import pytest
 from bot.model.case import PullRequest
 from bot.model.verdict import Finding
 from bot.rules.described import described
-from tests.bot.rules.run_cases import a_case
+from tests.bot.rules.run_cases import a_case, a_run
 
 
 def found(body: str) -> list[Finding]:
@@ -60,6 +60,12 @@ def test_what_no_run_shows_is_said(body: str, level: str, words: str) -> None:
     [item] = found(f"What I did.\n\n{body}\n")
     assert item.rule == "claim-differs-from-run" and item.level == level
     assert words in item.message, item.message
+
+
+def test_one_run_is_no_mean() -> None:
+    request = PullRequest(7, "example-user", "Training time: 31.42 s")
+    [item] = described(a_case([a_run()], pull_request=request))
+    assert item.message.endswith("training_time_s is 31.42, but the run shows 60")
 
 
 def test_a_description_made_to_be_slow_is_not() -> None:

@@ -180,6 +180,20 @@ def test_a_total_that_follows_from_neither_length_blocks() -> None:
     assert levels == {Level.ERROR, Level.WARNING}
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(scaled("total_tokens", 3), id="the tokens of batch, steps and length count"),
+        pytest.param(drop("train_config"), id="the stated tokens count if nothing else is there"),
+    ],
+)
+def test_model_flops_of_the_right_tokens(change: Change) -> None:
+    right = json.loads(changed("v4", nothing))["runs"][0]["run_info"]["model_flops"]
+    found = findings("v4", both(change, scaled("model_flops", 2.0)))
+    (finding,) = (f for f in found if f.rule == "model-flops-mismatch")
+    assert finding.ratio == pytest.approx(2.0) and finding.expected == pytest.approx(right)
+
+
 def test_an_unknown_device_never_blocks_and_its_peak_is_marked() -> None:
     found = findings("v4_auto", nothing)
     device = next(f for f in found if f.rule == "device-unknown")
