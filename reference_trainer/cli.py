@@ -133,10 +133,21 @@ def train(
     make = make_backend(backend)
     arms = [runs.Arm("candidate", config, make)]
     if options["interleave"]:
-        other = name if options["interleave"] == "baseline" else options["interleave"]
-        arms.append(runs.Arm("baseline", load_config(other), make))
+        arms.append(_beside(options["interleave"], name, options["track"], backend))
     for line in runs.run_all(arms, options, backend):
         click.echo(line)
+
+
+def _beside(asked: str, name: str, track: str | None, backend: str) -> Any:
+    """The other arm of the trainer's own model `name`: the frozen baseline of the track if there
+    is one, else a configuration, for `baseline` the same one as the file says it."""
+    from reference_trainer import other_arm, runs
+
+    found = None
+    if asked == other_arm.BASELINE and track:
+        found = other_arm.frozen_arm(track, pathlib.Path.cwd(), backend)
+    config = name if asked == other_arm.BASELINE else asked
+    return found or runs.Arm("baseline", load_config(config), make_backend(backend))
 
 
 def refuse_extra(config: Config) -> None:

@@ -177,17 +177,17 @@ def config_names() -> list[str]:
 
 def load_config(
     name: str,
-    overrides: Mapping[str, str] | None = None,
+    overrides: Mapping[str, object] | None = None,
     base: dict[str, Any] | None = None,
 ) -> Config:
-    """Read a configuration by name or path; `overrides` maps `section.key` to text. `base` stands
-    in for what the file says.
+    """Read a configuration by name or path; `overrides` maps `section.key` to text as it is typed,
+    or to a value. `base` stands in for what the file says.
 
     Raises ConfigError.
     """
     data = _read(name) if base is None else base
-    for key, text in (overrides or {}).items():
-        _override(data, key, text)
+    for key, value in (overrides or {}).items():
+        put(data, key, _typed(value) if isinstance(value, str) else value)
     return parse_config(data, name)
 
 
@@ -223,12 +223,12 @@ def as_dict(config: Config) -> dict[str, Any]:
     return dc.asdict(config)
 
 
-def _override(data: dict[str, Any], key: str, text: str) -> None:
+def _typed(text: str) -> Any:
+    """What is typed as a value: as TOML, or a text without quotes."""
     try:
-        value = tomllib.loads(f"value = {text}")["value"]
+        return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
-        value = text
-    put(data, key, value)
+        return text
 
 
 def put(data: dict[str, Any], key: str, value: Any) -> None:

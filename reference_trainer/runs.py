@@ -25,12 +25,14 @@ from reference_trainer.storage import LocalFolder
 
 @dc.dataclass(frozen=True)
 class Arm:
-    """What to run: `candidate`, and `baseline` beside it. `main` is the starter file, if any."""
+    """What to run: `candidate`, and `baseline` beside it. `main` is the starter file, if any;
+    `note` says what the arm is, where that does not stand on the command line."""
 
     name: str
     config: Config
     make_backend: MakeBackend
     main: pathlib.Path | None = None
+    note: str = ""
 
 
 Arms = Sequence[Arm]
@@ -74,6 +76,7 @@ def _do(arms: Arms, options: dict[str, Any], group: Group) -> Iterator[str]:
     place = group.share("the output folder", lambda: str(options["out"] or folder_called(new)))
     out = options["out"] = pathlib.Path(place)
     first = group.first
+    yield from (arm.note for arm in arms if first and arm.note)
     opened = {a.config.data.corpus: corpus_of(a.config, options["quiet"], group) for a in arms}
     prints = {name: corpus.train.fingerprint for name, corpus in opened.items()}
     group.agree("the data", prints, None)

@@ -28,6 +28,7 @@ _MODEL = {
 _OPTIMIZER = {"embed_lr": 0.0}
 """What its optimizer does not have."""
 MakeBackend = Callable[[Config, int], Any]
+Configure = Callable[[Mapping[str, object]], Config]
 
 
 def run_torch(
@@ -47,7 +48,7 @@ def run_torch(
 
         return TorchBackend(config, seed, build_model, build_optimizers, values=None)
 
-    _run(file, "torch", _configure(config, settings, description), make, track, author)
+    _run(file, "torch", configured(config, settings, description), make, track, author)
 
 
 def run_jax(
@@ -68,16 +69,14 @@ def run_jax(
 
         return JaxBackend(config, seed, make_losses, make_optimizer, values)
 
-    _run(file, "jax", _configure(config, settings, description), make, track, author)
+    _run(file, "jax", configured(config, settings, description), make, track, author)
 
 
-def _configure(
-    name: str, settings: Mapping[str, object], description: str
-) -> Callable[[Mapping[str, str]], Config]:
+def configured(name: str, settings: Mapping[str, object], description: str) -> Configure:
     """A function from the command line's settings to the configuration. What a starter's model
     has fixed (plain MLP, norms without weights) is put into the configuration for the FLOPs."""
 
-    def configure(overrides: Mapping[str, str]) -> Config:
+    def configure(overrides: Mapping[str, object]) -> Config:
         data = as_dict(load_config(name))
         data["description"] = description
         data["model"].update(_MODEL)
@@ -93,14 +92,14 @@ def _configure(
 def _run(
     file: str,
     backend: str,
-    configure: Callable[[Mapping[str, str]], Config],
+    configure: Configure,
     make: MakeBackend,
     track: str,
     author: Mapping[str, str],
 ) -> None:
     read = reading.get()
     if read is not None:
-        read.append((configure({}), make))
+        read.found.append((configure({}), configure(read.settings), make))
         return
     main = pathlib.Path(file).resolve()
 

@@ -16,9 +16,11 @@ import pytest
 from reference_trainer import starters
 from reference_trainer.config import load_config
 from reference_trainer.errors import ConfigError
-from reference_trainer.other_arm import frozen, other_arm
+from reference_trainer.other_arm import other_arm
+from reference_trainer.provenance import source_sha256
 from reference_trainer.shards import Corpus
-from reference_trainer.starter import _configure
+from reference_trainer.starter import configured
+from reference_trainer.stated import stated
 
 LION = '''
 class Lion(torch.optim.Optimizer):
@@ -176,10 +178,13 @@ def test_starter_fills_in_track_author_and_description(tmp_path: pathlib.Path) -
 
 def test_the_baseline_arm_is_the_unchanged_starter(tmp_path: pathlib.Path) -> None:
     """The trainer's own model has other kernels, and its usual one is gated and slower."""
-    unchanged = _configure("tiny", {}, "")({})
+    unchanged = configured("tiny", {}, "")({})
     kind = "torch" if importlib.util.find_spec("torch") else "jax"
     main = starters.copy_starter(kind, tmp_path / "mine", track="tutorial")
     arm = other_arm("baseline", main, kind, "tutorial", tmp_path / "copy")
+    assert (
+        arm.note == f"baseline: the {kind} starter as it is; no frozen baseline of tutorial is here"
+    )
     assert (arm.config.model, arm.config.train) == (unchanged.model, unchanged.train)
     assert not arm.config.model.gated and load_config("tiny").model.gated
     assert arm.main is not None and arm.main.read_text() == main.read_text()
@@ -187,37 +192,65 @@ def test_the_baseline_arm_is_the_unchanged_starter(tmp_path: pathlib.Path) -> No
 
 def test_a_starter_s_configuration_says_what_its_file_does() -> None:
     """The trainer's own model begins its branches at zero; a changed file may do so too."""
-    mine = _configure("gpt2-124m-muon", {}, "")({})
+    mine = configured("gpt2-124m-muon", {}, "")({})
     assert (mine.model.zero_init, mine.optimizer.embed_lr) == (False, 0.0)
     assert mine.optimizer.lr == load_config("gpt2-124m-muon").optimizer.lr
     changed = {"model.zero_init": True, "optimizer.embed_lr": 0.01}
-    mine = _configure("gpt2-124m-muon", changed, "")({})
+    mine = configured("gpt2-124m-muon", changed, "")({})
     assert (mine.model.zero_init, mine.optimizer.embed_lr) == (True, 0.01)
 
 
-def test_the_baseline_arm_is_the_frozen_baseline_s_code(tmp_path: pathlib.Path) -> None:
+def freeze(root: pathlib.Path, name: str, **fields: object) -> pathlib.Path:
+    """A frozen baseline of the tutorial whose code is the main.py of an entry."""
+    place = f"submissions/tutorial/{name}"
+    text = (root / place / "main.py").read_text()
+    code = {"path": "main.py", "sha256": source_sha256(text), "settings": {"train.steps": 60}}
+    made = {"id": name, "submission": place, "frozen_on": "2026-01-01", "after": None}
+    path = root / f"tracks/baselines/tutorial/{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(made | {"code": code} | fields))
+    return path
+
+
+def test_the_baseline_arm_is_the_frozen_baseline_s_code_and_settings(
+    tmp_path: pathlib.Path,
+) -> None:
     kind = "torch" if importlib.util.find_spec("torch") else "jax"
     other = {"torch": "jax", "jax": "torch"}[kind]
     entries = tmp_path / "submissions/tutorial"
     mine = starters.copy_starter(kind, entries / "mine", track="tutorial")
+    first = starters.copy_starter(other, entries / "baseline", track="tutorial")
     base = starters.copy_starter(kind, entries / "faster", track="tutorial")
-    base.write_text(base.read_text().replace('# "train.steps": 100', '"train.steps": 60'))
-    starters.copy_starter(other, entries / "baseline", track="tutorial")
-    folder = tmp_path / "tracks/baselines/tutorial"
-    folder.mkdir(parents=True)
-
-    def freeze(name: str, after: str | None) -> None:
-        place = f"submissions/tutorial/{name}"
-        made = {"id": name, "submission": place, "frozen_on": "2026-01-01", "after": after}
-        (folder / f"{name}.json").write_text(json.dumps(made))
-
-    freeze("baseline", None)
-    assert frozen(mine, kind, "tutorial") is None, "the starter as it is, in the other backend"
-    freeze("faster", "baseline")
-    arm = other_arm("baseline", mine, kind, "tutorial", tmp_path / "copy")
-    assert (arm.main, arm.config.train.steps) == (base.resolve(), 60)
+    freeze(tmp_path, "baseline")
+    with pytest.raises(ConfigError, match=f"is written in {other} and main.py in {kind}"):
+        other_arm("baseline", mine, kind, "tutorial", tmp_path / "copy")
+    kept = freeze(tmp_path, "faster", after="baseline")
+    for name in ("baseline", str(kept)):
+        arm = other_arm(name, mine, kind, "tutorial", tmp_path / "copy")
+        assert (arm.main, arm.config.train.steps) == (base.resolve(), 60)
+        assert "with train.steps=60 as its runs recorded" in arm.note
+    assert arm.config.train.batch == load_config("tiny").train.batch
     with pytest.raises(ConfigError, match=f"is written in {kind} and main.py in {other}"):
-        other_arm("baseline", mine, other, "tutorial", tmp_path / "copy")
+        other_arm("baseline", first, other, "tutorial", tmp_path / "copy")
+
+
+def test_a_frozen_baseline_that_cannot_be_run_is_refused(tmp_path: pathlib.Path) -> None:
+    kind = "torch" if importlib.util.find_spec("torch") else "jax"
+    main = starters.copy_starter(kind, tmp_path / "submissions/tutorial/base", track="tutorial")
+
+    def arm(**fields: object) -> None:
+        freeze(tmp_path, "base", **fields)
+        other_arm("baseline", main, kind, "tutorial", tmp_path / "copy")
+
+    arm()
+    with pytest.raises(ConfigError, match="frozen from runs without code .* --interleave FILE.py"):
+        arm(code=None)
+    code = {"path": "main.py", "sha256": "0" * 64, "settings": {}}
+    with pytest.raises(ConfigError, match="is not what it was when the baseline base"):
+        arm(code=code)
+    code["sha256"] = source_sha256(main.read_text())
+    with pytest.raises(ConfigError, match='cannot be run as it was frozen.*"train.stride"'):
+        arm(code=code | {"settings": {"train.stride": 3}})
 
 
 def test_any_starter_file_may_be_the_other_arm(tmp_path: pathlib.Path) -> None:
@@ -228,3 +261,14 @@ def test_any_starter_file_may_be_the_other_arm(tmp_path: pathlib.Path) -> None:
     with pytest.raises(ConfigError, match="is no starter file"):
         other_arm(str(tmp_path / "plain.py"), main, "jax", "tutorial", tmp_path)
     assert other_arm("tiny", main, "jax", "tutorial", tmp_path).config == load_config("tiny")
+
+
+def test_a_starter_s_settings_are_read_from_its_text() -> None:
+    text = starters.source("jax")
+    plain = stated(text)
+    assert plain is not None and (plain["train.steps"], plain["model.gated"]) == (80, False)
+    shorter = stated(text.replace('# "train.steps": 100', '"train.steps": 60'))
+    assert shorter == plain | {"train.steps": 60}
+    assert stated(text.replace('# "train.steps": 100', '"train.steps": 6 * 10')) is None
+    assert stated(text + '\nSETTINGS["train.steps"] = 60\n') is None
+    assert stated("import torch\n") is None
