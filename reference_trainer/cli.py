@@ -4,7 +4,6 @@ Neither torch nor JAX is imported before they are needed; `--dry-run` needs neit
 """
 
 import functools
-import importlib.util
 import pathlib
 import re
 import sys
@@ -13,12 +12,11 @@ from typing import Any
 
 import click
 
+from reference_trainer.backends import BACKENDS, installed_backend, make_backend
 from reference_trainer.config import Config, config_names, load_config
 from reference_trainer.distributed import MODES, leave
 from reference_trainer.errors import ConfigError, Stopped, TrainerError
 from reference_trainer.joining import join
-
-BACKENDS = ("torch", "jax")
 
 
 def words(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -158,29 +156,6 @@ def refuse_extra(config: Config) -> None:
             f"optimizer.extra ({extra}) is for an optimizer of your own; {config.optimizer.name} "
             "has its settings in [optimizer]"
         )
-
-
-def installed_backend() -> str:
-    """torch where it is installed, else jax. Raises TrainerError without either."""
-    for name in BACKENDS:
-        if importlib.util.find_spec(name) is not None:
-            return name
-    raise TrainerError(
-        "neither torch nor jax is installed; install one, for instance: pip install -e '.[jax]'"
-    )
-
-
-def make_backend(name: str) -> Callable[[Config, int], Any]:
-    """The constructor of a backend; imports its library. Raises TrainerError if it is missing."""
-    if importlib.util.find_spec(name) is None:
-        raise TrainerError(f"{name} is not installed: pip install -e '.[{name}]'")
-    if name == "torch":
-        from reference_trainer.torch_backend.engine import TorchBackend
-
-        return TorchBackend
-    from reference_trainer.jax_backend.engine import JaxBackend
-
-    return JaxBackend
 
 
 def pairs(overrides: tuple[str, ...]) -> dict[str, str]:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from reference_trainer import starters
-from reference_trainer.cli import make_backend
+from reference_trainer.backends import make_backend
 from reference_trainer.config import SECTIONS, Config, load_config
 from reference_trainer.errors import ConfigError
 from reference_trainer.provenance import source_sha256
@@ -67,7 +67,7 @@ def other_arm(name: str, main: pathlib.Path, backend: str, track: str, folder: p
         return _arm(found, main.name, backend)
     file = starters.copy_starter(backend, folder, track=track)
     arm = _arm(Frozen("", file, {}), main.name, backend)
-    note = f"baseline: the {backend} starter as it is; no frozen baseline of {track} is here"
+    note = f"baseline arm: the {backend} starter as it is; no frozen baseline of {track} is here"
     return dc.replace(arm, note=note)
 
 
@@ -93,17 +93,17 @@ def frozen(track: str, folders: Iterable[pathlib.Path]) -> Frozen | None:
 def read_frozen(path: pathlib.Path) -> Frozen:
     """The baseline of a file `tracks/baselines/TRACK/NAME.json`. Raises ConfigError."""
     item = _json(path)
-    name = f"the baseline {item.get('id')} of {path.parent.name}"
+    name = f"{item.get('id')} of {path.parent.name}"
     code = item.get("code")
     if not isinstance(code, dict) or not isinstance(code.get("settings"), dict):
         raise ConfigError(
-            f"{name} was frozen from runs without code in this repository; {_OTHERWISE}"
+            f"the baseline {name} was frozen without code that can be run; {_OTHERWISE}"
         )
     file = path.absolute().parents[3] / str(item.get("submission")) / str(code.get("path"))
     if source_sha256(_text(file)) != code.get("sha256"):
         raise ConfigError(
-            f"{file} is not what it was when {name} was frozen; restore it (`git checkout` the "
-            f"commit that froze it), or {_OTHERWISE}"
+            f"{file} is not what it was when the baseline {name} was frozen; restore it from the "
+            f"commit that froze it, or {_OTHERWISE}"
         )
     return Frozen(name, file, code["settings"])
 
@@ -122,7 +122,9 @@ def _arm(found: Frozen, mine: str, backend: str) -> Arm:
     except ConfigError as error:
         if not found.settings:
             raise
-        raise ConfigError(f"{found.name} cannot be run as it was frozen: {error}") from error
+        raise ConfigError(
+            f"the baseline {found.name} cannot be run as it was frozen: {error}"
+        ) from error
     return Arm("baseline", config, make, file.resolve(), _note(found, own, config))
 
 
@@ -138,7 +140,7 @@ def _note(found: Frozen, own: Config, config: Config) -> str:
         != getattr(getattr(own, section), field.name)
     ]
     more = f", with {', '.join(changed)} as its runs recorded" if changed else ""
-    return f"baseline: {found.name}, {found.file.name} of {found.file.parent}{more}"
+    return f"baseline arm: {found.name}, {found.file}{more}"
 
 
 def _json(path: pathlib.Path) -> Mapping[str, Any]:

@@ -12,9 +12,10 @@ import click
 
 from bot.commands.board import SNAPSHOTS, boards, snapshots_of
 from bot.commands.root import ROOT, Unusable, root_of, track_of, tracks_of
+from bot.evidence.recorded import NoCode, code_of
 from bot.model.board import Board, Entry
 from bot.model.submission import Submission
-from bot.model.track import Baseline, Credit, Track, TrackError
+from bot.model.track import Baseline, BaselineCode, Credit, Track, TrackError
 from bot.model.verdict import Verdict
 from bot.parse.folder import ReadError, parse_submission, read_path
 from bot.rank.baseline import (
@@ -35,6 +36,10 @@ from bot.repository import submission_folders
 DATE = click.option("--date", "on", metavar="YYYY-MM-DD", help="Date to record [default: today].")
 LINE = 1000
 """Characters of one printed line; text of strangers is cut there."""
+_KEPT = (
+    "its W&B runs are kept on the branch `evidence`, which is not in this clone: `git fetch origin "
+    "evidence:evidence`, or name a folder or ref with --snapshots"
+)
 DRY_RUN = click.option("--dry-run", is_flag=True, help="Show it without writing anything.")
 
 
@@ -81,7 +86,7 @@ def freeze_(
     board, verdicts = _board(place, track, snapshots)
     verdict = _verdict(verdicts, track, submission)
     entry = next((e for e in board.entries if e.verdict is verdict), None)
-    _cut(place, board, verdict, entry, on, dry_run)
+    _cut(place, board, verdict, entry, on, dry_run, snapshots)
 
 
 @baseline.command()
@@ -117,7 +122,7 @@ def promote(
         entry = next(iter(due_first), None)
     if entry is None or entry.progress is None or not entry.progress.promotes:
         raise Unusable(_not_due(board, entry))
-    _cut(place, board, entry.verdict, entry, on, dry_run)
+    _cut(place, board, entry.verdict, entry, on, dry_run, snapshots)
 
 
 @baseline.command()
@@ -152,7 +157,7 @@ def make(
     path = train_baseline(place, track, name, seeds, backend, author, options)
     board, verdicts = _board(place, track, None)
     verdict = _verdict(verdicts, track, path.relative_to(place).as_posix())
-    _cut(place, board, verdict, None, on, False)
+    _cut(place, board, verdict, None, on, False, None)
     click.echo(f"Open it: git add {path} {place / 'tracks/baselines' / track.id}, commit and push.")
 
 
@@ -195,14 +200,24 @@ def _submissions(root: Path, track: Track) -> dict[str, Submission]:
 
 
 def _cut(
-    root: Path, board: Board, verdict: Verdict, entry: Entry | None, on: str | None, dry_run: bool
+    root: Path,
+    board: Board,
+    verdict: Verdict,
+    entry: Entry | None,
+    on: str | None,
+    dry_run: bool,
+    snapshots: str | None,
 ) -> None:
     track = board.track
+    if any(f.rule == "evidence-unavailable" for f in verdict.errors):
+        raise Unusable(f"{verdict.submission}: {_KEPT}")
     before = track.baseline_id
     until = f"submissions/{track.id}/{before}" if before else None
     people = credit(verdict.submission, _submissions(root, track), until)
     try:
         made = freeze(verdict, track, on=_date(on), people=people, entry=entry, board=rows(board))
+        code, runs_again = _code(root, track, verdict.submission, snapshots)
+        made = dc.replace(made, code=code)
         path = None if dry_run else write(root, track, made)
     except (BaselineError, TrackError) as error:
         raise Unusable(str(error)) from error
@@ -211,7 +226,22 @@ def _cut(
         click.echo(f"  {_ratio(made.ratio, made.interval)} of {plain(made.after, LINE)}")
     for person in made.credits:
         click.echo(plain(f"  {_credited(person)}", LINE))
+    click.echo(plain(f"  {runs_again}", LINE))
     click.echo("nothing written (--dry-run)" if path is None else f"written: {path}; commit it")
+
+
+def _code(
+    root: Path, track: Track, path: str, snapshots: str | None
+) -> tuple[BaselineCode | None, str]:
+    """What the runs of a submission ran, and what `--interleave baseline` makes of it."""
+    folder = read_path(root / path, root)
+    parsed = parse_submission(folder, tracks_of(root), track.id)
+    with snapshots_of(root, snapshots) as kept:
+        try:
+            code = code_of(folder, parsed, kept)
+        except NoCode as error:
+            return None, f"`--interleave baseline` cannot run it: {error}, and freeze it again"
+    return code, f"`--interleave baseline` runs its {code.path} with the settings of these runs"
 
 
 def _date(on: str | None) -> str:

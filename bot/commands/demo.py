@@ -18,6 +18,8 @@ from bot.commands.root import ROOT, Unusable, root_of
 from bot.paths import build_folder
 
 TRACK = "tutorial"
+BACKEND = "jax"
+"""That of the track's frozen baseline: both arms need the same."""
 NAME = "my-first-run"
 CHANGE = "train.steps=74"  # of 80: less time, and the target is still reached
 EXAMPLES = (
@@ -88,15 +90,17 @@ def demo(root: Path | None, out: Path | None, seeds: int) -> None:
     Everything happens in a scratch copy of the competition; nothing is sent anywhere.
     """
     found = root_of(root)
-    backend = next((b for b in ("jax", "torch") if importlib.util.find_spec(b)), None)
-    if backend is None:
-        raise click.UsageError("the demo trains a model: pip install -e '.[jax]' (or '.[torch]')")
+    if not importlib.util.find_spec(BACKEND):
+        raise click.UsageError(
+            f"the demo trains beside the baseline of {TRACK}, which is written in JAX: "
+            f"pip install -e '.[{BACKEND}]'"
+        )
     began = time.monotonic()
     out = (out or build_folder(found) / "demo").resolve()
     _copy(found, out)
     journey = _Demo(found, out)
     _examples(journey)
-    _train(journey, backend, seeds)
+    _train(journey, seeds)
     _submit(journey)
     _board(journey)
     took = time.monotonic() - began
@@ -106,7 +110,7 @@ def demo(root: Path | None, out: Path | None, seeds: int) -> None:
     activate = Path(sys.prefix, "bin", "activate")
     first = f". {activate} && " if activate.exists() and not shutil.which("speedrun") else ""
     click.echo(
-        f"To try a change of your own: {first}speedrun new {TRACK}/my-idea --starter {backend}"
+        f"To try a change of your own: {first}speedrun new {TRACK}/my-idea --starter {BACKEND}"
     )
 
 
@@ -136,12 +140,12 @@ def _examples(journey: _Demo) -> None:
         journey.run("check", path, "--track", name.partition("/")[0], ok=(0, 1))
 
 
-def _train(journey: _Demo, backend: str, seeds: int) -> None:
+def _train(journey: _Demo, seeds: int) -> None:
     journey.say(
-        f"Train a tiny language model with {backend} and one change, {CHANGE}, beside the "
+        f"Train a tiny language model with {BACKEND} and one change, {CHANGE}, beside the "
         f"baseline; {seeds} seeds each, W&B offline"
     )
-    journey.run("new", f"{TRACK}/{NAME}", "--starter", backend, quiet=True)
+    journey.run("new", f"{TRACK}/{NAME}", "--starter", BACKEND, quiet=True)
     arms = ("--interleave", "baseline", "--seeds", str(seeds))
     settings = ("--set", CHANGE, *arms, "--wandb", "offline", "--out", "runs")
     journey.python(f"submissions/{TRACK}/{NAME}/main.py", *settings)

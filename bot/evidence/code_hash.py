@@ -23,11 +23,16 @@ def source_sha256(text: str) -> str:
     return _digest(_ID.sub(r"\1\2\2", _plain(text)))
 
 
+def file_sha256(text: str) -> str:
+    """The hash of a source file by which the trainer knows it: of every character."""
+    return _digest(_plain(text))
+
+
 def hashes_of(data: bytes) -> frozenset[str]:
     """The hashes by which a run may name this file: ours, that with the id, and of the bytes."""
     text = data.decode("utf-8", "replace")
     bare = hashlib.sha256(data).hexdigest()
-    return frozenset({source_sha256(text), _digest(_plain(text)), bare})
+    return frozenset({source_sha256(text), file_sha256(text), bare})
 
 
 def _plain(text: str) -> str:

@@ -47,6 +47,7 @@ _TEXTS: tuple[str, ...] = ("file", "run_id", "entity", "project", "state", "nonc
 _TEXTS += ("data_fingerprint", "created_at", "finished_at")
 _CONFIG_WORDS: tuple[str, ...] = ("validation_fingerprint", "precision", "backend")
 _CONFIG_WORDS += ("speedrun", "github_login", *RECIPE_TEXTS)
+_CONFIG_WORDS += ("data.corpus", "train.precision", "train.sharding")
 _WORD = re.compile(r"[A-Za-z0-9_.+:/ -]{1,200}", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,80}", re.ASCII)
 # A fingerprint begins with the name of its hash and a colon.

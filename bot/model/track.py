@@ -172,9 +172,19 @@ class BoardRow:
 
 
 @dc.dataclass(frozen=True, slots=True)
+class BaselineCode:
+    """What a baseline's runs ran: a file of its folder, and the settings that they recorded."""
+
+    path: str
+    sha256: str
+    settings: Mapping[str, str | int | float | bool] = dc.field(default_factory=dict)
+
+
+@dc.dataclass(frozen=True, slots=True)
 class Baseline:
     """One frozen baseline. `costs` and `losses` are those of single runs; `ratio` and `interval`
-    are its progress over the baseline `after`, None for the first, or where nothing relates it."""
+    are its progress over the baseline `after`, None for the first, or where nothing relates it.
+    `code` is None for one whose code is not in the repository."""
 
     id: str
     submission: str
@@ -187,6 +197,7 @@ class Baseline:
     after: str | None = None
     ratio: float | None = None
     interval: tuple[float, float] | None = None
+    code: BaselineCode | None = None
     credits: tuple[Credit, ...] = ()
     board: tuple[BoardRow, ...] = ()
 

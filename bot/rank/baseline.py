@@ -22,7 +22,7 @@ from bot.compute.ratios import Link, promotes
 from bot.model.board import Board, Entry, Progress, State
 from bot.model.submission import ROLES, Submission, entry_path
 from bot.model.summary import Sample
-from bot.model.track import Baseline, BoardRow, Credit, Reproduction, Track
+from bot.model.track import Baseline, BaselineCode, BoardRow, Credit, Reproduction, Track
 from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
 from bot.parse.baselines_json import path_of, to_text
@@ -211,11 +211,12 @@ def freeze(
     people: Iterable[Credit] = (),
     entry: Entry | None = None,
     board: Iterable[BoardRow] = (),
+    code: BaselineCode | None = None,
 ) -> Baseline:
     """A baseline of the candidate's runs of `verdict`. Raises BaselineError where it has none.
 
     `entry` is the place on the board of the point to freeze: its costs, its losses and its progress
-    over the baseline before belong together. `on` is the date, YYYY-MM-DD.
+    over the baseline before belong together. `on` is the date, YYYY-MM-DD; `code` what they ran.
     """
     name = verdict.submission.removeprefix(f"submissions/{track.id}/")
     point = _to_freeze(verdict, track, name, entry)
@@ -237,6 +238,7 @@ def freeze(
         after=progress.against if progress else None,
         ratio=progress.measured if progress else None,
         interval=progress.measured_interval if progress else None,
+        code=code,
         credits=tuple(people),
         board=tuple(board),
     )

@@ -16,7 +16,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from reference_trainer import corpus as corpora
-from reference_trainer.cli import installed_backend, train
+from reference_trainer.backends import installed_backend
+from reference_trainer.cli import train
 from reference_trainer.errors import DataError, TrainerError
 from reference_trainer.manifests import Recipe
 from reference_trainer.shards import MANIFEST, Corpus

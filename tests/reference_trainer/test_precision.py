@@ -15,7 +15,7 @@ import pytest
 
 from bot.compute import accounting
 from reference_trainer import checkpoint, devices
-from reference_trainer.cli import make_backend
+from reference_trainer.backends import make_backend
 from reference_trainer.config import Config, load_config
 from reference_trainer.errors import TrainerError
 from reference_trainer.loop import train

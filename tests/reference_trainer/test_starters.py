@@ -183,7 +183,8 @@ def test_the_baseline_arm_is_the_unchanged_starter(tmp_path: pathlib.Path) -> No
     main = starters.copy_starter(kind, tmp_path / "mine", track="tutorial")
     arm = other_arm("baseline", main, kind, "tutorial", tmp_path / "copy")
     assert (
-        arm.note == f"baseline: the {kind} starter as it is; no frozen baseline of tutorial is here"
+        arm.note
+        == f"baseline arm: the {kind} starter as it is; no frozen baseline of tutorial is here"
     )
     assert (arm.config.model, arm.config.train) == (unchanged.model, unchanged.train)
     assert not arm.config.model.gated and load_config("tiny").model.gated
@@ -243,7 +244,9 @@ def test_a_frozen_baseline_that_cannot_be_run_is_refused(tmp_path: pathlib.Path)
         other_arm("baseline", main, kind, "tutorial", tmp_path / "copy")
 
     arm()
-    with pytest.raises(ConfigError, match="frozen from runs without code .* --interleave FILE.py"):
+    with pytest.raises(
+        ConfigError, match="frozen without code that can be run.* --interleave FILE.py"
+    ):
         arm(code=None)
     code = {"path": "main.py", "sha256": "0" * 64, "settings": {}}
     with pytest.raises(ConfigError, match="is not what it was when the baseline base"):

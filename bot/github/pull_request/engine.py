@@ -17,6 +17,7 @@ from bot.compute import accelerators
 from bot.evidence.fetcher import Fetcher
 from bot.evidence.gather import ENVIRONMENT, Evidence, gather
 from bot.evidence.neighbours import NAMES, as_neighbour
+from bot.evidence.recorded import NoCode, code_of
 from bot.evidence.snapshot import Snapshots
 from bot.github.pull_request.first_seen import Memory, read_memory, shown
 from bot.github.pull_request.recorded import recorded
@@ -25,7 +26,7 @@ from bot.model.case import Context, Neighbour, Standing
 from bot.model.report import Change, Place, Shown
 from bot.model.run import Run
 from bot.model.submission import Folder, Submission
-from bot.model.track import Track
+from bot.model.track import BaselineCode, Track
 from bot.model.verdict import Verdict, finding, status_of
 from bot.parse.folder import Parsed, ReadError, parse_submission, read_path
 from bot.parse.track_toml import load_tracks
@@ -254,6 +255,14 @@ class Engine:
             for folder, parsed in self._parsed
             if parsed.submission.track == track_id
         }
+
+    def code(self, path: str) -> BaselineCode | None:
+        """What the runs of an entry of the checkout ran, for a frozen baseline."""
+        for folder, parsed in self._parsed:
+            if folder.path == path:
+                with contextlib.suppress(NoCode):
+                    return code_of(folder, parsed, self._snapshots())
+        return None
 
     def _entries_of(self, author: str) -> set[str]:
         return {

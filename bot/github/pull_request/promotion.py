@@ -66,6 +66,7 @@ def promotions(engine: Engine, on: dt.date) -> Iterator[Promotion]:
             people=people,
             entry=entry,
             board=rows(board),
+            code=engine.code(entry.submission),
         )
         verdicts = [e.verdict for e in board.entries] + [u.verdict for u in board.unranked]
         then = dc.replace(board.base, baselines=(*board.base.baselines, made), baseline_id=made.id)

@@ -1,5 +1,6 @@
 """The life of a baseline on a small competition: freeze, measure, promote, credit."""
 
+import hashlib
 import json
 
 import pytest
@@ -51,6 +52,25 @@ def test_freezing_writes_the_history_and_the_track(root):
     assert made.costs == (600.0, 601.0, 602.0)
     assert made.losses == (3.27, 3.271, 3.272)
     assert (made.after, made.ratio) == (None, None)
+
+
+def test_freezing_keeps_the_code_or_says_why_nobody_can_run_it(root):
+    assert "cannot run it: its code is not in the repository" in freeze(root)
+    assert load_track(root / "tracks/one.toml").baselines[0].code is None
+    submission(root, "one", "b2", OLD, code={"path": "main.py"})
+    put(root, "submissions/one/b2/main.py", "train()\r\n\n")
+    assert "`--interleave baseline` runs its main.py" in freeze(root, "b2")
+    code = {b.id: b.code for b in load_track(root / "tracks/one.toml").baselines}["b2"]
+    assert (code.path, code.settings) == ("main.py", {})
+    assert code.sha256 == hashlib.sha256(b"train()\n").hexdigest()
+
+
+def test_linked_runs_that_are_not_in_the_clone_are_fetched_first(root):
+    link = {"source": "wandb", "link": "https://wandb.ai/e/p/runs/abc"}
+    submission(root, "one", "linked", [], runs=[link])
+    answer = run(root, "freeze", "one", "linked")
+    assert answer.exit_code == 2
+    assert "git fetch origin evidence:evidence" in " ".join(answer.output.split())
 
 
 def test_progress_is_a_ratio_on_the_submitters_machine(root):
