@@ -38,7 +38,7 @@ def runs(sources: tuple[str, ...], track_id: str | None, form: str, root: Path |
         shown = {
             "schema_version": 1,
             "runs": [_record(run) for run in found.runs],
-            "skipped": [{"file": s.file, "why": s.why} for s in found.skipped],
+            "skipped": [{"file": s.file, "why": s.said} for s in found.skipped],
         }
         click.echo(dumps(shown))
     else:
@@ -97,7 +97,7 @@ def stats(
     summary = summarise(arms.ours, track, baseline=arms.theirs, step=step, loss_key=beside)
     refused = [{"rule": f.rule, "message": f.message} for f in arms.refused]
     if form == "json":
-        unread = [{"file": s.file, "why": s.why} for s in arms.skipped]
+        unread = [{"file": s.file, "why": s.said} for s in arms.skipped]
         more = {"skipped": unread, "refused": refused, "words": list(sentences(summary))}
         click.echo(dumps(summary.to_json() | more))
     else:

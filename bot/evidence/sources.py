@@ -48,8 +48,13 @@ class Skipped:
     why: str
     fix: str | None = None
 
+    @property
+    def said(self) -> str:
+        """Why, and what to do about it."""
+        return f"{self.why}; {self.fix}" if self.fix else self.why
+
     def __str__(self) -> str:
-        return f"{self.file}: {self.why}; {self.fix}" if self.fix else f"{self.file}: {self.why}"
+        return f"{self.file}: {self.said}"
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -161,6 +166,6 @@ def _links(links: list[str], track: Track, runs: list[Run], skipped: list[Skippe
     for item in evidence.runs:
         runs.extend(item.runs)
         for problem in item.problems if not item.runs else ():
-            skipped.append(Skipped(item.spec.target, problem.message))
+            skipped.append(Skipped(item.spec.target, problem.message, problem.fix))
             ours |= problem.rule in OURS
     return ours

@@ -37,7 +37,6 @@ STATE = "<!-- speedrun:state "
 PASSING = tuple(status for status in Status if status.counts)
 FAILING = (Status.REJECTED, Status.NEEDS_RUNS)
 WORDS = {status: heading(status) for status in Status}
-RUN_PAGE = re.compile(r"https://wandb\.ai/[\w.-]+/[\w.-]+/runs/[\w-]+", re.ASCII)
 _OTHER_WAY = re.compile(r", or (?:remove|leave)\b[^\"`]*$")
 """What a fix offers besides writing a value, of no use beside a suggestion that writes it."""
 _SHRINK = ((200, 50, True), (60, 20, True), (20, 5, False), (5, 0, False))
@@ -119,20 +118,13 @@ def _finalize(value: Any) -> str:
         return ""
     if isinstance(value, bool | int):
         return str(value)
-    return markdown.prose(value, MOST_PROSE)
+    return markdown.sentence(value, MOST_PROSE)
 
 
 def cell(value: object) -> Safe:
     """A text for a table cell, where a bar would end it; no line breaks before a unit."""
-    text = markdown.prose(value).replace("\\|", "\u00a6")
+    text = re.sub(r"\\?\|", "\u00a6", markdown.sentence(value))
     return Safe(re.sub(r"(?<=\d) (?=(?:s|min|h|d|%)$)", "\u00a0", text))
-
-
-def run_link(run: object) -> Safe:
-    """A run by its short name, as a link where it has a page."""
-    text = str(run or "")
-    name = markdown.code(text.rpartition("/")[2] or text)
-    return Safe(f"[{name}]({text})" if RUN_PAGE.fullmatch(text) else name)
 
 
 def block(text: str, language: str) -> Safe:
@@ -160,11 +152,12 @@ def environment(custom: Path | None) -> ImmutableSandboxedEnvironment:
         keep_trailing_newline=False,
     )
     env.filters["code"] = lambda value, longest=120: Safe(markdown.code(value, longest))
-    env.filters["sentence"] = lambda value: Safe(markdown.sentence(value))
+    env.filters["linked"] = lambda value: Safe(markdown.sentence(value, links=True))
+    env.filters["summary"] = lambda value: Safe(markdown.summary(value))
     env.filters["cell"] = cell
     env.filters["weight"] = weight
     env.filters["inside"] = lambda file, folder: str(file).removeprefix(f"{folder}/")
-    env.filters["run"] = run_link
+    env.filters["run"] = lambda run: Safe(markdown.run_link(str(run or "")))
     env.filters["block"] = block
     env.filters["fenced"] = fenced
     env.filters["rule_page"] = lambda rule: Safe(re.sub(r"[^a-z0-9-]", "", str(rule)))
@@ -196,7 +189,7 @@ def state_of(report: Report, before: State | None = None) -> State:
         report.head_sha,
         author=report.author,
         track=first.track if first else "",
-        place=place.text if place else "",
+        place=place.text.replace("`", "") if place else "",
         blocks=tuple(blocks)[:10],
         entry=first.submission if first else "",
         runs=more,
@@ -309,16 +302,18 @@ def view(item: Answer, most: int, rows: int, links: Links | None = None) -> Mapp
 
 def _linked(text: str, run: str | None) -> Safe:
     """A sentence with the run that it names as a link to its page."""
-    said = markdown.sentence(text)
-    if not run or not RUN_PAGE.fullmatch(run):
+    said = markdown.sentence(text, links=True)
+    if not run or not markdown.RUN_PAGE.fullmatch(run):
+        return Safe(said)
+    if f"]({run})" in said:
         return Safe(said)
     entity, project, _, name = run.removeprefix("https://wandb.ai/").split("/")
-    for shown in (run, f"{entity}/{project}/{name}", name):
-        found = re.search(rf"(?<![\w/.-]){re.escape(markdown.prose(shown))}(?![\w/-])", said)
+    for shown in (f"{entity}/{project}/{name}", name):
+        found = re.search(rf"(?<![`\w/.-]){re.escape(markdown.prose(shown))}(?![`\w/-])", said)
         if found:
             link = f"[{markdown.code(shown)}]({run})"
             return Safe(f"{said[: found.start()]}{link}{said[found.end() :]}")
-    return Safe(f"{said} ({run_link(run)})")
+    return Safe(f"{said} ({markdown.run_link(run)})")
 
 
 def _group(group: Group, links: Links, folder: str) -> Mapping[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterable, Sequence
 
@@ -13,20 +14,45 @@ _ACTIVE = re.compile(r"[\\`*_{}\[\]()<>#+!|~&$^=-]")
 def prose(text: object, limit: int = 600) -> str:
     """Text that shows as itself: no markup, no mention, no reference, no link."""
     escaped = _ACTIVE.sub(lambda match: "\\" + match[0], plain(str(text), limit))
-    # GitHub looks for mentions and bare addresses in the rendered text; an empty comment parts
-    # them and shows nothing.
-    escaped = re.sub(r"(@|\\#|\b[Gg][Hh](?=\\-\d))(?=\w|\\-)", r"\1<!-- -->", escaped)
+    return _inert(escaped)
+
+
+def _inert(escaped: str) -> str:
+    """GitHub looks for mentions and bare addresses in the rendered text; an empty comment parts
+    them and shows nothing."""
+    escaped = re.sub(r"(@|\\?#|\b[Gg][Hh](?=\\?-\d))(?=\w|\\?-)", r"\1<!-- -->", escaped)
     return re.sub(r"(?i)\b(https?|www|ftp|mailto)(?=[:.])", r"\1<!-- -->", escaped)
 
 
-_WORD = "[A-Za-z0-9_./:-]{1,60}"
-_NAMED = re.compile(rf"(?<!`)`({_WORD}(?: {_WORD}){{0,5}})`(?!`)", re.ASCII)
+_QUOTED = r"(?<![`\w\\])`(?=[^`]*\w)([^`\s](?:[^`]{0,298}[^`\s])?)`(?![`\w])"
+_RUN = r"https://wandb\.ai/[\w.-]+/[\w.-]+/runs/[\w-]+"
+_PIECES = re.compile(rf"{_QUOTED}|({_RUN})", re.ASCII)
+RUN_PAGE = re.compile(_RUN, re.ASCII)
 
 
-def sentence(text: object, limit: int = 900) -> str:
-    """A rule's own sentence as prose, in which `plain words` in back quotes become code spans."""
-    parts = _NAMED.split(plain(str(text), limit))
-    return "".join(f"`{part}`" if i % 2 else prose(part, limit) for i, part in enumerate(parts))
+def sentence(text: object, limit: int = 900, links: bool = False) -> str:
+    """A sentence of ours as prose, in which what stands in back quotes becomes a code span and,
+    with `links`, the page of a run a link. A code span shows whatever is in it as itself."""
+    whole, said, at = plain(str(text), limit), [], 0
+    for piece in _PIECES.finditer(whole):
+        if piece[1] or links:
+            shown = f"`{piece[1]}`" if piece[1] else run_link(piece[2])
+            said += [prose(whole[at : piece.start()], limit), shown]
+            at = piece.end()
+    return "".join([*said, prose(whole[at:], limit + 3)])
+
+
+def run_link(run: str) -> str:
+    """A run by its short name, as a link where it has a page."""
+    name = code(run.rpartition("/")[2] or run)
+    return f"[{name}]({run})" if RUN_PAGE.fullmatch(run) else name
+
+
+def summary(text: object, limit: int = 600) -> str:
+    """A sentence for the title of a fold, which is HTML: no Markdown is read there."""
+    parts = re.split(_QUOTED, plain(str(text), limit))
+    escaped = (html.escape(part, quote=False) for part in parts)
+    return "".join(f"<code>{p}</code>" if i % 2 else _inert(p) for i, p in enumerate(escaped))
 
 
 def code(text: object, limit: int = 120) -> str:

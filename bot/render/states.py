@@ -66,7 +66,8 @@ def reply_words(board: Board, verdict: Verdict) -> str:
     for path, state in settle([*others, verdict], board.base).states.items():
         if any(a.submission == verdict.submission for a in state.replies):
             stays = "stays" if before[path].name == state.name else "becomes"
-            return f"{plain(path, 200)} {stays} {state.name}"
+            kind = "a challenge" if verdict.reply.kind == "challenges" else "a reproduction"
+            return f"{kind}: `{plain(path, 200)}` {stays} {state.name}"
     return ""
 
 

@@ -42,6 +42,9 @@ class Thread(Protocol):
     def read(self, comment: str) -> Said:
         """The comment with this id, from the API and never from a payload."""
 
+    def post(self) -> Said:
+        """The opening post."""
+
     def react(self, said: Said, emoji: str) -> None:
         """Acknowledge at once, without a notification."""
 

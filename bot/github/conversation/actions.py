@@ -7,71 +7,38 @@ again from the API as well, so a forged or replayed delivery can at most repeat 
 from __future__ import annotations
 
 import dataclasses as dc
-import datetime as dt
 import itertools
-import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from bot.github.api.branches import EVIDENCE_BRANCH
-from bot.github.api.client import GitHubTrouble, Repo, told
-from bot.github.api.threads import IssueThread, Said, Thread
-from bot.github.api.workflows import Dispatch
+from bot.github.api.client import GitHubTrouble, told
+from bot.github.api.threads import IssueThread
 from bot.github.conversation import edits, forms, grants
-from bot.github.conversation.commands import COMMANDS, Command, Links, Mistake, Unknown, parse
+from bot.github.conversation.commands import (
+    COMMANDS,
+    MAX_LINKS,
+    Command,
+    Links,
+    Mistake,
+    Unknown,
+    parse,
+)
 from bot.github.conversation.intake_pull import open_submission
+from bot.github.conversation.talk import Talk, is_maintainer
 from bot.github.pull_request import suggestions
-from bot.github.pull_request.intake import Intake, submitter
+from bot.github.pull_request.intake import Intake, runs_in, submitter
 from bot.github.pull_request.preregistration import fetch_plan
 from bot.github.pull_request.publish import LABEL, our_checks
 from bot.github.pull_request.pull import Pull, facts, fetch
 from bot.github.pull_request.waivers import DECLINE, GRANTED, Acted, Grant, Waiver
-from bot.model.report import Settings
-from bot.model.track import Track
 from bot.registry import catalogue
 from bot.render.comment import STICKY, Safe, read_state, render
 from bot.render.experiment import registered
 from bot.rules import RULES
 
 OUR_BRANCHES = "speedrun/"
-_LOG = logging.getLogger("speedrun.conversation")
 _MOST_NOTES = 1000
-MAINTAINERS = ("admin", "write")
-
-
-@dc.dataclass(frozen=True)
-class Talk:
-    """One thing said, and all that an answer needs. `dispatch(pr, ref)` starts a verification."""
-
-    repo: Repo
-    settings: Settings
-    tracks: Mapping[str, Track]
-    thread: Thread
-    said: Said
-    dispatch: Dispatch
-    today: dt.date
-
-    def reply(self, template: str, **values: Any) -> None:
-        """Answer with a template."""
-        self.thread.reply(self.said, render(template, self.settings, **values))
-
-    def react(self, emoji: str) -> None:
-        """Acknowledge. A reaction that GitHub refuses never costs the answer."""
-        try:
-            self.thread.react(self.said, emoji)
-        except GitHubTrouble as trouble:
-            _LOG.warning("%s", trouble)
-
-    def start(self, number: int, ref: str) -> str:
-        """Start a verification, after the answer; a word for the log. If GitHub refuses, the
-        answer says so too."""
-        try:
-            self.dispatch(number, ref)
-        except GitHubTrouble as trouble:
-            # in the place of the answer: one thing said has one answer
-            self.reply("not_started.md.j2", number=number, why=str(trouble))
-            return "not started"
-        return "dispatched"
 
 
 def answer(talk: Talk) -> str:
@@ -112,16 +79,13 @@ def _unknown(talk: Talk, command: Unknown) -> str:
 def _links(talk: Talk, command: Links) -> str:
     """Links to runs in an ordinary comment or post: what can be done with them."""
     on_pull = isinstance(talk.thread, IssueThread) and talk.thread.is_pull()
-    listed = " ".join(link.url for link in command.links[:20])
-    line = f"/runs add {listed}" if on_pull else f"/submit {listed}"
-    talk.reply("links.md.j2", count=len(command.links), line=line, on_pull=on_pull)
+    links = command.links[:MAX_LINKS]
+    if on_pull:
+        lines = [{"title": "", "line": f"/runs add {' '.join(link.url for link in links)}"}]
+    else:
+        lines = forms.lines_for(links, talk.said.author, talk.tracks)
+    talk.reply("links.md.j2", count=len(links), lines=lines, on_pull=on_pull)
     return "links"
-
-
-def is_maintainer(repo: Repo, login: str) -> bool:
-    """Whether the API says that a person may write to the repository."""
-    with told("asking for permissions"):
-        return repo.api.get_collaborator_permission(login) in MAINTAINERS
 
 
 def _on_pull(talk: Talk, command: Command) -> str:
@@ -135,13 +99,12 @@ def _on_pull(talk: Talk, command: Command) -> str:
         return "not a pull request"
     author = submitter(pull, talk.repo.name, talk.repo.login)
     own = talk.said.author.lower() == author.lower()
-    if own and command.name in _BY_ANOTHER:
-        problem = f"this is your own pull request; another maintainer has to {command.name}"
-        talk.reply("mistake.md.j2", problem=problem, form=COMMANDS[command.name].form)
-        return "not permitted"
-    may = own or command.name in _FOR_ALL or is_maintainer(talk.repo, talk.said.author)
-    if not may and command.name != "runs":
-        talk.react("-1")
+    by_another = command.name in _BY_ANOTHER
+    may = (own and not by_another) or command.name in _FOR_ALL
+    may = may or is_maintainer(talk.repo, talk.said.author)
+    if (own and by_another) or (not may and command.name != "runs"):
+        values = {"command": command.name, "who": COMMANDS[command.name].who}
+        talk.reply("refused.md.j2", own=own and may, **values)
         return "not permitted"
     return _HANDLERS[command.name](talk, command, pull, may)
 
@@ -164,6 +127,20 @@ def _explain(talk: Talk, command: Command) -> str:
 
 
 def _submit(talk: Talk, command: Command) -> str:
+    """A submission of the links of the command, or of those in the post that it stands below."""
+    thread, form, problem = talk.thread, COMMANDS["submit"].form, "give at least one W&B link"
+    if not command.links:
+        post = thread.post()
+        labels = thread.labels() if isinstance(thread, IssueThread) else []
+        if isinstance(thread, IssueThread) and thread.is_pull():
+            problem, form = "this pull request is a submission already", "/verify"
+        elif forms.LABEL in labels:
+            problem = "the form above is what is submitted; edit it, and the bot reads it again"
+        elif post.author == talk.said.author:
+            command = dc.replace(command, links=runs_in(post.body)[:MAX_LINKS])
+    if not command.links:
+        talk.reply("mistake.md.j2", problem=problem, form=form)
+        return "mistake"
     return submit_form(talk, forms.from_command(command, talk.said.author, talk.tracks))
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import dataclasses as dc
 import difflib
 import re
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Mapping, Sequence
 
 from bot.evidence.links import LinkProblem, RunRef, parse_link, which_runs
-from bot.github.pull_request.intake import link_words, runs_in
+from bot.github.pull_request.intake import bare_links, link_words, runs_in
 from bot.github.pull_request.waivers import acceptable
 from bot.model.submission import REPLIES, Reply
 from bot.patterns import ENTRY, LOGIN, SLUG
@@ -23,6 +24,8 @@ MAX_LINKS = 100
 MAX_REASON = 500
 _SAID = ("baseline", "idea", *REPLIES)
 """Words of `/submit` that say what follows."""
+_OF = ("by", "from", "of")
+"""What may stand between `idea` and the login."""
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -107,9 +110,9 @@ class Links:
 
 def parse(body: str) -> Command | Mistake | Unknown | Links | None:
     """What a comment asks for; None for an ordinary comment without links to runs."""
-    lines = body[:MAX_BODY].replace("\r\n", "\n").split("\n")
+    lines = re.split(r"\r\n?|\n", body[:MAX_BODY])
     first = lines[0].rstrip()
-    match = re.fullmatch(r"/([A-Za-z_-]{1,30})[.!]?(?:[ \t]+(.*))?", first)
+    match = re.fullmatch(r"/([A-Za-z_-]{1,30})[.!?:,]*(?:\s+(.*))?", first)
     if match is None:
         found = runs_in(body[:MAX_BODY])
         return Links(found) if found else None
@@ -117,25 +120,28 @@ def parse(body: str) -> Command | Mistake | Unknown | Links | None:
     if name not in COMMANDS:
         near = difflib.get_close_matches(name, COMMANDS, n=1, cutoff=0.6)
         return Unknown(name, near[0] if near else "")
-    words = rest.split()
+    words, more = rest.split(), "\n".join(lines[1:])
     if name in ("verify", "help", "confirm", "decline"):
         return Command(name)
     if name in ("explain", "why"):
         return _rule(name, words)
     if name == "accept":
-        return _accept(rest)
+        return _accept(rest if "because" in words else f"{rest} {more}")
     if name == "grant":
         return _grant(rest)
     if name == "withdraw":
         return Command(name, reason=rest[:MAX_REASON])
     if name == "correct-author":
         return _correct(words)
-    more = "\n".join(lines[1:]).split()
-    return _submit(words, more) if name == "submit" else _links(name, words, more)
+    if name == "submit":
+        return _submit([line.split() for line in bare_links(f"{rest}\n{more}").split("\n")])
+    if words[:1] != ["add"] and not _given(rest):
+        return Mistake(name, "say `add`, then the links")
+    return _runs(name, [*_given(rest.removeprefix("add")), *_given(more, whole=True)])
 
 
 def _rule(name: str, words: list[str]) -> Command | Mistake:
-    rule = words[0].strip("`") if len(words) == 1 else ""
+    rule = words[0].strip("`.,:;?!").lower() if words else ""
     if rule in catalogue():
         return Command(name, rule=rule)
     near = difflib.get_close_matches(rule, catalogue(), n=1)
@@ -144,7 +150,7 @@ def _rule(name: str, words: list[str]) -> Command | Mistake:
 
 
 def _accept(rest: str) -> Command | Mistake:
-    match = re.fullmatch(r"([a-z0-9-]{1,64})[ \t]+because[ \t]+(\S.*)", rest)
+    match = re.match(r"`?([a-z0-9-]{1,64})`?[,:]?\s+because:?\s+(\S.*)", rest)
     if match is None or match[1] not in catalogue():
         return Mistake("accept", "name a rule, then `because` and the reason")
     if not acceptable(match[1]):
@@ -166,48 +172,65 @@ def _correct(words: list[str]) -> Command | Mistake:
     return Command("correct-author", login=login)
 
 
-def _submit(words: list[str], more: list[str]) -> Command | Mistake:
+def _submit(lines: list[list[str]]) -> Command | Mistake:
     """`TRACK LINK... baseline LINK... idea LOGIN reproduces TRACK/NAME`, in any order behind the
-    track; on the lines below it what is neither a link nor one of these words is prose."""
-    track = ""
-    if words and SLUG.fullmatch(words[0]) and words[0] not in _SAID:
-        track, words = words[0], words[1:]
+    track; all else is prose."""
     arms: dict[str, list[str]] = {"candidate": [], "baseline": []}
-    arm, ideas, reply = "candidate", [], None
-    rest = iter([*words, *more])
-    for number, word in enumerate(rest):
-        said = word.lower().rstrip(":")
-        if said == "baseline":
-            arm = said
-        elif said == "idea":
-            ideas.append(next(rest, "").strip("@,.;"))
-        elif said in REPLIES:
-            reply = Reply(said, next(rest, "").strip("`,.;"))
-        elif number < len(words) or "://" in word:
-            arms[arm] += link_words(word)
+    arm, ideas, reply, track = "candidate", [], None, ""
+    if lines[0] and SLUG.fullmatch(first := lines[0][0].lower().strip("`,.:!")):
+        track, lines[0] = ("", lines[0]) if first in _SAID else (first, lines[0][1:])
+    for number, words in enumerate(lines):
+        rest, prose = deque(words), False
+        while rest:
+            word = rest.popleft()
+            said = word.lower().rstrip(":")
+            links = _given(word, whole=number > 0)
+            prose = not links and not _says(said, rest, prose)
+            if links or prose:
+                arms[arm] += links
+            elif said == "baseline":
+                arm = said
+            elif said == "idea":
+                ideas.append(_person(rest))
+            else:
+                reply = Reply(said, (rest.popleft() if rest else "").strip("`,.;"))
     if wrong := [name for name in ideas if not LOGIN.fullmatch(name)]:
-        return Mistake("submit", f'"{wrong[0][:40]}" is not a GitHub login; write `idea LOGIN`')
+        said = f'"{wrong[0][:40]}" is not a GitHub login' if wrong[0] else "`idea` names nobody"
+        return Mistake("submit", f"{said}; write `idea LOGIN`")
     if reply is not None and not ENTRY.fullmatch(reply.entry.removeprefix("submissions/")):
         return Mistake("submit", f"name the entry: `{reply.kind} TRACK/NAME`")
-    ours, theirs = (_links("submit", arms[a], []) for a in ("candidate", "baseline"))
-    if isinstance(ours, Mistake):
-        return ours
-    if arms["baseline"] and isinstance(theirs, Mistake):
-        return theirs
-    base = theirs.links if isinstance(theirs, Command) else ()
-    return dc.replace(ours, track=track, baseline=base, idea=tuple(ideas), reply=reply)
+    ours, theirs = (_runs("submit", arms[a], least=0) for a in ("candidate", "baseline"))
+    if isinstance(ours, Mistake) or isinstance(theirs, Mistake):
+        return ours if isinstance(ours, Mistake) else theirs
+    return dc.replace(ours, track=track, baseline=theirs.links, idea=tuple(ideas), reply=reply)
 
 
-def _links(name: str, words: list[str], more: list[str]) -> Command | Mistake:
-    if name == "runs":
-        if words[:1] != ["add"]:
-            return Mistake(name, "say `add`, then the links")
-        words = words[1:]
-    given = [
-        *link_words(" ".join(words)),
-        *(word for word in link_words(" ".join(more)) if "://" in word),
-    ]
-    if not given:
+def _says(said: str, rest: Sequence[str], prose: bool) -> bool:
+    """Whether a word says what follows; in the middle of prose only if that is unmistakable."""
+    if not prose or said not in _SAID:
+        return said in _SAID
+    follows = rest[0] if rest else ""
+    sure = {"baseline": "://" in follows, "idea": follows.startswith("@")}
+    return sure.get(said, "/" in follows)
+
+
+def _person(rest: deque[str]) -> str:
+    """The login that follows `idea`."""
+    if len(rest) > 1 and rest[0].lower() in _OF:
+        rest.popleft()
+    return rest.popleft().strip("@,.;") if rest else ""
+
+
+def _given(text: str, whole: bool = False) -> list[str]:
+    """The words of a text that are meant as links: `whole` ones below the line of a command, on it
+    also a part of one, which is told. Any other word is prose."""
+    part = re.compile(r"\w/\w|wandb|^(?=[a-z]*\d)(?=\d*[a-z])[a-z\d]{6,}$")
+    return [w for w in link_words(text) if "://" in w or (not whole and part.search(w))]
+
+
+def _runs(name: str, given: list[str], least: int = 1) -> Command | Mistake:
+    """The links of a command."""
+    if len(given) < least:
         return Mistake(name, "give at least one link to a W&B run")
     if len(given) > MAX_LINKS:
         return Mistake(name, f"{len(given)} links are too many, one command takes {MAX_LINKS}")

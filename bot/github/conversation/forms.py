@@ -5,8 +5,10 @@ GitHub's sections (`### Heading` and text) are a stranger's and are read as data
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Mapping, Sequence
 
+from bot.evidence.links import RunRef
 from bot.github.conversation.commands import Command
 from bot.github.pull_request.intake import Intake, ask, links_in, people_in, track_in
 from bot.model.submission import REPLIES, Reply
@@ -31,6 +33,7 @@ _IN_FORM = {
     "baseline": f'put their links under "{FIELDS["baseline"]}"',
     "idea": f'write `LOGIN: idea` under "{FIELDS["contributors"]}"',
 }
+_ME = ("me", "mine", "myself")
 _IN_COMMAND = {
     "baseline": "add `baseline LINK...` behind the links",
     "idea": "add `idea LOGIN`",
@@ -91,15 +94,20 @@ def _issue(text: str, missing: list[str]) -> int | str | None:
 
 
 def from_command(command: Command, author: str, tracks: Mapping[str, Track]) -> Intake:
-    """A submission from `/submit LINK...`: the words can be added on the pull request."""
+    """A submission from `/submit LINK...`: the words can be added on the pull request. A first word
+    that looks like no track is prose if there is just one to choose."""
     missing: list[str] = []
-    ideas = "\n".join(f"{login}: idea" for login in command.idea)
+    named = [author if name.lower() in _ME else name for name in command.idea]
+    ideas = "\n".join(f"{login}: idea" for login in named)
+    track, open_to = command.track, [t.id for t in tracks.values() if "wandb" in t.accepts]
+    if len(open_to) == 1 and not difflib.get_close_matches(track, tracks):
+        track = ""
     title = f"Runs by {author}"
     if command.reply is not None:
         title = f"{command.reply.entry.rpartition('/')[2]}, run again by {author}"
     form = Intake(
         author=author,
-        track=track_in(command.track, tracks, missing),
+        track=track_in(track, tracks, missing),
         links=command.links,
         baseline=command.baseline,
         title=title,
@@ -108,3 +116,27 @@ def from_command(command: Command, author: str, tracks: Mapping[str, Track]) -> 
         missing=tuple(missing),
     )
     return ask(form, tracks, _IN_COMMAND)
+
+
+_MOST_TRACKS = 3
+
+
+def lines_for(
+    links: Sequence[RunRef], author: str, tracks: Mapping[str, Track]
+) -> list[dict[str, str]]:
+    """What to write in a comment to submit runs, a line for each track that takes them; one for all
+    where there are many."""
+    listed = " ".join(link.url for link in links)
+    takes = [track for track in tracks.values() if "wandb" in track.accepts]
+    if len(takes) > _MOST_TRACKS:
+        ids = ", ".join(f"`{track.id}`" for track in takes)
+        return [{"title": f"TRACK is one of {ids}", "line": f"/submit TRACK {listed}"}]
+    return [
+        {"title": track.title, "line": f"/submit {track.id} {listed}{_beside(track, author)}"}
+        for track in takes
+    ]
+
+
+def _beside(track: Track, author: str) -> str:
+    """What a track with baselines asks beside links."""
+    return f" baseline LINK idea {author}" if track.objective == "baseline" else ""

@@ -88,11 +88,15 @@ def ask(form: Intake, tracks: Mapping[str, Track], how: Mapping[str, str]) -> In
     return dc.replace(form, missing=tuple(missing))
 
 
+def bare_links(text: str) -> str:
+    """A text with the address of a Markdown link in its place."""
+    return _MARKDOWN_LINK.sub(r" \1 ", text)
+
+
 def link_words(text: str) -> list[str]:
     """The parts of a text that may be links, in the shapes people paste: Markdown links, angle
     brackets, code spans, lists, with punctuation behind them."""
-    text = _MARKDOWN_LINK.sub(r" \1 ", text)
-    words = (word.strip(_AROUND) for word in re.split(r"[\s,;|<>\"'`]+", text))
+    words = (word.strip(_AROUND) for word in re.split(r"[\s,;|<>\"'`]+", bare_links(text)))
     return [word for word in words if word]
 
 
@@ -117,8 +121,9 @@ def links_in(text: str, missing: list[str]) -> tuple[RunRef, ...]:
 
 
 def people_in(text: str, author: str, missing: list[str]) -> tuple[Mapping[str, Any], ...]:
-    """`login: role, role` a line. The author always comes first and cannot be left out."""
-    people: dict[str, dict[str, Any]] = {author.lower(): {"github": author, "roles": ["runs"]}}
+    """`login: role, role` a line. The author always comes first, cannot be left out, and made the
+    runs unless they name their roles and somebody else for those."""
+    people: dict[str, dict[str, Any]] = {author.lower(): {"github": author, "roles": []}}
     for line in filter(None, (line.strip(" -*") for line in text.split("\n"))):
         name, _, rest = line.partition(":")
         match = LOGIN.fullmatch(name.strip().removeprefix("@"))
@@ -131,11 +136,12 @@ def people_in(text: str, author: str, missing: list[str]) -> tuple[Mapping[str, 
                 f"roles are {', '.join(_ROLES)}"
             )
             continue
-        entry: dict[str, Any] = {"github": match[0]}
-        if roles:
-            entry["roles"] = list(dict.fromkeys(roles))
-        people[match[0].lower()] = entry
-    return tuple(people.values())
+        known = people.setdefault(match[0].lower(), {"github": match[0], "roles": []})
+        known["roles"] = list(dict.fromkeys([*known["roles"], *roles]))
+    own, *others = (person["roles"] for person in people.values())
+    if "runs" not in own and not (own and any("runs" in roles for roles in others)):
+        own.append("runs")
+    return tuple({k: v for k, v in person.items() if v} for person in people.values())
 
 
 # ---- whose it is --------------------------------------------------------------------------------

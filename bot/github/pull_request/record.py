@@ -152,6 +152,7 @@ def _entry(verdict: Any, report: Report, settings: Settings) -> Mapping[str, Any
         "submission": verdict.submission,
         "track": verdict.track,
         "place": report.places.get(verdict.submission),
-        "ranks": verdict.status in PASSING,
+        "passes": verdict.status in PASSING,
+        "verified": verdict.status is Status.VERIFIED,
         "link": entry_page(verdict, settings),
     }

@@ -83,6 +83,9 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_read(folder: Path) -> None
     assert f"{folder}/notes.md: not a log, a .wandb file or a results file" in said
     assert f"{folder}/empty.txt: holds no line with a step and a loss; give the log" in said
     assert f"{folder}/missing.log: there is no such file" in said
+    why = {Path(s["file"]).name: s["why"] for s in answer(runs, folder)["skipped"]}
+    assert "holds no line with a step and a loss; give the log" in why["empty.txt"]
+    assert ";" not in why["notes.md"], "nothing to be done about it"
     assert "broken.json" in said and "link.log" not in said
 
 

@@ -104,7 +104,9 @@ def test_a_link_is_read_without_the_marks_around_it(around: str) -> None:
         "/runs remove x",
         "/runs add",
         "/runs add https://evil.example/x/y/runs/z",
-        "/submit",
+        f"/submit {LINK} idea",
+        f"/submit {LINK} reproduces",
+        "/submit example-team/speedrun",
         "/correct-author",
         "/correct-author a b",
         "/correct-author -x",
@@ -147,12 +149,13 @@ def test_verify_is_dispatched_for_author_and_maintainer_only(competition: Compet
         assert competition.command(pull.number, comment) == "dispatched"
     comment = competition.say(pull.number, STRANGER, "/verify")
     assert competition.command(pull.number, comment) == "not permitted"
+    answer = competition.comments(pull.number)[-1]
+    assert "Only the author and maintainers can use `/verify`" in answer
     assert (
         competition.repo.dispatches
         == [{"workflow": "speedrun-verify.yml", "ref": "main", "inputs": {"pr": str(pull.number)}}]
         * 3
     )
-    assert ("comment", comment, "github-actions[bot]", "-1") in competition.repo.reactions
 
 
 def reviewable(competition: Competition) -> int:
@@ -181,7 +184,15 @@ def test_accept_by_others_is_refused(competition: Competition) -> None:
     for login in (AUTHOR, STRANGER):
         comment = competition.say(number, login, "/accept explanation-missing because I say so")
         assert competition.command(number, comment) == "not permitted"
+        assert "Only maintainers can use `/accept`" in competition.comments(number)[-1]
     assert competition.answer(number).status is Status.NEEDS_REVIEW
+
+
+def test_a_maintainer_does_not_accept_their_own(competition: Competition) -> None:
+    pull = competition.open(submission("fast", MAINTAINER, summary=""), MAINTAINER, body="")
+    comment = competition.say(pull.number, MAINTAINER, "/accept explanation-missing because mine")
+    assert competition.command(pull.number, comment) == "not permitted"
+    assert "another maintainer has to accept it" in competition.comments(pull.number)[-1]
 
 
 def test_accept_for_a_commit_pushed_meanwhile_is_refused(competition: Competition) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses as dc
+import re
+
 import pytest
 
 from bot.github.api.client import GitHubTrouble
-from bot.github.conversation.commands import Links, Mistake, Unknown, parse
-from bot.github.conversation.forms import read_form
+from bot.github.conversation.commands import Command, Links, Mistake, Unknown, parse
+from bot.github.conversation.forms import from_command, lines_for, read_form
 from bot.github.pull_request.intake import runs_in
 from bot.github.pull_request.merge_queue import repeat_check
 from bot.github.pull_request.publish import our_checks
@@ -97,11 +100,84 @@ def test_a_link_without_a_command_is_answered_with_what_can_be_done(
     comment = competition.say(pull.number, STRANGER, SHAPES["in a sentence"])
     assert competition.command(pull.number, comment) == "links"
     (answer,) = competition.comments(pull.number, BOT)
-    assert f"`/runs add {RUN}r1`" in answer
+    assert f"```\n/runs add {RUN}r1\n```" in answer
     issue = competition.github.open_issue(REPO, STRANGER, "A run", f"Look: {RUN}r1 and {RUN}r2")
     assert competition.command(issue.number, "", event="issues") == "links"
     (answer,) = competition.comments(issue.number, BOT)
-    assert f"`/submit {RUN}r1 {RUN}r2`" in answer and "Those are 2 W&B runs" in answer
+    assert "Those are 2 W&B runs" in answer
+    pasted = re.findall(r"(?m)^/submit .*$", answer)
+    lab, mini = (parse(line) for line in pasted)
+    assert isinstance(mini, Command) and isinstance(lab, Command)
+    assert [run.id for run in mini.links] == ["r1", "r2"] and (mini.track, lab.track) == (
+        "mini",
+        "lab",
+    )
+    assert lab.idea == (STRANGER,) and "baseline LINK" in pasted[0]
+
+
+def test_many_tracks_share_one_line() -> None:
+    many = {name: dc.replace(TRACKS["mini"], id=name) for name in ("a", "b", "c", "d")}
+    (item,) = lines_for(runs_in(f"{RUN}r1"), AUTHOR, many)
+    assert item == {
+        "title": "TRACK is one of `a`, `b`, `c`, `d`",
+        "line": f"/submit TRACK {RUN}r1",
+    }
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"/submit {RUN}r1 please",
+        f"/submit please {RUN}r1",
+        f"/submit mini {RUN}r1\r\nthanks! It took 8 H100 and/or luck",
+        f"/submit: {RUN}r1 \U0001f389",
+        f"/submit\u00a0{RUN}r1",
+        f"/submit [my run]({RUN}r1) bitte",
+        f"/submit\n\n- {RUN}r1\n\nMy idea is new, and the baseline is old.",
+    ],
+)
+def test_words_beside_the_links_are_prose(body: str) -> None:
+    found = parse(body)
+    assert isinstance(found, Command), found
+    form = from_command(found, AUTHOR, {"mini": TRACKS["mini"]})
+    assert (form.track, [run.id for run in form.links], form.baseline) == ("mini", ["r1"], ())
+    assert form.missing == () and form.contributors == ({"github": AUTHOR, "roles": ["runs"]},)
+
+
+def test_a_misspelled_track_and_a_part_of_a_link_are_told() -> None:
+    found = parse(f"/submit minni {RUN}r1")
+    assert isinstance(found, Command)
+    assert from_command(found, AUTHOR, {"mini": TRACKS["mini"]}).missing
+    assert isinstance(parse(f"/submit {RUN}r1 example-team/speedrun"), Mistake)
+
+
+@pytest.mark.parametrize(
+    ("said", "people"),
+    [
+        ("idea me", [(AUTHOR, ["idea", "runs"])]),
+        (f"idea: {AUTHOR.upper()}", [(AUTHOR, ["idea", "runs"])]),
+        (f"idea by @{STRANGER}", [(AUTHOR, ["runs"]), (STRANGER, ["idea"])]),
+    ],
+)
+def test_who_submits_ran_it(said: str, people: list[tuple[str, list[str]]]) -> None:
+    found = parse(f"/submit {RUN}r1 {said}")
+    assert isinstance(found, Command)
+    form = from_command(found, AUTHOR, {"mini": TRACKS["mini"]})
+    assert [(p["github"], p["roles"]) for p in form.contributors] == people
+
+
+@pytest.mark.parametrize("body", ["/submit", "/submit please", "/submit\nthanks!"])
+def test_submit_takes_the_links_of_the_post_above(competition: Competition, body: str) -> None:
+    issue = competition.github.open_issue(REPO, AUTHOR, "A run", f"Look: {RUN}r1")
+    comment = competition.say(issue.number, STRANGER, body)
+    assert competition.command(issue.number, comment, "change") == "mistake", "not their post"
+    competition.github.commit(REPO, "main", {"tracks/lab.toml": None})
+    comment = competition.say(issue.number, AUTHOR, body)
+    assert competition.command(issue.number, comment, "change") == "opened"
+    pull = competition.open(submission("fast", seconds=90.0))
+    comment = competition.say(pull.number, AUTHOR, body)
+    assert competition.command(pull.number, comment, "change") == "mistake"
+    assert "is a submission already" in competition.comments(pull.number)[-1]
 
 
 def test_links_to_other_pages_are_no_runs(competition: Competition) -> None:

@@ -238,7 +238,7 @@ def test_merge_is_recorded_once_and_told(competition: Competition, wandb: WandbD
     assert sum(f.startswith("example-team/speedrun/linked") for f in files) == 8
     closing = [b for b in competition.comments(pull.number) if "On the board" in b]
     assert len(closing) == 1
-    assert "is a new record by 30.0 s on `mini`" in closing[0]
+    assert "`submissions/mini/linked` is a new record by 30.0 s ([" in closing[0]
     assert "https://example.org/board/entries/mini/linked/" in closing[0]
 
     assert competition.record(pull.number)[0] == "recorded before"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from bot.render.markdown import code, prose, sentence
+from bot.render.markdown import code, prose, sentence, summary
 from bot.render.untrusted import is_safe_line, plain, secrets_in, shown, unsafe_in
 from tests.corpus.variants import secrets
 
@@ -142,6 +143,40 @@ def test_a_sentence_renders_as_text_and_code_alone(text: str) -> None:
     assert set(re.findall(r"<(/?[a-z]+)", html)) <= {"p", "/p", "code", "/code"}
 
 
-def test_names_in_a_sentence_are_code() -> None:
-    assert sentence("write `training_time`, not `a<b`") == "write `training_time`, not \\`a\\<b\\`"
-    assert sentence("``x``") == prose("``x``")
+@given(st.text(alphabet="ab1_`*[]()<>!#@\\/.: &|~-'=\"$", max_size=40))
+def test_a_reader_sees_a_sentence_as_it_is_written(text: str) -> None:
+    """No escape is shown, in a code span or outside of one, nor in the title of a fold."""
+    text = " ".join(f"x {text} x".split())
+    (inline,) = MarkdownIt("gfm-like", {"linkify": False, "html": True}).parse(sentence(text))[1:2]
+    shown = "".join(
+        f"`{part.content}`" if part.type == "code_inline" else part.content
+        for part in inline.children or ()
+        if part.type != "html_inline"
+    )
+    assert shown == text
+    title = re.sub(r"<!-- -->", "", summary(text))
+    assert html.unescape(re.sub(r"</?code>", "`", title)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("write `training_time`, not `a<b`", "write `training_time`, not `a<b`"),
+        ('add `"level" = "note"` under `[levels]`', 'add `"level" = "note"` under `[levels]`'),
+        ("``x``", prose("``x``")),
+        ("a`b` c", prose("a`b` c")),
+        ("5` and 6`", prose("5` and 6`")),
+        ("` x `", prose("` x `")),
+    ],
+)
+def test_names_in_a_sentence_are_code(text: str, shown: str) -> None:
+    assert sentence(text) == shown
+
+
+def test_a_run_is_a_link_where_links_are_asked_for() -> None:
+    page = "https://wandb.ai/a/b/runs/r1"
+    assert sentence(f"list {page}, too", links=True) == f"list [`r1`]({page}), too"
+    assert "](" not in sentence(f"list {page}, too")
+    other = "https://evil.example/a/b/runs/r1"
+    assert sentence(other, links=True) == prose(other)
+    assert sentence(f"`/runs add {page}`", links=True) == f"`/runs add {page}`"
