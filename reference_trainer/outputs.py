@@ -102,7 +102,7 @@ class Outputs:
             "peak": peak,
             "backend": self.backend.kind,
             "versions": ", ".join(f"{k} {v}" for k, v in self.identity["environment"].items()),
-            "detected": self.backend.notes,
+            "detected": [*self.backend.notes, *self._overlap()],
             "clock": RULE,
             "parameters": self._parameters(),
             "corpus": self.job.corpus.name,
@@ -113,6 +113,16 @@ class Outputs:
             "code_sha256": self.identity["code_sha256"],
             **({"github_login": self.job.github_login} if self.job.github_login else {}),
         }
+
+    def _overlap(self) -> list[str]:
+        """Marin's order visits the whole of a stream, what is held out of other orders included."""
+        shared = self.job.corpus.train.held_out
+        if self.job.config.data.order != "marin" or not shared:
+            return []
+        return [
+            f"validation: the last {shared:,} tokens of {self.job.corpus.name}, which "
+            'data.order = "marin" trains on too; compare by data.paloma = true'
+        ]
 
     def _parameters(self) -> str:
         counted = self.backend.parameter_count()

@@ -123,6 +123,8 @@ def test_both_backends_train_alike_in_marins_order(
         asked = job(config, corpus, tmp_path / name)
         info = train(asked, make_backend(name))["runs"][0]["run_info"]
         assert info["train_config"]["data_order"] == "marin"
+        log = (tmp_path / name / "log.txt").read_text(encoding="utf-8")
+        assert "trains on too" not in log  # this corpus keeps its validation text apart
         losses.append([loss for _, loss, _ in info["speedrun"]["validation"]])
     assert losses[0] == pytest.approx(losses[1], abs=1e-5)
     assert losses[0][-1] < losses[0][0] - 0.1

@@ -111,6 +111,8 @@ def test_a_run_begins_before_the_corpus_is_here(hub: Hub, tmp_path: pathlib.Path
     done = run(hub.url, tmp_path, *training(tmp_path, "--backend", "torch"))
     assert done.returncode == 0, done.stderr
     corpus = open_corpus(tmp_path / "data" / "fineweb-edu-10B")
+    log = (tmp_path / "run" / "log.txt").read_text(encoding="utf-8")
+    assert f"validation: the last {corpus.train.held_out:,} tokens of fineweb-edu-10B" in log
     ids, _ = ids_of_texts(150)
     here = len(list((corpus.folder / "pieces").glob("*.npy")))
     assert corpus.train.tokens == len(ids) and here < 0.75 * len(ids) / PIECE
