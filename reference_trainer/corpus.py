@@ -34,21 +34,33 @@ def data_folder() -> pathlib.Path:
     return pathlib.Path(cache) / "speedrun"
 
 
-def prepare(name: str, say: Callable[[str], None] = lambda text: None) -> pathlib.Path:
-    """The folder of corpus `name`, built or downloaded if it is not there. Raises DataError.
-
-    An existing folder is taken as it is. `NAME@500M` is the beginning of a downloaded corpus, up to
-    so many tokens.
-    """
+def found(name: str) -> pathlib.Path | None:
+    """The folder of corpus `name`, or None if it is still to be built or downloaded. Raises
+    DataError for a name that stands for nothing."""
     given = pathlib.Path(name)
     if (given / MANIFEST).is_file():
         return given
     folder = data_folder() / name
     if (folder / MANIFEST).is_file():
         return folder
-    if name not in RECIPES and name.partition("@")[0] not in downloads.DATASETS:
+    base, at, size = name.partition("@")
+    if name not in RECIPES and base not in downloads.DATASETS:
         known = ", ".join([*RECIPES, *downloads.DATASETS])
         raise DataError(f'there is no corpus "{name}"; known are {known}, or give a folder')
+    if at:
+        downloads.tokens_of(size, name)
+    return None
+
+
+def prepare(name: str, say: Callable[[str], None] = lambda text: None) -> pathlib.Path:
+    """The folder of corpus `name`, built or downloaded if it is not there. Raises DataError.
+
+    An existing folder is taken as it is. `NAME@500M` is the beginning of a downloaded corpus, up to
+    so many tokens.
+    """
+    if (here := found(name)) is not None:
+        return here
+    folder = data_folder() / name
     with _alone(folder):
         if (folder / MANIFEST).is_file():  # made while this process waited
             return folder

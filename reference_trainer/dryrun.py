@@ -59,14 +59,14 @@ def _checkpoints(steps: int) -> str:
 
 
 def _corpus(config: Config) -> str:
-    from reference_trainer.shards import MANIFEST, open_corpus
+    from reference_trainer.shards import open_corpus
 
-    folder = corpora.data_folder() / config.data.corpus
-    if not (folder / MANIFEST).is_file():
+    folder = corpora.found(config.data.corpus)
+    if folder is None:
         return f"{config.data.corpus}, not here yet; fetched or built at the first run"
-    found = open_corpus(folder)
-    passes = config.total_tokens / max(1, found.train.tokens)
-    return f"{found.name}, {found.train.tokens:,} tokens, {passes:.2f} passes"
+    corpus = open_corpus(folder)
+    passes = config.total_tokens / max(1, corpus.train.tokens)
+    return f"{corpus.name}, {corpus.train.tokens:,} tokens, {passes:.2f} passes"
 
 
 def _device(name: str | None) -> accelerators.Device | list[tuple[str, str]]:

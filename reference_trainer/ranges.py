@@ -20,9 +20,10 @@ class Range:
         outside = {"low": self.low, "high": self.high}.get(self.without)
         return self.low <= value <= self.high and value != outside  # NaN is in no range
 
-    def words(self) -> str:
+    def words(self, value: float) -> str:
+        """What was expected in place of `value`."""
         low = f"{'above' if self.without == 'low' else 'at least'} {self.low:g}"
-        if self.high == HUGE:
+        if self.high == HUGE and not value > HUGE:
             return low
         return f"{low} and {'below' if self.without == 'high' else 'at most'} {self.high:g}"
 
@@ -33,7 +34,7 @@ class OneOf(tuple[str, ...]):
     def admits(self, value: Any) -> bool:
         return value in self
 
-    def words(self) -> str:
+    def words(self, value: Any) -> str:
         return f"one of {', '.join(self)}"
 
 
@@ -79,4 +80,6 @@ def check(section: Any, where: str) -> None:
         for allowed in getattr(field.type, "__metadata__", ()):
             if not allowed.admits(value):
                 shown = f'"{value}"' if isinstance(value, str) else value
-                raise ConfigError(f"{where}.{field.name} is {shown}, expected {allowed.words()}")
+                raise ConfigError(
+                    f"{where}.{field.name} is {shown}, expected {allowed.words(value)}"
+                )

@@ -5,11 +5,14 @@ from __future__ import annotations
 import pathlib
 
 import pytest
+from click.testing import CliRunner
 
 from bot.compute.accounting import forward_flops_per_token, model_flops, parameter_count
 from reference_trainer import dryrun, memory
+from reference_trainer.cli import train
 from reference_trainer.config import config_names, load_config, parse_config
 from reference_trainer.errors import ConfigError
+from reference_trainer.shards import Corpus
 
 # Published on the Marin board: parameters, forward FLOPs of a token, tokens and model FLOPs.
 MARIN = {
@@ -43,6 +46,7 @@ def test_every_configuration_is_sound() -> None:
     [
         ("train.stepz", "3", 'unknown key "train.stepz"; did you mean "steps"?'),
         ("train.steps", "0", "train.steps is 0, expected at least 1"),
+        ("train.steps", "9999999999", "expected at least 1 and at most 1e+09"),
         ("train.steps", '"many"', "train.steps is 'many', expected a whole number"),
         ("train.micro_batch", "5", "the second must divide the first"),
         ("model.heads", "5", "model.hidden is 128 and model.heads is 5"),
@@ -97,6 +101,33 @@ def test_the_memory_of_a_dry_run_is_that_of_one_of_the_devices() -> None:
     assert memory.estimate(config, 2, 64).state == state
     assert memory.estimate(sharded, 2, 64).state == state // 64
     assert memory.estimate(config, 8).activations == 4 * memory.estimate(config, 2).activations
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("sotuu", 'Error: there is no corpus "sotuu"'),
+        ("fineweb-edu-10B@5X", 'has the size "5X"'),
+        ("fineweb-edu-10B@", 'has the size ""'),
+        ("fineweb-edu-10B@5M", "fineweb-edu-10B@5M, not here yet"),
+    ],
+)
+def test_a_dry_run_knows_which_corpora_there_are(
+    name: str, shown: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPEEDRUN_DATA", str(tmp_path))
+    dry = ["--config", "tiny", "--set", f"data.corpus={name}", "--dry-run"]
+    done = CliRunner().invoke(train, dry)
+    assert shown in done.output
+    assert done.exit_code == (2 if "Error" in done.output else 0)
+
+
+def test_a_dry_run_finds_a_corpus_in_a_folder(
+    corpus: Corpus, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(corpus.folder.parent)
+    config = load_config("tiny", {"data.corpus": corpus.folder.name})
+    assert f"{corpus.train.tokens:,} tokens" in dryrun.report(config, "H100", "off")
 
 
 def test_devices_that_cannot_share_a_batch_are_told_what_to_write() -> None:
