@@ -184,6 +184,22 @@ def test_a_server_that_drips_is_left(hosts: Hosts, monkeypatch: pytest.MonkeyPat
     assert hosts.drips < MOST_DRIPS
 
 
+def test_the_time_in_all_is_bounded(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One page a second: the third begins at the bound, the fourth after it."""
+    now = [100.0]
+    monkeypatch.setattr(dead_links, "IN_ALL_S", 2.0)
+    monkeypatch.setattr("bot.evidence.dead_links.time.monotonic", lambda: now[0])
+
+    def resolve(host: str) -> list[str]:
+        now[0] += 1
+        return hosts.resolve(host)
+
+    urls = [f"https://public.example/there?{n}" for n in range(5)]
+    states = check_links(urls, resolve=resolve, connect=hosts.connect)
+    assert [s.kind for s in states] == ["there"] * 3 + ["unknown"] * 2
+    assert states[3].message == "not looked at: there were too many"
+
+
 def test_many_links_and_twice_the_same(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dead_links, "MOST", 2)
     urls = [f"https://public.example/{p}" for p in ("there", "there", "gone", "left")]
