@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from bot.compute import metrics
+from bot.compute.baselines import ran
 from bot.compute.case_statistics import counted, ended, of_case, points_of
 from bot.compute.witnesses import grade_of as grade_of_run
 from bot.compute.witnesses import weakest, witnesses_of
@@ -46,7 +47,7 @@ def judge(case: Case) -> Verdict:
     points = () if withdrawn else tuple(_point(case, name) for name in points_of(case))
     if not withdrawn:
         findings = (*findings, *_unranked(case, points, findings))
-    grade, counts = grade_of(case), counted(case)
+    grade, counts, arm = grade_of(case), counted(case), ran(case)
     status = status_of(findings, grade)
     note = None
     if case.track.objective == "baseline" and status.counts and case.submission.reply is None:
@@ -77,6 +78,7 @@ def judge(case: Case) -> Verdict:
         based_on=short(case.submission.based_on, 300),
         reply=_reply(case),
         people=tuple(plain(c.github, 60) for c in case.submission.contributors[:50]),
+        against=arm.id if arm else None,
     )
 
 

@@ -249,6 +249,7 @@ def _verify_chunk(
     kept: Gather = ft.partial(gather, online=None, snapshots=snapshots)
     received = {} if snapshots is None else snapshots.received()
     accepted = {} if snapshots is None else snapshots.accepted()
+    against = {} if snapshots is None else snapshots.against()
     verdicts = []
     for path, track_id, near in places:
         try:
@@ -257,7 +258,8 @@ def _verify_chunk(
         except ReadError as error:
             verdicts.append(_unreadable(path, root, track_id, str(error)))
             continue
-        context = Context(near, merged=True, received=received.get(folder.path))
+        name = folder.path
+        context = Context(near, merged=True, received=received.get(name), against=against.get(name))
         verdict = verify_parsed(parsed, folder, context, gather=kept)
         verdicts.append(with_accepted(verdict, accepted.get(folder.path, {})))
     return verdicts

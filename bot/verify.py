@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from bot.compute import metrics
+from bot.compute.baselines import told_apart
 from bot.evidence import linked
 from bot.evidence.unlisted import left_out
 from bot.judge import distinct, judge, short
@@ -77,6 +78,7 @@ def verify_parsed(
     track = parsed.track.on(judged_on)
     evidence, unlisted = _evidence(parsed, folder, track, gather)
     unlisted += left_out(parsed.submission, folder, track, evidence)
+    evidence = told_apart(evidence, parsed.submission, track)
     others = tuple(n for n in context.neighbours if n.path != folder.path)
     before = next((n for n in context.neighbours if n.path == folder.path), context.before)
     return judge(

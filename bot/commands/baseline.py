@@ -246,7 +246,7 @@ def _code(
 
 def _date(on: str | None) -> str:
     if on is None:
-        return dt.datetime.now(dt.UTC).strftime("%Y-%m-%d")
+        return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     try:
         return dt.date.fromisoformat(on).isoformat()
     except ValueError as error:

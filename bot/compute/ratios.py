@@ -224,6 +224,21 @@ def disputes(
     return missed or (slower and not shows_gain(ratio, track))
 
 
+def undisputed(ratio: Measured | None, own: Measured | None, track: Track) -> str:
+    """Why the runs of a challenge, which `disputes` finds not to, dispute nothing, in words."""
+    if ratio is None or own is None:
+        return "there is no ratio to compare"
+    if ratio.pairs < needed_pairs(own):
+        return f"it has {_pairs(ratio.pairs)}, and a challenge needs {needed_pairs(own)}"
+    if shows_gain(ratio, track):
+        return "its runs show a gain over the baseline"
+    return "its runs are not slower than claimed beyond chance"
+
+
+def _pairs(count: int) -> str:
+    return "1 pair of runs" if count == 1 else f"{count} pairs of runs"
+
+
 def _than_claimed(ratio: Measured, own: Measured) -> Measured:
     """`ratio` over `own`, with the spreads of both. A single run has the spread of the other."""
     over = ratio.ratio / own.ratio

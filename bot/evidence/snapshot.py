@@ -291,6 +291,14 @@ class Snapshots:
                 dates[name] = min(date, dates.get(name, date))
         return dates
 
+    def against(self) -> Mapping[str, str]:
+        """Submission -> the frozen baseline that its arm ran, as its last merge recorded it."""
+        return {
+            str(verdict["submission"]): verdict["against"]
+            for verdict in self._records()
+            if isinstance(verdict.get("against"), str)
+        }
+
     def accepted(self) -> Mapping[str, Mapping[str, str]]:
         """Submission -> what maintainers accepted at its last merge: rule, and why and by whom."""
         found = {}

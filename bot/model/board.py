@@ -75,7 +75,8 @@ class Answered:
     """A reproduction or a challenge of an entry, and what its runs say.
 
     `ratio` and `interval` are to the entry's own baseline. `counts` says that they confirm an entry
-    on this track, else `why` says why not. `holds` is for a challenge: its runs dispute the entry.
+    on this track, else `why` says why not. `holds` is for a challenge: its runs dispute the entry,
+    else `undisputed` says why not.
     """
 
     submission: str
@@ -89,6 +90,7 @@ class Answered:
     why: str = ""
     holds: bool = False
     accepted: bool = False
+    undisputed: str = ""
 
 
 @dc.dataclass(frozen=True, slots=True)

@@ -76,6 +76,8 @@ class Target:
     path: str
     statistics: Summary | None = None
     code: frozenset[str] = frozenset()
+    against: str | None = None
+    """The id of the frozen baseline that its baseline arm ran."""
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -132,6 +134,7 @@ class Seen:
     points: tuple[tuple[Validation, ...], ...] = ()
     submission: str = ""
     looks: tuple[Look, ...] = ()
+    against: str | None = None
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -159,6 +162,8 @@ class Context:
     before: Neighbour | None = None
     """The entry as it stands on the board, where a pull request changes it."""
     recorded: Verdict | None = None
+    against: str | None = None
+    """The id of the baseline that the bot recorded when it first verified these runs."""
 
 
 @dc.dataclass(frozen=True, eq=False)

@@ -73,12 +73,14 @@ class Place:
 @dc.dataclass(frozen=True, slots=True)
 class Shown:
     """What a submission shows, to be remembered: keys of its runs, and for each run (step, loss,
-    clock in seconds) at a few steps, rounded; and the looks at which it was judged."""
+    clock in seconds) at a few steps, rounded; the looks at which it was judged; and the id of the
+    frozen baseline that its baseline arm ran."""
 
     submission: str
     runs: tuple[str, ...] = ()
     points: tuple[tuple[tuple[int, float, float | None], ...], ...] = ()
     looks: tuple[Look, ...] = ()
+    against: str | None = None
 
 
 @dc.dataclass(frozen=True, slots=True)

@@ -97,6 +97,7 @@ class RunRecord:
     arm: str = "candidate"
     point: str | None = None
     claimed: Mapping[str, float] | None = None
+    config_sha256: str | None = None
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -178,6 +179,7 @@ class Run:
 
     def record(self) -> RunRecord:
         """The record of the run; allow-listed fields only."""
+        digest = self.config.get("config_sha256")
         return RunRecord(
             file=self.file,
             index=self.index,
@@ -194,4 +196,5 @@ class Run:
             seed=self.seed,
             code_sha256=dict(self.code_sha256),
             val=self.validation,
+            config_sha256=digest if isinstance(digest, str) else None,
         )

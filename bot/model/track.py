@@ -200,6 +200,12 @@ class Baseline:
     code: BaselineCode | None = None
     credits: tuple[Credit, ...] = ()
     board: tuple[BoardRow, ...] = ()
+    frozen_at: str | None = None
+    """The moment in UTC; None where the day alone was recorded."""
+    sources: tuple[str, ...] = ()
+    """Source hashes of its runs, by which an arm that ran it is recognised."""
+    configs: tuple[str, ...] = ()
+    """Hashes of the configurations of its runs."""
 
 
 @dc.dataclass(frozen=True, slots=True)

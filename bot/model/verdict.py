@@ -170,6 +170,8 @@ class Verdict(Shaped):
     """The entry that it reproduces or challenges; such a submission does not rank."""
     people: tuple[str, ...] = ()
     """Logins of its contributors."""
+    against: str | None = None
+    """On a `baseline` track the id of the frozen baseline that its baseline arm ran."""
 
     @property
     def metrics(self) -> Mapping[str, float | int | None]:
@@ -201,6 +203,7 @@ class Verdict(Shaped):
 _WRITTEN = (
     *("submission", "track", "status", "evidence", "title", "date", "note", "findings", "metrics"),
     *("points", "runs", "statistics", "accepted", "based_on", "people"),
+    "against",
 )
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import dataclasses as dc
 from collections.abc import Iterable, Iterator, Mapping
 
+from bot.compute.baselines import relation
 from bot.compute.ratios import chained, measured, promotes
 from bot.model.board import Clock, Progress, State, Unranked
 from bot.model.submission import entry_path
 from bot.model.track import Track
 from bot.model.values import finite
 from bot.model.verdict import Point, Verdict
-from bot.rank.baseline import relation
 from bot.rank.states import SLOW, Settled, against, slow_arm
 from bot.registry import Level, Status
 
@@ -151,7 +151,10 @@ def _progress(verdict: Verdict, point: Point, settled: Settled) -> Progress | st
     current, own = track.baseline_id or "", against(verdict, track)
     between = relation(track.baselines, own, current)
     if between is None:
-        return f"it is measured against {own}, and nothing relates that to {current}"
+        return (
+            f"it is measured against {own}, and nothing relates that to {current}; run {current} "
+            "as the baseline arm"
+        )
     shown = found.scaled(between)
     sound = not any(f.rule in _UNSOUND and f.level is not Level.NOTE for f in verdict.findings)
     state = settled.states.get(verdict.submission, State())

@@ -4,9 +4,8 @@ A track of objective `baseline` keeps every baseline that was ever frozen as a f
 `tracks/baselines/<track>/<name>.json` (`bot.parse.baselines_json`): costs and losses of its runs,
 its progress over the one before, who is credited for what, and the board of that day.
 
-An entry is measured against the baseline of its day. `relation` puts it on the scale of the one
-that stands now: its ratio times the ratios of the baselines between, whose log variances add.
-Nothing here reads a clock; writing is `write`.
+Which baseline an entry was measured against, and how that relates to the one that stands now, is
+in `bot.compute.baselines`. Nothing here reads a clock; writing is `write`.
 """
 
 from __future__ import annotations
@@ -18,8 +17,9 @@ from pathlib import Path
 
 from bot import files as disk
 from bot.compute.accelerators import find
-from bot.compute.ratios import Link, promotes
+from bot.compute.ratios import promotes
 from bot.model.board import Board, Entry, Progress, State
+from bot.model.run import TRAINER
 from bot.model.submission import ROLES, Submission, entry_path
 from bot.model.summary import Sample
 from bot.model.track import Baseline, BaselineCode, BoardRow, Credit, Reproduction, Track
@@ -93,12 +93,31 @@ def distance(board: Board) -> Distance | None:
     return Distance(entry, at / ratio, left, _missing(entry, track) if reached else "")
 
 
+def not_due(board: Board, path: str) -> str:
+    """Why a submission makes no new baseline, in words."""
+    track = board.track
+    entry = next((e for e in board.entries if e.submission == path), None)
+    if track.is_baseline(path):
+        return "it is the baseline already"
+    if entry is None or entry.progress is None:
+        unranked = (u.why for u in board.unranked if u.verdict.submission == path)
+        return next(unranked, "it is not on the board any more")
+    progress, first, at = entry.progress, due(board), track.promote_at
+    if progress.promotes and first is not None:
+        return f"{first.submission} was seen earlier and reached the threshold as well"
+    if progress.against not in (track.baseline_id, None):
+        return f"it ran the baseline {progress.against}, and {track.baseline_id} stands now"
+    if at is not None and promotes((progress.ratio, progress.ratio), at):
+        return _missing(entry, track)
+    return f"it is at {progress.ratio:.4g} times the baseline, and a new one is due at {at}"
+
+
 def _missing(entry: Entry, track: Track) -> str:
     """What an entry lacks whose ratio would make a new baseline."""
     progress = entry.progress
     assert progress is not None
     if track.reproduction is not None and entry.state.name != "confirmed":
-        return _unconfirmed(entry.state, track.reproduction)
+        return unconfirmed(entry.state, track.reproduction)
     if progress.interval is None:
         return "it has one run in an arm, so that nothing says how far the ratio may be off"
     if not promotes(progress.interval, track.promote_at):
@@ -118,12 +137,14 @@ def _narrowing(progress: Progress, track: Track) -> str:
     return f"about {more} more {'pair' if more == 1 else 'pairs'} of runs would narrow it enough"
 
 
-def _unconfirmed(state: State, rule: Reproduction) -> str:
+def unconfirmed(state: State, rule: Reproduction) -> str:
     """What is missing before an entry is confirmed."""
     if state.name != "claimed":
         return f"it is {state.name}"
     who = "a maintainer" if rule.by == "maintainer" else "another person"
     have = sum(a.pairs for a in state.replies if a.counts)
+    if have >= rule.runs:
+        return f"the {have} pairs of runs that count do not show a gain beyond chance yet"
     pairs = f"{rule.runs} pairs of runs" if rule.runs != 1 else "a pair of runs"
     return f"to be confirmed it needs {pairs} by {who}, and has {have}"
 
@@ -149,57 +170,6 @@ def _hardware(verdict: Verdict) -> set[tuple[str | None, int | None]]:
     return {(run.hardware, run.gpu_count) for run in verdict.runs if run.arm == "candidate"}
 
 
-# ---- Which baseline an entry was measured against, and how baselines relate --------------------
-
-
-def measured_against(track: Track, current: str, based_on: str | None, date: str | None) -> str:
-    """The id of the baseline that an entry was measured against.
-
-    The one that it says it is based on; else the one that stood on its date; else `current`.
-    """
-    baselines = track.baselines
-    by_path = {item.submission: item.id for item in baselines}
-    named = entry_path(based_on, track.id, by_path)
-    if named is not None:
-        return by_path[named]
-    if date is not None and any(b.id == current for b in baselines):
-        before = [b for b in baselines if b.frozen_on <= date[:10]]
-        return before[-1].id if before else baselines[0].id
-    return current
-
-
-def relation(baselines: tuple[Baseline, ...], own: str, current: str) -> tuple[Link, ...] | None:
-    """The ratios by which one to the baseline `own` becomes one to `current`, none if they are one.
-
-    None where some baseline between them was frozen without a ratio to the one before.
-    """
-    if own == current:
-        return ()
-    chains = _chains(baselines)
-    mine, theirs = chains.get(own), chains.get(current)
-    if mine is None or theirs is None or mine[0] != theirs[0]:
-        return None
-    shared = sum(a == b for a, b in zip(mine[1], theirs[1], strict=False))
-    down = tuple(link for _, link in mine[1][shared:])
-    return (*down, *(link.inverse for _, link in theirs[1][shared:]))
-
-
-_Chain = tuple[tuple[str, Link], ...]
-
-
-def _chains(baselines: tuple[Baseline, ...]) -> Mapping[str, tuple[str, _Chain]]:
-    """Id -> (first of its chain, the ratios from there on, each with the id that it leads to)."""
-    chains: dict[str, tuple[str, _Chain]] = {}
-    for item in baselines:
-        before = chains.get(item.after) if item.after is not None else None
-        if before is None or item.ratio is None:
-            chains[item.id] = (item.id, ())
-        else:
-            link = (item.id, Link.of(item.ratio, item.interval))
-            chains[item.id] = (before[0], (*before[1], link))
-    return chains
-
-
 # ---- Freezing ---------------------------------------------------------------------------------
 
 
@@ -216,7 +186,9 @@ def freeze(
     """A baseline of the candidate's runs of `verdict`. Raises BaselineError where it has none.
 
     `entry` is the place on the board of the point to freeze: its costs, its losses and its progress
-    over the baseline before belong together. `on` is the date, YYYY-MM-DD; `code` what they ran.
+    over the baseline before belong together. `on` is the date, YYYY-MM-DD, or better the moment in
+    UTC, ISO 8601: entries of that day ran this baseline or the one before. `code` is what can be
+    run again.
     """
     name = verdict.submission.removeprefix(f"submissions/{track.id}/")
     point = _to_freeze(verdict, track, name, entry)
@@ -226,10 +198,12 @@ def freeze(
     hardware = _hardware(verdict)
     device, count = next(iter(hardware)) if len(hardware) == 1 else (None, None)
     progress = entry.progress if entry and not track.is_baseline(verdict.submission) else None
+    own = [run for run in verdict.runs if run.arm == "candidate"]
     return Baseline(
         id=name,
         submission=verdict.submission,
-        frozen_on=on,
+        frozen_on=on[:10],
+        frozen_at=on if len(on) > 10 else None,
         cost_metric=track.cost.metric,
         costs=costs,
         losses=_values(point.summary.quality, point.quality),
@@ -241,7 +215,13 @@ def freeze(
         code=code,
         credits=tuple(people),
         board=tuple(board),
+        sources=_distinct(d for run in own for n, d in run.code_sha256.items() if n != TRAINER),
+        configs=_distinct(run.config_sha256 for run in own if run.config_sha256),
     )
+
+
+def _distinct(digests: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(digests)))
 
 
 def _to_freeze(verdict: Verdict, track: Track, name: str, entry: Entry | None) -> Point:

@@ -314,7 +314,7 @@ def _target(board: Board, without: str | None, reply: Reply | None) -> Target | 
         return None
     found = known[path]
     statistics = found.points[0].statistics if found.points else None
-    return Target(path, statistics, _run_code(found))
+    return Target(path, statistics, _run_code(found), found.against)
 
 
 def _unread_record(board: Board, holder: Entry | None, without: str | None) -> float | None:

@@ -24,6 +24,7 @@ from __future__ import annotations
 import dataclasses as dc
 from collections.abc import Iterable, Mapping, Sequence
 
+from bot.compute.baselines import relation
 from bot.compute.ratios import (
     Measured,
     disputes,
@@ -32,12 +33,12 @@ from bot.compute.ratios import (
     pooled,
     shows_gain,
     to_target,
+    undisputed,
 )
 from bot.model.board import Answered, State, StateName
 from bot.model.submission import entry_path
 from bot.model.track import Baseline, Reproduction, Track
 from bot.model.verdict import Verdict
-from bot.rank.baseline import measured_against, relation
 from bot.registry import Level
 
 RULE = "maintainer-decides"
@@ -89,10 +90,7 @@ def ratio_of(verdict: Verdict) -> Measured | None:
 
 def against(verdict: Verdict, track: Track) -> str:
     """The id of the baseline that a verdict's arm ran; empty where none is frozen."""
-    current = track.baseline_id
-    if current is None:
-        return ""
-    return measured_against(track, current, verdict.based_on, verdict.date)
+    return verdict.against or track.baseline_id or ""
 
 
 # ---- One entry ----------------------------------------------------------------------------------
@@ -154,9 +152,15 @@ def _in_order(replies: Iterable[Verdict]) -> list[Verdict]:
 def _read(reply: Verdict, entry: Verdict, track: Track) -> _Read:
     """The ratio of a reply to the baseline that the entry ran, and whether it measures a gain."""
     found = ratio_of(reply)
-    links = relation(track.baselines, against(reply, track), against(entry, track))
-    if found is None or links is None:
-        return _Read(reply, None, False, "it has no baseline arm that relates to the entry's")
+    ours, theirs = against(reply, track), against(entry, track)
+    links = relation(track.baselines, ours, theirs)
+    if found is None:
+        return _Read(reply, None, False, "it has no baseline arm to measure with")
+    if links is None:
+        why = (
+            f"nothing relates its baseline {ours} to the entry's; run {theirs} as the baseline arm"
+        )
+        return _Read(reply, None, False, why)
     reached, missed = to_target(reply.statistics, track)
     unfit = ""
     if unsound(reply):
@@ -191,6 +195,8 @@ def _answered(
     why = read.unfit or _why_not(reply, entry, accepted, track.reproduction or Reproduction())
     fit = None if unsound(reply) else ratio
     holds = challenge and not gain and disputes(fit, own, track, read.missed)
+    gained = "all runs of others together show a gain" if gain else ""
+    fails = (read.unfit if fit is None else gained) or undisputed(fit, own, track)
     return Answered(
         submission=reply.submission,
         kind="challenge" if challenge else "reproduction",
@@ -203,6 +209,7 @@ def _answered(
         why=why,
         holds=holds,
         accepted=accepted,
+        undisputed=fails if challenge and not holds else "",
     )
 
 

@@ -128,7 +128,7 @@ def _rows(
     quality, cost = track.quality, track.cost
     progress = placement.entry.progress if placement else None
     # On a track of ratios the record's own cost is that of another machine.
-    alone = record_cost is None or progress is not None
+    alone = record_cost is None or progress is not None or track.objective == "baseline"
     record = "" if alone else amount(track, cost.metric, record_cost)
     one = cost.metric == quality.metric  # ranked by quality alone
     if point.quality is not None:

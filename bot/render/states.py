@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bot.model.board import Answered, Board, State
+from bot.model.track import Reproduction, Track
 from bot.model.verdict import Verdict
-from bot.rank.baseline import Distance
+from bot.rank.baseline import Distance, unconfirmed
 from bot.rank.states import settle
 from bot.render import numbers
 from bot.render.untrusted import plain
@@ -31,6 +32,7 @@ def reply_lines(state: State) -> Iterator[str]:
     """One line for each reply, and one for each refuted entry that the entry builds on."""
     for reply in state.replies:
         said = "disputes it" if reply.holds else reply.why or "its runs count"
+        said = f"{reply.undisputed}; {said}" if reply.undisputed and not reply.why else said
         said += ", accepted by a maintainer" if reply.accepted else ""
         yield f"{reply.kind} {plain(reply.submission, 200)}: {_measured(reply)}; {said}"
     for path in state.refuted:
@@ -64,11 +66,27 @@ def reply_words(board: Board, verdict: Verdict) -> str:
     others = [v for v in verdicts if v.submission != verdict.submission]
     before = settle(others, board.base).states
     for path, state in settle([*others, verdict], board.base).states.items():
-        if any(a.submission == verdict.submission for a in state.replies):
-            stays = "stays" if before[path].name == state.name else "becomes"
-            kind = "a challenge" if verdict.reply.kind == "challenges" else "a reproduction"
-            return f"{kind}: `{plain(path, 200)}` {stays} {state.name}"
+        mine = next((a for a in state.replies if a.submission == verdict.submission), None)
+        if mine is None:
+            continue
+        told = f"a {mine.kind}: `{plain(path, 200)}`"
+        if before[path].name != state.name:
+            return f"{told} becomes {state.name}"
+        return f"{told} stays {state.name}{_because(mine, state, board.track)}"
     return ""
+
+
+def _because(mine: Answered, state: State, track: Track) -> str:
+    """Why a reply leaves its entry as it was."""
+    if mine.holds:
+        return ""
+    if mine.undisputed:
+        return f": {mine.undisputed}"
+    if mine.why:
+        return f": these runs do not confirm it, because {mine.why}"
+    if state.name != "claimed":
+        return ""
+    return f": {unconfirmed(state, track.reproduction or Reproduction())}"
 
 
 def distance_words(far: Distance) -> str:

@@ -10,10 +10,10 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from bot.compute import accelerators
+from bot.compute.baselines import mixed, ran, says_arm
 from bot.compute.case_statistics import of_case, points_of
 from bot.model.case import Case
 from bot.model.run import Run
-from bot.model.submission import entry_path
 from bot.model.summary import BaselineArm as Arm
 from bot.model.summary import Moments, Summary
 from bot.model.track import LOSS_METRICS, Baseline
@@ -38,7 +38,8 @@ def arms_differ(case: Case) -> Iterator[Finding]:
 
     Both run on one kind of device, and both stop by one rule: a baseline that trains on after the
     target takes longer for nothing. Another precision or another version of the framework is a
-    warning: where it is the improvement itself, say so in the README.
+    warning: where it is the improvement itself, say so in the README. The baseline arm is of one
+    baseline. A run whose entry names no arm counts in that whose code or configuration it has.
     """
     if case.track.objective == "pareto":
         return
@@ -48,6 +49,22 @@ def arms_differ(case: Case) -> Iterator[Finding]:
             continue
         for level, message, fix in _differences(case, point, ours, theirs):
             yield _about(case, "arms-differ", point, message, fix, level)
+    if several := mixed(case):
+        message = f"the runs of the baseline arm are of several baselines: {', '.join(several)}"
+        fix = "List the runs of one alone; those of the others make a submission of their own."
+        yield _about(case, "arms-differ", None, message, fix)
+    yield from _moved(case)
+
+
+def _moved(case: Case) -> Iterator[Finding]:
+    """Runs that were recognised as the baseline's, though the list does not say so."""
+    for item in case.evidence:
+        if item.spec.arm == "baseline" and not says_arm(case.submission, item):
+            name = plain(item.runs[0].file, 160) if item.runs else plain(item.spec.target, 160)
+            message = f"{name} ran the baseline, so it counts in the baseline arm"
+            found = _about(case, "arms-differ", item.spec.point, message, "", Level.NOTE)
+            fix = 'Write `"arm": "baseline"` in its entry of `runs`.'
+            yield dc.replace(found, pointer=item.spec.pointer or "/runs", fix=fix)
 
 
 def _differences(
@@ -129,7 +146,7 @@ def baseline_slower_than_frozen(case: Case) -> Iterator[Finding]:
             continue
         why, usual = _slower(case, arm, case.runs("baseline", point))
         if why is not None:
-            fix = "Run both arms again on an idle machine, taking turns."
+            fix = "Run both arms again on an idle machine, taking turns." + _older(case, arm)
             item = _about(case, "baseline-slower-than-frozen", point, why, fix)
             taken = None if usual is None else statistics.fmean(arm.cost.values)
             yield dc.replace(item, claimed=taken, expected=usual)
@@ -155,6 +172,19 @@ def _slower(case: Case, arm: Arm, runs: Sequence[Run]) -> tuple[str | None, floa
         f"the baseline arm takes {figure(mean, 5)}{_unit(case)}{span}, {figure(mean / usual, 3)} "
         f"times the {figure(usual, 5)}{_unit(case)} of the frozen baseline on the same hardware"
     ), usual
+
+
+def _older(case: Case, arm: Arm) -> str:
+    """What to write if an older baseline takes as long as the arm did."""
+    mean, runs = statistics.fmean(arm.cost.values), case.runs("baseline")
+    machines = {(machine_of(run), run.hardware.count) for run in runs}
+    for old in case.track.baselines:
+        comparable = old.costs and old.cost_metric == case.track.cost.metric
+        if not comparable or old in _ran(case)[-1:] or not _fits(old, machines):
+            continue
+        if abs(mean / statistics.fmean(old.costs) - 1) <= _LEAST:
+            return f' If you ran {old.id}, write `"based_on": "{old.id}"`: the ratio is converted.'
+    return ""
 
 
 def _on_other_hardware(case: Case, known: Sequence[Baseline], run: Run, mean: float) -> str | None:
@@ -214,14 +244,13 @@ def _unit(case: Case) -> str:
 
 
 def _ran(case: Case) -> Sequence[Baseline]:
-    """The frozen baselines that the arm may be runs of: the one that the submission names, else
-    those of its day."""
-    every = case.track.baselines
-    named = entry_path(case.submission.based_on, case.track.id, {b.submission for b in every})
-    if named is not None:
-        return [b for b in every if b.submission == named]
-    day = case.judged_on
-    return [b for b in every if day is None or b.frozen_on <= day.isoformat()] or every[:1]
+    """The frozen baselines that the arm may be runs of: the one that is known, else all up to the
+    one that stood then."""
+    every, found = case.track.baselines, ran(case)
+    index = next((n for n, b in enumerate(every) if found and b.id == found.id), None)
+    if found is None or index is None:
+        return every
+    return every[index : index + 1] if found.known else every[: index + 1]
 
 
 def _fits(frozen: Baseline, machines: set[tuple[str | None, int | None]]) -> bool:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses as dc
 from collections.abc import Iterator, Sequence
 
 from bot.compute.arms import pairwise_rule
+from bot.compute.baselines import code_of, ran, relation
 from bot.compute.case_statistics import points_of
+from bot.compute.ratios import chained
 from bot.compute.significance import reaches
 from bot.model.case import Case
-from bot.model.run import TRAINER, Run
-from bot.model.submission import same_entry
+from bot.model.run import Run
+from bot.model.submission import entry_path, same_entry
 from bot.model.summary import Pairwise, Sample, Summary
 from bot.model.track import TIME_METRICS
 from bot.model.verdict import Finding
@@ -146,26 +149,21 @@ def baseline_stale(case: Case) -> Iterator[Finding]:
     """The baseline arm is what the gain should be measured against: the record, or the baseline.
 
     A gain over an older one may be a gain that others have already made, and a gain over more runs
-    of the same code is luck. It is recognised by `based_on`, by the source hash of the baseline
-    runs (if that of the record or baseline is known), and by the source hash and configuration of
-    the two arms.
+    of the same code is luck. It is recognised by the source hash and the configuration of the two
+    arms, by `based_on`, and by the source hash of the record or baseline, if that is known.
+
+    On a track with baselines an arm that ran an older one is told so: its ratio is converted by the
+    ratios of the baselines between, or if nothing relates the two, the baseline has to be run.
     """
     if case.track.objective == "pareto" or not case.runs("baseline"):
         return
-    standing = case.context.standing
-    current = standing.baseline if case.track.objective == "baseline" else standing.record
-    based_on = case.submission.based_on
-    if current is not None and based_on and not same_entry(based_on, current, case.track.id):
-        message = f"it is based on {based_on}, and {current} stands now"
-        yield _stale(case, message, current, based_on, current, "/based_on")
-        return
     at_baseline = case.track.objective == "baseline"
-    wanted = standing.baseline_code if at_baseline else standing.record_code
-    code = _code(case.runs("baseline"))
-    if wanted and code and not code & wanted:
-        message = f"the source of the baseline runs is not that of {current}"
-        yield _stale(case, message, current, min(code), min(wanted))
+    found = list(_older_baseline(case) if at_baseline else _older_record(case))
+    yield from found
+    if found:
         return
+    standing = case.context.standing
+    current = standing.baseline if at_baseline else standing.record
     for point in points_of(case):
         why, level = _one_experiment(case.runs("candidate", point), case.runs("baseline", point))
         if why is not None and not (case.brought_over and level is Level.NOTE):
@@ -180,6 +178,75 @@ def baseline_stale(case: Case) -> Iterator[Finding]:
             )
 
 
+def _older_record(case: Case) -> Iterator[Finding]:
+    """An arm that is not of the record, by what the submission says and by its code."""
+    current, based_on = case.context.standing.record, case.submission.based_on
+    if current is not None and based_on and not same_entry(based_on, current, case.track.id):
+        message = f"it is based on {based_on}, and {current} stands now"
+        yield _stale(case, message, current, based_on, current, "/based_on")
+    else:
+        yield from _other_code(case, current, case.context.standing.record_code)
+
+
+def _other_code(case: Case, current: str | None, wanted: frozenset[str]) -> Iterator[Finding]:
+    code = code_of(case.runs("baseline"))
+    if wanted and code and not code & wanted:
+        message = f"the source of the baseline runs is not that of {current}"
+        yield _stale(case, message, current, min(code), min(wanted))
+
+
+_SAYS = {
+    "code": "by the code or the configuration of its runs",
+    "author": "as `based_on` says",
+    "record": "it stood when these runs were first shown",
+    "clock": "it stood when these runs began",
+}
+
+
+def _older_baseline(case: Case) -> Iterator[Finding]:
+    """An arm that ran an older baseline than the one that stands, and what becomes of its ratio."""
+    arm, known = ran(case), case.track.baselines
+    current = _standing_baseline(case)
+    if current is None or case.context.merged:
+        return
+    if arm is None or arm.id == current and arm.by != "code":
+        standing = case.context.standing
+        yield from _other_code(case, standing.baseline, standing.baseline_code)
+        return
+    named = entry_path(case.submission.based_on, case.track.id, {b.submission for b in known})
+    if named is not None and arm.by == "code" and named not in _paths(case, arm.id):
+        message = f"the runs of the baseline arm are those of {arm.id}, and it is based on {named}"
+        yield _stale(case, message, arm.id, named, arm.id, "/based_on")
+    if arm.id == current:
+        return
+    links = relation(known, arm.id, current)
+    message = f"you ran the old baseline {arm.id} ({_SAYS[arm.by]}), and {current} stands now"
+    if links is None:
+        message += "; nothing relates the two, so the ratio has no place on the board"
+        yield _stale(case, message, current, arm.id, current)
+        return
+    factor = figure(chained(links).ratio, 4)
+    yield dc.replace(
+        _stale(
+            case, f"{message}; the ratio is converted: times {factor}", current, arm.id, current
+        ),
+        level=Level.NOTE,
+        fix=f"Nothing to do. To be measured directly, run {current} as the baseline arm.",
+    )
+
+
+def _paths(case: Case, name: str) -> list[str]:
+    return [b.submission for b in case.track.baselines if b.id == name]
+
+
+def _standing_baseline(case: Case) -> str | None:
+    """The id of the baseline that stands: that of the board, which leaves out a refuted one."""
+    by_path = {b.submission: b.id for b in case.track.baselines}
+    named = case.context.standing.baseline
+    path = entry_path(named, case.track.id, by_path)
+    return by_path[path] if path is not None else named or case.track.baseline_id
+
+
 def _one_experiment(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[str | None, Level | None]:
     """Why two arms are runs of one experiment, or may be (a note); None where they are not. A
     change of the configuration alone is a change, where the configurations are known."""
@@ -187,22 +254,15 @@ def _one_experiment(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[str | N
         return None, None
     settings = [{run.config.get("config_sha256") for run in arm} for arm in (ours, theirs)]
     known = None not in settings[0] | settings[1]
-    shared = _code(ours) & _code(theirs)
+    shared = code_of(ours) & code_of(theirs)
     if shared and not (known and settings[0].isdisjoint(settings[1])):
         code = sorted(shared)[0][:12]
         return f"the baseline arm ran the same code as the candidate, {code}", None
-    if known and not _code(ours) | _code(theirs) and settings[0] & settings[1]:
+    if known and not code_of(ours) | code_of(theirs) and settings[0] & settings[1]:
         return "the two arms have the same configuration, and no code tells them apart", None
     if settings[1] == {None} and not any(run.code_sha256 for run in theirs):
         return "nothing in the baseline runs says what code they ran", Level.NOTE
     return None, None
-
-
-def _code(runs: Sequence[Run]) -> frozenset[str]:
-    """Source hashes of runs; the trainer's own, which all that use it share, is none."""
-    return frozenset(
-        digest for run in runs for name, digest in run.code_sha256.items() if name != TRAINER
-    )
 
 
 _Shown = tuple[str, bool, float | None, str | Pairwise]

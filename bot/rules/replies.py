@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bot.compute.baselines import ran, relation
 from bot.compute.case_statistics import of_case, points_of
-from bot.compute.ratios import disputes, measured, to_target
+from bot.compute.ratios import Measured, disputes, measured, to_target
 from bot.model.case import Case
 from bot.model.submission import REPLIES
 from bot.model.track import Reproduction
@@ -60,7 +61,7 @@ def maintainer_decides(case: Case) -> Iterator[Finding]:
     own = measured(target.statistics)
     for point in points_of(case)[:1]:
         summary = of_case(case, point)
-        ratio = measured(summary)
+        ratio = _to_theirs(case, measured(summary))
         if ratio is None:
             continue
         missed = to_target(summary, case.track)[1]
@@ -79,3 +80,12 @@ def maintainer_decides(case: Case) -> Iterator[Finding]:
             expected=own.ratio if own else None,
             fix="a maintainer types `/accept maintainer-decides because ...`",
         )
+
+
+def _to_theirs(case: Case, ratio: Measured | None) -> Measured | None:
+    """A ratio to the baseline that the entry ran; None where nothing relates the two baselines."""
+    target, arm = case.context.standing.target, ran(case)
+    if ratio is None or target is None or arm is None or target.against is None:
+        return ratio
+    links = relation(case.track.baselines, arm.id, target.against)
+    return None if links is None else ratio.scaled(links)

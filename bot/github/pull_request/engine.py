@@ -30,12 +30,12 @@ from bot.model.track import BaselineCode, Track
 from bot.model.verdict import Verdict, finding, status_of
 from bot.parse.folder import Parsed, ReadError, parse_submission, read_path
 from bot.parse.track_toml import load_tracks
-from bot.rank.ranking import place_of, rank, standing, why_not
+from bot.rank.ranking import place_of, standing, why_not
 from bot.registry import Grade, Status
 from bot.render.place import place
 from bot.render.states import reply_words
 from bot.repository import Repository, submission_folders
-from bot.verify import LinkedCode, verify, verify_parsed
+from bot.verify import LinkedCode, verify
 
 _NO_SAY = frozenset({"review", "pr"})
 """Roles that alone give nobody a say in an entry."""
@@ -175,6 +175,7 @@ class Engine:
         if first is None and self.memory.known and not context.merged:
             first = dt.datetime.now(dt.UTC)
         track = self.tracks.get(track_id or "")
+        before = recorded(self.evidence, path, number)
         return dc.replace(
             context,
             neighbours=(*self.neighbours, *context.neighbours),
@@ -182,7 +183,9 @@ class Engine:
             pull_request=dc.replace(pull, opened_at=first) if pull and first else pull,
             first_seen=first,
             seen=self.memory.entries,
-            recorded=recorded(self.evidence, path, number),
+            recorded=before,
+            against=self.memory.against(number, path, first)
+            or (before.against if before else None),
         )
 
     def _standing(self, track: Track, folder: Folder) -> Standing:
@@ -208,15 +211,8 @@ class Engine:
 
     def _under(self, track: Track) -> dict[str, str]:
         """Places of a track's entries under the rules of `track`, from files and snapshots."""
-        gather = Gatherer(self._snapshots(), False)
-        verdicts = [
-            verify_parsed(
-                dc.replace(parsed, track=track), folder, Context(merged=True), gather=gather
-            )
-            for folder, parsed in self._parsed
-            if parsed.submission.track == track.id
-        ]
-        return places(rank(verdicts, track))
+        tracks = {**self.tracks, track.id: track}
+        return places(Repository(self.root, tracks, self._snapshots()).board(track.id, self.jobs))
 
     def place(self, verdict: Verdict, author: str) -> Place | None:
         """Where a verdict would stand, and what that means for its author."""

@@ -22,6 +22,7 @@ from bot.github.pull_request.classify import Plan, classify, names_are_safe
 from bot.github.pull_request.engine import Engine, Judged, refused
 from bot.github.pull_request.linked_code import Elsewhere
 from bot.github.pull_request.preregistration import Plans
+from bot.github.pull_request.promotion import BRANCHES
 from bot.github.pull_request.publish import ours
 from bot.github.pull_request.pull import (
     FILES_LIMIT,
@@ -195,7 +196,11 @@ def _by_kind(
     if plan.kind is Kind.SUBMISSION:
         return _submissions(reading, blank, plan, files)
     if plan.kind is Kind.RULES:
-        return rules_report(reading.engine, reading.trees, blank, files), ()
+        pull = reading.pull
+        ours = pull.author == reading.repo.login and pull.head_repo == reading.repo.name
+        made = ours and not reading.merged and pull.head_ref.startswith(BRANCHES)
+        branch = pull.head_ref if made else ""
+        return rules_report(reading.engine, reading.trees, blank, files, branch), ()
     if plan.kind is Kind.BASELINE:
         return _claim(reading, blank)
     return dc.replace(blank, problems=_warned(plan)), ()

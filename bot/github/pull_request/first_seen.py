@@ -34,7 +34,8 @@ def shown(verdict: Verdict, keys: Iterable[str], runs: Iterable[Run]) -> Shown:
     """What a submission shows: the keys of its runs, ten points of each, and the looks taken."""
     points = tuple(tenths(run) for run in runs if run.validation)
     looks = looks_of(verdict.points)
-    return Shown(verdict.submission, tuple(sorted(keys)), tuple(dict.fromkeys(points)), looks)
+    points = tuple(dict.fromkeys(points))
+    return Shown(verdict.submission, tuple(sorted(keys)), points, looks, verdict.against)
 
 
 def tenths(run: Run) -> tuple[tuple[int, float, float | None], ...]:
@@ -69,6 +70,11 @@ class Memory:
         dates = [first for first in firsts if first is not None]
         return max(dates) if len(dates) == len(firsts) else None
 
+    def against(self, number: int, path: str, at: dt.datetime | None) -> str | None:
+        """The baseline that was recorded of a submission when its runs had been shown, at `at`."""
+        own = [s for s in self.entries if s.pull_request == number and s.submission == path]
+        return next((s.against for s in own if s.at == at and s.against), None)
+
 
 def read_memory(evidence: Path | None) -> Memory:
     """The records of a checkout of the branch. A file that cannot be read is passed over."""
@@ -91,7 +97,14 @@ def _entries(data: Mapping[str, Any]) -> Iterator[Seen]:
         points = tuple(tuple(itertools.starmap(Validation, run)) for run in entry.points)
         keys = frozenset(entry.runs)
         yield Seen(
-            data["pull_request"], data["author"], at, keys, points, entry.submission, entry.looks
+            data["pull_request"],
+            data["author"],
+            at,
+            keys,
+            points,
+            entry.submission,
+            entry.looks,
+            entry.against,
         )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from bot.compute import accelerators
 from bot.github.pull_request.engine import Engine
+from bot.github.pull_request.promotion import outdated
 from bot.github.pull_request.pull import ChangedFile, TreeEntry, Trees, read_blob
 from bot.model.report import Report
 from bot.model.submission import MAX_JSON_BYTES
@@ -25,9 +26,14 @@ _FILES = ("100644", "100755")
 
 
 def rules_report(
-    engine: Engine, trees: Trees, blank: Report, files: tuple[ChangedFile, ...]
+    engine: Engine,
+    trees: Trees,
+    blank: Report,
+    files: tuple[ChangedFile, ...],
+    promotes: str = "",
 ) -> Report:
-    """The report on changed rules. Reads one blob for each changed track, and the table."""
+    """The report on changed rules. Reads one blob for each changed track, and the table.
+    `promotes` is the branch of a new baseline that we opened: its file must still be due."""
     changed: dict[str, Track | None] = {}
     table: tuple[accelerators.Accelerator, ...] | None = None
     problems: list[str] = []
@@ -42,6 +48,9 @@ def rules_report(
             problems.append(
                 f"{path}: {error}"[:500] if path not in str(error) else str(error)[:500]
             )
+    if promotes:
+        made = [(p, _read(trees, p, trees.find(p))) for p in paths if p.startswith(f"{FOLDER}/")]
+        problems += outdated(engine, promotes, made)
     changes, same = engine.difference(changed, table)
     unknown = tuple(_unknown(paths))
     return dc.replace(

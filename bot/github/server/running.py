@@ -147,7 +147,7 @@ def promote(
     from bot.github.pull_request.promotion import open_promotions
 
     start = dispatch or dispatch_workflow(repo)
-    found = list(open_promotions(repo, settings, engine, number, now.date(), start))
+    found = list(open_promotions(repo, settings, engine, number, now, start))
     yield from found or ["no new baseline is due"]
 
 

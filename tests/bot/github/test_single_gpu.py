@@ -41,6 +41,7 @@ FROZEN = {
     "cost_metric": "training_time_s",
     "costs": [100.0, 100.2, 100.4],
     "losses": [3.277, 3.277, 3.277],
+    "configs": [f"{100:064x}"],
 }
 MACHINE = json.dumps({"gpu": "NVIDIA A100-SXM4-80GB", "gpu_count": 1}).encode()
 PEOPLE = ("ann-lab", "ben-lab", "cat-lab", "dan-lab", "eve-lab", "finn-lab", "gil-lab")
@@ -100,9 +101,11 @@ class Lab:
             links.append(f"https://wandb.ai/example-team/lab/runs/{run_id}")
         return " ".join(links)
 
-    def submit(self, who: str, seconds: float, pairs: int = 3, more: str = "") -> int:
+    def submit(
+        self, who: str, seconds: float, pairs: int = 3, more: str = "", base: float = 100.0
+    ) -> int:
         """`/submit` with both arms; the number of the bot's pull request."""
-        ours, theirs = self.runs(who, seconds, pairs), self.runs(who, 100.0, pairs)
+        ours, theirs = self.runs(who, seconds, pairs), self.runs(who, base, pairs)
         said = f"/submit lab {ours} baseline {theirs} {more or f'idea {who}'}"
         comment = self.bot.say(self.thread.number, who, said)
         assert self.bot.command(self.thread.number, comment, "change") == "opened"
@@ -155,7 +158,8 @@ def test_the_bot_asks_for_what_is_missing(lab: Lab) -> None:
 def test_a_season_by_links_alone(lab: Lab) -> None:
     # five submissions by link
     fast = lab.submit("ann-lab", 85.0, more="idea ben-lab")
-    others = [lab.submit(who, s) for who, s in (("cat-lab", 97.0), ("dan-lab", 98.0))]
+    # the configuration of dan's machine is another one, by which the baseline is not recognised
+    others = [lab.submit("cat-lab", 97.0), lab.submit("dan-lab", 98.0, base=101.0)]
     single = lab.submit("eve-lab", 96.0, pairs=1)
     lucky = lab.submit("finn-lab", 80.0, pairs=1)
     names = {number: lab.name(number) for number in (fast, *others, single, lucky)}
@@ -191,11 +195,26 @@ def test_a_season_by_links_alone(lab: Lab) -> None:
     # one promotion
     (opened,) = lab.promoted(doubt)
     number = max(lab.bot.repo.pulls)
+    # three runs take 0.2 s more on average; two people measured the new baseline, in as many pairs
+    new = ((85.2 / 100.2) * (85.4 / 100.2)) ** 0.5
+    then = {
+        names[fast]: 1.0,
+        names[single]: 96 / 100 / new,
+        names[others[0]]: 97.2 / 100.2 / new,
+        names[others[1]]: 98.2 / 101.2 / new,
+    }
+    table = lab.bot.repo.issues[number].body.partition("### The board")[2]
+    for entry, ratio in then.items():
+        assert f"| `{entry}` | {ratio * new:.4g} | {ratio:.4g} |" in table
+    assert names[lucky] not in table
     assert opened.startswith(names[fast].rpartition("/")[2])
     lab.bot.answer(number)
     lab.bot.github.merge(REPO, number)
     board = lab.board()
     assert f"submissions/lab/{board.track.baseline_id}" == names[fast]
+    shown = {e.submission: e.progress.ratio for e in board.entries if e.progress}
+    assert shown == {entry: pytest.approx(ratio) for entry, ratio in then.items()}
+    assert list(shown) == sorted(then, key=then.__getitem__)
     made = board.track.baselines[-1]
     assert (made.after, {c.github: c.roles for c in made.credits}) == (
         "first",

@@ -2,12 +2,10 @@
 
 import dataclasses as dc
 import json
-import math
 import tomllib
 
 import pytest
 
-from bot.compute.ratios import chained
 from bot.model.submission import Contributor, Reply, Submission
 from bot.model.summary import BaselineArm, Comparison, Sample, Summary
 from bot.model.track import Baseline, BoardRow, Credit, TrackError
@@ -18,8 +16,6 @@ from bot.rank.baseline import (
     BaselineError,
     credit,
     freeze,
-    measured_against,
-    relation,
     write,
 )
 from bot.rank.ranking import rank
@@ -165,8 +161,6 @@ def test_a_sound_file_is_the_baseline(tmp_path):
     assert load_track(tmp_path / "tracks/one.toml").baseline_id == "b"
 
 
-# ---- What an entry was measured against --------------------------------------------------------
-
 CHAIN = (
     dc.replace(frozen("b1"), frozen_on="2026-01-01"),
     dc.replace(frozen("b2", after="b1", ratio=0.9), frozen_on="2026-02-01"),
@@ -176,58 +170,6 @@ CHAIN = (
 
 
 TRACK = dc.replace(parse_track(tomllib.loads(BASELINE), "one.toml"), baselines=CHAIN)
-
-
-@pytest.mark.parametrize(
-    "based_on, date, expected",
-    [
-        ("b1", "2026-03-05", "b1"),
-        ("one/b2", None, "b2"),
-        ("submissions/one/b2", None, "b2"),
-        ("somebody", "2026-02-15T10:00:00Z", "b2"),
-        (None, "2026-02-01", "b2"),
-        (None, "2025-01-01", "b1"),
-        (None, None, "b3"),
-    ],
-)
-def test_the_baseline_of_an_entry(based_on, date, expected):
-    assert measured_against(TRACK, "b3", based_on, date) == expected
-
-
-@pytest.mark.parametrize(
-    "own, current, scale",
-    [
-        ("b3", "b3", 1.0),
-        ("b2", "b3", 1 / 0.8),
-        ("b1", "b3", 1 / 0.72),
-        ("b1", "b2", 1 / 0.9),
-        ("b3", "b4", None),
-        ("unknown", "b4", None),
-    ],
-)
-def test_ratios_are_put_on_one_scale(own, current, scale):
-    found = relation(CHAIN, own, current)
-    if scale is None:
-        assert found is None
-    else:
-        assert found is not None and math.prod(k.ratio for k in found) == pytest.approx(scale)
-
-
-def test_the_spread_of_every_baseline_between_is_in_the_interval():
-    """Half intervals of 1 % and 2 % on the log scale: together sqrt(5) %."""
-    wide = [dc.replace(b, interval=spread(b.ratio, 0.01 * n)) for n, b in enumerate(CHAIN[:3])]
-    links = relation((*wide, CHAIN[3]), "b3", "b1")
-    assert links is not None
-    whole = chained(links)
-    assert whole.ratio == pytest.approx(0.72) and whole.interval is not None
-    assert math.log(whole.interval[1] / whole.ratio) == pytest.approx(0.01 * math.sqrt(5))
-    # One baseline that was frozen without an interval leaves the product without one.
-    unknown = relation(CHAIN, "b3", "b1")
-    assert unknown is not None and chained(unknown).interval is None
-
-
-def spread(ratio, half):
-    return None if ratio is None else (ratio * math.exp(-half), ratio * math.exp(half))
 
 
 # ---- Several points ----------------------------------------------------------------------------
@@ -243,7 +185,7 @@ def measured(name, cost, ratio):
 
 def several(*points):
     path = "submissions/one/win"
-    return Verdict(path, "one", Status.VERIFIED, Grade.LOG, (), points, based_on="b3")
+    return Verdict(path, "one", Status.VERIFIED, Grade.LOG, (), points, based_on="b3", against="b3")
 
 
 def test_costs_and_ratio_that_are_frozen_are_those_of_one_point():

@@ -13,7 +13,7 @@ from bot.model.verdict import Point, Verdict, finding
 from bot.rank.ranking import rank
 from bot.rank.states import replied_to, settle
 from bot.registry import Grade, Level, Status
-from bot.render.states import reply_lines, state_words
+from bot.render.states import reply_lines, reply_words, state_words
 from tests.bot.rules.run_cases import TRACKS
 
 TRACK = dc.replace(
@@ -84,6 +84,32 @@ def test_runs_of_the_same_person_do_not_confirm_it():
     (line,) = reply_lines(found)
     assert line.endswith("3 pairs of runs; the same people ran it")
     assert state(gain("again", "t/real", people=())).name == "claimed"
+
+
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        (gain("a", "t/real", people=("Author",)),
+         "stays claimed: these runs do not confirm it, because the same people ran it"),
+        (verdict("a", [70.4, 70.6], [80.0, 80.2], people=("b",), reproduces="t/real"),
+         "stays claimed: to be confirmed it needs 3 pairs of runs by another person, and has 2"),
+        (dc.replace(none("a", "t/real", people=("b",)), reply=Reply("reproduces", "real")),
+         "stays claimed: the 3 pairs of runs that count do not show a gain beyond chance yet"),
+        (verdict("a", [80.0, 79.9], [80.1, 80.0], people=("b",), challenges="t/real"),
+         "stays claimed: it has 2 pairs of runs, and a challenge needs 3"),
+        (dc.replace(gain("a", "t/real", people=("author",)), reply=Reply("challenges", "real")),
+         "stays claimed: all runs of others together show a gain"),
+        (none("a", "t/real", people=("b",), against="apart"),
+         "nothing relates its baseline apart to the entry's; run base as the baseline arm"),
+        (gain("a", "t/real", people=("b",)), "real` becomes confirmed"),
+        (none("a", "t/real", people=("b",)), "real` becomes challenged"),
+    ],
+)  # fmt: skip
+def test_what_a_reply_leaves_as_it_was_is_told_why(made, says):
+    apart = Baseline("apart", "submissions/t/apart", "2026-01-01", "training_time_s", (100.0,), ())
+    track = dc.replace(TRACK, baselines=(*TRACK.baselines, apart))
+    words = reply_words(rank([BASE, LUCKY, REAL], track), made)
+    assert says in words
 
 
 def test_fewer_pairs_than_the_track_asks_for_do_not_confirm_it():
@@ -248,7 +274,7 @@ def test_a_challenge_without_a_baseline_arm_disputes_nothing():
     found = state(bare)
     assert found.name == "claimed"
     (line,) = reply_lines(found)
-    assert "; it has no baseline arm that relates to the entry's, accepted" in line
+    assert "; it has no baseline arm to measure with, accepted" in line
 
 
 @pytest.mark.parametrize("named", ["real", "t/real", "submissions/t/real"])

@@ -136,6 +136,73 @@ def test_an_arm_is_held_against_the_baseline_that_it_ran() -> None:
         assert len(found("baseline-slower-than-frozen", ran)) == slow
 
 
+TWO = dc.replace(
+    SINGLE,
+    baseline_id="second",
+    baselines=(
+        dc.replace(SINGLE.baselines[0], sources=("c1",)),
+        dc.replace(
+            SINGLE.baselines[0], id="second", submission="submissions/single-gpu-fineweb/second",
+            costs=(60.0, 61.0), frozen_on="2026-03-01", after="first", ratio=0.6, sources=("c2",),
+        ),
+        dc.replace(
+            SINGLE.baselines[0], id="apart", submission="submissions/single-gpu-fineweb/apart",
+            frozen_on="2026-02-01", sources=("c3",),
+        ),
+    ),
+)  # fmt: skip
+
+
+def with_arm(*codes: str, seconds: float = 100.0) -> Case:
+    """Two runs of a candidate, and a baseline arm of these codes."""
+    ours = [run(n, code_sha256={"main.py": "new"}) for n in (0, 1)]
+    theirs = [run(9 + n, seconds, code_sha256={"main.py": c}) for n, c in enumerate(codes)]
+    names = ["candidate"] * 2 + ["baseline"] * len(theirs)
+    return a_case([*ours, *theirs], arms=names, track=TWO)
+
+
+def test_an_arm_of_the_old_baseline_is_told_so() -> None:
+    (item,) = found("baseline-stale", with_arm("c1", "c1"))
+    assert "you ran the old baseline first (by the code or the configuration" in item.message
+    assert "second stands now; the ratio is converted: times 1.667" in item.message
+    assert (item.level, item.claimed, item.expected) == (Level.NOTE, "first", "second")
+    (item,) = found("baseline-stale", with_arm("c3", "c3"))
+    assert "nothing relates the two" in item.message and item.level is Level.WARNING
+    assert item.fix == "Run second as the baseline arm."
+    assert found("baseline-stale", with_arm("c2", "c2")) == ()
+
+
+def test_what_the_author_says_is_held_against_the_runs() -> None:
+    made = with_arm("c2", "c2")
+    said = dc.replace(made, submission=dc.replace(made.submission, based_on="first"))
+    (item,) = found("baseline-stale", said)
+    assert "the runs of the baseline arm are those of second" in item.message
+    assert item.pointer == "/based_on"
+
+
+def test_an_arm_of_two_baselines_is_none() -> None:
+    (item,) = found("arms-differ", with_arm("c1", "c2"))
+    assert "of several baselines: first, second" in item.message and item.level is Level.ERROR
+    assert found("arms-differ", with_arm("c1", "c1")) == ()
+
+
+def test_an_old_arm_that_nothing_recognises_is_told_how_to_say_so() -> None:
+    (item,) = found("baseline-slower-than-frozen", with_arm("", "", seconds=100.0))
+    assert item.fix and item.fix.endswith('"based_on": "first"`: the ratio is converted.')
+    (item,) = found("baseline-slower-than-frozen", with_arm("", "", seconds=80.0))
+    assert item.fix == "Run both arms again on an idle machine, taking turns."
+
+
+def test_a_run_that_counts_in_another_arm_is_named() -> None:
+    made = with_arm("c2", "c2")
+    entries = [{"arm": item.spec.arm} for item in made.evidence]
+    for says, told in ((entries, 0), ([*entries[:-1], {}], 1)):
+        listed = dc.replace(made, submission=dc.replace(made.submission, raw={"runs": says}))
+        items = found("arms-differ", listed)
+        assert [i.level for i in items] == [Level.NOTE] * told
+        assert all(i.pointer == "/runs/3" and '"arm": "baseline"' in (i.fix or "") for i in items)
+
+
 XEON = Hardware("Intel Xeon", 1)
 EIGHT = Hardware("NVIDIA H100 80GB HBM3", 8)
 
