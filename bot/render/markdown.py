@@ -24,7 +24,7 @@ def _inert(escaped: str) -> str:
     return re.sub(r"(?i)\b(https?|www|ftp|mailto)(?=[:.])", r"\1<!-- -->", escaped)
 
 
-_QUOTED = r"(?<![`\w\\])`(?=[^`]*\w)([^`\s](?:[^`]{0,298}[^`\s])?)`(?![`\w])"
+_QUOTED = r"(?<![^\s(\"])`(?=[^`]*\w)([^`\s](?:[^`]{0,298}[^`\s])?)`(?![^\s.,;:!?)\"'/])"
 _RUN = r"https://wandb\.ai/[\w.-]+/[\w.-]+/runs/[\w-]+"
 _PIECES = re.compile(rf"{_QUOTED}|({_RUN})", re.ASCII)
 RUN_PAGE = re.compile(_RUN, re.ASCII)

@@ -106,7 +106,7 @@ def test_a_link_without_a_command_is_answered_with_what_can_be_done(
     (answer,) = competition.comments(issue.number, BOT)
     assert "Those are 2 W&B runs" in answer
     pasted = re.findall(r"(?m)^/submit .*$", answer)
-    lab, mini = (parse(line) for line in pasted)
+    lab, mini = (parse(line.replace("LINK", f"{RUN}b1")) for line in pasted)
     assert isinstance(mini, Command) and isinstance(lab, Command)
     assert [run.id for run in mini.links] == ["r1", "r2"] and (mini.track, lab.track) == (
         "mini",
