@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import multiprocessing
 import os
 import threading
@@ -20,6 +21,9 @@ def beside(work: Callable[[], int]) -> Iterator[Callable[[], int]]:
     if not many or threading.active_count() > 1:
         yield work
         return
+    # What both share stays shared: a collector that walks over it would copy its pages.
+    gc.collect()
+    gc.freeze()
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
 
@@ -46,3 +50,4 @@ def beside(work: Callable[[], int]) -> Iterator[Callable[[], int]]:
             process.terminate()
             process.join()
         ours.close()
+        gc.unfreeze()

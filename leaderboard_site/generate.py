@@ -75,7 +75,7 @@ def _beside_docs(site: Site, out: Path) -> int:
     people = Writer(out / "people")
     people.put(PEOPLE, "".join(lines).encode("utf-8", "replace"))
     people.close()
-    return static.written + people.written + write_parts(out, _entries(site))
+    return static.written + people.written + write_parts(out, entries(site))
 
 
 def _docs(site: Site) -> Iterator[tuple[str, str | bytes]]:
@@ -116,7 +116,7 @@ def _shell() -> str:
     return "\n".join(head) + "\n<div>SPEEDRUN-BODY<h1>SPEEDRUN</h1></div>\n"
 
 
-def _entries(site: Site) -> Iterator[tuple[str, str, Callable[[], str]]]:
+def entries(site: Site) -> Iterator[tuple[str, str, Callable[[], str]]]:
     """Each entry as (name, key, what makes its text).
 
     The key is a digest of all that the text depends on (see `digests`), so that an entry that is

@@ -12,6 +12,8 @@ from __future__ import annotations
 import dataclasses as dc
 from collections.abc import Sequence
 
+from online_fdr.p_values import Saffron
+
 from bot.model.verdict import Point
 from leaderboard_site import text
 from leaderboard_site.model import TrackBoard
@@ -78,8 +80,6 @@ def p_of(board: TrackBoard, point: Point) -> float | None:
 
 def discoveries(p_values: Sequence[float]) -> list[bool]:
     """Which of p-values in order of time SAFFRON keeps at a false discovery rate of `RATE`."""
-    from online_fdr.p_values import Saffron
-
     method = Saffron(alpha=RATE, wealth=_WEALTH, lambda_=_CANDIDATE)
     return [bool(method.test_one(p)) for p in p_values]
 

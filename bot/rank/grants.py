@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from bot.model.board import Board, Entry
@@ -24,11 +25,21 @@ def verified_ahead(entries: Sequence[Entry], entry: Entry) -> int:
 def eligible(board: Board) -> list[Entry]:
     """The entries that a maintainer may grant compute to, best first, each submission once: its
     own people ran it here, so neither the baseline nor what was imported."""
-    grant = board.track.compute_grant
+    grant, track = board.track.compute_grant, board.track
     found: dict[str, Entry] = {}
-    for entry in board.entries if grant else ():
-        own = not board.track.is_imported(entry.submission)
-        own = own and not board.track.is_baseline(entry.submission)
-        if own and entry.verdict.status is Status.VERIFIED:
-            found.setdefault(entry.submission, entry)
-    return [e for e in found.values() if grant and verified_ahead(board.entries, e) < grant.top]
+    ahead: set[str] = set()
+    places = sorted(board.entries, key=_place) if grant else ()
+    for _, group in itertools.groupby(places, key=_place):
+        if grant is None or len(ahead) >= grant.top:
+            break
+        verified = [e for e in group if e.verdict.status is Status.VERIFIED]
+        for entry in verified:
+            own = not track.is_imported(entry.submission)
+            if own and not track.is_baseline(entry.submission):
+                found.setdefault(entry.submission, entry)
+        ahead.update(e.submission for e in verified)
+    return list(found.values())
+
+
+def _place(entry: Entry) -> int:
+    return entry.place

@@ -14,7 +14,7 @@ from bot.registry import Level
 from bot.render.numbers import DASH, figure
 from leaderboard_site import text
 from leaderboard_site.community import entry_section
-from leaderboard_site.formats import apart, format_of, quantity
+from leaderboard_site.formats import apart, chosen_for_each, format_of, quantity
 from leaderboard_site.milestones import CLOCKS
 from leaderboard_site.model import Item, Place, Site, TrackBoard, device_of
 from leaderboard_site.pages.entry_parts import (
@@ -121,8 +121,10 @@ def _unknown_parent(about: Submission | None) -> dict[str, str | None] | None:
 def entry_context(board: TrackBoard) -> tuple[Any, ...]:
     """What every entry's page of a track shows of the board beside the entry itself."""
     track = board.track
-    metrics = (track.quality.metric, track.cost.metric, "ratio", *track.metrics, *_MORE_FIGURES)
-    forms = tuple(board.form(metric) for metric in metrics)
+    metrics = (track.cost.metric, "ratio", *track.metrics, *_MORE_FIGURES)
+    # A time or a count is written by itself in a sentence, whatever its column does.
+    shared = (m for m in metrics if m in track.metrics or not chosen_for_each(m))
+    forms = tuple(board.form(metric) for metric in (track.quality.metric, *shared))
     if track.objective == "pareto":
         return (forms,)
     return forms, len(board.board.entries), board.record[0].path if board.record else None
