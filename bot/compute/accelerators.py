@@ -52,16 +52,23 @@ class Device:
     chips: int | None
 
 
-def other_memory(name: str, total: float) -> str | None:
-    """That a device of another memory was seen, in words; drivers keep up to an eighth back."""
+def other_card(name: str, memory: float, architecture: str = "") -> str | None:
+    """That a device of another memory or architecture than its name's was seen, in words; drivers
+    keep up to an eighth of the memory back."""
     found = find(name)
-    size = None if found is None else found.accelerator.memory_bytes
-    if size is None or total <= 0 or is_cut(name):
+    if found is None or is_cut(name):
         return None
-    named = [int(text) * 2**30 for text in re.findall(r"\b(\d{1,4})\s?GB\b", name)]
-    if any(0.85 * fits <= total <= 1.15 * fits for fits in (size, *named)):
+    card, other = found.accelerator, architecture.lower()
+    known = {a.architecture.lower() for a in all_accelerators()}
+    if other in known and other != card.architecture.lower():
+        return f"it is of {architecture}, and a {name[:60]} of {card.architecture}"
+    if card.memory_bytes is None or memory <= 0:
         return None
-    return f"its memory is {total / 2**30:.0f} GiB, and a {name[:60]} has {size / 2**30:.0f}"
+    named = [int(text) * 2**30 for text in re.findall(r"\b(\d{1,4})\s?GB?\b", name)]
+    if any(0.85 * fits <= memory <= 1.15 * fits for fits in (card.memory_bytes, *named)):
+        return None
+    has = card.memory_bytes / 2**30
+    return f"its memory is {memory / 2**30:.0f} GiB, and a {name[:60]} has {has:.0f}"
 
 
 def all_accelerators() -> tuple[Accelerator, ...]:

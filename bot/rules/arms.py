@@ -16,7 +16,7 @@ from bot.model.case import Case
 from bot.model.run import Run
 from bot.model.summary import BaselineArm as Arm
 from bot.model.summary import Moments, Summary
-from bot.model.track import LOSS_METRICS, Baseline
+from bot.model.track import LOSS_METRICS, TIME_METRICS, Baseline
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
 from bot.render.numbers import figure
@@ -29,6 +29,7 @@ _SOFTWARE = ("torch", "pytorch", "jax", "cuda")
 _TRAINED_ON, _A_LITTLE_ON = 0.005, 0.0015
 # Three standard errors of the two means, and what two machines of one name differ by.
 _SPREADS, _LEAST = 3.0, 0.05
+_AGAIN = "Run both arms again on an idle machine, taking turns."
 # Of the peaks of two kinds of device one training uses shares that differ by less, as a rule.
 _OTHER_SHARE = 1.5
 
@@ -135,9 +136,14 @@ def baseline_slower_than_frozen(case: Case) -> Iterator[Finding]:
     changed baseline, another machine of the same name. On hardware that no frozen baseline ran on,
     the peaks of both devices say roughly what to expect. The ratio is shown with its interval, and
     such an entry makes no new baseline; if the hardware is the same it has no place either until a
-    maintainer accepts it. Run both arms again on an idle machine, taking turns.
+    maintainer accepts it. On a track with a target and one kind of machine, runs of the record are
+    compared with the record's time in the same way. Run both arms again on an idle machine, taking
+    turns.
     """
-    if case.track.objective != "baseline" or case.track.cost.goal != "min":
+    if case.track.cost.goal != "min":
+        return
+    yield from _slower_than_record(case)
+    if case.track.objective != "baseline":
         return
     for point in points_of(case):
         summary = of_case(case, point)
@@ -146,10 +152,30 @@ def baseline_slower_than_frozen(case: Case) -> Iterator[Finding]:
             continue
         why, usual = _slower(case, arm, case.runs("baseline", point))
         if why is not None:
-            fix = "Run both arms again on an idle machine, taking turns." + _older(case, arm)
+            fix = _AGAIN + _older(case, arm)
             item = _about(case, "baseline-slower-than-frozen", point, why, fix)
             taken = None if usual is None else statistics.fmean(arm.cost.values)
             yield dc.replace(item, claimed=taken, expected=usual)
+
+
+def _slower_than_record(case: Case) -> Iterator[Finding]:
+    """An arm of a track with a target that takes longer than the record did: what is shown of the
+    candidate is its ratio to the arm times the record's clock."""
+    record, track = case.context.standing.record_cost, case.track
+    timed = track.objective == "target" and track.cost.metric in TIME_METRICS
+    if not timed or not track.accelerators or record is None or case.brought_over:
+        return
+    for point in points_of(case):
+        summary = of_case(case, point)
+        arm = None if summary is None else summary.baseline
+        found = None if arm is None else arm.cost.moments
+        error = 0.0 if found is None else (found.sd or 0.0) / found.n**0.5
+        if found is not None and found.mean > record + max(_SPREADS * error, _LEAST * record):
+            message = f"the baseline arm takes {figure(found.mean, 5)}{_unit(case)}, "
+            message += f"{figure(found.mean / record, 3)} times the {figure(record, 5)}"
+            message += f"{_unit(case)} of the record on the same hardware"
+            item = _about(case, "baseline-slower-than-frozen", point, message, _AGAIN)
+            yield dc.replace(item, claimed=found.mean, expected=record)
 
 
 def _slower(case: Case, arm: Arm, runs: Sequence[Run]) -> tuple[str | None, float | None]:
@@ -205,25 +231,39 @@ def _on_other_hardware(case: Case, known: Sequence[Baseline], run: Run, mean: fl
 
 def without_frozen(case: Case) -> Iterator[tuple[str | None, str]]:
     """The points whose ratio would make a new baseline though nothing says how long the baseline
-    takes on that hardware, with what is unknown in words. Part of the rule `uncorroborated`."""
+    takes on that hardware, or would be the best on a machine that may have been busy, with what is
+    unknown in words. Part of the rule `uncorroborated`."""
     if case.track.objective != "baseline" or case.brought_over or case.context.merged:
         return
     for point in points_of(case):
         summary, runs = of_case(case, point), case.runs("baseline", point)
         arm = None if summary is None else summary.baseline
-        ratio = None if arm is None else arm.ratio
-        due = case.track.promote_at
-        if ratio is None or due is None or ratio > due or not runs:
+        if arm is None or arm.ratio is None or not runs:
             continue
+        due, best = case.track.promote_at, case.context.standing.record_ratio
+        promotes = due is not None and arm.ratio <= due
+        leads = promotes if best is None else arm.ratio < best
         machines = {(machine_of(run), run.hardware.count) for run in runs}
         if len(machines) > 1 or not any(_fits(b, machines) and b.costs for b in _ran(case)):
-            yield (
-                point,
-                (
-                    f"no frozen baseline ran on {_place(runs[0])}, so nothing says how long it "
-                    "takes there, and the ratio would make a new baseline"
-                ),
-            )
+            if promotes:
+                yield (
+                    point,
+                    (
+                        f"no frozen baseline ran on {_place(runs[0])}, so nothing says how long it "
+                        "takes there, and the ratio would make a new baseline"
+                    ),
+                )
+        elif leads and _speed(runs[0].hardware.device, 1) is None:
+            why = _slower(case, arm, runs)[0]
+            name = plain(runs[0].hardware.device or "", 60)
+            if why is not None:
+                yield (
+                    point,
+                    (
+                        f"{why}; machines of all speeds are called {name}, so nothing says whether "
+                        "it was busy, and the ratio would be the best"
+                    ),
+                )
 
 
 def _speed(device: str | None, count: int | None) -> float | None:

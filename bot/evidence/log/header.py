@@ -148,7 +148,7 @@ class Header:
         if len(sizes) > 1:
             return f"the log states two world sizes for one run, {sizes[0]} and {sizes[1]}"
         for number, total in self.memories.items():
-            told = accelerators.other_memory(self.rows.get(number, ""), total)
+            told = accelerators.other_card(self.rows.get(number, ""), total)
             if told is not None:
                 return f"the log's table of GPUs contradicts itself: {plain(told, 120)}"
         return None

@@ -16,7 +16,7 @@ from bot.evidence.code_hash import source_sha256
 from bot.evidence.log.training_log import read_log
 from bot.evidence.wandb.client import Client
 from bot.evidence.wandb.history import Columns, Raw
-from bot.evidence.wandb.marks import hardware_of, nodes_of, other_memory
+from bot.evidence.wandb.marks import hardware_of, nodes_of, other_cards
 from bot.model.run import Hardware, Run
 from bot.model.submission import MAX_LOG_BYTES
 from bot.registry import LOSS_TOLERANCE
@@ -68,7 +68,7 @@ def _metadata(data: bytes | None, raw: Raw) -> None:
     if not isinstance(found, Mapping):
         return
     raw.hardware = hardware_of(found)
-    raw.problems += other_memory(found)
+    raw.problems += other_cards(found)
     raw.witnesses += boards_of(found)
     nodes = nodes_of(found)
     if nodes is not None:

@@ -78,16 +78,18 @@ def hardware_of(metadata: Mapping[str, Any]) -> Hardware:
     return Hardware(next(known, texts[0] if texts else None), devices_of(metadata))
 
 
-def other_memory(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The problem of a machine whose cards have another memory than those that it names."""
+def other_cards(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The problem of a machine whose cards are others than it names, by what else it says of
+    them."""
     cards = metadata.get("gpu_nvidia")
     for card in cards if isinstance(cards, list) else ():
-        total = (
-            card.get("memoryTotal", card.get("memory_total")) if isinstance(card, Mapping) else None
-        )
         name = card.get("name") if isinstance(card, Mapping) else None
-        size = int(total) if _is_digits(total) else whole(total)
-        told = accelerators.other_memory(name, size) if isinstance(name, str) and size else None
+        if not isinstance(name, str):
+            continue
+        total = card.get("memoryTotal", card.get("memory_total"))
+        size = (int(total) if _is_digits(total) else whole(total)) or 0
+        kind = card.get("architecture")
+        told = accelerators.other_card(name, size, kind if isinstance(kind, str) else "")
         if told is not None:
             text = f"W&B's record of the machine contradicts itself: {plain(told, 120)}"
             return [("hardware-differs-from-run", text)]

@@ -21,7 +21,7 @@ from bot.evidence.boards import boards_of
 from bot.evidence.wandb.build import build_run, unread
 from bot.evidence.wandb.contradictions import contradictions
 from bot.evidence.wandb.history import Raw, Row, flatten, read_columns, with_defaults
-from bot.evidence.wandb.marks import FEATURES, Marks, hardware_of, nodes_of, other_memory
+from bot.evidence.wandb.marks import FEATURES, Marks, hardware_of, nodes_of, other_cards
 from bot.evidence.wandb.second import read_second
 from bot.model.run import BranchPoint, Run
 from bot.model.track import Keys
@@ -218,7 +218,7 @@ def _fill(raw: Raw, facts: Mapping[str, Any]) -> None:
     if environment is not None:
         machine = _metadata(environment)
         raw.hardware = hardware_of(machine)
-        raw.problems += other_memory(machine)
+        raw.problems += other_cards(machine)
         raw.witnesses += boards_of(machine)
         raw.marks = raw.marks._replace(nodes=nodes_of(machine))
         if environment.python:

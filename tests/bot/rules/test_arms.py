@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from bot.compute.case_statistics import of_case
-from bot.model.case import Case
+from bot.model.case import Case, Standing
 from bot.model.run import Hardware, Run
 from bot.model.summary import BaselineArm, Comparison, Summary
-from bot.model.track import Baseline
+from bot.model.track import Baseline, Track
 from bot.model.verdict import Point, Verdict
 from bot.rank.ranking import rank
 from bot.registry import Grade, Level, Status
-from tests.bot.rules.run_cases import TRACKS, a_case, a_run, found
+from tests.bot.rules.run_cases import SMALL, TRACKS, a_case, a_run, found
 
 H100 = Hardware("NVIDIA H100 80GB HBM3", 1)
 A100 = Hardware("NVIDIA A100-SXM4-80GB", 1)
@@ -252,6 +252,58 @@ def test_a_laptop_is_compared_with_itself_by_its_name() -> None:
         track=dc.replace(SINGLE, baselines=(frozen,)),
     )
     assert len(found("baseline-slower-than-frozen", case)) == 1
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "best", "is_told"),
+    [
+        (250.0, 200.0, 1.0, True),
+        (250.0, 200.0, 0.7, False),
+        (250.0, 248.0, 0.7, False),
+        (101.0, 60.0, 1.0, False),
+    ],
+)
+def test_a_slow_machine_without_a_name_leads_after_a_review(
+    theirs: float, ours: float, best: float, is_told: bool
+) -> None:
+    """Where the track says that `baseline-slower-than-frozen` informs only, as the tutorial's."""
+    cpu = Hardware("cpu", 1)
+    frozen = dc.replace(SINGLE.baselines[0], device="cpu")
+    case = arms({"seconds": theirs, "hardware": cpu}, {"seconds": ours, "hardware": cpu})
+    case = dc.replace(
+        case,
+        track=dc.replace(SINGLE, baselines=(frozen,)),
+        context=dc.replace(case.context, standing=Standing(record_ratio=best)),
+    )
+    said = [f for f in found("uncorroborated", case) if "called cpu" in f.message]
+    assert [f.level for f in said] == [Level.WARNING] * is_told
+
+
+@pytest.mark.parametrize(
+    ("seconds", "record", "track", "is_told"),
+    [
+        (88.0, 73.8, SMALL, True),
+        (77.0, 73.8, SMALL, False),
+        (60.0, 73.8, SMALL, False),
+        (88.0, None, SMALL, False),
+        (88.0, 73.8, dc.replace(SMALL, accelerators=()), False),
+        (88.0, 73.8, TRACKS["nanogpt-optimization"], False),
+    ],
+)
+def test_the_arm_of_a_track_with_a_target_against_the_record(
+    seconds: float, record: float | None, track: Track, is_told: bool
+) -> None:
+    """What is shown of the candidate is its ratio to the arm times the record's clock."""
+    runs = [*(run(n, 73.0, hardware=EIGHT) for n in (0, 1)),
+            *(run(n, seconds, hardware=EIGHT) for n in (2, 3))]  # fmt: skip
+    four = ("candidate", "candidate", "baseline", "baseline")
+    standing = Standing(record="submissions/nanogpt-small/first", record_cost=record)
+    told = found(
+        "baseline-slower-than-frozen", a_case(runs, arms=four, track=track, standing=standing)
+    )
+    assert ["1.19 times the 73.8 s of the record" in item.message for item in told] == [
+        True
+    ] * is_told
 
 
 @pytest.mark.parametrize("rule", ["arms-differ", "baseline-slower-than-frozen", "target-missed"])

@@ -11,7 +11,7 @@ import pytest
 from bot.compute import accelerators
 from bot.evidence.boards import boards_of
 from bot.evidence.log.training_log import read_log
-from bot.evidence.wandb.marks import other_memory
+from bot.evidence.wandb.marks import other_cards
 from bot.evidence.wandb.offline import read_offline
 from bot.model.run import Run
 from bot.registry import Level
@@ -153,11 +153,29 @@ def test_devices_that_a_log_lists_matter_where_they_rank(
         ("NVIDIA H200", 81559, True),
         ("NVIDIA H200", 143771, False),
         ("Tesla V100-SXM2-32GB", 32768, False),
-        ("Tesla T4", 15360, False),
+        ("Tesla V100-SXM2-16GB", 16160, False),
+        ("Tesla T4", 15109, False),
+        ("NVIDIA H800", 81559, False),
+        ("NVIDIA H20", 97871, False),
+        ("NVIDIA H200 NVL", 143771, False),
+        ("NVIDIA A100-SXM4-40GB", 40960, False),
+        ("NVIDIA A100-SXM4-80GB", 81920, False),
+        ("NVIDIA A800-SXM4-80GB", 81920, False),
+        ("NVIDIA L40S", 46068, False),
+        ("NVIDIA RTX 6000 Ada Generation", 46068, False),
+        ("NVIDIA GeForce RTX 4060 Laptop GPU", 8188, False),
+        ("NVIDIA GeForce RTX 4060 Ti", 16380, False),
+        ("NVIDIA GeForce RTX 3060", 8192, False),
+        ("NVIDIA GeForce RTX 4090", 49140, False),
+        ("NVIDIA GB10", 122502, False),
+        ("NVIDIA GH200 144G HBM3e", 147456, False),
+        ("NVIDIA B200", 183359, False),
+        ("AMD Instinct MI300X", 196592, False),
+        ("AMD Instinct MI325X", 262128, False),
     ],
 )
 def test_the_memory_of_a_device_is_that_of_its_name(name: str, mib: int, is_told: bool) -> None:
-    assert (accelerators.other_memory(name, mib * 2**20) is not None) is is_told
+    assert (accelerators.other_card(name, mib * 2**20) is not None) is is_told
     table = (
         f"| NVIDIA-SMI 570.86.15   Driver Version: 570.86.15   CUDA Version: 12.8 |\n"
         f"|   0  {name}   On  |   00000000:09:00.0 Off |      0 |\n"
@@ -169,4 +187,24 @@ def test_the_memory_of_a_device_is_that_of_its_name(name: str, mib: int, is_told
     assert ["its memory is" in text for text in told] == [True] * is_told
     for size in (mib * 2**20, str(mib * 2**20)):
         machine = {"gpu_nvidia": [{"name": name, "memoryTotal": size}]}
-        assert bool(other_memory(machine)) is is_told
+        assert bool(other_cards(machine)) is is_told
+
+
+@pytest.mark.parametrize(
+    ("name", "architecture", "is_told"),
+    [
+        (H100, "Blackwell", True),
+        ("NVIDIA L40S", "Hopper", True),
+        (H100, "Hopper", False),
+        (H100, "hopper", False),
+        (H100, "", False),
+        (H100, "Rubin", False),
+        ("NVIDIA XZ9000", "Blackwell", False),
+    ],
+)
+def test_the_architecture_of_a_device_is_that_of_its_name(
+    name: str, architecture: str, is_told: bool
+) -> None:
+    machine = {"gpu_nvidia": [{"name": name, "architecture": architecture}]}
+    told = [text for _, text in other_cards(machine)]
+    assert ["it is of Blackwell" in t or "it is of Hopper" in t for t in told] == [True] * is_told

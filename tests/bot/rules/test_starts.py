@@ -1,0 +1,73 @@
+"""Where a run begins: untrained weights predict no better than a guess."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+
+from bot.model.run import Run, Validation
+from bot.registry import Level
+from tests.bot.rules.run_cases import TRACKS, a_case, a_run, found
+
+STEPS = range(0, 1001, 25)
+Curve = Callable[[int], float]
+
+
+def scratch(step: int) -> float:
+    """As the records of the track fall."""
+    return 3.277 + 0.75 * (1 - step / 1000) + 6.8 * math.exp(-step / 45)
+
+
+def trained(step: int) -> float:
+    """From weights of other training."""
+    return 3.277 + 0.34 * (1 - step / 1000)
+
+
+def of(curve: Curve, n: int = 0, *, validates: range = STEPS, trains: Curve | None = None) -> Run:
+    points = tuple(Validation(s, curve(s) + n / 5000, s * 0.06) for s in validates)
+    history = {} if trains is None else {"train_loss": tuple((s, trains(s)) for s in STEPS)}
+    return a_run(n, validation=points, history=history)
+
+
+LATE = range(250, 1001, 250)
+
+
+@pytest.mark.parametrize(
+    ("run", "says"),
+    [
+        (of(trained), "the loss is 3.617 at step 0, 1.1 times the 3.277 at the end"),
+        (of(lambda s: scratch(0) if s == 0 else trained(s)), "over the first 10% of the steps"),
+        (of(trained, validates=STEPS[1:]), "over the first 10% of the steps"),
+        (of(scratch, validates=LATE, trains=trained), "the loss is 3.617 at step 0"),
+        (of(scratch), None),
+        (of(scratch, validates=STEPS[1:], trains=scratch), None),
+        (of(lambda s: 3.277 + 0.35 * (1 - s / 1000) + 6.5 * (s == 0), validates=LATE), None),
+        (of(lambda s: 3.277 * (1 + 0.7 * (s == 0))), "over the first 10% of the steps"),
+    ],
+)
+def test_a_run_that_begins_near_its_end(run: Run, says: str | None) -> None:
+    told = found("history-gap", a_case([run, of(scratch, 1)]))
+    assert [item.level for item in told] == [Level.WARNING] * (says is not None)
+    assert all(says is not None and says in item.message for item in told)
+
+
+def test_bits_per_byte_begin_high_as_well() -> None:
+    for curve, is_told in ((trained, True), (scratch, False)):
+        history = {"bpb": tuple((s, curve(s) / 3) for s in STEPS)}
+        run = a_run(0, validation=(), history=history)
+        assert bool(found("history-gap", a_case([run], track=TRACKS["fineweb-edu"]))) is is_told
+
+
+@pytest.mark.parametrize(("lower", "is_told"), [(0.45, True), (0.1, False)])
+def test_a_candidate_that_is_far_ahead_of_its_baseline_arm(lower: float, is_told: bool) -> None:
+    """Both begin and end alike; between, the candidate is where the arm comes much later."""
+
+    def ahead(step: int) -> float:
+        return scratch(step) - lower * min(step, 1000 - step, 200) / 200
+
+    runs = [of(ahead, 0), of(ahead, 1), of(scratch, 2), of(scratch, 3)]
+    arms = ("candidate", "candidate", "baseline", "baseline")
+    told = [item.message for item in found("history-gap", a_case(runs, arms=arms))]
+    assert ["after a fifth of the steps the loss is" in text for text in told] == [True] * is_told
