@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.model.case import Context, Neighbour
-from bot.model.submission import Folder
+from bot.model.submission import PLACEHOLDER, Folder
 from bot.model.track import Track
 from bot.parse.folder import Parsed
 from bot.paths import cache_folder
@@ -86,6 +86,9 @@ class Local:
         if not (board.track.globs or folder.path.startswith("submissions/")):
             where = Where.OUTSIDE
         said = answer(verdict, words, Where.BOARD if merged else where)
+        if any(person.github == PLACEHOLDER for person in parsed.submission.contributors):
+            name = f'replace "{PLACEHOLDER}" in submission.json with your GitHub login, then '
+            said = dc.replace(said, next=name + said.next)
         if self.offline and verdict.status is Status.UNVERIFIABLE:
             return dc.replace(said, next="run the check again without `--offline`.")
         return said

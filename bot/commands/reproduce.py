@@ -14,22 +14,22 @@ import dataclasses as dc
 import hashlib
 import secrets
 import shlex
-import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bot.commands.clean_run import checkout, clean_folder, run_code
-from bot.commands.draft import Files, draft, given
-from bot.commands.make_baseline import CODE
+from bot.commands.draft import Files, draft, given, parsed_draft
 from bot.commands.new import filled, judged, own_login, write_folder
+from bot.commands.program import Plan, differences, filled_in, plan
 from bot.commands.root import ROOT, Unusable, root_of, tracks_of
+from bot.evidence.gather import gather
+from bot.evidence.recorded import Recorded, recorded
 from bot.local import Local
-from bot.model.submission import LOG_ENDINGS, PLACEHOLDER, Submission
-from bot.model.track import Reproduction, Track
-from bot.parse.folder import ReadError, parse_submission, read_path
+from bot.model.submission import PLACEHOLDER
+from bot.model.track import Reproduction
 from bot.patterns import LOGIN, SLUG
 from bot.render.untrusted import plain
 
@@ -38,26 +38,12 @@ if TYPE_CHECKING:
 
 SEEDS = (1000, 10_000)
 """Fresh seeds: a run with the entry's own seed on its kind of card would be a copy of it."""
-_TRAINER = "{python} {file} --interleave {baseline} --seed {seed} --seeds {seeds} --out {out} "
-_TRAINER += "--track {track} --wandb offline"
-
-
-@dc.dataclass(frozen=True, slots=True)
-class Plan:
-    """What will run: `files` are copied into the clean folder, where `command` runs."""
-
-    entry: Submission
-    track: Track
-    files: Mapping[str, bytes]
-    repository: tuple[str, str] | None
-    command: tuple[str, ...]
-    seeds: int
 
 
 @click.command()
 @click.argument("path", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--challenge", is_flag=True, help="Challenge the entry instead of reproducing it.")
-@click.option("--seeds", type=click.IntRange(2), help="Pairs of runs [default: as many as needed].")
+@click.option("--seeds", type=click.IntRange(1), help="Pairs of runs [default: as many as needed].")
 @click.option("--seed", type=click.IntRange(0), help="The first seed [default: a fresh one].")
 @click.option("--name", help="Name of the new folder [default: ENTRY-by-LOGIN].")
 @click.option("--author", metavar="LOGIN", help="Your GitHub login.")
@@ -84,145 +70,133 @@ def reproduce(
     if not LOGIN.fullmatch(login) and login != PLACEHOLDER:
         raise Unusable(f'"{login}" is not a GitHub login')
     local = Local(place, tracks_of(place))
-    first = secrets.choice(range(*SEEDS)) if seed is None else seed
-    plan = _plan(local, path, challenge, seeds, first)
-    target = _target(place, plan, name, login)
-    _show(plan, target)
+    made_of = plan(path, place, local.tracks, challenge, seeds)
+    first = _fresh(made_of) if seed is None else seed
+    command = filled_in(made_of.command, {"seed": first})
+    target = _target(place, made_of, name, login)
+    _show(made_of, target, command, first, challenge)
     if dry_run:
         click.echo("Nothing was run (--dry-run).")
         return
     if not yes and not click.confirm("Run it?", default=False):
         raise Unusable("nothing was run")
     with clean_folder() as (code, out):
-        if plan.repository is not None:
-            checkout(*plan.repository, code)
-        run_code(plan.files, plan.command, code, out)
-        made, files = _made(plan, out, target, login, challenge)
+        if made_of.repository is not None:
+            checkout(*made_of.repository, code)
+        run_code(made_of.files, command, code, out)
+        made, files = _made(made_of, out, target, login, challenge)
     shown = target.relative_to(place).as_posix()
+    differ = _differing(made_of, made, files, shown)
+    if differ:
+        made["summary"] += f" Otherwise than the entry's runs: {'; '.join(differ)}."
     made = filled(made, judged(made, shown, files, local).verdict, None)
     write_folder(target, made, files)
+    for item in differ:
+        click.echo(f"differs from the entry's runs: {item}")
     _say(judged(made, shown, files, local), target, login)
 
 
-# ---- The plan -----------------------------------------------------------------------------------
-
-
-def _plan(local: Local, path: Path, challenge: bool, seeds: int | None, seed: int) -> Plan:
-    """What would run. Raises Unusable if the submission does not say how."""
-    try:
-        folder = read_path(path, local.root)
-        parsed = parse_submission(folder, local.tracks)
-    except ReadError as error:
-        raise Unusable(str(error)) from error
-    entry, track = parsed.submission, parsed.track
-    if track is None or track.objective != "baseline":
-        raise Unusable(
-            f"{entry.path}: only entries of a `baseline` track can be reproduced, because the "
-            "result is the ratio of two arms on one machine"
-        )
-    if entry.reply is not None:
-        raise Unusable(f"{entry.path} {entry.reply.kind} {entry.reply.entry}; name that entry")
-    files = {n: d for n, d in folder.files.items() if not _is_evidence(n)}
-    repository = None
-    if entry.code_repository is not None and entry.code_commit is not None:
-        repository = entry.code_repository, entry.code_commit
-    command = entry.code_command or _of_trainer(entry, files)
-    if command is None:
-        raise Unusable(
-            f"{entry.path} does not say how its code runs; its author can add "
-            '"command" under "code", such as "python train.py --seeds {seeds} --out {out}"'
-        )
-    pairs = seeds or _pairs(entry, track, challenge)
-    words = {"python": sys.executable, "file": entry.code_path, "seed": seed, "seeds": pairs}
-    words |= {"track": track.id, "out": "{out}"}
-    words |= {"baseline": _baseline(local.root, track, files.get(entry.code_path or "", b""))}
-    return Plan(entry, track, files, repository, _words(command, words), pairs)
-
-
-def _is_evidence(name: str) -> bool:
-    return name == "submission.json" or name.endswith(LOG_ENDINGS) or "speedrun_results" in name
-
-
-def _of_trainer(entry: Submission, files: Mapping[str, bytes]) -> str | None:
-    """The command of a starter file, which knows how to run both arms."""
-    code = files.get(entry.code_path or "", b"")
-    return _TRAINER if b"reference_trainer" in code else None
-
-
-def _baseline(root: Path, track: Track, code: bytes) -> str:
-    """What a starter's --interleave is given: the file of the frozen baseline, because the clean
-    folder is outside the repository. The first one is the starter in either backend."""
-    frozen = track.baselines[-1] if track.baselines else None
-    file = root / frozen.submission / CODE if frozen else None
-    if frozen is None or file is None or not file.is_file():
-        return "baseline"
-    torch = b"starter.run_torch("
-    same = (torch in code) == (torch in file.read_bytes())
-    return str(file) if same or frozen.after else "baseline"
-
-
-def _pairs(entry: Submission, track: Track, challenge: bool) -> int:
-    """Pairs that count: those that the track asks for, for a challenge as many as the entry has."""
-    own = sum(run.arm == "baseline" for run in entry.runs) if challenge else 0
-    return max((track.reproduction or Reproduction()).runs, own, 2)
-
-
-def _words(command: str, values: Mapping[str, object]) -> tuple[str, ...]:
-    """The command as words; each is filled in after the split, so that no value adds one."""
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise Unusable(f'code.command "{plain(command, 200)}" cannot be read: {error}') from error
-    for name, value in values.items():
-        words = [word.replace(f"{{{name}}}", str(value)) for word in words]
-    return (sys.executable, *words[1:]) if words[:1] == ["python"] else tuple(words)
-
-
-def _target(root: Path, plan: Plan, name: str | None, login: str) -> Path:
-    flat = plan.entry.name.replace("/", "-")
+def _target(root: Path, made_of: Plan, name: str | None, login: str) -> Path:
+    flat = made_of.entry.name.replace("/", "-")
     name = name or f"{flat[: 60 - len(login)]}-by-{login.lower()}"
     if not SLUG.fullmatch(name):
         raise Unusable(f'"{name}" is not a valid name; use lower-case letters, digits, _ and -')
-    target = root / "submissions" / plan.track.id / name
+    target = root / "submissions" / made_of.track.id / name
     if target.exists():
         raise Unusable(f"{target} exists; name another folder with --name")
     return target
 
 
-def _show(plan: Plan, target: Path) -> None:
-    people = ", ".join(f"@{plain(c.github, 40)}" for c in plan.entry.contributors) or "nobody named"
-    click.echo(f"{plain(plan.entry.path, 200)}: {plain(plan.entry.title or '', 100)}, by {people}")
+def _fresh(made_of: Plan) -> int:
+    """A first seed such that no run has one of the entry's."""
+    used, n = set(made_of.found.seeds), made_of.seeds
+    free = [s for s in range(*SEEDS) if used.isdisjoint(range(s, s + n))]
+    return secrets.choice(free or range(*SEEDS))
+
+
+def _show(made_of: Plan, target: Path, command: Sequence[str], first: int, challenge: bool) -> None:
+    """What will run, and what of the entry's runs it will not share."""
+    entry = made_of.entry
+    people = ", ".join(f"@{plain(c.github, 40)}" for c in entry.contributors) or "nobody named"
+    click.echo(f"{plain(entry.path, 200)}: {plain(entry.title or '', 100)}, by {people}")
     click.echo("This will run, in a clean temporary folder and with your rights:\n")
-    shown = shlex.join(plan.command).replace("'{out}'", "{out}")
-    click.echo(f"  {plain(shown, 1000)}\n")
-    if plan.repository is not None:
-        click.echo("  code: {} at {}".format(*(plain(part, 300) for part in plan.repository)))
-    for name, data in sorted(plan.files.items()):
+    shown = shlex.join(command).replace("'{out}'", "{out}")
+    click.echo(f"  {plain(shown, 3000)}\n")
+    if made_of.repository is not None:
+        click.echo("  code: {} at {}".format(*(plain(p, 300) for p in made_of.repository)))
+    for name, data in sorted(made_of.files.items()):
         digest = hashlib.sha256(data).hexdigest()[:12]
         click.echo(f"  file: {plain(name, 200)}, {len(data):,} bytes, SHA-256 {digest}")
+    click.echo(f"  baseline: {made_of.baseline.id} of {made_of.track.id}")
+    if facts := _facts(made_of.found):
+        click.echo(f"  its runs recorded: {plain(facts, 300)}")
+    for note in (*made_of.notes, *_seeds(made_of, first)):
+        click.echo(f"  note: {plain(note, 400)}")
+    pairs = "1 pair" if made_of.seeds == 1 else f"{made_of.seeds} pairs"
     click.echo(
-        f"\n{plan.seeds} pairs of runs, entry and baseline in turn. Read the code first: "
-        f"{plain(plan.entry.path, 200)}. Tokens and keys of your environment are not passed on.\n"
-        f"The reproduction is written to {target}."
+        f"\n{pairs} of runs, entry and baseline in turn. {_shows(made_of, challenge)}Read the "
+        f"code first: {plain(entry.path, 200)}. Tokens and keys of your environment are not passed "
+        f"on.\nThe reproduction is written to {target}."
     )
+
+
+def _facts(found: Recorded) -> str:
+    """What the entry's runs recorded, in few words."""
+    corpus = found.settings.get("data.corpus")
+    seeds = ", ".join(map(str, found.seeds[:8])) + ", ..." * (len(found.seeds) > 8)
+    parts = [found.backend or "", f"corpus {corpus}" if corpus else ""]
+    parts += [f"{len(found.settings)} settings" if found.settings else ""]
+    parts += [f"{'seed' if len(found.seeds) == 1 else 'seeds'} {seeds}" if seeds else ""]
+    return "; ".join(part for part in parts if part)
+
+
+def _seeds(made_of: Plan, first: int) -> Iterator[str]:
+    """How the seeds stand to those of the entry."""
+    seeds = range(first, first + made_of.seeds)
+    same = [seed for seed in made_of.found.seeds if seed in seeds]
+    if same:
+        yield (
+            f"the entry ran the seed {same[0]} too: on a like card the runs may be copies, which "
+            "count once; leave --seed out for fresh ones"
+        )
+
+
+def _shows(made_of: Plan, challenge: bool) -> str:
+    """What fewer pairs than needed can show; empty for enough."""
+    rule, n = made_of.track.reproduction or Reproduction(), made_of.seeds
+    own = sum(run.arm == "baseline" for run in made_of.entry.runs)
+    needed = max(own, 2) if challenge else rule.runs
+    if n >= needed:
+        return ""
+    spread = "it has no spread, so by itself it neither confirms nor disputes. " if n == 1 else ""
+    one = f"One pair shows that the code runs and about what it saves here; {spread}" * (n == 1)
+    what = "a challenge" if challenge else "a confirmation"
+    return f"{one}{what.capitalize()} needs {needed} pairs{'' if challenge else ' in all'}. "
 
 
 # ---- Writing ------------------------------------------------------------------------------------
 
 
 def _made(
-    plan: Plan, out: Path, target: Path, login: str, challenge: bool
+    made_of: Plan, out: Path, target: Path, login: str, challenge: bool
 ) -> tuple[dict[str, Any], Files]:
     """The reproduction as submission.json, and the files beside it."""
-    files, runs = given((), (), [str(out)], (), plan.track)
-    title = f"{plan.entry.title or plan.entry.name}, run again"
-    made = draft(plan.track, target.name, login, runs, title)
-    entry = plan.entry.path.removeprefix("submissions/")
+    files, runs = given((), (), [str(out)], (), made_of.track)
+    title = f"{made_of.entry.title or made_of.entry.name}, run again"
+    made = draft(made_of.track, target.name, login, runs, title)
+    entry = made_of.entry.path.removeprefix("submissions/")
     made["summary"] = f"The code of {entry} unchanged, run again with its baseline in turn."
     made["contributors"] = [{"github": login, "roles": ["runs"]}]
     made["challenges" if challenge else "reproduces"] = entry
-    base = plan.entry.based_on
-    return made | ({"based_on": base} if base else {}), files
+    return made | {"based_on": made_of.baseline.id}, files
+
+
+def _differing(made_of: Plan, made: Mapping[str, Any], files: Files, shown: str) -> list[str]:
+    """What the new runs record otherwise than the entry's."""
+    folder, parsed = parsed_draft(made, files, shown, made_of.track)
+    gathered = gather(parsed.submission, folder, made_of.track)
+    ours = [run for i in gathered.runs if i.spec.arm == "candidate" for run in i.runs]
+    return differences(made_of.found, recorded(ours))
 
 
 def _say(found: Answer, target: Path, login: str) -> None:

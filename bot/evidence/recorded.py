@@ -33,14 +33,13 @@ Value = str | int | float | bool
 @dc.dataclass(frozen=True, slots=True)
 class Recorded:
     """What runs record alike; `varying` are the settings in which they differ. Of runs that another
-    program made nothing but the seeds, code and software is known."""
+    program made nothing but seeds, code and data is known."""
 
     settings: Mapping[str, Value] = dc.field(default_factory=dict)
     varying: Mapping[str, tuple[Value, ...]] = dc.field(default_factory=dict)
     backend: str | None = None
     seeds: tuple[int, ...] = ()
     code_sha256: Mapping[str, str] = dc.field(default_factory=dict)
-    software: Mapping[str, str] = dc.field(default_factory=dict)
     data: str | None = None
     """The fingerprint of the training data."""
 
@@ -58,7 +57,6 @@ def recorded(runs: Iterable[Run]) -> Recorded:
         backend=str(next(iter(backends))) if len(backends) == 1 else None,
         seeds=tuple(sorted({run.seed for run in listed if run.seed is not None})),
         code_sha256=_alike(run.code_sha256 for run in listed),
-        software=_alike(run.software for run in listed),
         data=_alike({"": run.data_fingerprint} for run in listed if run.data_fingerprint).get(""),
     )
 

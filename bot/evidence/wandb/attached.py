@@ -59,6 +59,22 @@ def read_attached(client: Client, item: Any, raw: Raw, columns: Columns, wants: 
         _code(client, files, raw, wants.code or "")
 
 
+def python_files(client: Client, item: Any) -> dict[str, bytes]:
+    """The Python files saved with a run, or if there is none those of its artifacts, by name below
+    `code/`. Raises FetchError."""
+    files = {file.name: file for file in client.files(item, METADATA)}
+    if not any(name.endswith(".py") for name in files):
+        files = {file.name: file for file in client.artifact_files(item)}
+    names = [n for n in files if n.endswith(".py") and _inside(n)]
+    read = {name: client.read_file(files[name], MAX_SOURCE) for name in names}
+    return {n.removeprefix("code/"): data for n, data in read.items() if data is not None}
+
+
+def _inside(name: str) -> bool:
+    """Whether a name stays inside the folder that it is written to."""
+    return not name.startswith("/") and ".." not in name.split("/") and "\\" not in name
+
+
 def _metadata(data: bytes | None, raw: Raw) -> None:
     """Hardware and versions from wandb-metadata.json; nothing else of it is looked at."""
     try:

@@ -25,7 +25,7 @@ from bot import files as disk
 from bot.evidence.links import ProjectRef, RunRef
 from bot.evidence.progress import Progress
 from bot.evidence.snapshot import SnapshotError, decode, encode, restrict
-from bot.evidence.wandb.attached import Attached, read_attached
+from bot.evidence.wandb.attached import Attached, python_files, read_attached
 from bot.evidence.wandb.build import build_run, step_names, unread
 from bot.evidence.wandb.client import Client, Patience
 from bot.evidence.wandb.contradictions import contradictions
@@ -127,6 +127,15 @@ class WandbFetcher:
                 ready[ref] = project.runs[ref.id]
         results |= self._fetch_all(ready, with_defaults(keys), code)
         return {ref: results[ref] for ref in wanted}
+
+    def sources(self, ref: RunRef) -> dict[str, bytes]:
+        """The Python files that are attached to a run, by name. Raises FetchError."""
+        self._client.open()
+        self._open_projects([ref])
+        project = self._projects[ref[:2]]
+        if project.failure is not None or ref.id not in project.runs:
+            raise FetchError(project.failure or not_found())
+        return python_files(self._client, project.runs[ref.id])
 
     def finished(self, place: ProjectRef) -> tuple[tuple[RunRef, ...], Failure | None]:
         """The newest finished runs of a project or a sweep, or why they cannot be told."""

@@ -47,6 +47,14 @@ def test_a_reproduction_says_what_it_makes_of_the_entry(root):
     assert "Next: open the pull request" in words
 
 
+def test_a_folder_without_a_login_is_not_to_be_submitted_yet(root):
+    arm(root, "again", 612.0, people="your-github-login", reproduces="one/faster")
+    words = " ".join(check(root, "again").output.split())
+    assert 'Next: replace "your-github-login" in submission.json with your GitHub login' in words
+    assert "then open the pull request" in words
+    assert "your-github-login" not in check(root, "faster").output
+
+
 def test_the_entry_says_that_it_is_confirmed_and_a_baseline_is_due(root):
     status = json.loads(run(root, "baseline", "status", "one", "--format", "json").output)
     assert status["due"] is None

@@ -117,27 +117,29 @@ def test_a_submission_that_does_not_say_how_it_runs(root: Path) -> None:
     assert 'add "command" under "code"' in " ".join(answer.output.split())
 
 
-@pytest.mark.parametrize(
-    ("frozen", "after", "arm"),
-    [
-        ("starter.run_torch()", None, "submissions/one/base/main.py"),
-        ("starter.run_jax()", None, "baseline"),  # the starter as it is, of which each has one
-        ("starter.run_jax()", "old", "submissions/one/base/main.py"),  # refused there, with why
-        (None, None, "baseline"),
-    ],
-)
-def test_a_starter_runs_in_turn_with_the_frozen_code(
-    root: Path, frozen: str | None, after: str | None, arm: str
-) -> None:
-    put(root, "submissions/one/faster/train.py", "import reference_trainer\nstarter.run_torch()\n")
+def test_one_pair_says_what_it_can_show(root: Path) -> None:
+    answer = again(root, "--yes", "--seeds", "1")
+    assert answer.exit_code == 0, answer.output
+    words = " ".join(answer.output.split())
+    assert "by itself it neither confirms nor disputes. A confirmation needs 3 pairs" in words
+    assert len(json.loads((made(root) / "submission.json").read_text())["runs"]) == 2
+    assert "nor disputes" not in again(root, "--name", "more", "--dry-run", "--seeds", "3").output
+
+
+def test_a_track_without_a_baseline_is_not_open(root: Path) -> None:
+    (root / "tracks/baselines/one/base.json").unlink()
+    answer = again(root, "--dry-run")
+    assert answer.exit_code == 2
+    assert "one is not open yet: no baseline is frozen" in " ".join(answer.output.split())
+
+
+def test_seeds_of_the_entry_are_named(root: Path) -> None:
     path = root / "submissions/one/faster/submission.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"code": {"path": "train.py"}}))
-    if frozen is not None:
-        put(root, "submissions/one/base/main.py", frozen)
-    kept = root / "tracks/baselines/one/base.json"
-    kept.write_text(json.dumps(json.loads(kept.read_text()) | {"after": after}))
-    shown = " ".join(again(root, "--dry-run").output.split())
-    assert f" train.py --interleave {root / arm if '/' in arm else arm} --seed " in shown
+    data = json.loads(path.read_text())
+    data["runs"][0]["seed"] = 7
+    path.write_text(json.dumps(data))
+    assert "the entry ran the seed 7 too" in again(root, "--dry-run", "--seed", "6").output
+    assert "ran the seed" not in again(root, "--dry-run", "--seed", "8").output
 
 
 def test_a_reply_is_not_reproduced(root: Path) -> None:
