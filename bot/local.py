@@ -85,10 +85,7 @@ class Local:
         )
         if not (board.track.globs or folder.path.startswith("submissions/")):
             where = Where.OUTSIDE
-        said = answer(verdict, words, Where.BOARD if merged else where)
-        if any(person.github == PLACEHOLDER for person in parsed.submission.contributors):
-            name = f'replace "{PLACEHOLDER}" in submission.json with your GitHub login, then '
-            said = dc.replace(said, next=name + said.next)
+        said = _named_first(answer(verdict, words, Where.BOARD if merged else where), parsed)
         if self.offline and verdict.status is Status.UNVERIFIABLE:
             return dc.replace(said, next="run the check again without `--offline`.")
         return said
@@ -127,3 +124,11 @@ class Local:
             + (() if folder.bare else beside)
             for i, (folder, _) in enumerate(read)
         ]
+
+
+def _named_first(said: Answer, parsed: Parsed) -> Answer:
+    """The answer, with the login to fill in before anything else if none is."""
+    if all(person.github != PLACEHOLDER for person in parsed.submission.contributors):
+        return said
+    name = f'replace "{PLACEHOLDER}" in submission.json with your GitHub login, then '
+    return dc.replace(said, next=name + said.next)
