@@ -21,12 +21,12 @@ from bot.commands.root import Unusable
 from bot.evidence.code_hash import hashes_of
 from bot.evidence.gather import ENVIRONMENT, gather
 from bot.evidence.recorded import Recorded, Value, recorded
+from bot.local import Local
 from bot.model.run import TRAINER, Run
 from bot.model.submission import LOG_ENDINGS, Folder, Submission
 from bot.model.track import Baseline, Reproduction, Track
 from bot.parse.baselines_json import path_of
 from bot.parse.folder import Parsed, ReadError, parse_submission, read_path
-from bot.rank.baseline import measured_against
 from bot.render.numbers import listed
 from bot.render.untrusted import plain
 
@@ -56,14 +56,12 @@ class Plan:
     notes: tuple[str, ...] = ()
 
 
-def plan(
-    path: Path, root: Path, tracks: Mapping[str, Track], challenge: bool, seeds: int | None
-) -> Plan:
+def plan(path: Path, local: Local, challenge: bool, seeds: int | None) -> Plan:
     """What would run, with {seed} and {out} left open. Raises Unusable if nothing says how."""
-    folder, parsed = _read(path, root, tracks)
+    folder, parsed = _read(path, local)
     entry, track = parsed.submission, _track(parsed)
-    baseline = _baseline(entry, track)
-    runs, notes = _runs(folder, parsed, root)
+    baseline = _baseline(entry, track, local)
+    runs, notes = _runs(folder, parsed, local.root)
     found = recorded(runs)
     files = {n: d for n, d in folder.files.items() if not _is_evidence(n)}
     name, files = _code(entry, files, found)
@@ -79,7 +77,7 @@ def plan(
         notes += _not_passed(found)
     elif b"reference_trainer" in code:
         command, (settings, more) = _TRAINER, _settings(found, code.decode("utf-8", "replace"))
-        words["baseline"], notes = _frozen(root, track, baseline, code), notes + more
+        words["baseline"], notes = _frozen(local.root, track, baseline, code), notes + more
     else:
         raise Unusable(_no_command(entry, name, repository))
     notes += tuple(_other(found, name, code, repository))
@@ -87,10 +85,10 @@ def plan(
     return Plan(entry, track, files, repository, made, pairs, baseline, found, notes)
 
 
-def _read(path: Path, root: Path, tracks: Mapping[str, Track]) -> tuple[Folder, Parsed]:
+def _read(path: Path, local: Local) -> tuple[Folder, Parsed]:
     try:
-        folder = read_path(path, root)
-        return folder, parse_submission(folder, tracks)
+        folder = read_path(path, local.root)
+        return folder, parse_submission(folder, local.tracks)
     except ReadError as error:
         raise Unusable(str(error)) from error
 
@@ -107,10 +105,13 @@ def _track(parsed: Parsed) -> Track:
     return track
 
 
-def _baseline(entry: Submission, track: Track) -> Baseline:
+def _baseline(entry: Submission, track: Track, local: Local) -> Baseline:
     """The baseline that the entry was measured against, which runs beside it."""
-    own = measured_against(track, track.baseline_id or "", entry.based_on, None)
-    found = next((item for item in track.baselines if item.id == own), None)
+    board = local.repository.board(track.id)
+    verdicts = [e.verdict for e in board.entries] + [u.verdict for u in board.unranked]
+    ran = [v.against for v in verdicts if v.submission == entry.path and v.against]
+    known = {item.id: item for item in track.baselines}
+    found = next((known[name] for name in (*ran, board.track.baseline_id) if name in known), None)
     if found is None:
         raise Unusable(
             f"{track.id} is not open yet: no baseline is frozen to run beside {entry.path}; "

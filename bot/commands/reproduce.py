@@ -70,7 +70,7 @@ def reproduce(
     if not LOGIN.fullmatch(login) and login != PLACEHOLDER:
         raise Unusable(f'"{login}" is not a GitHub login')
     local = Local(place, tracks_of(place))
-    made_of = plan(path, place, local.tracks, challenge, seeds)
+    made_of = plan(path, local, challenge, seeds)
     first = _fresh(made_of) if seed is None else seed
     command = filled_in(made_of.command, {"seed": first})
     target = _target(place, made_of, name, login)

@@ -12,6 +12,7 @@ import pytest
 from bot.commands.program import Plan, differences, plan
 from bot.commands.root import Unusable
 from bot.evidence.recorded import Recorded
+from bot.local import Local
 from bot.parse.track_toml import load_tracks
 from tests.conftest import ROOT
 
@@ -45,7 +46,7 @@ def code(root: Path, old: str, new: str) -> None:
 
 
 def made(root: Path) -> Plan:
-    return plan(root / ENTRY, root, load_tracks(root), False, None)
+    return plan(root / ENTRY, Local(root, load_tracks(root)), False, None)
 
 
 def test_the_file_as_it_is_needs_no_setting(root: Path) -> None:

@@ -43,7 +43,7 @@ def test_a_reproduction_says_what_it_makes_of_the_entry(root):
     assert answer.exit_code == 0, answer.output
     words = " ".join(answer.output.split())
     assert "12.6% less training time than the baseline" in words.replace(" %", "%")
-    assert "submissions/one/faster becomes confirmed" in words
+    assert "`submissions/one/faster` becomes confirmed" in words
     assert "Next: open the pull request" in words
 
 
@@ -67,7 +67,7 @@ def test_the_entry_says_that_it_is_confirmed_and_a_baseline_is_due(root):
 def test_a_challenge_waits_for_a_maintainer(root):
     arm(root, "doubt", 700.0, people="critic", challenges="one/faster")
     words = " ".join(check(root, "doubt").output.split())
-    assert "submissions/one/faster becomes challenged" in words
+    assert "`submissions/one/faster` becomes challenged" in words
     assert "`/accept maintainer-decides because ...` lets it count" in words
 
 

@@ -83,7 +83,7 @@ def test_a_dry_run_runs_nothing(root: Path) -> None:
 def test_it_writes_the_reproduction(root: Path, capfd: pytest.CaptureFixture[str]) -> None:
     answer = again(root, answer="y\n")
     assert answer.exit_code == 0, answer.output
-    assert "submissions/one/faster becomes confirmed" in " ".join(answer.output.split())
+    assert "`submissions/one/faster` becomes confirmed" in " ".join(answer.output.split())
     data = json.loads((made(root) / "submission.json").read_text())
     assert (data["reproduces"], data["based_on"]) == ("one/faster", "base")
     assert data["contributors"] == [{"github": "other", "roles": ["runs"]}]
