@@ -10,6 +10,7 @@ import pytest
 
 from leaderboard_site.cli import build_site
 from tests.site import site_check, synthetic
+from tests.site.hostile import hostile_site
 from tests.site.server import Server
 
 LACK = site_check.missing()
@@ -46,7 +47,7 @@ def test_every_cell_and_every_point_is_what_was_served(tmp_path: Path) -> None:
 def test_hostile_entries_do_nothing_in_a_browser(tmp_path: Path) -> None:
     place = tmp_path / "site"
     with Server(place) as url:
-        site = dc.replace(synthetic.hostile(), url=url)
+        site = dc.replace(hostile_site(), url=url)
         build_site(site, place)
         pages = ["", "tracks/pareto/", *(i.url for i in site.items[:3])]
         good, output = site_check.node("check.mjs", url, *pages)

@@ -26,6 +26,7 @@ from leaderboard_site.pages import walkthrough
 from leaderboard_site.pages.environment import FEEDS
 from reference_trainer.walkthrough import sections
 from tests.site import synthetic
+from tests.site.hostile import hostile_site
 
 ROOT = Path(__file__).resolve().parents[2]
 URL = "https://example.github.io/speedrun/"
@@ -52,7 +53,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A site of hostile entries."""
     out = tmp_path_factory.mktemp("hostile") / "site"
-    build_site(synthetic.hostile(), out)
+    build_site(hostile_site(), out)
     return out
 
 

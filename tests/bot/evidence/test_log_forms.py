@@ -2,40 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
-import time
-
 import pytest
 
-from bot.evidence.files import FileRuns, read_file
-from bot.evidence.sources import ANY_TRACK
-from bot.model.run import Run
 from bot.model.track import Keys
-
-BAR = "█████     "
-
-
-def read(text: str | bytes, keys: Keys | None = None, *mapped: str) -> FileRuns:
-    track = ANY_TRACK if keys is None else ANY_TRACK.__class__("", "", "target", *AXES, keys=keys)
-    data = text if isinstance(text, bytes) else text.encode()
-    return read_file(data, "x.log", track, mapped=frozenset(mapped))
-
-
-AXES = (ANY_TRACK.quality, ANY_TRACK.cost)
-
-
-def end(text: str | bytes, keys: Keys | None = None, *mapped: str) -> Run:
-    found = read(text, keys, *mapped)
-    assert found.why == "", found
-    return found.runs[-1]
-
-
-def late(step: int, after: int) -> str:
-    """A log whose first validation is printed behind its fifth step."""
-    lines = [f"step:{n}/20 train_loss:5.0 train_time:{n}00ms" for n in range(1, 6)]
-    lines.append(f"step:{step}/20 val_loss:10.8 train_time:0ms")
-    lines += [f"step:{n}/20 train_loss:5.0 train_time:{n}00ms" for n in range(after, 21)]
-    return "\n".join([*lines, "step:20/20 val_loss:3.2771 train_time:2000ms"]) + "\n"
+from tests.bot.evidence.log_form_cases import BAR, LINE, end, late, points, read
 
 
 @pytest.mark.parametrize(("after", "count"), [(6, 1), (1, 2), (7, 2)])
@@ -113,7 +83,6 @@ def test_a_form_is_read(name: str) -> None:
     assert (run.step, run.loss, run.time_s) == (250, 3.2771, None)
 
 
-LINE = "step:250/250 val_loss:3.2771 train_time:12770ms step_avg:51.08ms"
 PREFIXES = {
     "logging": "2026-03-04 10:11:12,345 - INFO - ",
     "logging with a name": "2026-03-04 10:11:12,345 - speedrun.train - INFO - ",
@@ -242,16 +211,6 @@ def test_a_log_without_any_clock_has_no_problem() -> None:
     assert end("s:0 tel:9.0\ns:250 tel:3.2\n").problems == ()
 
 
-# ---- the honest ---------------------------------------------------------------------------------
-
-
-def points(*steps: int, total: int = 1000, late: float = 0.0) -> str:
-    return "".join(
-        f"step:{s}/{total} val_loss:{9 - s / 200} train_time:{s * 0.05 + late * (s > 500)}s\n"
-        for s in steps
-    )
-
-
 def test_a_stall_is_no_fault() -> None:
     assert end(points(*range(0, 1001, 100), late=130.0)).problems == ()
 
@@ -324,98 +283,3 @@ def test_the_hash_of_the_source_in_the_log_counts() -> None:
     assert {w.value for w in lied.witnesses} == {own, "0" * 64}
     named = end(f"{source}code_sha256: main.py {own}\n{LINE}")
     assert dict(named.code_sha256) == {"main.py": own} and named.witnesses == ()
-
-
-# ---- not read, and why --------------------------------------------------------------------------
-
-LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
-NAMED = {
-    "empty": ("", "is empty"),
-    "LFS": (LFS, "Git LFS pointer"),
-    "gzip": (gzip.compress(LINE.encode()), "compressed with gzip"),
-    "zip": (b"PK\x03\x04" + bytes(40), "ZIP archive"),
-    "W&B": (b":W&B\xbe\xe1\x00", "W&B offline file"),
-    "notebook": ('{"cells": [], "nbformat": 4}', "is a notebook"),
-    "TensorBoard": (b"\x18\0\0\0\0\0\0\0\xa3\x7f\x4b\x22brain.Event:2", "TensorBoard"),
-    "web page": ("<!DOCTYPE html><html>step</html>", "web page"),
-    "binary": (b"\x00\x01\x02\x03" * 40, "is not a text file"),
-    "two encodings": (LINE.encode() + b"\n" + LINE.encode("utf-16-le"), "changes its encoding"),
-    "tensor": ("step:9/9 val_loss:tensor(3.2771, device='cuda:0') train_time:9ms", "a tensor"),
-    "tensor in words": ("step 9: val loss tensor(3.2771)", "a tensor"),
-    "decimal comma": ("step:9/9 val_loss:3,2771 train_time:9000ms", "a comma"),
-    "two processes": (f"step:9/9 val_loss:3.2{LINE}", "two processes"),
-    "text": ("step:9/9 val_loss:none train_time:9ms", "no number"),
-    "prefix": (f"~~ run seven ~~ {LINE}", "begins in a way that is not read"),
-    "another key": ("step 9 | nll_heldout 3.2771", "names no validation loss that is read"),
-    "no step": ("{'eval_loss': 3.2771, 'epoch': 1.0}", "a loss and no step"),
-    "no step, bar": (f"Epoch 0: 100%|{BAR}| 9/9 [00:12<00:00, val_loss=3.2]", "a loss and no step"),
-    "no step, validation's own": (
-        "mmengine - INFO - Iter(train) [ 250/1000]  lr: 1.0e-04  loss: 3.28\n"
-        "mmengine - INFO - Iter(val) [50/50]    loss: 3.2771\n",
-        "a loss and no step",
-    ),
-    "column": ("Wall time,Step,Value\n1700000000.1,250,3.2771\n", "no validation loss that is"),
-    "no step, table": ("epoch,train_loss,val_loss\n1,3.1,3.2\n", "a loss and no step"),
-    "epochs": (
-        "Epoch [1/2], Step [100/500], val loss: 3.3\nEpoch [1/2], Step [500/500], val loss: 3.2\n"
-        "Epoch [2/2], Step [100/500], val loss: 3.1\n",
-        "counts its steps anew each epoch",
-    ),
-    "value first": ("250 612.1 ms run, 3.2771 loss, 0.0003 LR", "a loss after its value"),
-    "half a step": ("step: 0.5, val_loss: 3.2771", "no whole number"),
-    "unnamed": ("[eval] iteration=1000 ce=3.2771", "no value that is called a loss"),
-    "epochs only": ('{"train_loss": 3.1, "test_loss": 3.2, "epoch": 1}', "a training loss and no"),
-    "table of val": (
-        "| step | train | val |\n|---|---|---|\n| 9 | 3.1 | 3.2 |",
-        "no validation loss",
-    ),
-    "final line": ("step 9 loss 3.1\nFinal validation loss: 3.2771", "a loss and no step"),
-    "prose": ("We trained a model and its loss fell at every step.", "no line with a step"),
-}
-
-
-@pytest.mark.parametrize("name", NAMED)
-def test_what_is_not_read_is_named_with_the_cause_and_a_remedy(name: str) -> None:
-    text, why = NAMED[name]
-    found = read(text)
-    assert not any(run.validation for run in found.runs) and why in found.why, found
-    assert found.fix
-
-
-def test_the_lines_are_counted_and_the_first_is_shown() -> None:
-    head = "Running Python 3.12.7\n" * 13
-    found = read(head + f"?? {LINE}\n" * 13)
-    assert "13 lines look like steps" in found.why and "line 14 begins" in found.why
-
-
-def test_a_hole_of_unread_lines_in_a_run_is_told() -> None:
-    text = points(0, 500) + "step:600/1000 val_loss:3,9 train_time:30s\n" + points(1000)
-    (problem,) = end(text).problems
-    assert problem[0] == "history-gap" and "line 3 writes a comma" in problem[1]
-
-
-def test_the_f_strings_of_a_source_are_no_lines() -> None:
-    source = 'print(f"step:{step}/{total} val_loss:{loss:.4f} train_time:{ms}ms")\n'
-    assert end(source + LINE).problems == end(LINE).problems
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "step " * 700,
-        "loss " + "1 " * 1900,
-        "{" * 3900 + "loss",
-        "[" * 2000 + "loss" + "]" * 1900,
-        "a:" * 1500 + "step:1/2 val_loss:3",
-        "12%|" * 900 + "loss 1",
-        "loss (ms" * 480,
-        "loss 1" + "(" * 3900,
-        '"loss":' * 560,
-        "val " * 900 + "loss 3 step 1",
-    ],
-)
-def test_hostile_lines_take_linear_time(line: str) -> None:
-    data = (line[:3990] + "\n").encode() * 20
-    began = time.process_time()
-    read(data)
-    assert time.process_time() - began < 1

@@ -8,66 +8,19 @@ from click.testing import CliRunner
 
 from bot.commands.importing import import_
 from bot.evidence.log.training_log import read_log
-from bot.importers import Origin, SourceError
+from bot.importers import SourceError
 from bot.importers.arms import LogFile, sort_into_arms
-from bot.importers.modded_nanogpt import _folders, read_records
+from bot.importers.modded_nanogpt import _folders
 from bot.importers.trim import trim
 from bot.patterns import SLUG
-
-ORIGIN = Origin("https://github.com/example/board", "c" * 40)
-SMI = (
-    "| NVIDIA-SMI 550.1   Driver Version: 550.1   CUDA Version: 12.4 |\n"
-    + "".join(
-        f"|   {i}  NVIDIA H100 80GB HBM3   On  | 00000000:{i:02X}:00.0 Off |   0 |\n"
-        for i in range(8)
-    )
-    + "|    0   N/A  N/A     12345   C   /home/somebody/bin/python   1234MiB |\n"
+from tests.bot.importers.nanogpt_cases import (
+    FOLDER,
+    arms_of,
+    log,
+    only,
+    put,
+    read,
 )
-SOURCE = (
-    "import os\n\ndef main():\n"
-    '    print(f"step:{step}/{total} val_loss:{val_loss:.4f} train_time:{t:.0f}ms")\n'
-)
-RULE = "=" * 100 + "\n"
-
-
-def log(seed, total=1000, ms=60.0, gpus=8, end=None):
-    """A whole log as the competition writes it: source, environment, training and validation."""
-    head = SMI if gpus == 8 else f"Running on device_name=NVIDIA H100 with world_size={gpus}\n"
-    lines = [SOURCE, RULE, "Running PyTorch 2.10.0 compiled for CUDA 12.6\n", head, RULE]
-    for step in range(0, (end or total) + 1, 250):
-        clock = f"train_time:{step * ms:.0f}ms step_avg:{ms:.2f}ms"
-        if step:
-            lines.append(f"step:{step}/{total} train_loss:3.{300 - seed} {clock}\n")
-        lines.append(f"step:{step}/{total} val_loss:3.{9000 - step * 6 - seed:04d} {clock}\n")
-    return "".join(lines)
-
-
-def put(root, **files):
-    for name, text in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return root
-
-
-def read(root, groups=None):
-    return read_records(root, groups, ORIGIN)
-
-
-def arms_of(item):
-    data = json.loads(item.files["submission.json"])
-    found = {"candidate": set(), "baseline": set()}
-    for run in data["runs"]:
-        found[run["arm"]].add(PurePosixPath(run["path"]).stem)
-    return found
-
-
-def only(result):
-    (item,) = result.submissions
-    return item
-
-
-FOLDER = "records/track_1_short/2025-12-21_SmoothedScalars/"
 
 
 def test_a_record_becomes_a_submission(tmp_path):
@@ -120,179 +73,6 @@ def test_llm_c_logs_keep_their_validation(tmp_path):
     put(tmp_path, **{FOLDER + "main.log": text})
     kept = only(read(tmp_path)).files["logs/main.log"].decode()
     assert kept == "s:0 tel:3.500\ns:128 tel:3.372\ns:256 tel:3.244\n"
-
-
-@pytest.mark.parametrize(
-    "path, arm",
-    [
-        ("12-19-Baseline/x.txt", "baseline"),
-        ("baseline_pr299/x.txt", "baseline"),
-        ("comparison_0f6c8eac.txt", "baseline"),
-        ("original_timing.txt", "baseline"),
-        ("logs/baseline0-1490.txt", "baseline"),
-        ("this_pr/x.txt", "candidate"),
-        ("12-21-Smoothed-Scalars/x.txt", "candidate"),
-        ("runs/x.txt", "candidate"),
-    ],
-)
-def test_words_of_the_path_decide(tmp_path, path, arm):
-    other = {"baseline": "a1.txt", "candidate": "baseline/b1.txt"}[arm]
-    put(tmp_path, **{FOLDER + path: log(1), FOLDER + other: log(2)})
-    logs = _folders(tmp_path, [])["track_1_short/2025-12-21_SmoothedScalars"]
-    arms, left_out, doubts = sort_into_arms(logs, None)
-    assert [g.path for g in arms.pop(arm)] == [path]
-    assert [g.path for group in arms.values() for g in group] == [other]
-    assert (left_out, doubts) == ([], [])
-
-
-def test_probes_and_ablations_are_left_out(tmp_path):
-    put(tmp_path, **{FOLDER + "a1.txt": log(1), FOLDER + "ablation/probes/p.txt": log(2)})
-    result = read(tmp_path)
-    assert arms_of(only(result))["candidate"] == {"a1"}
-    assert result.skipped[0][0].endswith("ablation/probes/p.txt")
-
-
-def test_groups_that_no_name_tells_apart_are_a_doubt(tmp_path):
-    """A folder with runs of two lengths: the faster are taken, and it is said."""
-    put(
-        tmp_path,
-        **{
-            FOLDER + f"{i}abcdef0-0000-0000-0000-000000000000.txt": log(i, 1000 + 250 * (i % 2))
-            for i in range(1, 5)
-        },
-    )
-    result = read(tmp_path)
-    assert len(arms_of(only(result))["candidate"]) == 2
-    ((_, why),) = result.doubts
-    assert "2 of 1000 steps on 8 devices, 2 of 1250 steps on 8 devices" in why
-
-
-def test_runs_on_another_number_of_devices_are_no_baseline(tmp_path):
-    put(
-        tmp_path,
-        **{
-            FOLDER + "this_pr/a1.txt": log(1),
-            FOLDER + "baseline-8x/b1.txt": log(2),
-            FOLDER + "baseline/b2.txt": log(3, gpus=1),
-        },
-    )
-    result = read(tmp_path)
-    assert arms_of(only(result))["baseline"] == {"b1"}
-    assert any("another number of devices" in why for _, why in result.skipped)
-
-
-def test_a_second_copy_of_a_run_is_left_out(tmp_path):
-    put(
-        tmp_path,
-        **{
-            FOLDER + "a1.txt": log(1),
-            FOLDER + "all.txt": log(1) + log(2),
-            FOLDER + "a2.txt": log(2),
-        },
-    )
-    result = read(tmp_path)
-    assert arms_of(only(result))["candidate"] == {"a1", "a2"}
-    assert "its runs are those of" in result.skipped[0][1]
-
-
-def test_a_folder_of_another_folders_logs_is_left_out(tmp_path):
-    later = "records/track_1_short/2026-01-01_Again/"
-    put(tmp_path, **{FOLDER + "a1.txt": log(1), later + "a1.txt": log(1)})
-    result = read(tmp_path)
-    assert only(result).path.startswith("nanogpt-small/2026-01-01_again")
-    assert (
-        "track_1_short/2025-12-21_SmoothedScalars",
-        "its logs are those of track_1_short/2026-01-01_Again",
-    ) in result.skipped
-
-
-def groups_file(tmp_path, **record):
-    path = tmp_path / "groups.json"
-    path.write_text(json.dumps({"records": {"track_1_short/2025-12-21_SmoothedScalars": record}}))
-    return path
-
-
-def test_a_groups_file_decides(tmp_path):
-    src = put(tmp_path / "src", **{FOLDER + f"{n}.log": log(i) for i, n in enumerate("abc")})
-    groups = groups_file(
-        tmp_path,
-        groups={
-            "claimed": {"logs": ["a.txt"]},
-            "baseline": {"logs": ["b.txt", "gone.txt"]},
-            "other": {"logs": ["c.txt"]},
-        },
-        date="2025-12-22",
-        number=52,
-        contributors=["example-user"],
-        claims={"loss": {"mean": 3.279, "n": 7}},
-        steps=1000,
-    )
-    result = read(src, groups)
-    item = only(result)
-    data = json.loads(item.files["submission.json"])
-    assert arms_of(item) == {"candidate": {"a"}, "baseline": {"b"}}
-    assert data["claims"] == {"loss": {"mean": 3.279, "n": 7}, "steps": 1000}
-    assert data["imported"]["number"] == 52
-    assert data["imported"]["date"] == "2025-12-22"
-    assert data["imported"]["authors"] == [{"name": "example-user"}]
-    assert "1 logs of the groups file are not there, such as gone" in result.doubts[0][1]
-    assert any(path.endswith("c.log") for path, _ in result.skipped)
-
-
-def test_names_of_a_groups_file_that_fit_nothing_are_told(tmp_path):
-    src = put(tmp_path / "src", **{FOLDER + "a.txt": log(1)})
-    result = read(src, groups_file(tmp_path, groups={"claimd": {"logs": ["a.txt"]}}))
-    assert any('no "claimed" for it, only "claimd"' in why for _, why in result.doubts)
-    path = tmp_path / "other.json"
-    path.write_text('{"records": {"track_1_short/gone": {"groups": {}}}}')
-    assert read(src, path).doubts[0] == (
-        "track_1_short/gone",
-        "1 names of the groups file, as this one, are no folder of the source; write TRACK/FOLDER",
-    )
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"groups": 3},
-        {"groups": {"claimed": 3}},
-        {"groups": {"claimed": {"logs": 3}}},
-        {"groups": {"claimed": {"logs": [3, None]}}},
-        {"groups": []},
-        {"date": 3},
-        {"claims": 3},
-        {"contributors": 3},
-        {"number": "x"},
-        {"steps": "x"},
-        {"folder": []},
-        {"claims": {"loss": {"mean": {}}}},
-        {"contributors": [3]},
-        {"steps": -1},
-    ],
-)
-def test_odd_values_of_a_groups_file_are_no_crash(tmp_path, fields):
-    src = put(tmp_path / "src", **{FOLDER + "a.txt": log(1)})
-    answer = CliRunner().invoke(
-        import_,
-        [
-            "modded-nanogpt",
-            str(src),
-            "--out",
-            str(tmp_path / "out"),
-            "--groups",
-            str(groups_file(tmp_path, **fields)),
-        ],
-    )
-    assert answer.exception is None or isinstance(answer.exception, SystemExit)
-
-
-@pytest.mark.parametrize("text", ["{", "[]", '{"records": 3}', '{"records": {"a": 1}}'])
-def test_a_broken_groups_file_is_one_sentence(tmp_path, text):
-    src = put(tmp_path / "src", **{FOLDER + "a.txt": log(1)})
-    path = tmp_path / "groups.json"
-    path.write_text(text)
-    with pytest.raises(SourceError, match="groups.json"):
-        read(src, path)
 
 
 def test_files_beside_the_folders_of_the_steps_track_are_records(tmp_path):
