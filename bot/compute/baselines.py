@@ -15,7 +15,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from bot.compute.ratios import Link
+from bot.compute.ratios import Link, chained
 from bot.model.case import Case, RunEvidence
 from bot.model.run import TRAINER, Run
 from bot.model.submission import Submission, entry_path
@@ -49,6 +49,16 @@ def ran(case: Case) -> Ran | None:
         return told
     last = next(b.id for b in reversed(track.baselines) if b.id in common)
     return Ran(told.id if told.id in common else last, "code")
+
+
+def converted(case: Case, ratio: float) -> float | None:
+    """A ratio to the baseline that the arm ran as one to the baseline that stands; None where
+    nothing relates the two."""
+    arm, current = ran(case), case.track.baseline_id
+    if arm is None or current is None:
+        return ratio
+    links = relation(case.track.baselines, arm.id, current)
+    return None if links is None else ratio * chained(links).ratio
 
 
 def mixed(case: Case) -> tuple[str, ...]:

@@ -219,6 +219,12 @@ class Reproduction:
     by: str = "another-person"
     alpha: float = 0.05
 
+    @property
+    def asks(self) -> str:
+        """What confirms an entry, in words."""
+        pairs = "a pair of runs" if self.runs == 1 else f"{self.runs} pairs of runs"
+        return f"{pairs} by {'a maintainer' if self.by == 'maintainer' else 'another person'}"
+
 
 @dc.dataclass(frozen=True, slots=True)
 class ComputeGrant:

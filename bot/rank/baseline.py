@@ -141,12 +141,10 @@ def unconfirmed(state: State, rule: Reproduction) -> str:
     """What is missing before an entry is confirmed."""
     if state.name != "claimed":
         return f"it is {state.name}"
-    who = "a maintainer" if rule.by == "maintainer" else "another person"
     have = sum(a.pairs for a in state.replies if a.counts)
     if have >= rule.runs:
         return f"the {have} pairs of runs that count do not show a gain beyond chance yet"
-    pairs = f"{rule.runs} pairs of runs" if rule.runs != 1 else "a pair of runs"
-    return f"to be confirmed it needs {pairs} by {who}, and has {have}"
+    return f"to be confirmed it needs {rule.asks}, and has {have}"
 
 
 def fastest(board: Board) -> Mapping[str, Entry]:

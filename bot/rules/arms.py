@@ -229,12 +229,16 @@ def _on_other_hardware(case: Case, known: Sequence[Baseline], run: Run, mean: fl
     return None
 
 
-def without_frozen(case: Case) -> Iterator[tuple[str | None, str]]:
+def without_frozen(case: Case) -> Iterator[tuple[str | None, str, bool]]:
     """The points whose ratio would make a new baseline though nothing says how long the baseline
-    takes on that hardware, or would be the best on a machine that may have been busy, with what is
-    unknown in words. Part of the rule `uncorroborated`."""
+    takes on that hardware, or would be the best on a machine that may have been busy: the point,
+    what is unknown in words, and whether the machine was busy. Part of the rule
+    `uncorroborated`."""
     if case.track.objective != "baseline" or case.brought_over or case.context.merged:
         return
+    found = ran(case)
+    if found is not None and found.id != case.track.baseline_id:
+        return  # it is measured against an older one, which makes no new baseline
     for point in points_of(case):
         summary, runs = of_case(case, point), case.runs("baseline", point)
         arm = None if summary is None else summary.baseline
@@ -246,24 +250,20 @@ def without_frozen(case: Case) -> Iterator[tuple[str | None, str]]:
         machines = {(machine_of(run), run.hardware.count) for run in runs}
         if len(machines) > 1 or not any(_fits(b, machines) and b.costs for b in _ran(case)):
             if promotes:
-                yield (
-                    point,
-                    (
-                        f"no frozen baseline ran on {_place(runs[0])}, so nothing says how long it "
-                        "takes there, and the ratio would make a new baseline"
-                    ),
+                why = (
+                    f"no frozen baseline ran on {_place(runs[0])}, so nothing says how long it "
+                    "takes there"
                 )
+                yield point, why, False
         elif leads and _speed(runs[0].hardware.device, 1) is None:
-            why = _slower(case, arm, runs)[0]
+            slower = _slower(case, arm, runs)[0]
             name = plain(runs[0].hardware.device or "", 60)
-            if why is not None:
-                yield (
-                    point,
-                    (
-                        f"{why}; machines of all speeds are called {name}, so nothing says whether "
-                        "it was busy, and the ratio would be the best"
-                    ),
+            if slower is not None:
+                why = (
+                    f"{slower}; machines of all speeds are called {name}, so nothing says whether "
+                    "it was busy"
                 )
+                yield point, why, True
 
 
 def _speed(device: str | None, count: int | None) -> float | None:

@@ -47,7 +47,7 @@ def entry_unknown(case: Case) -> Iterator[Finding]:
 
 
 def maintainer_decides(case: Case) -> Iterator[Finding]:
-    """A maintainer accepted what the runs say of another entry.
+    """A maintainer decides whether runs count that dispute another entry.
 
     A challenge whose runs dispute an entry takes that entry off the board, so a maintainer weighs
     it first: `/accept maintainer-decides because ...` lets it count. Until then the entry is shown

@@ -11,6 +11,7 @@ import math
 import statistics
 from collections.abc import Iterator
 
+from bot.compute.baselines import converted
 from bot.compute.case_statistics import of_case, points_of
 from bot.compute.witnesses import grade_of, weakest
 from bot.model.case import Case, RunEvidence
@@ -251,36 +252,59 @@ def uncorroborated(case: Case) -> Iterator[Finding]:
     A results file states what somebody wrote. It ranks, marked as self-reported; where it would
     hold the record or stand on the frontier, a maintainer looks first. Link the W&B run, or add the
     log, of each run. So does a ratio that would make a new baseline, on hardware that no frozen
-    baseline ran on: only the entry itself says how long the baseline takes there.
+    baseline ran on: only the entry itself says how long the baseline takes there. On a track with
+    `[reproduction]` these are notes: there an entry stays claimed until others have run it again.
 
     That submitted training data hold none of the validation text is the author's word too, until a
     maintainer has run `speedrun data verify` on the shards and recorded it in the track file.
     """
     yield from unverified_data(case)
-    for point, why in without_frozen(case):
+    level, waits = _until_reproduced(case)
+    for point, why, busy in without_frozen(case):
+        leads = f", and the ratio would {'be the best' if busy else 'make a new baseline'}"
         yield finding(
             "uncorroborated",
-            why,
+            why + (leads if busy else waits or leads),
+            None if busy else level,
             file=case.list_file or plain(case.folder.path, 200),
             point=point,
-            fix="Ask somebody with the same hardware to run the baseline, or a maintainer to look.",
+            fix="Nothing to do."
+            if waits and not busy
+            else "Ask for runs of the baseline on the same hardware, or for a maintainer to look.",
         )
     told = case.context.standing.known
     if not told or case.folder.bare or case.brought_over or case.context.merged:
         return
+    yield from _alone(case)
+
+
+def _until_reproduced(case: Case) -> tuple[Level | None, str]:
+    """The level of what only the entry itself says, and what makes it certain, where the track's
+    `[reproduction]` does."""
+    rule = case.track.reproduction
+    if case.track.objective != "baseline" or rule is None:
+        return None, ""
+    return Level.NOTE, f"; it stays claimed until {rule.asks} confirm it"
+
+
+def _alone(case: Case) -> Iterator[Finding]:
+    """Points that only the author's word says would lead."""
+    level, waits = _until_reproduced(case)
     for point in points_of(case):
         runs = (*case.runs("candidate", point), *case.runs("baseline", point))
-        if runs and weakest([grade_of(run) for run in runs]) is Grade.SELF_REPORTED:
-            if _would_lead(case, point):
-                pareto = case.track.objective == "pareto"
-                yield finding(
-                    "uncorroborated",
-                    "the numbers rest on the author's word alone, and would "
-                    + ("be on the frontier" if pareto else "hold the record"),
-                    file=plain(case.folder.path, 200),
-                    point=point,
-                    fix="Link the W&B run, or add the log, of each run.",
-                )
+        if not runs or weakest([grade_of(run) for run in runs]) is not Grade.SELF_REPORTED:
+            continue
+        if _would_lead(case, point):
+            pareto = case.track.objective == "pareto"
+            leads = f", and would {'be on the frontier' if pareto else 'hold the record'}"
+            yield finding(
+                "uncorroborated",
+                "the numbers rest on the author's word alone" + (waits or leads),
+                level,
+                file=plain(case.folder.path, 200),
+                point=point,
+                fix="Link the W&B run, or add the log, of each run.",
+            )
 
 
 def _would_lead(case: Case, point: str | None) -> bool:
@@ -294,8 +318,9 @@ def _would_lead(case: Case, point: str | None) -> bool:
     standing, costs = case.context.standing, 1 if case.track.cost.goal == "min" else -1
     arm = None if summary is None else summary.baseline
     if arm is not None and arm.ratio is not None and standing.record_ratio is not None:
-        # Costs of two machines do not compare. A ratio to an older baseline looks too good.
-        return costs * (arm.ratio - standing.record_ratio) < 0
+        # Costs of two machines do not compare.
+        ratio = converted(case, arm.ratio)
+        return ratio is not None and costs * (ratio - standing.record_ratio) < 0
     if case.track.objective != "pareto":
         record = standing.record_cost
         return record is None or costs * (cost - record) < 0

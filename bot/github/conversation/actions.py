@@ -214,9 +214,10 @@ def _grant(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
 
 def _runs(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
     def change(data: Mapping[str, Any]) -> dict[str, Any]:
-        return edits.add_runs(data, command.links)
+        return edits.add_runs(data, command.links, command.baseline)
 
-    count = "1 run" if len(command.links) == 1 else f"{len(command.links)} runs"
+    number = len({*command.links, *command.baseline})
+    count = "1 run" if number == 1 else f"{number} runs"
     return _edit(talk, pull, may, change, f"Add {count}", "runs")
 
 

@@ -24,6 +24,7 @@ MAX_LINKS = 100
 MAX_REASON = 500
 _SAID = ("baseline", "idea", *REPLIES)
 """Words of `/submit` that say what follows."""
+_BASELINE = re.compile(r"(?<!\S)baseline:?(?!\S)", re.IGNORECASE)
 _OF = ("by", "from", "of")
 """What may stand between `idea` and the login."""
 
@@ -40,7 +41,9 @@ class Usage:
 COMMANDS: Mapping[str, Usage] = {
     "verify": Usage("/verify", "check this pull request again", "the author and maintainers"),
     "explain": Usage("/explain RULE", "what a rule checks and how to satisfy it", "everybody"),
-    "runs": Usage("/runs add LINK...", "add W&B runs to the submission", "everybody"),
+    "runs": Usage(
+        "/runs add LINK... [baseline LINK...]", "add W&B runs to the submission", "everybody"
+    ),
     "accept": Usage(
         "/accept RULE because ...", "accept a finding for the current commit", "maintainers"
     ),
@@ -137,7 +140,7 @@ def parse(body: str) -> Command | Mistake | Unknown | Links | None:
         return _submit([line.split() for line in bare_links(f"{rest}\n{more}").split("\n")])
     if words[:1] != ["add"] and not _given(rest):
         return Mistake(name, "say `add`, then the links")
-    return _runs(name, [*_given(rest.removeprefix("add")), *_given(more, whole=True)])
+    return _add(rest.removeprefix("add"), more)
 
 
 def _rule(name: str, words: list[str]) -> Command | Mistake:
@@ -203,6 +206,21 @@ def _submit(lines: list[list[str]]) -> Command | Mistake:
     if isinstance(ours, Mistake) or isinstance(theirs, Mistake):
         return ours if isinstance(ours, Mistake) else theirs
     return dc.replace(ours, track=track, baseline=theirs.links, idea=tuple(ideas), reply=reply)
+
+
+def _add(rest: str, more: str) -> Command | Mistake:
+    """`LINK... baseline LINK...`, on the line of the command and below it."""
+    arms: list[list[str]] = [[], []]
+    arm = 0
+    for whole, text in ((False, rest), (True, more)):
+        before, *after = _BASELINE.split(text, maxsplit=1)
+        arms[arm] += _given(before, whole)
+        arm = 1 if after else arm
+        arms[arm] += _given(" ".join(after), whole)
+    ours, theirs = _runs("runs", arms[0], least=0 if arms[1] else 1), _runs("runs", arms[1], 0)
+    if isinstance(ours, Mistake) or isinstance(theirs, Mistake):
+        return ours if isinstance(ours, Mistake) else theirs
+    return dc.replace(ours, baseline=theirs.links)
 
 
 def _says(said: str, rest: Sequence[str], prose: bool) -> bool:

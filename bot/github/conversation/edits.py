@@ -156,11 +156,20 @@ def patch_of(path: str, old: bytes, new: bytes) -> Safe:
 # ---- changes that commands make -----------------------------------------------------------------
 
 
-def add_runs(data: Mapping[str, Any], links: tuple[RunRef, ...]) -> dict[str, Any]:
-    """The submission with further runs; those that it lists already are left as they are."""
-    runs = list(data.get("runs") or [])
+def add_runs(
+    data: Mapping[str, Any], links: tuple[RunRef, ...], baseline: tuple[RunRef, ...] = ()
+) -> dict[str, Any]:
+    """The submission with further runs; those that it lists already are left as they are, but for
+    the arm of runs that are named as the baseline's."""
+    runs = [
+        {**run, "arm": "baseline"}
+        if isinstance(run, dict) and parse_link(run.get("link")) in baseline
+        else run
+        for run in data.get("runs") or []
+    ]
     listed = {parse_link(run.get("link")) for run in runs if isinstance(run, dict)}
-    runs += [{"source": "wandb", "link": link.url} for link in links if link not in listed]
+    for arm, given in (({}, links), ({"arm": "baseline"}, baseline)):
+        runs += [{"source": "wandb", "link": r.url, **arm} for r in given if r not in listed]
     return {**data, "runs": runs}
 
 

@@ -224,10 +224,23 @@ def test_an_arm_on_hardware_that_no_frozen_baseline_ran_on(
     seconds: float, ours: float, hardware: Hardware, rule: str, says: str
 ) -> None:
     case = arms({"seconds": seconds, "hardware": hardware}, {"seconds": ours, "hardware": hardware})
+    case = dc.replace(case, track=dc.replace(SINGLE, reproduction=None))
     both = ("baseline-slower-than-frozen", "uncorroborated")
     items = [item for name in both for item in found(name, case)]
     assert [(item.rule, item.level) for item in items] == [(rule, Level.WARNING)] * bool(rule)
     assert all(says in item.message for item in items)
+
+
+def test_where_others_confirm_an_entry_no_second_witness_is_asked_for() -> None:
+    case = arms({"seconds": 129.0, "hardware": A100}, {"hardware": A100})
+    (item,) = found("uncorroborated", case)
+    assert item.level is Level.NOTE and item.fix == "Nothing to do."
+    assert item.message.endswith("; it stays claimed until 3 pairs of runs by another person "
+                                 "confirm it")  # fmt: skip
+    # against an older baseline it makes no new one
+    old = dc.replace(TWO, baseline_id="second")
+    named = dc.replace(case.submission, based_on="first")
+    assert found("uncorroborated", dc.replace(case, track=old, submission=named)) == ()
 
 
 def test_without_any_frozen_baseline_a_maintainer_looks_at_a_promotion() -> None:
