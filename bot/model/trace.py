@@ -23,6 +23,8 @@ class Trace:
 
     losses: tuple[tuple[int, float], ...]
     clocks: frozenset[int] = frozenset()
+    times: tuple[tuple[int, float], ...] = ()
+    """The clock at each validation that has one, in seconds."""
 
     @classmethod
     def of(cls, points: Iterable[tuple[int, float, float | None]]) -> Trace:
@@ -35,6 +37,7 @@ class Trace:
         return cls(
             tuple((step, loss) for step, loss, _ in kept),
             frozenset(clock for clock in clocks if clock % _COARSE_MS),
+            tuple((step, t / 1000) for step, t in times),
         )
 
     def keys(self) -> Iterator[str]:

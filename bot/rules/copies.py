@@ -16,12 +16,14 @@ from bot.model.case import Case
 from bot.model.results import ResultsRun
 from bot.model.run import Run
 from bot.model.summary import Excluded
+from bot.model.trace import Trace
 from bot.model.track import LOSS_METRICS
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
 from bot.render.numbers import figure
 from bot.render.untrusted import plain
 from bot.rules.at_once import at_once
+from bot.rules.ownership import shown_by_others
 
 
 def within(case: Case) -> Iterator[Finding]:
@@ -153,7 +155,7 @@ def too_alike(case: Case, told: frozenset[str]) -> Iterator[Finding]:
     for arm, point in itertools.product(("candidate", "baseline"), points_of(case)):
         runs = [r for r in case.runs(arm, point) if r.file not in files]
         traces = [trace_of(run) for run in runs]
-        near = alike.within(traces)
+        near = alike.within(traces, alike.spread_of(case.track))
         if near:
             message = (
                 f"{_runs_of(near)} runs are {near_words(case, near)} apart over their whole "
@@ -165,16 +167,50 @@ def too_alike(case: Case, told: frozenset[str]) -> Iterator[Finding]:
             a, b = (plain(name_inside(case, runs[i].file), 80) for i in parts[:2])
             message = f"{a} and {b} end at one step and validate at different ones before"
             yield _alike(case, runs[parts.b].file, point, message)
+    yield from _one_clock(case, files)
+    yield from _near_others(case, files)
+
+
+def _near_others(case: Case, files: Collection[str]) -> Iterator[Finding]:
+    """Runs that are too near to those of another entry, by their curves or by their clocks."""
     mine = [run for run in case.runs("candidate") if run.file not in files]
-    for neighbour in case.context.neighbours:
-        near = alike.across([trace_of(run) for run in mine], neighbour.traces)
+    traces = [trace_of(run) for run in mine]
+    for where, others in _elsewhere(case):
+        near = alike.across(traces, others, alike.spread_of(case.track))
+        clocks = () if near else tuple(alike.of_one_clock(traces, others))
+        found = {pair.a for pair in (*near, *clocks)}
+        shown = f"{len(found)} run{'s' * (len(found) > 1)}"
         if near:
-            message = (
-                f"the curves of {len(near)} run{'s' * (len(near) > 1)} are "
-                f"{near_words(case, near)} from those of runs in "
-                f"{plain(neighbour.path, 200)}, nearer than two trainings are"
-            )
+            message = f"the curves of {shown} are {near_words(case, near)} from those of runs in "
+            message += f"{where}, nearer than two trainings are"
             yield _alike(case, mine[near[0].a].file, None, message)
+        elif clocks:
+            message = f"the clocks of {shown} are those of runs in {where}, as they are or times a "
+            yield _alike(case, mine[clocks[0].a].file, None, f"{message}constant")
+
+
+def _elsewhere(case: Case) -> Iterator[tuple[str, Sequence[Trace]]]:
+    """The runs of other entries, and those that pull requests of others showed first."""
+    for neighbour in case.context.neighbours:
+        yield plain(neighbour.path, 200), neighbour.traces
+    entries = {neighbour.path for neighbour in case.context.neighbours}
+    for seen in shown_by_others(case):
+        if seen.submission not in entries:
+            yield f"#{seen.pull_request}", [Trace.of(points) for points in seen.points]
+
+
+def _one_clock(case: Case, files: Collection[str]) -> Iterator[Finding]:
+    """A candidate run with the clock of another run of the entry, of whatever arm."""
+    mine, others = (
+        [r for r in case.runs(arm) if r.file not in files] for arm in ("candidate", "baseline")
+    )
+    runs = [*mine, *others]
+    traces = [trace_of(run) for run in runs[: alike.MOST_RUNS]]
+    pair = next(alike.of_one_clock(traces[: len(mine)], traces), None)
+    if pair is not None:
+        a, b = (plain(name_inside(case, runs[i].file), 80) for i in pair[:2])
+        message = f"the clock of {a} is that of {b}, as it is or times a constant"
+        yield _alike(case, runs[pair.a].file, None, message)
 
 
 def _one_start(case: Case, told: Collection[str]) -> Iterator[tuple[Run, Run]]:

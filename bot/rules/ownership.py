@@ -100,12 +100,12 @@ def _shown_before(case: Case) -> Iterator[Finding]:
     request = case.context.pull_request
     if request is None or not case.context.seen:
         return
-    accepted = _accepted(case)
+    accepted, earlier = _accepted(case), shown_earlier(case)
     keys = run_keys(case.submission, case.results, case.folder)
     for item, run in _candidates(case):
         if owners_of(run) & accepted:
             continue
-        first = next((s for s in case.context.seen if _shows(s, run, keys, case)), None)
+        first = next((s for s in earlier if _shows(s, run, keys)), None)
         if first is not None and first.author.lower() not in accepted:
             who = plain(first.author, 60)
             yield about(
@@ -120,13 +120,27 @@ def _shown_before(case: Case) -> Iterator[Finding]:
             )
 
 
-def _shows(seen: Seen, run: Run, keys: frozenset[str], case: Case) -> bool:
-    """Whether an earlier pull request showed this run, before this one did."""
+def shown_earlier(case: Case) -> tuple[Seen, ...]:
+    """What other pull requests showed before this one showed its evidence."""
     request, since = case.context.pull_request, case.context.first_seen
-    if request is None or seen.pull_request == request.number:
-        return False
-    if since is not None and seen.at >= since:
-        return False
+    return tuple(
+        seen
+        for seen in case.context.seen
+        if request is not None and seen.pull_request != request.number
+        if since is None or seen.at < since
+    )
+
+
+def shown_by_others(case: Case) -> tuple[Seen, ...]:
+    """What people showed who take no part in this one, and of which no run is here as it is."""
+    accepted, keys = _accepted(case), run_keys(case.submission, case.results, case.folder)
+    others = (s for s in shown_earlier(case) if s.author.lower() not in accepted)
+    runs = [run for _, run in _candidates(case)]
+    return tuple(s for s in others if not any(_shows(s, run, keys) for run in runs))
+
+
+def _shows(seen: Seen, run: Run, keys: frozenset[str]) -> bool:
+    """Whether an earlier pull request showed this run."""
     address = f"wandb:{run.entity}/{run.project}/{run.run_id}"
     own = {address} if run.run_id and run.entity and run.project else keys
     return not own.isdisjoint(seen.run_keys) or any(

@@ -11,6 +11,7 @@ import dataclasses as dc
 import datetime as dt
 import itertools
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,28 +27,27 @@ from bot.model.serial import fields_to_json, read
 from bot.model.verdict import Verdict
 
 FOLDER = "seen"
-STEPS = 10
+POINTS = 64
 MAX_BYTES = 5_000_000
 
 
 def shown(verdict: Verdict, keys: Iterable[str], runs: Iterable[Run]) -> Shown:
-    """What a submission shows: the keys of its runs, ten points of each, and the looks taken."""
-    points = tuple(tenths(run) for run in runs if run.validation)
+    """What a submission shows: the keys of its runs, points of each, and the looks taken."""
+    points = tuple(sampled(run) for run in runs if run.validation)
     looks = looks_of(verdict.points)
     points = tuple(dict.fromkeys(points))
     return Shown(verdict.submission, tuple(sorted(keys)), points, looks, verdict.against)
 
 
-def tenths(run: Run) -> tuple[tuple[int, float, float | None], ...]:
-    """Step, loss and clock at each tenth of a run, as far as it was validated there."""
-    last = run.validation[-1].step
-    found: dict[int, tuple[int, float, float | None]] = {}
-    for tenth in range(1, STEPS + 1):
-        before = [v for v in run.validation if v.step * STEPS <= last * tenth]
-        if before:
-            step, loss, clock = before[-1]
-            found[step] = (step, round(loss, 3), None if clock is None else round(clock, 4))
-    return tuple(found.values())
+def sampled(run: Run) -> tuple[tuple[int, float, float | None], ...]:
+    """Step, loss and clock of every validation of a run, of many those that are spread evenly. A
+    copy that leaves out any third of its original shares most of them."""
+    points = run.validation
+    chosen = sorted({math.ceil(len(points) * n / POINTS) - 1 for n in range(1, POINTS + 1)})
+    return tuple(
+        (v.step, round(v.loss, 4), None if v.time_s is None else round(v.time_s, 4))
+        for v in (points[i] for i in chosen)
+    )
 
 
 # ---- reading, from the checkout -----------------------------------------------------------------

@@ -11,9 +11,10 @@ from bot.model.case import Neighbour
 from bot.model.run import Run, Validation
 from bot.model.trace import Trace
 from bot.registry import Level
-from tests.bot.rules.run_cases import a_case, a_run, found
+from tests.bot.rules.run_cases import SMALL, TRACKS, a_case, a_run, found
 
 STEPS = range(0, 1501, 125)
+MEDIUM = TRACKS["nanogpt-medium"]
 
 
 def seed(n: int, white: float = 0.002) -> Trace:
@@ -84,6 +85,17 @@ def test_the_runs_of_another_entry_with_noise() -> None:
 def test_parts_of_one_run_validate_at_other_steps() -> None:
     assert list(alike.other_cadence(parts(seed(1))))
     assert list(alike.other_cadence([seed(1), seed(2), Trace(seed(3).losses[:-2])])) == []
+
+
+def test_runs_of_a_larger_model_differ_less() -> None:
+    def tighter(trace: Trace) -> Trace:
+        return Trace(tuple((s, 3.276 + (x - 3.276) * 0.3) for s, x in trace.losses))
+
+    assert alike.spread_of(MEDIUM) == pytest.approx(0.0008 / 0.0013)
+    assert alike.spread_of(SMALL) == 1.0
+    runs = [tighter(seed(n, white=0.001)) for n in range(6)]
+    assert alike.within(runs) and not alike.within(runs, alike.spread_of(MEDIUM))
+    assert alike.within([noisy(runs[0], 3e-4, n) for n in range(6)], alike.spread_of(MEDIUM))
 
 
 def case_of(traces: list[Trace], **context: object) -> list[str]:

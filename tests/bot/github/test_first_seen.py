@@ -55,18 +55,20 @@ def test_what_is_kept(competition: Competition, wandb: WandbDouble) -> None:
     assert "wandb:example-team/speedrun/linked0" in entry["runs"]
     assert len(entry["points"]) == 2 and entry["points"][0][-1][0] == 1000
     for _, loss, clock in entry["points"][0]:
-        assert (loss, clock) == (round(loss, 3), round(clock, 4))
+        assert (loss, clock) == (round(loss, 4), round(clock, 4))
 
 
-def test_ten_points_of_a_long_run() -> None:
-    run = Run(
-        "log",
-        "a.log",
-        validation=tuple(Validation(s, 4 - s / 1e4, s * 0.1) for s in range(1, 9001)),
+def test_all_points_of_a_run_and_some_of_a_long_one() -> None:
+    def run(steps: range) -> Run:
+        points = tuple(Validation(s, 4 - s / 1e4, s * 0.1) for s in steps)
+        return Run("log", "a.log", validation=points)
+
+    assert first_seen.sampled(run(range(100, 3001, 100)))[::29] == (
+        (100, 3.99, 10.0),
+        (3000, 3.7, 300.0),
     )
-    points = first_seen.tenths(run)
-    assert [step for step, _, _ in points] == [900 * n for n in range(1, 11)]
-    assert points[0] == (900, 3.91, 90.0)
+    points = first_seen.sampled(run(range(1, 6401)))
+    assert [step for step, _, _ in points] == list(range(100, 6401, 100))
 
 
 def test_it_is_appended_once_and_survives_a_force_push(competition: Competition) -> None:

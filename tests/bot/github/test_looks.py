@@ -78,7 +78,7 @@ def test_runs_that_replace_others_are_not_judged_at_the_same_look(looking: Compe
     assert status(report) is Status.NEEDS_RUNS
     assert "the look at 4 runs was taken before, with other runs" in said(report)
     gone = " ".join(findings(report, "unlisted-runs"))
-    assert "showed 4 runs that it does not list any more" in gone and "(loss 3.277)" in gone
+    assert "showed 4 runs that it does not list any more" in gone and "(loss 3.2771)" in gone
     # At the next look they are.
     looking.push(grown("fast", strong(10, 11, 12, 13, 14, 15)))
     assert not said(looking.verify(pull.number))

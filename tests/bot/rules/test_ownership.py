@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -92,6 +93,44 @@ NEAR_MISSES: list[tuple[str, Callable[[], Case]]] = [
     ("run-not-bound", lambda: a_case([a_run(0, source="log", file="a.log")])),
     ("run-not-bound", lambda: a_case([a_run(0, source="results", file="a.json")])),
 ]
+
+
+def of_record(change: Callable[[Validation], Validation | None], **others: Any) -> Case:
+    """A log of which another pull request showed the original, three points of four left in it."""
+    theirs = Seen(3, OWNER, DAY, frozenset(), (curve(1),))
+    mine = tuple(w for v in curve(1) if v.step % 400 and (w := change(v)) is not None)
+    return shown(theirs, run={"source": "log", "file": "a.log", "run_id": None,
+                              "validation": mine}, **others)  # fmt: skip
+
+
+def curve(seed: int) -> tuple[Validation, ...]:
+    """A training of 30 validations with the fluctuations of its seed."""
+    draw = random.Random(seed)
+    losses = (round(6.3 - s / 1e3 + draw.gauss(0, 0.004), 4) for s in range(100, 3001, 100))
+    return tuple(Validation(s, x, round(s / 30 + draw.uniform(0, 0.1), 3))
+                 for s, x in zip(range(100, 3001, 100), losses, strict=True))  # fmt: skip
+
+
+def test_a_copy_with_rows_left_out_is_that_of_another() -> None:
+    (item,) = found("run-of-another", of_record(lambda v: v))
+    assert "#3" in item.message and not found("duplicate-run", of_record(lambda v: v))
+    # One of its losses changed, or a few: it stays a copy.
+    assert found(
+        "run-of-another", of_record(lambda v: v._replace(loss=3.0) if v.step == 900 else v)
+    )
+    assert not found("run-of-another", of_record(lambda v: v._replace(loss=v.loss + 0.01)))
+
+
+def test_a_copy_with_other_steps_and_clocks_resembles_what_another_showed() -> None:
+    moved = of_record(lambda v: Validation(v.step - 3, v.loss, (v.time_s or 0) * 0.9 + v.step % 7))
+    (item,) = found("duplicate-run", moved)
+    assert item.level is Level.WARNING and "#3" in item.message
+    own = of_record(lambda v: Validation(v.step - 3, v.loss, 1.0), acted=frozenset({OWNER}))
+    assert found("duplicate-run", own) == ()
+    draw = random.Random(9)
+    assert not found(
+        "duplicate-run", of_record(lambda v: Validation(v.step, v.loss + draw.gauss(0, 0.01), None))
+    )
 
 
 @pytest.mark.parametrize(("name", "level", "make"), TRIGGERS)

@@ -1,0 +1,158 @@
+"""Two validation curves point by point, though the steps, losses or clocks of one were changed.
+
+    pairings(a, b)        the losses of both in pairs, in each way that they may belong together
+    shape_apart(a, b)     how far apart the curves are once a constant factor is taken out
+    clocks_apart(a, b)    the same of their clocks, in seconds
+
+A copy whose steps were shifted or counted anew, of which rows were left out or replaced, whose
+losses or clocks were multiplied, or that was drawn through the points of its original keeps the
+fluctuations of each validation; two trainings never share these.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+
+from bot.model.trace import Trace
+
+Points = Sequence[tuple[float, float]]
+Pairs = list[tuple[float, float, float]]
+
+LEAST = 6
+"""Fewer pairs tell nothing."""
+_NEAR_STEP, _NEAR_SHARE = 3.0, 0.006
+_WHOLE = 0.8
+_EVEN = 16
+_KEPT = 0.8
+"""A copy may have a part of its own: the worst fifth of the points does not count."""
+_MOST_GAP = 0.15
+_BEGIN, _END = 0.35, 0.9
+_USUAL_LOSS = 3.3
+"""Distances are given as of a loss of this size, so that they compare."""
+
+
+def pairings(a: Trace, b: Trace) -> Iterator[Pairs]:
+    """The losses of two runs in pairs, each with its step: at equal steps; where those are few, in
+    order from either end, at the nearest step, and on the line between two points, by the step and
+    by its share of the run. Pairs of a part of the run alone tell nothing."""
+    mine, theirs = a.losses, b.losses
+    if min(len(mine), len(theirs)) < LEAST:
+        return
+    by_step = dict(mine)
+    equal: Pairs = [(step, by_step[step], loss) for step, loss in theirs if step in by_step]
+    ways = [equal]
+    if len(equal) < len(mine) or len(mine) != len(theirs):
+        ways += [_in_order(mine, theirs), _in_order(mine[::-1], theirs[::-1])[::-1]]
+    if len(equal) < _WHOLE * min(len(mine), len(theirs)):
+        for factor in dict.fromkeys((1.0, theirs[-1][0] / mine[-1][0])):
+            scaled = [(step * factor, loss) for step, loss in mine]
+            ways += [_nearest(scaled, theirs), _between(scaled, theirs)]
+            ways.append([(s, x, y) for s, y, x in _between(theirs, scaled)])
+    yield from (pairs for pairs in ways if _covers(pairs, theirs))
+
+
+def _covers(pairs: Pairs, curve: Points) -> bool:
+    """Whether pairs are enough, and from all of a run."""
+    last = curve[-1][0]
+    return len(pairs) >= LEAST and pairs[0][0] <= _BEGIN * last and pairs[-1][0] >= _END * last
+
+
+def _in_order(mine: Points, theirs: Points) -> Pairs:
+    return [(step, x, y) for (_, x), (step, y) in zip(mine, theirs, strict=False)]
+
+
+def _nearest(mine: Points, theirs: Points) -> Pairs:
+    """Each point of one curve with the nearest of the other, where one is near."""
+    places = [step for step, _ in mine]
+    allowed = max(_NEAR_STEP, _NEAR_SHARE * places[-1])
+    found: Pairs = []
+    for step, loss in theirs:
+        at = bisect.bisect_left(places, step)
+        around = [i for i in (at - 1, at) if 0 <= i < len(places)]
+        best = min(around, key=lambda i: abs(places[i] - step))
+        if abs(places[best] - step) <= allowed:
+            found.append((step, mine[best][1], loss))
+    return found
+
+
+def _between(mine: Points, theirs: Points) -> Pairs:
+    """Each point of one curve with the other curve's line there."""
+    places = [step for step, _ in mine]
+    most = _MOST_GAP * places[-1]
+    found: Pairs = []
+    for step, loss in theirs:
+        at = bisect.bisect_left(places, step)
+        if at < len(places) and places[at] == step:
+            found.append((step, mine[at][1], loss))
+        elif 0 < at < len(places) and places[at] - places[at - 1] <= most:
+            (begin, x), (end, y) = mine[at - 1], mine[at]
+            found.append((step, x + (y - x) * (step - begin) / (end - begin), loss))
+    return found
+
+
+def evenly(pairs: Pairs) -> Pairs:
+    """Pairs spread evenly over the steps: validations at the end may be close together, and then
+    they all say the same."""
+    places, last = [step for step, _, _ in pairs], pairs[-1][0]
+    chosen = {
+        min(range(len(places)), key=lambda i: abs(places[i] - last * k / _EVEN))
+        if len(places) <= _EVEN
+        else min(bisect.bisect_left(places, last * k / _EVEN), len(places) - 1)
+        for k in range(1, _EVEN + 1)
+    }
+    return [pairs[i] for i in sorted(chosen)]
+
+
+def body_apart(pairs: Pairs) -> float:
+    """How far apart paired losses are, as the root mean square of the nearer four fifths of evenly
+    spread ones; infinite where they are too few."""
+    kept = evenly(pairs)
+    return _root([x - y for _, x, y in kept]) if len(kept) >= LEAST else math.inf
+
+
+def shape_apart(pairs: Pairs) -> float:
+    """The same with a constant factor taken out."""
+    kept = evenly(pairs)
+    if len(kept) < LEAST or any(x <= 0 or y <= 0 for _, x, y in kept):
+        return math.inf
+    ratios = [math.log(x / y) for _, x, y in kept]
+    factor = statistics.median(ratios)
+    return _USUAL_LOSS * _root([r - factor for r in ratios])
+
+
+def clocks_apart(a: Trace, b: Trace) -> tuple[float, float]:
+    """How far apart the clocks of two runs are from one validation to the next with a constant
+    factor taken out: in seconds, and as a share of the stretch; infinite where they are too few."""
+    for x, y in _stretches(a, b):
+        if len(x) >= LEAST and min(*x, *y) > 0:
+            factor = statistics.median(s / t for s, t in zip(x, y, strict=True))
+            apart = [s - factor * t for s, t in zip(x, y, strict=True)]
+            usual = statistics.median(x)
+            return _root(apart), _root(apart) / usual
+    return math.inf, math.inf
+
+
+def _stretches(a: Trace, b: Trace) -> Iterator[tuple[list[float], list[float]]]:
+    """The stretches of two clocks, where both have as many, or between equal steps."""
+    if len(a.times) == len(b.times):
+        yield _lengths(a.times), _lengths(b.times)
+        return
+    steps = {step for step, _ in a.times} & {step for step, _ in b.times}
+    sides = ([p for p in side.times if p[0] in steps] for side in (a, b))
+    first, second = sides
+    yield _lengths(first), _lengths(second)
+
+
+def _lengths(times: Sequence[tuple[int, float]]) -> list[float]:
+    clocks = [0.0, *(clock for _, clock in times)]
+    return [later - clock for clock, later in itertools.pairwise(clocks)]
+
+
+def _root(apart: Sequence[float]) -> float:
+    """The root mean square of the smaller four fifths."""
+    kept = sorted(map(abs, apart))[: math.ceil(_KEPT * len(apart))]
+    return math.sqrt(statistics.fmean(x * x for x in kept))
