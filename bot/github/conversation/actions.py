@@ -146,6 +146,7 @@ def _submit(talk: Talk, command: Command) -> str:
 
 def submit_form(talk: Talk, form: Intake) -> str:
     """Turn a form into a pull request, or say what is missing."""
+    form = forms.with_known_entry(form, talk.tracks, talk.root)
     if form.missing:
         talk.reply("missing.md.j2", missing=form.missing)
         return "incomplete"
@@ -175,21 +176,27 @@ def _verify(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
 
 
 def _accept(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
-    """Record a waiver for the commit that the maintainer saw, not for one pushed meanwhile."""
+    """Record a waiver for the commit that the maintainer saw, not for one pushed meanwhile. An
+    entry that is merged is recorded again with it."""
     thread = talk.thread
     assert isinstance(thread, IssueThread)
     with told("reading the verdict"):
         sticky = next((c for c in thread.ours() if (c.body or "").startswith(STICKY)), None)
     state = read_state(sticky.body) if sticky else None
     seen = sticky and talk.said.at and sticky.updated_at <= talk.said.at
-    if pull.state != "open" or state is None or state.sha != pull.head_sha or not seen:
+    if pull.state != "open" and not pull.merged:
+        problem = "this pull request was closed without being merged"
+        talk.reply("mistake.md.j2", problem=problem, form=COMMANDS["accept"].form)
+        return "closed"
+    if state is None or state.sha != pull.head_sha or not seen:
         problem = "the commit changed since, or has no verdict yet; read the new one and repeat"
         talk.reply("mistake.md.j2", problem=problem, form=COMMANDS["accept"].form)
         return "not the verdict's commit"
     waiver = Waiver(command.rule, pull.head_sha, talk.said.author, command.reason)
-    body = f"{waiver.marker()}\n{render('accepted.md.j2', talk.settings, waiver=waiver)}"
+    values = {"waiver": waiver, "merged": pull.merged}
+    body = f"{waiver.marker()}\n{render('accepted.md.j2', talk.settings, **values)}"
     thread.reply(talk.said, body)
-    _start_below(talk, pull.number, pull.base_ref, body)
+    _start_below(talk, pull.number, pull.base_ref, body, merged=pull.merged)
     return "accepted"
 
 
@@ -270,11 +277,11 @@ def _why(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
     return "told why"
 
 
-def _start_below(talk: Talk, number: int, ref: str, body: str) -> None:
-    """Start a verification below an answer that records something and stays; if GitHub refuses,
-    the answer ends with that."""
+def _start_below(talk: Talk, number: int, ref: str, body: str, merged: bool = False) -> None:
+    """Start a verification below an answer that records something and stays, or if it was merged
+    what follows a merge; if GitHub refuses, the answer ends with that."""
     try:
-        talk.dispatch(number, ref)
+        (talk.record if merged else talk.dispatch)(number, ref)
     except GitHubTrouble as trouble:
         values = {"number": number, "why": str(trouble)}
         said = render("not_started.md.j2", talk.settings, **values)

@@ -5,17 +5,23 @@ GitHub's sections (`### Heading` and text) are a stranger's and are read as data
 
 from __future__ import annotations
 
+import dataclasses as dc
 import difflib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from bot.evidence.links import RunRef
 from bot.github.conversation.commands import Command
 from bot.github.pull_request.intake import Intake, ask, links_in, people_in, track_in
-from bot.model.submission import REPLIES, Reply
+from bot.model.submission import REPLIES, Reply, entry_path
 from bot.model.track import Track
 from bot.parse.issue_form import sections
+from bot.parse.json_file import read_json
 from bot.parse.plan import issue_in
+from bot.parse.submission_json import SUBMISSION
 from bot.patterns import ENTRY
+from bot.repository import submission_folders
 
 FIELDS = {
     "track": "Track",
@@ -29,6 +35,7 @@ FIELDS = {
 }
 """Headings of `.github/ISSUE_TEMPLATE/submission.yml`; a test holds the two together."""
 LABEL = "submission"
+MOST_NAMES = 5
 _IN_FORM = {
     "baseline": f'put their links under "{FIELDS["baseline"]}"',
     "idea": f'write `LOGIN: idea` under "{FIELDS["contributors"]}"',
@@ -140,3 +147,52 @@ def lines_for(
 def _beside(track: Track, author: str) -> str:
     """What a track with baselines asks beside links."""
     return f" baseline LINK idea {author}" if track.objective == "baseline" else ""
+
+
+def with_known_entry(form: Intake, tracks: Mapping[str, Track], root: Path) -> Intake:
+    """The form, which lacks something if it reproduces or challenges an entry that the track does
+    not have: what is asked for, with the names that may be meant."""
+    track, reply = tracks.get(form.track), form.reply
+    if track is None or reply is None:
+        return form
+    if track.objective != "baseline":
+        told = f"entries of {track.id} are not reproduced by a submission: leave that out"
+        return dc.replace(form, missing=(*form.missing, told))
+    known = _entries(root, track)
+    if entry_path(reply.entry, track.id, known) is not None:
+        return form
+    names = {path.removeprefix(f"submissions/{track.id}/"): title for path, title in known.items()}
+    meant = _near(reply.entry.rpartition("/")[2], names)
+    shown = ", ".join(f"`{track.id}/{name}`" for name in meant)
+    told = (
+        f'which entry it {reply.kind}: {track.id} has no merged entry "{reply.entry}". '
+        f"Write `{reply.kind} {track.id}/NAME`" + (f" with one of {shown}" if shown else "")
+    )
+    return dc.replace(form, missing=(*form.missing, told))
+
+
+def _entries(root: Path, track: Track) -> Mapping[str, str]:
+    """The entries of a track by path, with their titles; replies are none."""
+    found = {}
+    for path, _ in submission_folders(root, {track.id: track}):
+        data = _listed(path)
+        if not any(data.get(kind) for kind in REPLIES):
+            found[path.relative_to(root).as_posix()] = str(data.get("title") or "")
+    return found
+
+
+def _listed(path: Path) -> Mapping[str, Any]:
+    try:
+        data = read_json((path / SUBMISSION).read_bytes(), SUBMISSION).value
+    except OSError:
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _near(word: str, names: Mapping[str, str]) -> list[str]:
+    """The names that may be meant: like the word, or with a title like it; else the first."""
+    by_title = {title.lower(): name for name, title in names.items() if title}
+    like = difflib.get_close_matches(word.lower(), [*names, *by_title], MOST_NAMES, cutoff=0.5)
+    within = [n for n, title in names.items() if word.lower() in f"{n} {title}".lower()]
+    meant = dict.fromkeys([*(by_title.get(found, found) for found in like), *within])
+    return list(meant or names)[:MOST_NAMES]

@@ -6,6 +6,7 @@ import dataclasses as dc
 import datetime as dt
 import logging
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from bot.github.api.client import GitHubTrouble, Repo, told
@@ -21,7 +22,8 @@ _LOG = logging.getLogger("speedrun.conversation")
 
 @dc.dataclass(frozen=True)
 class Talk:
-    """One thing said, and all that an answer needs. `dispatch(pr, ref)` starts a verification."""
+    """One thing said, and all that an answer needs. `dispatch(pr, ref)` starts a verification, and
+    `record(pr, ref)` what follows a merge; `root` is a checkout of the default branch."""
 
     repo: Repo
     settings: Settings
@@ -30,6 +32,8 @@ class Talk:
     said: Said
     dispatch: Dispatch
     today: dt.date
+    record: Dispatch
+    root: Path
 
     def reply(self, template: str, **values: Any) -> None:
         """Answer with a template."""

@@ -29,7 +29,7 @@ from bot.github.api import branches
 from bot.github.api.branches import EVIDENCE_BRANCH
 from bot.github.api.client import Repo, settle, told
 from bot.github.pull_request.publish import ours
-from bot.github.pull_request.pull import Trees
+from bot.github.pull_request.pull import Trees, read_blob
 from bot.github.pull_request.recorded import verdict_path
 from bot.model.report import Report, Settings
 from bot.model.run import Run
@@ -75,33 +75,44 @@ def write_snapshots(runs: Iterable[Run], folder: Path) -> int:
 
 
 def append(repo: Repo, report: Report, runs: list[Run], now: dt.datetime) -> str | None:
-    """Append to the evidence branch, once; the new commit or None when it is there already.
+    """Append to the evidence branch, once; the new commit or None when it is there already. Of what
+    is there only one thing changes: what a maintainer accepted since.
 
     Raises NotRecorded for a report that decides nothing, GitHubTrouble for a fault of GitHub.
     """
     if report.status is None or report.status is Status.UNVERIFIABLE:
         raise NotRecorded("the evidence could not be read; the nightly audit tries again")
-    files = {
-        verdict_path(report.pr): (
-            json.dumps(
-                {"recorded_at": now.strftime("%Y-%m-%dT%H:%M:%SZ"), **report.to_json()},
-                indent=1,
-                sort_keys=True,
-                allow_nan=False,
-            )
-            + "\n"
-        ).encode()
-    }
+    moment = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    files = {verdict_path(report.pr): _text({"recorded_at": moment, **report.to_json()})}
 
     def edit(tip: str | None) -> Mapping[str, bytes]:
         trees = Trees(repo, tip).read_whole() if tip else None
-        if trees and trees.find(verdict_path(report.pr)) is not None:
-            return {}
+        held = trees.find(verdict_path(report.pr)) if trees else None
+        if held is not None:
+            return _decided_since(json.loads(read_blob(repo, held)), report)
         return files | _new_snapshots(trees, runs)
 
     message = f"Evidence of pull request {report.pr} at {report.head_sha[:12]}"
     with told("writing the evidence branch"):
         return settle(repo, lambda: branches.commit(repo.api, EVIDENCE_BRANCH, edit, message))
+
+
+def _decided_since(held: dict[str, Any], report: Report) -> Mapping[str, bytes]:
+    """The record with what maintainers accepted after it was made; nothing if that is known."""
+    now = {verdict.submission: verdict for verdict in report.verdicts if verdict.accepted}
+    changed = False
+    for item in held["verdicts"]:
+        found = now.get(item["submission"])
+        if found is not None and not found.accepted.items() <= item["accepted"].items():
+            again = found.to_json()
+            item |= {name: again[name] for name in ("status", "findings")}
+            item["accepted"] |= found.accepted
+            changed = True
+    return {verdict_path(report.pr): _text(held)} if changed else {}
+
+
+def _text(record: Mapping[str, Any]) -> bytes:
+    return (json.dumps(record, indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
 
 
 def _new_snapshots(trees: Trees | None, runs: list[Run]) -> dict[str, bytes]:

@@ -159,13 +159,15 @@ def answer_event(
     number: int,
     comment: str,
     dispatch: Dispatch | None = None,
+    record: Dispatch | None = None,
 ) -> str:
     """Answer what was said; a word for the log."""
     from bot.github.api.threads import DiscussionThread, IssueThread
     from bot.github.api.workflows import dispatch_workflow
-    from bot.github.conversation.actions import Talk, answer, register, submit_form
+    from bot.github.conversation.actions import answer, register, submit_form
     from bot.github.conversation.commands import Links, parse
     from bot.github.conversation.forms import LABEL, read_form
+    from bot.github.conversation.talk import Talk
     from bot.parse.plan import PREREGISTRATION
     from bot.parse.track_toml import load_tracks
 
@@ -177,7 +179,9 @@ def answer_event(
     said = thread.read(comment) if comment else thread.post()
     today = dt.datetime.now(dt.UTC).date()
     tracks = load_tracks(root)
-    talk = Talk(repo, settings, tracks, thread, said, dispatch or dispatch_workflow(repo), today)
+    start = dispatch or dispatch_workflow(repo)
+    again = record or dispatch_workflow(repo, "record")
+    talk = Talk(repo, settings, tracks, thread, said, start, today, again, root)
     if event != "issues":
         return answer(talk)
     assert isinstance(thread, IssueThread)

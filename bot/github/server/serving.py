@@ -99,13 +99,14 @@ def refresh(root: Path) -> None:
             raise GitHubTrouble(f"the checkout {folder.name} could not be brought up to date")
 
 
-def enqueue(queue: Queue, name: str) -> Dispatch:
-    """Start a verification by putting it into the queue: there is no workflow to start."""
+def enqueue(queue: Queue, name: str, merged: bool = False) -> Dispatch:
+    """Start a verification, or what follows a merge, by putting it into the queue: there is no
+    workflow to start."""
 
     def start(number: int, ref: str) -> None:
         body = {
-            "action": "synchronize",
-            "pull_request": {"number": number},
+            "action": "closed" if merged else "synchronize",
+            "pull_request": {"number": number, "merged": merged},
             "id": uuid.uuid4().hex,
         }
         queue.put(uuid.uuid4().hex, "pull_request", f"{name}#{number}", json.dumps(body).encode())
@@ -169,7 +170,10 @@ class _Served:
     def command(self, named: str, event: str, number: int, comment: str) -> str:
         repo, settings = self._ready(named)
         start = enqueue(self.queue, self.name)
-        return running.answer_event(repo, settings, self.root, event, number, comment, start)
+        record = enqueue(self.queue, self.name, merged=True)
+        return running.answer_event(
+            repo, settings, self.root, event, number, comment, start, record
+        )
 
     def again(self, named: str, ref: str, head_sha: str) -> str:
         from bot.github.pull_request.merge_queue import repeat_check

@@ -373,7 +373,6 @@ def test_the_promised_review_time_is_watched(competition: Competition, wandb: Wa
 
 
 def test_one_issue_for_all_nights(competition: Competition, tmp_path: Path) -> None:
-    competition.repo.settings["workflows"] = ["speedrun-verify.yml", "speedrun-record.yml"]
     folder = tmp_path / "audit"
     folder.mkdir()
     repo = competition.as_job("issue")

@@ -155,6 +155,49 @@ def test_the_bot_asks_for_what_is_missing(lab: Lab) -> None:
     assert "whose idea it was" in answer and "add `idea LOGIN`" in answer
 
 
+def arms(lab: Lab, number: int) -> list[str]:
+    """The arms that the runs of a pull request count in."""
+    (verdict,) = lab.bot.answer(number).verdicts
+    return [run.arm for run in verdict.runs]
+
+
+def test_runs_of_both_arms_are_added(lab: Lab) -> None:
+    number = lab.submit("ann-lab", 85.0, pairs=1)
+    ours, theirs = lab.runs("ann-lab", 85.0, 2).split(), lab.runs("ann-lab", 100.0, 2).split()
+    said = f"/runs add {ours[0]} baseline {theirs[0]}"
+    comment = lab.bot.say(number, "ann-lab", said)
+    assert lab.bot.command(number, comment, "change") == "committed"
+    assert arms(lab, number) == ["candidate", "baseline"] * 2
+    # where nothing says which is which, the configuration of the frozen baseline does
+    comment = lab.bot.say(number, "ann-lab", f"/runs add {ours[1]} {theirs[1]}")
+    assert lab.bot.command(number, comment, "change") == "committed"
+    assert arms(lab, number) == ["candidate", "baseline"] * 3
+    told = lab.bot.sticky(number).replace("\\", "")
+    assert "ran the baseline, so it counts in the baseline arm" in told
+    # said afterwards, the list says it too
+    comment = lab.bot.say(number, "ann-lab", f"/runs add baseline {theirs[1]}")
+    assert lab.bot.command(number, comment, "change") == "committed"
+    assert arms(lab, number) == ["candidate", "baseline"] * 3
+    assert "ran the baseline, so it counts" not in lab.bot.sticky(number)
+
+
+def test_an_entry_that_nobody_has_is_asked_for(lab: Lab) -> None:
+    lab.merge(lab.submit("ann-lab", 85.0, pairs=1))
+    (path,) = (e.submission for e in lab.board().entries)
+    name = path.rpartition("/")[2]
+    links = f"{lab.runs('ben-lab', 85.0, 1)} baseline {lab.runs('ben-lab', 100.0, 1)}"
+    for wrong in (name[:-1], "warmdown"):
+        said = f"/submit lab {links} reproduces lab/{wrong}"
+        comment = lab.bot.say(lab.thread.number, "ben-lab", said)
+        assert lab.bot.command(lab.thread.number, comment, "change") == "incomplete"
+        asked = lab.bot.comments(lab.thread.number)[-1].replace("\\", "")
+        assert f'lab has no merged entry "lab/{wrong}"' in asked
+        assert f"with one of `lab/{name}`" in asked
+    said = f"/submit lab {links} reproduces lab/{name}"
+    comment = lab.bot.say(lab.thread.number, "ben-lab", said)
+    assert lab.bot.command(lab.thread.number, comment, "change") == "opened"
+
+
 def test_a_season_by_links_alone(lab: Lab) -> None:
     # five submissions by link
     fast = lab.submit("ann-lab", 85.0, more="idea ben-lab")

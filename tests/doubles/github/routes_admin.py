@@ -58,9 +58,12 @@ def get_permission(request: Request, login: str) -> Answer:
     return 200, {"permission": coarse, "role_name": level, "user": user}
 
 
+WORKFLOWS = ("speedrun-verify.yml", "speedrun-record.yml")
+
+
 def dispatch(request: Request, workflow: str) -> Answer:
     request.need("actions", "write")
-    if workflow not in request.repo.settings.get("workflows", ["speedrun-verify.yml"]):
+    if workflow not in request.repo.settings.get("workflows", WORKFLOWS):
         raise KeyError(workflow)
     request.repo.dispatches.append({"workflow": workflow, **request.body})
     return 204, None
