@@ -23,7 +23,11 @@ def badge_files(site: Site) -> Iterator[tuple[str, str]]:
 def badge(board: TrackBoard) -> dict[str, Any]:
     """A badge in the shape that badge services read."""
     record = board.record
-    if record:
+    if record and record[1].entry.progress:
+        state = record[0].standing
+        message = board.words("ratio", record[1].entry.progress.ratio)
+        message += f" of the baseline’s time{f', {state}' if state else ''}"
+    elif record:
         message = board.words(board.track.cost.metric, record[1].entry.shown_cost)
     else:
         message = f"{len(board.board.frontier)} on the frontier"

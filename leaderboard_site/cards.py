@@ -56,7 +56,8 @@ def card_words(board: TrackBoard, item: Item) -> Words:
         f"{SITE_NAME} · {text.clean(board.track.title, 60)}",
         text.clean(item.label, 90),
         result_of(board, item.places[0]),
-        f"{state_of(item.verdict).name}, evidence: {item.verdict.evidence}",
+        ", ".join(w for w in (state_of(item.verdict).name, item.standing) if w)
+        + f"; evidence: {item.verdict.evidence}",
         f"{text.clean(item.people, 60)} · {text.day(item.verdict.date)}",
     )
 

@@ -6,16 +6,17 @@ decides.
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from bot.model.board import State
-from bot.model.track import Baseline
+from bot.model.board import Answered, State
+from bot.model.track import Baseline, Credit
 from bot.rank.baseline import architecture, distance, due, fastest
 from bot.render.states import distance_words, reply_lines, state_words
 from leaderboard_site import text
-from leaderboard_site.model import Item, TrackBoard
+from leaderboard_site.model import PROJECT, Item, TrackBoard
 
 MOST = 100
 DEEPEST = 8
@@ -34,13 +35,46 @@ def replied(board: TrackBoard, item: Item) -> Item | None:
     return None
 
 
-def refuted_by(board: TrackBoard, item: Item) -> bool:
-    """Whether a reply is a challenge that took its entry off the board."""
-    return any(
-        state.name == "refuted" and a.submission == item.path and a.holds and a.accepted
-        for state in board.board.states.values()
-        for a in state.replies
-    )
+def credited(made: Baseline) -> list[Credit]:
+    """The people of a baseline, without the account that stands for the project."""
+    return [credit for credit in made.credits if credit.github != PROJECT]
+
+
+def awaited(board: TrackBoard, item: Item) -> bool:
+    """Whether others must confirm an entry before what it gained counts as a record."""
+    return board.track.reproduction is not None and item.standing in ("claimed", "challenged")
+
+
+class Replied(NamedTuple):
+    """A reproduction or a challenge: what it is, of which entry, and what came of it."""
+
+    reply: Item
+    entry: Item
+    answer: Answered
+    state: State
+
+    @property
+    def mistake(self) -> bool:
+        """Whether it took its entry off the board."""
+        return self.state.name == "refuted" and self.answer.holds and self.answer.accepted
+
+    @property
+    def outcome(self) -> str:
+        """What came of it, in a few words."""
+        if self.mistake:
+            return "found a mistake"
+        if self.answer.holds:
+            return "disputes it; a maintainer decides"
+        return self.answer.why or "its runs count"
+
+
+def replies_of(board: TrackBoard) -> Iterator[Replied]:
+    """Every reproduction and challenge on file, entry by entry."""
+    for path, state in board.board.states.items():
+        for answer in state.replies:
+            reply, entry = board.items.get(answer.submission), board.items.get(path)
+            if reply is not None and entry is not None:
+                yield Replied(reply, entry, answer, state)
 
 
 def event_of(board: TrackBoard, item: Item) -> str:
@@ -59,13 +93,18 @@ def entry_section(board: TrackBoard, item: Item, lineage: Any, base: str) -> dic
     if entry is not None:
         return {"title": event_of(board, item).removesuffix("."), "lines": [], "tree": [],
                 "of": {"url": base + entry.url, "name": entry.title}}  # fmt: skip
-    if state is None or item.baseline:
+    if state is None or not item.standing:
         return None
     words = state_words(state)
     tree = list(_tree(item, lineage, base)) if state.name == "refuted" else []
+    replies = [board.items.get(reply.submission) for reply in state.replies]
+    lines = itertools.zip_longest(reply_lines(state), replies)
     return {
         "title": words[:1].upper() + words[1:],
-        "lines": list(reply_lines(state))[:MOST],
+        "lines": [
+            {"words": words, "url": base + reply.url if reply else None}
+            for words, reply in itertools.islice(lines, MOST)
+        ],
         "tree": tree[:MOST],
         "of": None,
     }
@@ -102,7 +141,9 @@ def baselines(board: TrackBoard, base: str) -> dict[str, Any] | None:
 def _baseline(board: TrackBoard, made: Baseline, base: str) -> dict[str, Any]:
     item = board.items.get(made.submission)
     state = board.board.states.get(made.submission)
-    people = [f"{c.github} ({', '.join(c.roles) or 'contributed'})" for c in made.credits]
+    people = [
+        f"{c.name or c.github} ({', '.join(c.roles) or 'contributed'})" for c in credited(made)
+    ]
     return {
         "id": made.id,
         "url": base + item.url if item else None,
@@ -115,7 +156,7 @@ def _baseline(board: TrackBoard, made: Baseline, base: str) -> dict[str, Any]:
         if made.costs
         else None,
         "refuted": state is not None and state.name == "refuted",
-        "people": people or ([item.people] if item else []),
+        "people": people or ["the project"],
         "board": [
             {"name": row.submission.rpartition("/")[2], "ratio": board.words("ratio", row.ratio),
              "state": row.state}

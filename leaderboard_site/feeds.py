@@ -9,8 +9,7 @@ from typing import NamedTuple
 from bot.model.board import RecordStep, State
 from bot.registry import STATUS_NAMES, Status
 from leaderboard_site import text
-from leaderboard_site.community import event_of
-from leaderboard_site.community import state_of as state_of_entry
+from leaderboard_site.community import credited, event_of
 from leaderboard_site.formats import change
 from leaderboard_site.model import Item, Site, TrackBoard
 from leaderboard_site.pages.environment import SITE_NAME
@@ -75,7 +74,7 @@ def _baselines(site: Site) -> Iterator[Event]:
                 f"{page}#baseline-{base.id}",
                 link,
                 f"{board.track.title}: baseline {base.id}",
-                text.some([c.name or c.github for c in base.credits]) or SITE_NAME,
+                text.some([c.name or c.github for c in credited(base)]) or "the project",
                 f"The baseline that entries are compared with from {base.frozen_on} on.{gain}",
             )
 
@@ -115,7 +114,10 @@ def record_words(board: TrackBoard, step: RecordStep) -> str:
     """What a record beat and by how much: `Beats #88 PrefixTokenPrediction: 74.58 s to 73.8 s`."""
     if board.track.objective == "pareto":
         return "Joined the frontier."
-    if step.previous is None or step.gain is None or board.track.objective == "baseline":
+    if board.track.objective == "baseline":
+        state = board.items[step.submission].standing
+        return f"The best ratio so far{f', {state}' if state else ''}."
+    if step.previous is None or step.gain is None:
         return "A new record."
     metric = board.track.cost.metric
     beaten = board.items.get(step.beat or "")
@@ -163,8 +165,7 @@ def _entry(
         f"{board.track.title}{result}. {state_of(item.verdict).name}, "
         f"evidence {item.verdict.evidence}."
     )
-    state = state_of_entry(board, item)
-    summary += f" {state.name.capitalize()}." if state else ""
+    summary += f" {item.standing.capitalize()}." if item.standing else ""
     number = f"#{item.number} " if item.number is not None else ""
     title = f"{number}{text.clean(item.title)}"
     return Event(date, f"{link}#{name}", link, title, item.people, f"{happened} {summary}".strip())

@@ -19,14 +19,15 @@ from bot.model.run import RunRecord
 from bot.model.submission import Contributor, Submission, entry_paths
 from bot.model.track import Track
 from bot.model.values import finite
-from bot.model.verdict import Point, Verdict
+from bot.model.verdict import Verdict
 from bot.rank import ranking
 from leaderboard_site import text
 from leaderboard_site.formats import Format, apart, chosen_for_each, format_of
-from leaderboard_site.rates import rate_of
+from leaderboard_site.rates import values_of
 from leaderboard_site.steps import Step
 
-HOUR = 3600.0
+PROJECT = "example-user"
+"""The login in whose name the project's own entries stand: it is nobody's."""
 
 
 class Person(NamedTuple):
@@ -39,7 +40,7 @@ class Person(NamedTuple):
 
 @dc.dataclass(frozen=True, slots=True)
 class Place:
-    """A ranked point with the numbers that the site's axes show (see `values_of`)."""
+    """A ranked point with the numbers that the site's axes show (see `rates.values_of`)."""
 
     entry: ranking.Entry
     values: Mapping[str, float | None]
@@ -73,7 +74,8 @@ class Item:
     baseline: bool = False
     """Whether it is the baseline that opened its track, which the project made."""
     standing: str = ""
-    """What the community made of it (`claimed`, `confirmed`); empty where there are no states."""
+    """What the community made of it (`claimed`, `confirmed`); empty where there are no states, and
+    for a baseline that nobody disputes, which claims nothing."""
 
     @property
     def path(self) -> str:
@@ -122,9 +124,15 @@ class Item:
         return number if isinstance(number, int) else None
 
     @property
+    def by_project(self) -> bool:
+        """Whether the project made it: nobody is to be credited by name."""
+        logins = {c.github for c in self.contributors}
+        return self.baseline or logins == {PROJECT}
+
+    @property
     def persons(self) -> tuple[Person, ...]:
         """Everybody named: contributors, or whom the source of an imported entry names."""
-        if self.baseline:
+        if self.by_project:
             return ()
         if self.contributors:
             return tuple(Person(c.name or c.github, c.github, c.roles) for c in self.contributors)
@@ -137,7 +145,7 @@ class Item:
     @property
     def people(self) -> str:
         """Who made it, in one line; for an imported entry whom its source names."""
-        if self.baseline:
+        if self.by_project:
             return "the project"
         names = text.some([p.name for p in self.persons])
         return names or ("imported" if self.imported else "not stated")
@@ -318,27 +326,6 @@ def slug_of(name: str) -> str:
     return f"{slug}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
-def device_of(verdict: Verdict, about: Submission | None = None) -> str | None:
-    """The device that the runs, or else the submission, name."""
-    for run in verdict.runs:
-        if run.hardware:
-            return run.hardware
-    return about.accelerator if about else None
-
-
-def values_of(point: Point, verdict: Verdict, about: Submission | None) -> dict[str, float | None]:
-    """The recomputed metrics of a point, with chip hours and dollars derived from them."""
-    values: dict[str, float | None] = dict(point.metrics)
-    chips, seconds = values.get("chips"), values.get("training_time_s")
-    if chips is None and about and about.accelerator_count:
-        chips = about.accelerator_count
-    hours = chips * seconds / HOUR if finite(chips) and finite(seconds) else None
-    rate = rate_of(device_of(verdict, about))
-    values["chip_hours"] = hours
-    values["cost_usd"] = hours * rate if hours is not None and rate is not None else None
-    return values
-
-
 def make_board(
     track: Track,
     verdicts: Iterable[Verdict],
@@ -370,12 +357,20 @@ def make_board(
             tuple(why.get(v.submission, ())),
             official=track.official.by_submission.get(v.submission),
             baseline=board.track.opened_with(v.submission),
-            standing=board.states[v.submission].name if v.submission in board.states else "",
+            standing=_standing(board, v.submission),
             **extras.get(v.submission, {}),
         )
         for v in mine
     }
     return TrackBoard(track, board, items)
+
+
+def _standing(board: ranking.Board, path: str) -> str:
+    """The state of an entry in a word; a baseline has one as soon as somebody disputes it."""
+    state = board.states.get(path)
+    if state is None or (board.track.opened_with(path) and state.name == "claimed"):
+        return ""
+    return state.name
 
 
 def value_of(track: Track, place: Place, metric: str) -> float | None:

@@ -1,4 +1,4 @@
-"""What a chip hour costs, as stated in `rates.toml`."""
+"""What a chip hour costs, as stated in `rates.toml`, and what a point cost by it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bot.compute.accelerators import find
+from bot.model.submission import Submission
+from bot.model.values import finite
+from bot.model.verdict import Point, Verdict
+
+HOUR = 3600.0
 
 
 def rates() -> Mapping[str, float]:
@@ -20,6 +25,27 @@ def rate_of(device: str | None) -> float | None:
     """Dollars a chip hour of a device, None for one that has no rate or is unknown."""
     found = find(device) if device else None
     return rates().get(found.accelerator.id) if found else None
+
+
+def device_of(verdict: Verdict, about: Submission | None = None) -> str | None:
+    """The device that the runs, or else the submission, name."""
+    for run in verdict.runs:
+        if run.hardware:
+            return run.hardware
+    return about.accelerator if about else None
+
+
+def values_of(point: Point, verdict: Verdict, about: Submission | None) -> dict[str, float | None]:
+    """The recomputed metrics of a point, with chip hours and dollars derived from them."""
+    values: dict[str, float | None] = dict(point.metrics)
+    chips, seconds = values.get("chips"), values.get("training_time_s")
+    if chips is None and about and about.accelerator_count:
+        chips = about.accelerator_count
+    hours = chips * seconds / HOUR if finite(chips) and finite(seconds) else None
+    rate = rate_of(device_of(verdict, about))
+    values["chip_hours"] = hours
+    values["cost_usd"] = hours * rate if hours is not None and rate is not None else None
+    return values
 
 
 def rates_note() -> str:

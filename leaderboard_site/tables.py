@@ -18,9 +18,10 @@ import pandas as pd
 from bot.model.serial import fields_to_json, to_json
 from bot.model.summary import Summary
 from bot.model.track import Track
-from leaderboard_site import community, text
-from leaderboard_site.model import Item, Place, Site, TrackBoard, device_of
+from leaderboard_site import text
+from leaderboard_site.model import Item, Place, Site, TrackBoard
 from leaderboard_site.pages.environment import FEEDS, number
+from leaderboard_site.rates import device_of
 from leaderboard_site.seasons import seasons
 from leaderboard_site.states import state_of
 
@@ -102,7 +103,7 @@ def _row(site: Site, board: TrackBoard, item: Item, place: Place | None) -> dict
         "p": number(stats.p),
         "status": str(verdict.status),
         "evidence": str(verdict.evidence),
-        "state": state.name if (state := community.state_of(board, item)) else None,
+        "state": item.standing or None,
         "date": verdict.date,
         "title": text.clean(verdict.title or "", 300) or None,
         "contributors": ", ".join(text.clean(c.github, 60) for c in item.contributors) or None,
@@ -284,7 +285,7 @@ def entry_json(site: Site, board: TrackBoard, item: Item, packed: str, digest: s
             "schema_version": SCHEMA_VERSION,
             "name": text.clean(named(item)),
             "state": state_of(item.verdict).name,
-            "community": state.name if (state := community.state_of(board, item)) else None,
+            "community": item.standing or None,
             "target": board.track.quality.target,
             "beat": beaten_name(board, item),
             "builds_on": builds_on(site, item),

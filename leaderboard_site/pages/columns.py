@@ -15,8 +15,9 @@ from bot.registry import metric_label
 from bot.render.numbers import DASH
 from leaderboard_site import text
 from leaderboard_site.formats import Format, p_format
-from leaderboard_site.model import Item, Place, TrackBoard, device_of, value_of
+from leaderboard_site.model import Item, Place, TrackBoard, value_of
 from leaderboard_site.pages.environment import breakable, chance_percent, environment, number
+from leaderboard_site.rates import device_of
 from leaderboard_site.states import shown_rules, state_of
 from leaderboard_site.techniques import techniques_of
 
@@ -165,7 +166,7 @@ def _cell(column: Column, track: Track, item: Item, place: Place, base: str, mac
         "who": lambda: esc(text.clean(item.people, 60)),
         "date": lambda: esc(text.day(item.verdict.date)),
         "evidence": lambda: str(macros.grade(item.verdict)),
-        "status": lambda: str(macros.status(item.verdict)) + _small(_standing(item), " ", "why"),
+        "status": lambda: str(macros.state(item)),
         "device": lambda: esc(text.clean(device_of(item.verdict, item.about) or DASH, 40)),
     }
     if key in simple:
@@ -219,11 +220,6 @@ def title_of(item: Item, place: Place) -> str:
     return f"{number_}{item.title}{point}"
 
 
-def _standing(item: Item) -> str:
-    """What the community made of an entry; nothing of what the project measured itself."""
-    return "" if item.baseline else item.standing
-
-
 def _ratio(column: Column, place: Place) -> str:
     progress = place.entry.progress
     if progress is None or column.format is None:
@@ -268,7 +264,7 @@ def main_data(board: TrackBoard, columns: Sequence[Column] | None = None) -> dic
         "evidence": [words["evidence"].index(str(i.verdict.evidence)) for i, _ in places],
     }
     why = [
-        ", ".join(w for w in (shown_rules(s), _standing(i)) if w)
+        ", ".join(w for w in (shown_rules(s), i.standing) if w)
         for s, (i, _) in zip(states, places, strict=True)
     ]
     if any(why):

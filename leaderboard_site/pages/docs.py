@@ -12,7 +12,7 @@ from leaderboard_site.about import of_language, starter
 from leaderboard_site.model import Site
 from leaderboard_site.pages.examples import examples
 from leaderboard_site.pages.experiments import experiments, models, sizes
-from leaderboard_site.pages.wanted import grants, wanted
+from leaderboard_site.pages.wanted import wants
 
 DOCS = Path(__file__).parent.parent / "docs"
 TITLES = {
@@ -70,7 +70,7 @@ def navigation(site: Site) -> list[Any]:
         {"Compare": "compare.md"},
         # Pages that hold nothing yet stay reachable by search alone.
         *([{"Pending": "pending.md"}] if site.pending else []),
-        *([{"Runs wanted": "wanted.md"}] if wanted(site) or grants(site) else []),
+        *([{"Runs wanted": "wanted.md"}] if wants(site) else []),
         {
             "Submit": [
                 {TITLES["submit"]: "submit.md"},

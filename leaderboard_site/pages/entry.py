@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from bot.judge import NOT_REPRODUCED
 from bot.model.board import Entry
 from bot.model.submission import Submission
 from bot.model.verdict import Finding
@@ -16,7 +17,7 @@ from leaderboard_site import text
 from leaderboard_site.community import entry_section
 from leaderboard_site.formats import apart, chosen_for_each, format_of, quantity
 from leaderboard_site.milestones import CLOCKS
-from leaderboard_site.model import Item, Place, Site, TrackBoard, device_of
+from leaderboard_site.model import Item, Place, Site, TrackBoard
 from leaderboard_site.pages.entry_parts import (
     changed,
     code_diff,
@@ -34,6 +35,7 @@ from leaderboard_site.pages.environment import (
 from leaderboard_site.pages.people import person_links
 from leaderboard_site.pages.provenance import experiment, provenance
 from leaderboard_site.pages.story import unproved
+from leaderboard_site.rates import device_of
 from leaderboard_site.techniques import techniques_of
 
 BASE = "../../../"
@@ -88,6 +90,7 @@ def _head(board: TrackBoard, item: Item, parent: Item | None) -> dict[str, Any]:
     return {
         "heading": heading(item),
         "standing": standing(board, item),
+        "note": _note(board, item),
         "figures": figures(board, item),
         "changed": changed(board, item, parent),
     }
@@ -168,13 +171,19 @@ class Lineage:
     def words(self, board: TrackBoard, item: Item) -> list[str]:
         """Whether it was run again by others, and at which sizes it was measured."""
         lines = []
-        again = [c for c in self.children(item) if _baseline_runs(c)]
+        # On a track with baselines the other arm is the baseline, not what an entry builds on.
+        arm = board.track.objective != "baseline" or board.track.is_baseline(item.path)
+        again = [c for c in self.children(item) if arm and _baseline_runs(c)]
         for child in again[:10]:
             link = (
                 f'<a href="{BASE}{text.esc(child.url)}">{text.esc(text.clean(child.label, 60))}</a>'
             )
             lines.append(f"run again {_times(_baseline_runs(child))} as the baseline of {link}")
-        if not again:
+        state = board.board.states.get(item.path)
+        runs = sum(reply.pairs for reply in state.replies) if state else 0
+        if runs:
+            lines.append(f"run again by others in {text.plural(runs, 'pair')} of runs, see above")
+        if not again and not runs:
             lines.append("not yet run again by anybody else, as far as this board knows")
         sizes = sorted(
             {int(p) for place in item.places if (p := number(place.values.get("parameters")))}
@@ -210,6 +219,12 @@ def heading(item: Item) -> str:
     return f"{who[:1].upper()}{who[1:]}."
 
 
+def _note(board: TrackBoard, item: Item) -> str | None:
+    """What qualifies the verdict; that nobody has run it again yet is for its state to say."""
+    note = item.verdict.note
+    return None if note == NOT_REPRODUCED and item.path in board.board.states else note
+
+
 def standing(board: TrackBoard, item: Item) -> str:
     """Where it stands, in a sentence."""
     grade = GRADE_WORDS[item.verdict.evidence]
@@ -233,7 +248,8 @@ def standing(board: TrackBoard, item: Item) -> str:
             shared += f" (it may truly rank {entry.ranks[0]} to {entry.ranks[1]})"
         where = f"Place {entry.place} of {total} on file{shared}"
         if board.record and board.record[0].path == item.path:
-            where = f"The record of {total} on file{shared}"
+            best = "best" if board.track.objective == "baseline" else "record"
+            where = f"The {best} of {total} on file{shared}"
     mark = unproved(board, item, item.places[0]) if board.track.objective == "target" else ""
     return f"{where}. {grade}.{f' {mark.capitalize()}.' if mark else ''}"
 

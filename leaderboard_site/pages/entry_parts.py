@@ -216,7 +216,7 @@ def curves(board: TrackBoard, item: Item, rival: Item | None) -> dict[str, Any] 
         for r in runs_of(item, "baseline")[:1]
         if len(v := validation_of(r)) > 1
     ]
-    word = "record" if board.track.objective != "pareto" else "frontier"
+    word = {"pareto": "frontier", "baseline": "best"}.get(board.track.objective, "record")
     if rival is not None:
         lines += [
             Line(word, v, "record") for r in runs_of(rival)[:1] if len(v := validation_of(r)) > 1

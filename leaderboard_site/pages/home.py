@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from leaderboard_site import text
-from leaderboard_site.about import about, of_language
+from leaderboard_site.about import about, of_language, starter
 from leaderboard_site.charts import sparkline
 from leaderboard_site.milestones import Milestone, milestones, on_file
 from leaderboard_site.model import Item, Place, Site, TrackBoard
@@ -19,6 +19,7 @@ from leaderboard_site.pages.story import (
     story,
     unproved,
 )
+from leaderboard_site.pages.track import three_commands
 
 NEWEST = 10
 
@@ -38,6 +39,7 @@ def home_page(site: Site) -> str:
         newest=newest(site),
         about=about(site),
         of_language=of_language(site),
+        starter=_starter(site),
     )
     return page(
         "Leaderboards",
@@ -45,6 +47,15 @@ def home_page(site: Site) -> str:
         "pull request.",
         body,
     )
+
+
+def _starter(site: Site) -> list[str]:
+    """The commands that train the starter file, on a track of this competition."""
+    named = starter(site)
+    board = site.tracks.get(named)
+    if board is not None and board.is_open and (commands := three_commands(board)):
+        return commands[:2]
+    return [f"speedrun new {named}/NAME --starter jax"] if named else []
 
 
 def _chart(board: TrackBoard) -> dict[str, Any] | None:

@@ -6,9 +6,10 @@ import dataclasses as dc
 from collections.abc import Iterator
 from typing import Any
 
+from bot.model.track import Baseline
 from bot.render.numbers import DASH
 from leaderboard_site import text
-from leaderboard_site.community import refuted_by
+from leaderboard_site.community import Replied, awaited, credited, replies_of
 from leaderboard_site.milestones import Milestone, milestones
 from leaderboard_site.model import Item, Person, Site, TrackBoard, slug_of
 from leaderboard_site.pages.columns import metric_column
@@ -30,10 +31,21 @@ class Someone:
     entries: list[tuple[TrackBoard, Item, tuple[str, ...]]] = dc.field(default_factory=list)
     records: list[tuple[TrackBoard, Milestone]] = dc.field(default_factory=list)
     unread: list[tuple[TrackBoard, Milestone]] = dc.field(default_factory=list)
+    claimed: int = 0
+    """Best results that others still have to confirm."""
+    replies: list[tuple[TrackBoard, Replied]] = dc.field(default_factory=list)
+    baselines: list[tuple[TrackBoard, Baseline, tuple[str, ...]]] = dc.field(default_factory=list)
     built_on: int = 0
-    again: int = 0
-    """Entries of others that they ran again, and below those that they showed to be mistaken."""
-    mistakes: int = 0
+
+    @property
+    def again(self) -> int:
+        """How many entries of others their runs speak of."""
+        return sum(replied.answer.counts and not replied.mistake for _, replied in self.replies)
+
+    @property
+    def mistakes(self) -> int:
+        """How many entries of others they showed to be mistaken."""
+        return sum(replied.mistake for _, replied in self.replies)
 
     @property
     def url(self) -> str:
@@ -78,15 +90,28 @@ def people(site: Site) -> dict[str, Someone]:
         for item in board.items.values():
             for person in item.persons:
                 someone = _someone(found, person)
-                if someone is not None:
+                if someone is not None and item.verdict.reply is None:
                     someone.entries.append((board, item, person.roles))
                     someone.built_on += children.get(item.path, 0)
-                    mistaken = refuted_by(board, item)
-                    someone.mistakes += mistaken
-                    someone.again += item.verdict.reply is not None and not mistaken
         for milestone in milestones(board):
             _credit(found, board, milestone)
+        _shared_work(found, board)
     return dict(sorted(found.items()))
+
+
+def _shared_work(found: dict[str, Someone], board: TrackBoard) -> None:
+    """What people did for the entries of others: they ran them again, and made the baselines."""
+    for replied in replies_of(board):
+        for person in replied.reply.persons:
+            someone = _someone(found, person)
+            if someone is not None:
+                someone.replies.append((board, replied))
+    for made in board.track.baselines:
+        for credit in credited(made):
+            person = Person(credit.name or credit.github, credit.github)
+            someone = _someone(found, person)
+            if someone is not None:
+                someone.baselines.append((board, made, credit.roles))
 
 
 def _someone(found: dict[str, Someone], person: Person) -> Someone | None:
@@ -107,7 +132,9 @@ def _credit(found: dict[str, Someone], board: TrackBoard, milestone: Milestone) 
         )
     for person in named:
         someone = _someone(found, person)
-        if someone is not None:
+        if someone is not None and milestone.item and awaited(board, milestone.item):
+            someone.claimed += milestone.stands
+        elif someone is not None:
             kind = someone.unread if milestone.place is None else someone.records
             kind.append((board, milestone))
 
@@ -115,17 +142,7 @@ def _credit(found: dict[str, Someone], board: TrackBoard, milestone: Milestone) 
 def person_page(someone: Someone) -> tuple[dict[str, str], str]:
     """The head {title, description} and the HTML of one person's page."""
     name = text.clean(someone.name, 80)
-    count = text.plural(len(someone.entries), "entry", "entries")
-    count_held = len(someone.records) + len(someone.unread)
-    lead = f"{count} on file"
-    if count_held:
-        lead += f", {text.plural(count_held, 'record')} set"
-        if someone.unread:
-            lead += f" ({len(someone.unread)} of them not on file)"
-    if someone.again:
-        lead += f", {text.plural(someone.again, 'reproduction')}"
-    if someone.mistakes:
-        lead += f", {text.plural(someone.mistakes, 'mistake')} found"
+    lead = _lead(someone)
     roles = sorted({r for _, _, roles in someone.entries for r in roles})
     body = render(
         "person.html",
@@ -148,8 +165,30 @@ def person_page(someone: Someone) -> tuple[dict[str, str], str]:
             for b, items in by_board((b, i) for b, i, _ in _newest(someone)[:MOST_ROWS])
         ],
         more=max(0, len(someone.entries) - MOST_ROWS),
+        replies=[
+            {"track": b.track, "rows": rows} for b, rows in by_board(someone.replies[:MOST_ROWS])
+        ],
+        baselines=[
+            {"track": b.track, "made": made, "item": b.items.get(made.submission), "roles": roles}
+            for b, made, roles in someone.baselines
+        ],
     )
     return {"title": name, "description": f"{name}: {lead}."}, body
+
+
+def _lead(someone: Someone) -> str:
+    """All that somebody did, counted in a line."""
+    records = len(someone.records) + len(someone.unread)
+    unread = f" ({len(someone.unread)} of them not on file)" if someone.unread else ""
+    counted = (
+        (len(someone.entries), text.plural(len(someone.entries), "entry", "entries") + " on file"),
+        (records, f"{text.plural(records, 'record')} set{unread}"),
+        (someone.claimed, f"{text.plural(someone.claimed, 'best result')} claimed"),
+        (someone.again, text.plural(someone.again, "reproduction")),
+        (someone.mistakes, f"{text.plural(someone.mistakes, 'mistake')} found"),
+        (len(someone.baselines), text.plural(len(someone.baselines), "baseline")),
+    )
+    return ", ".join(words for count, words in counted if count) or "no entry on file"
 
 
 def _newest(someone: Someone) -> list[tuple[TrackBoard, Item, tuple[str, ...]]]:
@@ -198,9 +237,17 @@ def people_index(site: Site) -> str:
             "url": p.url,
             "entries": len(p.entries),
             "records": len(p.records) + len(p.unread),
+            "again": p.again + p.mistakes,
+            "baselines": len(p.baselines),
             "stands": [b.track for b, m in (*p.records, *p.unread) if m.stands],
         }
         for p in everybody[:MOST_LISTED]
     ]
-    body = render("people.html", base="../", rows=rows, total=len(everybody))
+    body = render(
+        "people.html",
+        base="../",
+        rows=rows,
+        total=len(everybody),
+        shared=any(r["again"] or r["baselines"] for r in rows),
+    )
     return page("People", "Everybody who is named on an entry or in an official table.", body)

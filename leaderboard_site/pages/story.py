@@ -292,7 +292,7 @@ def _row(
         "p": aligned.show(_p_of(m)),
         "n": n or DASH,
         "unproved": unproved(board, m.item, m.place),
-        "verdict": m.item.verdict if m.item else None,
+        "item": m.item,
         "why": m.why,
         "stood": "stands" if m.stands else _days(m.days),
     }

@@ -187,7 +187,7 @@ def lead(board: TrackBoard) -> str:
     if history[-1].place is not None:
         gain = history[-1].gain
         over = f", {gain_words(history[-1])} against the one before" if gain is not None else ""
-        state = f", {item.standing}" if item.standing and not item.baseline else ""
+        state = f", {item.standing}" if item.standing else ""
         return f"{shown}, {_since(item)}{over}{state}.{counted}"
     last = history[-1]
     newest = board.words(track.cost.metric, last.cost)

@@ -42,6 +42,11 @@ def wanted(site: Site) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda r: (r["pull"].gpu_hours or 1e9, r["pull"].number))
 
 
+def wants(site: Site) -> bool:
+    """Whether the page has anything to show: runs to make, or compute for somebody."""
+    return bool(wanted(site)) or any(g["able"] or g["given"] for g in grants(site))
+
+
 def hours(value: float) -> str:
     """GPU-hours to plan with: `about 3.2`, `under 0.1`."""
     if not value:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.compute.accelerators import find
-from bot.model.track import Track
+from bot.model.track import Reproduction, Track
 from leaderboard_site import text
 from leaderboard_site.formats import quantity
 from leaderboard_site.states import rule_words
@@ -47,8 +47,17 @@ def _counts(track: Track) -> str:
         return f"{least} {cost} at which the mean run reaches {_a(aim)}."
     return (
         f"The ratio of {cost} to the frozen baseline on the same machine, at {_a(aim)}. "
-        "One run is welcome; it is recorded until somebody reproduces it."
+        f"One run is welcome; the entry is claimed until {_confirmed(track)}."
     )
+
+
+def _confirmed(track: Track) -> str:
+    """What confirms an entry."""
+    rule = track.reproduction or Reproduction()
+    pairs = f"at least {text.plural(rule.runs, 'pair')} of runs by others"
+    if rule.by == "maintainer":
+        return f"a maintainer accepts {pairs} that show the gain"
+    return f"{pairs} show the gain too"
 
 
 def _limits(track: Track) -> str:

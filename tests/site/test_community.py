@@ -11,7 +11,7 @@ import pytest
 
 from leaderboard_site.community import baselines, classes, entry_section
 from leaderboard_site.model import Site, TrackBoard, make_board
-from leaderboard_site.pages.entry import Lineage
+from leaderboard_site.pages.entry import Lineage, entry_page
 from leaderboard_site.pages.people import people, person_page
 from leaderboard_site.pages.track import track_files
 from leaderboard_site.source import read_site
@@ -122,3 +122,38 @@ def test_reproducers_and_critics_are_credited(site: Site) -> None:
     assert (found["critic"].again, found["critic"].mistakes) == (0, 1)
     assert "1 mistake found" in person_page(found["critic"])[0]["description"]
     assert "1 reproduction." in person_page(found["runner"])[0]["description"]
+
+
+def entry_of(site: Site, board: TrackBoard, name: str) -> str:
+    return entry_page(site, board, board.items[f"submissions/{ID}/{name}"], Lineage(site), "0" * 64)
+
+
+@pytest.mark.parametrize("name", ["grandchild", "lucky"])
+def test_a_settled_entry_is_not_said_to_wait(site: Site, board: TrackBoard, name: str) -> None:
+    page = entry_of(site, board, name)
+    assert "not yet reproduced" not in page and "not yet run again" not in page
+    state = {"grandchild": "confirmed", "lucky": "refuted"}[name]
+    assert f'<small class="why">{state}</small>' in page
+    assert "run again by others in 3 pairs of runs" in page
+
+
+def test_a_claimed_entry_says_so_once(site: Site, board: TrackBoard) -> None:
+    page = entry_of(site, board, "child")
+    assert "Claimed, not reproduced yet." in page and "not yet run again" in page
+    assert "recorded, not yet reproduced" not in page
+
+
+def test_what_is_claimed_is_no_record(site: Site) -> None:
+    found = people(site)
+    assert (found["gambler"].records, found["gambler"].claimed) == ([], 0)
+    assert "record" not in person_page(found["gambler"])[0]["description"]
+
+
+def test_what_people_did_for_others_has_a_list(site: Site) -> None:
+    found = people(site)
+    _, critic = person_page(found["critic"])
+    assert "Reproductions and challenges" in critic and "found a mistake" in critic
+    assert "No entry of theirs" not in critic
+    head, host = person_page(found["host"])
+    assert head["description"].endswith("1 baseline.")
+    assert "frozen on 2026-01-02: code" in host

@@ -73,3 +73,11 @@ def test_the_work_of_a_page_grows_no_faster_than_the_board() -> None:
         for site in (few, many):
             work(site)  # what is kept for later pages is no cost of this one
         assert calls(work, many) < 6 * calls(work, few)
+
+
+def test_runs_wanted_is_in_the_menu_while_it_holds_something() -> None:
+    shown = {str(part) for part in navigation(synthetic.site(60))}
+    assert "{'Runs wanted': 'wanted.md'}" in shown  # the best three may be granted compute
+    assert not any("wanted" in str(part) for part in navigation(Site({})))
+    nobody = synthetic.site(0)
+    assert not any("wanted" in str(part) for part in navigation(nobody))

@@ -248,7 +248,7 @@ def test_a_baseline_is_the_projects_and_nobodys() -> None:
         "submissions/baseline/baseline-0",
         "baseline",
         "baseline-0",
-        contributors=(Contributor("example-user"),),
+        contributors=(Contributor("example-user-7"),),
     )
     made = dc.replace(synthetic.baseline_verdict(0), submission=about.path)
     whole = make_board(synthetic.BASELINE, [made], {about.path: about})
@@ -258,7 +258,16 @@ def test_a_baseline_is_the_projects_and_nobodys() -> None:
     other = make_board(
         dc.replace(synthetic.BASELINE, baseline_id=None), [made], {about.path: about}
     )
-    assert other.items[about.path].people == "example-user"
+    assert other.items[about.path].people == "example-user-7"
+
+
+def test_the_account_of_the_project_is_no_person() -> None:
+    verdict = synthetic.target_verdict(0)
+    named = dc.replace(synthetic.about(verdict), contributors=(Contributor("example-user"),))
+    whole = make_board(synthetic.TARGET, [verdict], {verdict.submission: named})
+    (item,) = whole.items.values()
+    assert (item.people, item.persons) == ("the project", ())
+    assert people.people(site(whole)) == {}
 
 
 @pytest.mark.parametrize(
