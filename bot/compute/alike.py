@@ -35,7 +35,8 @@ from bot.model.trace import Trace
 from bot.model.track import LOSS_METRICS, Track
 
 NEAR = 8e-4
-"""Two pairs so near in one entry, or three across two entries, are no coincidence."""
+"""Two pairs so near in one entry, or three across two entries, are no coincidence; of many runs,
+which make many more pairs, one more for each `_PAIRS_A_MATCH`."""
 NEAREST = 4.5e-4
 """One pair so near is none."""
 USUAL = 1.3e-3
@@ -44,7 +45,7 @@ _LEAST_HALF, _LEAST_RUNS = 4, 3
 _EARLY, _FAR, _OTHER_FORM = 3, 6 * NEAR, 0.006
 """Where none of the first validations is this near, and the ratio of both losses is not the same
 to this share over the run, nothing else is looked at."""
-_PAIRS_WITHIN, _PAIRS_ACROSS = 2, 3
+_PAIRS_WITHIN, _PAIRS_ACROSS, _PAIRS_A_MATCH = 2, 3, 2000
 MOST_RUNS = 120
 """So many runs of an entry are compared with one another."""
 _CADENCE = 0.7
@@ -150,7 +151,9 @@ def within(traces: Sequence[Trace], spread: float = 1.0) -> tuple[Near, ...]:
         if found is not None:
             pairs.append((Near(i, j, min(found.nats, found.body, found.shape)), found))
     near = tuple(p for p, found in pairs if found.nats <= NEAR * spread or _one(found, spread))
-    if len(near) >= _PAIRS_WITHIN or any(_one(found, spread) for _, found in pairs):
+    by_chance = round(count / _PAIRS_A_MATCH)
+    alone = sum(_one(found, spread) for _, found in pairs)
+    if len(near) >= _PAIRS_WITHIN + by_chance or alone > by_chance:
         return near
     if len(pairs) < _LEAST_RUNS or len(pairs) < count / 2:
         return ()

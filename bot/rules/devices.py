@@ -162,12 +162,15 @@ def device_unknown(case: Case) -> Iterator[Finding]:
     precision that is not known, or whose peak is lower than that of bf16, because it makes a run
     look cheaper, and to a file that names two accelerators: the first one is used.
     """
-    yield from per_message(_unknown_precision(case))
+    ranks = "hardware_flops" in (case.track.cost.metric, case.track.quality.metric)
+    if ranks:
+        yield from per_message(_unknown_precision(case))
     for run in case.results:
         devices = metrics.devices_of(run)
         yield from _two_devices(run)
         if devices.accelerator is not None:
-            yield from _low_peak(run, devices, devices.accelerator.peaks.get("bf16"))
+            if ranks:
+                yield from _low_peak(run, devices, devices.accelerator.peaks.get("bf16"))
             continue
         name = (
             "no accelerator is named"
@@ -221,8 +224,6 @@ def _two_devices(run: ResultsRun) -> Iterator[Finding]:
 def _unknown_precision(case: Case) -> Iterator[Finding]:
     """A stated precision that is not known, where the work of the chips ranks: the highest peak of
     the chip is charged, and a maintainer looks at it."""
-    if "hardware_flops" not in (case.track.cost.metric, case.track.quality.metric):
-        return
     fix = (
         f"write one of {', '.join(sorted(KNOWN_PRECISIONS))}, and say in the README what ran in it"
     )

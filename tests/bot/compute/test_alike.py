@@ -61,6 +61,13 @@ def test_trainings_of_one_script_are_not(n: int) -> None:
     assert alike.within(traces) == () == alike.across(traces[:4], traces[4:])
 
 
+@pytest.mark.parametrize(("runs", "is_told"), [(8, True), (70, False)])
+def test_of_many_runs_two_pairs_may_be_near_by_chance(runs: int, is_told: bool) -> None:
+    many = [seed(n, 0.004) for n in range(runs)]
+    near = [noisy(many[n], 5.5e-4, n) for n in range(2)]
+    assert bool(alike.within([*many, *near])) is is_told
+
+
 @pytest.mark.parametrize("sd", [1e-3, 1.5e-3])
 def test_noisy_copies_of_another_entry_are_matched_one_by_one(sd: float) -> None:
     theirs = [seed(n) for n in range(6)]

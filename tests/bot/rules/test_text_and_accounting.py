@@ -265,6 +265,14 @@ def test_a_precision_does_not_make_a_run_cheaper_unseen(
     assert rule in {f.rule for f in findings(name, ran_in(precision, peak))}
 
 
+def test_a_low_precision_makes_nothing_cheaper_where_time_ranks() -> None:
+    for metric, is_told in (("hardware_flops", True), ("training_time_s", False)):
+        cost = dc.replace(TRACKS["fineweb-edu"].cost, metric=metric)
+        track = dc.replace(TRACKS["fineweb-edu"], cost=cost)
+        told = findings("v4_h100", ran_in("fp32", 67e12), track)
+        assert ("device-unknown" in {f.rule for f in told}) is is_told
+
+
 @pytest.mark.parametrize(("stated", "expected"), [
     ("2026-11-03T00:00:00Z", {Level.ERROR}), ("2009-01-01T00:00:00Z", {Level.ERROR}),
     ("2023-01-01T00:00:00Z", {Level.WARNING}), ("2026-10-01T00:00:00Z", set()), (None, set()),
