@@ -7,6 +7,7 @@ FLOPs are charged at, and the FLOPs that its training takes at the least.
 
 from __future__ import annotations
 
+import dataclasses as dc
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -31,6 +32,13 @@ PARAMETERS = frozenset(
     "parameter_count num_params n_params num_parameters parameters total_params n_parameters "
     "total_parameters param_count model_parameters".split()
 )
+_FLOPS = (
+    "flops_per_token",
+    "model_flops_per_token",
+    "num_flops_per_token",
+    "train_flops_per_token",
+)
+_LARGER = 1.5
 _BATCHES = ("tokens_per_step", "batch_tokens", "tokens_per_batch", "tokens_per_iter")
 _BF16 = "bf16"
 _SPELLINGS: Mapping[str, str] = {
@@ -131,15 +139,36 @@ def least_flops(run: Run, vocab: int | None = None) -> tuple[float, str] | None:
     tokens = run.metrics.get("tokens") or _tokens(run)
     if not tokens or tokens <= 0 or tokens > 1e20:
         return None
-    sparse = any("expert" in _last(name) for name in run.config)
     shape, parameters = transformer_of(run.config, vocab), parameters_of(run)
-    if sparse:  # a token passes through a part of the weights alone
+    if is_sparse(run.config):
         shape = parameters = None
     if shape is not None:
         return accounting.model_flops(shape, int(tokens)), "its stated dimensions"
     if parameters is not None:
         return 6.0 * parameters * tokens, f"its {parameters:,.0f} parameters"
     return 6.0 * _LEAST_MODEL * tokens, "a model of a million parameters"
+
+
+def is_sparse(config: Mapping[str, Any]) -> bool:
+    """Whether a token passes through a part of the weights alone."""
+    return any("expert" in _last(name) for name in config)
+
+
+def larger_model(run: Run, vocab: int | None = None) -> tuple[float, float, str] | None:
+    """What a run states of a model that is larger than its dimensions make: the stated number, the
+    number by the dimensions, and of what."""
+    shape = transformer_of(run.config, vocab)
+    if shape is None or is_sparse(run.config):
+        return None
+    shape = dc.replace(shape, gated=True)
+    parameters, flops = parameters_of(run), _first(run.config, _FLOPS)
+    most = float(accounting.parameter_count(shape))
+    each = 3.0 * accounting.forward_flops_per_token(shape)
+    if parameters is not None and parameters > _LARGER * most:
+        return parameters, most, "parameters"
+    if flops is not None and flops > _LARGER * each:
+        return flops, each, "FLOPs a token"
+    return None
 
 
 def parameters_of(run: Run) -> float | None:

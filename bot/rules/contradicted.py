@@ -20,7 +20,7 @@ from bot.registry import Level
 from bot.render.numbers import count, figure
 from bot.render.untrusted import plain
 from bot.rules.about import about, ratio
-from bot.rules.counted import JUDGES, Judge, Said
+from bot.rules.counted import JUDGES, Judge, Said, another_model
 
 # Times of steps leave out what stands between them; on the real logs at hand they are within 8 %.
 _STEP_PACE, _CLOCK_PACE = 0.85, 0.75
@@ -67,6 +67,7 @@ def contradicted(
                 ratio=ratio(ours, float(witness.value)),
                 fix=fix,
             )
+    yield from another_model(case, item, run)
     yield from _one_loss(case, item, run)
     yield from _fell_alone(case, item, run)
 

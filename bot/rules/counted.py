@@ -6,13 +6,17 @@ Part of the rule `witnesses-disagree`; `bot.evidence.counters` reads them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
+from bot.compute.shapes import larger_model
 from bot.model.case import Case, RunEvidence
 from bot.model.run import Run, Witness
 from bot.model.track import STEP_METRICS
+from bot.model.verdict import Finding
+from bot.registry import Level
 from bot.render.numbers import figure
 from bot.render.untrusted import plain
+from bot.rules.about import about, ratio
 
 Said = tuple[str, float, str] | None
 """The message, our value and the remedy; None where both agree."""
@@ -94,6 +98,30 @@ def _nats(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     message += f"{figure(float(w.value), 5)}, and the track's {figure(size)} bytes a token they "
     message += f"are {figure(right, 5)}"
     return message, ours, "divide the nats of the text by its bytes and by ln 2"
+
+
+def another_model(case: Case, item: RunEvidence, run: Run) -> Iterator[Finding]:
+    """A model whose dimensions are smaller than the number of its parameters, or what a token of it
+    takes, says: its FLOPs are compared with those of the chips, and parameters may be limited."""
+    track = case.track
+    ranks = {track.cost.metric, track.quality.metric, *track.limits}
+    found = larger_model(run, track.vocab_size)
+    if found is None or not ranks & {"hardware_flops", "parameters"}:
+        return
+    stated, ours, what = found
+    yield about(
+        case,
+        item,
+        run,
+        "witnesses-disagree",
+        f"the run states {figure(stated)} {what}, its dimensions make {figure(ours)}",
+        level=Level.WARNING,
+        claimed=ours,
+        expected=stated,
+        ratio=ratio(ours, stated),
+        fix="log the dimensions of the model that was trained, or say in the README what else has "
+        "parameters",
+    )
 
 
 _FACTOR = 0.01

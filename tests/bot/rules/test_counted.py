@@ -332,3 +332,28 @@ def test_a_batch_that_takes_more_devices(settings: dict[str, Any], is_told: bool
         said = [text for text, _ in told(run) if "is counted with 8 devices" in text]
         assert ["says 32" in text for text in said] == [True] * is_told
     assert told(offline(rows(), **config(**settings))) == [], "passes are not stated"
+
+
+# ---- another model than its dimensions say -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("states", "says"),
+    [
+        ({"parameter_count": 354_000_000}, " parameters, its dimensions make "),
+        ({"flops_per_token": 2_400_000_000}, "FLOPs a token"),
+        ({"parameter_count": 124_000_000}, None),
+        ({"parameter_count": 163_000_000}, None),
+        ({"parameter_count": 354_000_000, "num_experts": 8}, None),
+        ({"flops_per_token": 850_000_000}, None),
+    ],
+)
+def test_a_model_that_is_larger_than_its_dimensions(
+    states: dict[str, Any], says: str | None
+) -> None:
+    shape = {"n_layer": 12, "n_embd": 768, "n_head": 12, "block_size": 1024, "vocab_size": 50304}
+    run = offline(rows(), PARETO, **config(**shape, **states))
+    told_of = [text for text, _ in told(run, PARETO) if "its dimensions make" in text]
+    assert [says in text for text in told_of if says] == [True] * (says is not None)
+    assert says is not None or told_of == []
+    assert not [text for text, _ in told(run) if "dimensions" in text], "where time ranks"
