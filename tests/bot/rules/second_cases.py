@@ -14,6 +14,7 @@ from tests.doubles.wandb.offline_file import offline_file
 
 RULE = "witnesses-disagree"
 TOTAL, SECONDS = 1400, 70.0
+SOURCE = "import torch\nfor x in y:\n    {}\n" + "=" * 100 + "\n"
 TUTORIAL, PARETO = TRACKS["tutorial"], TRACKS["fineweb-edu"]
 
 
@@ -69,6 +70,10 @@ def rows(more: Callable[[int], Mapping[str, Any]] = lambda step: {}) -> list[dic
 def offline(made: list[dict[str, Any]], track: Any = SMALL, **fields: Any) -> Run:
     fields["config"] = {"total_steps": TOTAL} | fields.get("config", {})
     return read_offline(offline_file(made, **fields), "run.wandb", track.keys)
+
+
+def config(**values: Any) -> dict[str, Any]:
+    return {"config": values}
 
 
 def bits(factor: Callable[[int], float], loss: float | None = None) -> Run:

@@ -13,7 +13,7 @@ from bot.model.run import Run
 from bot.model.submission import RunSpec
 from bot.registry import Level
 from tests.bot.rules.run_cases import SMALL, TRACKS, a_case, a_run, found, results_file
-from tests.bot.rules.test_second_statements import (
+from tests.bot.rules.second_cases import (
     PARETO,
     SOURCE,
     TOTAL,

@@ -16,7 +16,7 @@ from bot.evidence.wandb.offline import read_offline
 from bot.model.run import Run
 from bot.registry import Level
 from tests.bot.rules.run_cases import SMALL, TRACKS, a_case, found
-from tests.bot.rules.test_second_statements import log, rows, told
+from tests.bot.rules.second_cases import log, rows, told
 from tests.doubles.wandb.offline_file import offline_file
 
 BEGIN = dt.datetime(2026, 8, 1, 10, 0, 0, tzinfo=dt.UTC)

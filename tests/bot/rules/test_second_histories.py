@@ -17,6 +17,7 @@ from tests.bot.rules.second_cases import (
     TOTAL,
     TUTORIAL,
     bits,
+    config,
     log,
     loss_at,
     offline,
@@ -25,11 +26,6 @@ from tests.bot.rules.second_cases import (
     told,
 )
 from tests.doubles.wandb.offline_file import offline_file
-
-
-def config(**values: Any) -> dict[str, Any]:
-    return {"config": values}
-
 
 HISTORIES: list[tuple[str, str, Run, Run]] = [
     ("a duration", "`train/dt`", offline(rows(lambda s: {"train/dt": 0.1})),

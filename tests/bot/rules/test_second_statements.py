@@ -15,6 +15,7 @@ from bot.registry import Level
 from tests.bot.rules.run_cases import SMALL, a_case, a_run, found
 from tests.bot.rules.second_cases import (
     PARETO,
+    SOURCE,
     bits,
     log,
     loss_at,
@@ -30,7 +31,6 @@ def minutes(step: int, each: float) -> str:
     return f"[2026-08-01 10:{seconds // 60:02d}:{seconds % 60:02d}] "
 
 
-SOURCE = "import torch\nfor x in y:\n    {}\n" + "=" * 100 + "\n"
 LOGS: list[tuple[str, str, bytes, bytes]] = [
     ("a duration", "`dt`", log(lambda s: " dt:100.2ms"), log(lambda s: " dt:55ms")),
     ("without a unit", "`dt`", log(lambda s: " dt:0.1002"), log(lambda s: " dt:50.1")),

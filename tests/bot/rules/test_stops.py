@@ -10,7 +10,7 @@ from bot.evidence.log.training_log import read_log
 from bot.model.run import Run, Validation
 from bot.model.submission import Claim
 from tests.bot.rules.run_cases import TRACKS, a_case, a_run, found
-from tests.bot.rules.test_second_statements import loss_at
+from tests.bot.rules.second_cases import loss_at
 
 STEPS = TRACKS["nanogpt-optimization"]
 
