@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pickle
 import sys
 from collections.abc import Generator
 from pathlib import Path
@@ -10,6 +12,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from bot.model.verdict import Verdict
+from bot.repository import verify_repository
 from tests.golden import unpack
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -94,6 +98,20 @@ def _own_wandb_process() -> None:
     test of faults makes very short) and asks servers that are gone: each module gets its own."""
     if wandb := sys.modules.get("wandb"):
         wandb.teardown()
+
+
+@pytest.fixture(scope="session")
+def own_verdicts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Verdict, ...]:
+    """The verdicts on this repository's submissions, judged once for all workers."""
+    base = tmp_path_factory.getbasetemp()
+    folder = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    kept = folder / "own-verdicts.pickle"
+    with kept.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not kept.exists():
+            kept.write_bytes(pickle.dumps(verify_repository(ROOT, jobs=1)))
+    found: tuple[Verdict, ...] = pickle.loads(kept.read_bytes())
+    return found
 
 
 @pytest.fixture(scope="session")

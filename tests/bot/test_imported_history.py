@@ -8,13 +8,12 @@ import pytest
 from bot.parse.track_toml import load_tracks
 from bot.rank.ranking import rank
 from bot.registry import Grade, Status
-from bot.repository import verify_repository
 from tests.conftest import ROOT
 
 
 @pytest.fixture(scope="module")
-def verdicts():
-    return verify_repository(ROOT, jobs=1)
+def verdicts(own_verdicts):
+    return own_verdicts
 
 
 @pytest.fixture(scope="module")

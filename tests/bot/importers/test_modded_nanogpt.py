@@ -188,8 +188,13 @@ def test_the_command_reports(tmp_path):
     assert "1 submissions under" in answer.output
 
 
-def test_every_published_log_keeps_its_points(golden):
-    folders = _folders(golden / "nanogpt/logs", [])
+@pytest.fixture(scope="module")
+def folders(golden):
+    """The published logs, by folder."""
+    return _folders(golden / "nanogpt/logs", [])
+
+
+def test_every_published_log_keeps_its_points(folders):
     count = 0
     for logs in folders.values():
         for item in logs:
@@ -200,10 +205,9 @@ def test_every_published_log_keeps_its_points(golden):
     assert count > 900
 
 
-def test_arms_read_from_names_are_the_published_ones(golden):
+def test_arms_read_from_names_are_the_published_ones(golden, folders):
     """Where this program decides without doubt it decides as the records were grouped by hand."""
     truth = json.loads((golden / "nanogpt/truth.json").read_text())
-    folders = _folders(golden / "nanogpt/logs", [])
     wrong, sure = [], 0
     for folder, record in truth["records"].items():
         arms, _, doubts = sort_into_arms(folders[folder], None)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.parse.json_edit import edited
@@ -60,9 +59,14 @@ VALUES = st.recursive(
 OBJECTS = st.dictionaries(st.text(max_size=4), VALUES, max_size=4)
 
 
-@pytest.mark.parametrize("indent", [None, 1, 2, "\t"])
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@given(old=OBJECTS, change=OBJECTS, more=st.lists(VALUES, max_size=2))
+@settings(max_examples=200)
+@given(
+    indent=st.sampled_from([None, 1, 2, "\t"]),
+    end=st.sampled_from(["\n", "\r\n"]),
+    old=OBJECTS,
+    change=OBJECTS,
+    more=st.lists(VALUES, max_size=2),
+)
 def test_value_is_what_was_asked_for(
     indent: Any, end: str, old: dict[str, Any], change: dict[str, Any], more: list[Any]
 ) -> None:

@@ -17,9 +17,7 @@ from bot.render.answer import Answer, Where, answer, needed
 from bot.render.comment import body_of, to_markdown
 from bot.render.groups import grouped
 from bot.render.terminal import to_text
-from bot.repository import Repository
 from tests.bot.render.words import before_next, visible, words
-from tests.conftest import ROOT
 
 FILE = "submissions/mini/idea/submission.json"
 SETTINGS = Settings(site="https://example.org")
@@ -321,10 +319,9 @@ def test_terminal_and_comment_say_the_same(name: str, item: Verdict) -> None:
         same_words(answer(item, PLACE))
 
 
-def test_the_same_on_the_submissions_of_the_repository() -> None:
-    verdicts = Repository(ROOT).verdicts()
-    assert len(verdicts) > 100
-    for item in verdicts:
+def test_the_same_on_the_submissions_of_the_repository(own_verdicts: tuple[Verdict, ...]) -> None:
+    assert len(own_verdicts) > 100
+    for item in own_verdicts:
         said = answer(item)
         same_words(said)
         body = to_markdown(said, SETTINGS)
