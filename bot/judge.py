@@ -24,8 +24,6 @@ from bot.render.untrusted import is_safe_line, plain
 from bot.rules import run_rules
 from bot.rules.merging import merge
 
-NOT_REPRODUCED = "recorded, not yet reproduced"
-
 # On a `baseline` track a lucky run counts, so these inform; what is not about luck still blocks.
 _NOT_ABOUT_LUCK = frozenset(
     """arms-differ author-not-contributor baseline-slower-than-frozen copied-result duplicate-run
@@ -49,11 +47,7 @@ def judge(case: Case) -> Verdict:
         findings = (*findings, *_unranked(case, points, findings))
     grade, counts, arm = grade_of(case), counted(case), ran(case)
     status = status_of(findings, grade)
-    note = None
-    if case.track.objective == "baseline" and status.counts and case.submission.reply is None:
-        note = NOT_REPRODUCED
-    if withdrawn:
-        note = "withdrawn: its entry stays and does not rank"
+    note = "withdrawn: its entry stays and does not rank" if withdrawn else None
     return Verdict(
         submission=case.submission.path,
         track=case.track.id,

@@ -375,6 +375,12 @@ class Track:
         """Whether a submission lies where the maintainers keep what they brought over."""
         return any(matches(path, g) or matches(path, f"{g}/**") for g in self.imported)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there is something to measure against: not on a track of objective `baseline`
+        before a baseline is frozen."""
+        return self.objective != "baseline" or self.baseline_id is not None
+
     def is_baseline(self, submission: str) -> bool:
         """Whether a submission is the frozen baseline itself."""
         return submission in entry_paths(self.baseline_id or "", self.id)

@@ -148,7 +148,7 @@ class Verdict(Shaped):
     """The answer to one submission. Pure data: the same inputs give the same verdict.
 
     `runs` holds one allow-listed record a run (see `bot.model.run.RunRecord`); `note` is a
-    sentence that qualifies the status ("recorded, not yet reproduced"), or None; `accepted` lists
+    sentence that qualifies the status ("withdrawn: ..."), or None; `accepted` lists
     rules that a maintainer accepted, with the reason.
     """
 

@@ -132,6 +132,8 @@ def _progress(verdict: Verdict, point: Point, settled: Settled) -> Progress | st
     track = settled.track
     if track.objective != "baseline":
         return None
+    if not track.is_open:
+        return _not_open(verdict, track)
     if track.is_baseline(verdict.submission):
         return Progress(1.0, None, False, 1.0, track.baseline_id)
     frozen = next((b.id for b in track.baselines if b.submission == verdict.submission), None)
@@ -162,6 +164,15 @@ def _progress(verdict: Verdict, point: Point, settled: Settled) -> Progress | st
     due = sound and known and own == current and promotes(shown.interval, track.promote_at)
     return Progress(
         shown.ratio, shown.interval, due, found.ratio, own or None, found.pairs, found.interval
+    )
+
+
+def _not_open(verdict: Verdict, track: Track) -> str:
+    """Why nothing ranks on a track without a baseline, and how it gets one."""
+    name = verdict.submission.removeprefix(f"submissions/{track.id}/")
+    return (
+        "no baseline is frozen, so the track is not open yet; submit it all the same if it is to "
+        f"be the first: a maintainer types `speedrun baseline freeze {track.id} {name}`"
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from bot.model.board import Clock, Placement, State
+from bot.model.board import Clock, Entry, Placement
 from bot.model.report import Place
 from bot.model.summary import Summary
 from bot.model.track import Track
@@ -42,7 +42,7 @@ def place(
     if placement is None:
         text = reply or why_not or ""
     else:
-        text = _text(placement, track, verdict.status) + _state(placement.entry.state)
+        text = _text(placement, track, verdict.status) + _state(placement.entry, track)
     return Place(
         text=text,
         result="" if point is None else _result(point, track, placement),
@@ -63,7 +63,7 @@ def _result(point: Point, track: Track, placement: Placement | None) -> str:
         return f"{quality} at {cost}" if None not in (point.quality, point.cost) else ""
     progress = placement.entry.progress if placement else None
     ratio, interval = (progress.ratio, progress.interval) if progress else (None, None)
-    if track.objective == "baseline" and placement is None:
+    if track.objective == "baseline" and track.is_open and placement is None:
         arm = point.summary.baseline
         ratio = arm.ratio if arm else None
     if ratio is not None:
@@ -102,9 +102,12 @@ def _text(placement: Placement, track: Track, status: Status) -> str:
     return f"{where}, {size} {'ahead of' if ahead else 'behind'} the record"
 
 
-def _state(state: State) -> str:
-    """What the community made of the entry, where that is more than its author's claim."""
-    words = "" if state.name == "claimed" else f", {state.name}"
+def _state(entry: Entry, track: Track) -> str:
+    """What the community made of the entry; a baseline that stands or stood is no claim."""
+    state = entry.state
+    frozen = any(b.submission == entry.submission for b in track.baselines)
+    made = entry.progress is None or frozen or track.is_baseline(entry.submission)
+    words = "" if made and state.name == "claimed" else f", {state.name}"
     gone = ", ".join(plain(path, 200) for path in state.refuted[:2])
     return words + (f"; it builds on {gone}, which is refuted" if gone else "")
 

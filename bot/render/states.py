@@ -24,7 +24,7 @@ def state_words(state: State) -> str:
         return f"refuted by {held}"
     runs = sum(a.pairs for a in state.replies)
     if not runs:
-        return "claimed, not reproduced yet"
+        return "claimed; nobody else has run it yet"
     return f"claimed; {numbers.count(runs, 'pair')} of runs by others do not settle it yet"
 
 

@@ -234,7 +234,8 @@ def without_frozen(case: Case) -> Iterator[tuple[str | None, str, bool]]:
     takes on that hardware, or would be the best on a machine that may have been busy: the point,
     what is unknown in words, and whether the machine was busy. Part of the rule
     `uncorroborated`."""
-    if case.track.objective != "baseline" or case.brought_over or case.context.merged:
+    track, settled = case.track, case.brought_over or case.context.merged
+    if track.objective != "baseline" or not track.is_open or settled:
         return
     found = ran(case)
     if found is not None and found.id != case.track.baseline_id:

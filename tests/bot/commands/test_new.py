@@ -144,12 +144,14 @@ def test_runs_keep_their_seeds_and_are_pairs_if_each_is_once_in_both_arms(
     assert made("twice", "4", "4", "4", "4") == [(4, None)] * 4
 
 
-def test_an_entry_without_a_baseline_arm_is_told_so(root: Path, logs: list[str]) -> None:
+def test_an_entry_of_a_track_that_is_not_open_is_told_so(root: Path, logs: list[str]) -> None:
     log = Path(logs[0])
     log.write_text(log.read_text().replace("world_size=8", "world_size=1"))
     made, _ = new(root, "single-gpu-fineweb/alone", "--log", str(log), "--code", __file__)
     said = " ".join(made.output.split())
-    assert "It does not rank yet: it has no baseline arm" in said, made.output
+    assert "It does not rank yet: no baseline is frozen, so the track is not open" in said, (
+        made.output
+    )
 
 
 def test_a_log_without_a_run_writes_nothing(root: Path, tmp_path: Path) -> None:

@@ -64,6 +64,13 @@ def test_the_entry_says_that_it_is_confirmed_and_a_baseline_is_due(root):
     assert status["due"] == "submissions/one/faster"
 
 
+def test_a_track_without_a_baseline_is_said_not_to_be_open(root):
+    (root / "tracks/baselines/one/base.json").unlink()
+    words = " ".join(check(root, "faster").output.split())
+    assert "no baseline is frozen, so the track is not open yet" in words
+    assert "than the baseline" not in words and "place" not in words
+
+
 def test_a_challenge_waits_for_a_maintainer(root):
     arm(root, "doubt", 700.0, people="critic", challenges="one/faster")
     words = " ".join(check(root, "doubt").output.split())

@@ -33,7 +33,9 @@ TARGET = Track(
     cost=Axis("training_time_s", "s"),
     significance=Significance("t", alpha=0.01),
 )
-BASELINE = dc.replace(TARGET, objective="baseline", promote_at=0.9, significance=Significance())
+BASELINE = dc.replace(
+    TARGET, objective="baseline", promote_at=0.9, significance=Significance(), baseline_id="first"
+)
 STEPS = dc.replace(
     TARGET,
     cost=Axis("steps", "steps", step=0.0045),
@@ -207,6 +209,9 @@ def test_a_verdict_that_holds_and_has_no_place_says_why():
         "it has no baseline arm; run the baseline in turn with it on the same "
         "machine (`--interleave baseline` of the trainer)"
     )
+    unopened = why_not(rank([], dc.replace(BASELINE, baseline_id=None)), alone)
+    assert unopened is not None and "no baseline is frozen, so the track is not open" in unopened
+    assert "`speedrun baseline freeze t alone`" in unopened
     missed = verdict("slow", 3.3, 50.0)
     assert why_not(rank([], TARGET), missed) == ("its validation loss 3.3 misses the target 3.28")
     assert why_not(board, dc.replace(alone, status=Status.REJECTED)) is None

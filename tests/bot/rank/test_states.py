@@ -69,7 +69,7 @@ def state(*others, of="real", track=TRACK):
 
 def test_an_entry_that_nobody_ran_again_is_claimed():
     assert state().name == "claimed"
-    assert state_words(state()) == "claimed, not reproduced yet"
+    assert state_words(state()) == "claimed; nobody else has run it yet"
 
 
 def test_runs_of_another_person_confirm_it():
