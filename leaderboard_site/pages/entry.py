@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from bot.judge import NOT_REPRODUCED
 from bot.model.board import Entry
 from bot.model.submission import Submission
 from bot.model.verdict import Finding
@@ -90,7 +89,7 @@ def _head(board: TrackBoard, item: Item, parent: Item | None) -> dict[str, Any]:
     return {
         "heading": heading(item),
         "standing": standing(board, item),
-        "note": _note(board, item),
+        "note": item.verdict.note,
         "figures": figures(board, item),
         "changed": changed(board, item, parent),
     }
@@ -217,12 +216,6 @@ def heading(item: Item) -> str:
     who = f"{text.clean(item.people, 120)}, {text.long_day(item.verdict.date)}"
     who = who.removesuffix(f", {DASH}")
     return f"{who[:1].upper()}{who[1:]}."
-
-
-def _note(board: TrackBoard, item: Item) -> str | None:
-    """What qualifies the verdict; that nobody has run it again yet is for its state to say."""
-    note = item.verdict.note
-    return None if note == NOT_REPRODUCED and item.path in board.board.states else note
 
 
 def standing(board: TrackBoard, item: Item) -> str:
