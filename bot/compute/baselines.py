@@ -191,6 +191,15 @@ def _of_baseline(run: Run, theirs: Sequence[Run], track: Track) -> bool:
     return bool(recognised(run, track.baselines)) or any(alike(run, other) for other in theirs)
 
 
+def of_baseline(case: Case, run: Run) -> bool:
+    """Whether a run that is not listed is one of the baseline arm, by the code or configuration
+    that it shares with that arm and not with the candidate."""
+    theirs = case.runs("baseline")
+    if not _of_baseline(run, theirs, case.track):
+        return False
+    return not any(alike(run, other) for other in case.runs())
+
+
 def alike(run: Run, other: Run) -> bool:
     """Whether two runs are of one code and, where both state it, of one configuration."""
     mine, theirs = code_of([run]), code_of([other])

@@ -9,6 +9,7 @@ import functools as ft
 import re
 from collections.abc import Container, Iterable
 
+from bot.compute.baselines import of_baseline
 from bot.compute.duplicates import run_key
 from bot.compute.independence import same_points
 from bot.compute.selection import ended_otherwise
@@ -155,7 +156,7 @@ def has_unread(case: Case) -> bool:
 def with_unlisted(case: Case, point: str | None = None) -> Summary | None:
     """The same with the runs that are in the W&B project and not in the submission; None without
     such runs."""
-    others = tuple(run for item in case.unlisted for run in item.runs)
+    others = tuple(r for item in case.unlisted for r in item.runs if not of_baseline(case, r))
     runs = case.runs("candidate", point)
     if not others or not runs:
         return None

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from bot.compute.case_statistics import has_unread, shown_before, with_unlisted
 from bot.compute.duplicates import (
     MOST_RUNS,
     Known,
@@ -16,14 +15,11 @@ from bot.compute.duplicates import (
     trace_of,
     value_keys,
 )
-from bot.compute.independence import same_points
 from bot.evidence.neighbours import author_of, log_keys, run_keys
-from bot.model.case import Case, Neighbour, Seen
-from bot.model.run import Validation
+from bot.model.case import Case, Neighbour
 from bot.model.verdict import Finding, finding
 from bot.patterns import LOGIN_TEXT
 from bot.registry import Level
-from bot.render.numbers import figure, p_is
 from bot.render.untrusted import plain
 from bot.rules.about import runs_of
 from bot.rules.copies import across_points, name_inside, place, too_alike, uncounted_copies, within
@@ -237,102 +233,6 @@ def out_of_scope_change(case: Case) -> Iterator[Finding]:
         )
 
 
-def unlisted_runs(case: Case) -> Iterator[Finding]:
-    """All runs of the same configuration are listed, those in the W&B project and those whose logs
-    lie in the folder.
-
-    Leaving out runs of the same configuration makes the listed ones look better than they are. The
-    statistics are shown with them too. List them, or say in the README why they do not count (a
-    crash, another data set).
-    """
-    for item in case.unlisted:
-        part = item.looked < item.total
-        looked = (
-            f"{item.looked} of the {item.total} runs of {plain(item.project, 160)} were looked at"
-        )
-        if not item.runs and part:
-            yield finding("unlisted-runs", looked, Level.NOTE, file=case.list_file, pointer="/runs")
-        if not item.runs:
-            continue
-        losses = [run.loss for run in item.runs if run.loss is not None]
-        several = f"losses {min(losses):.4f} to " if len(losses) > 1 else "loss "
-        spread = f" ({several}{max(losses):.4f})" if losses else ""
-        count = len(item.runs)
-        runs = "1 run" if count == 1 else f"{count} runs"
-        inside = item.project == case.folder.path
-        if inside and has_unread(case):
-            continue  # it may be the run whose entry in the list has an error
-        where = "the folder" if inside else plain(item.project, 160)
-        what = "code or length" if inside else "configuration"
-        yield finding(
-            "unlisted-runs",
-            f"{where} has {runs} with the same {what} that the submission "
-            f"does not list{spread}{_with_them(case)}" + (f"; {looked}" if part else ""),
-            file=case.list_file,
-            pointer="/runs",
-            claimed=len(case.runs()),
-            expected=len(case.runs()) + count,
-            fix="list them too, or say in the README why they do not count: "
-            + ", ".join(plain(name_inside(case, run.file), 120) for run in item.runs[:5]),
-        )
-    yield from _no_longer_listed(case)
-    yield from _drawn(case)
-
-
-def _drawn(case: Case) -> Iterator[Finding]:
-    """Runs that say that more seeds were drawn than are listed."""
-    listed = sum(1 for _ in runs_of(case))
-    said = [
-        (int(w.value), w.source, run)
-        for _, run in runs_of(case)
-        for w in run.witnesses
-        if w.quantity == "drawn" and isinstance(w.value, int | float) and w.value > listed
-    ]
-    if said and not case.brought_over:
-        count, source, run = max(said, key=lambda item: item[0])
-        yield finding(
-            "unlisted-runs",
-            f"{plain(source, 90)} says {count} seeds, and {listed} runs are listed",
-            file=case.list_file,
-            pointer="/runs",
-            run=run.file,
-            claimed=listed,
-            expected=count,
-            fix="list them too, or say in the README why they do not count",
-        )
-
-
-def _no_longer_listed(case: Case) -> Iterator[Finding]:
-    """Runs that this submission showed before, on a track that judges at looks: leaving out the
-    worse ones would choose among them."""
-    if not case.track.significance.looks:
-        return
-    here = [run for item in case.evidence for run in item.runs]
-    gone: dict[tuple[Validation, ...], Seen] = {}
-    for seen in shown_before(case):
-        for points in seen.points:
-            if points and not any(same_points(run.validation, points) for run in here):
-                gone.setdefault(points, seen)
-    if not gone:
-        return
-    shown = [f"#{s.pull_request} (loss {p[-1].loss:g})" for p, s in list(gone.items())[:5]]
-    count = len(gone)
-    what = (
-        "1 run that it does not list any more"
-        if count == 1
-        else (f"{count} runs that it does not list any more")
-    )
-    yield finding(
-        "unlisted-runs",
-        f"this submission showed {what}: {', '.join(shown)}",
-        file=case.list_file,
-        pointer="/runs",
-        claimed=len(here),
-        expected=len(here) + count,
-        fix="list them again, or say in the README why they do not count",
-    )
-
-
 def seed_reused(case: Case) -> Iterator[Finding]:
     """Each run of an arm has a seed of its own.
 
@@ -360,14 +260,3 @@ def seed_reused(case: Case) -> Iterator[Finding]:
             claimed=groups[0][0],
             fix="give each run a seed of its own",
         )
-
-
-def _with_them(case: Case) -> str:
-    """The statistics with the unlisted runs, in words."""
-    summary = with_unlisted(case)
-    moments = None if summary is None else summary.moments
-    if summary is None or moments is None:
-        return ""
-    p = summary.decision.p
-    chance = "" if p is None else f", {p_is(p)}"
-    return f"; with them n = {moments.n}, mean {figure(moments.mean, 5)}{chance}"

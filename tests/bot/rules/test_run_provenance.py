@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from bot.compute.case_statistics import of_case
-from bot.model.case import Case, PullRequest, Unlisted
+from bot.model.case import Case, Neighbour, PullRequest, Unlisted
+from bot.model.run import Run
 from bot.model.submission import Folder
 from bot.parse.json_file import read_json
 from bot.rules import run_rules
@@ -168,6 +169,26 @@ def test_the_drawer_is_counted_and_the_statistics_are_given_with_it() -> None:
     assert "losses 3.3000 to 3.3100" in item.message
     assert "with them n = 4" in item.message
     assert LINK.format(5) in (item.fix or "")
+
+
+def test_the_arms_in_the_drawer_are_told_apart() -> None:
+    def one(n: int, config: str) -> Run:
+        return a_run(n, code_sha256={}, config={"config_sha256": config})
+
+    listed = [one(0, "ours"), one(1, "theirs")]
+    left = (one(2, "ours"), one(3, "theirs"), one(4, "theirs"))
+    drawer = Unlisted("example-team/nanogpt", left)
+    case = a_case(listed, arms=("candidate", "baseline"), unlisted=(drawer,))
+    ours, theirs = found("unlisted-runs", case)
+    assert "has 1 run with the same configuration" in ours.message and "n = 2" in ours.message
+    assert "has 2 runs of the baseline with the same configuration" in theirs.message
+    assert theirs.message.endswith("does not list (times 60.0 to 60.0 s)")
+    assert (theirs.claimed, theirs.expected) == (1, 3)
+    # what another submission lists is in no drawer
+    keys = frozenset(f"wandb:example-team/nanogpt/r{n}" for n in (3, 4))
+    known = Neighbour("submissions/nanogpt-small/other", "nanogpt-small", "example-user", keys)
+    shown = dc.replace(case, context=dc.replace(case.context, neighbours=(known,)))
+    assert found("unlisted-runs", shown) == (ours,)
 
 
 def test_runs_that_confirm_begin_after_the_search() -> None:

@@ -1,0 +1,150 @@
+"""Provenance: the open drawer, runs of the same experiment that a submission does not list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bot.compute.baselines import of_baseline
+from bot.compute.case_statistics import has_unread, shown_before, with_unlisted
+from bot.compute.duplicates import run_key
+from bot.compute.independence import same_points
+from bot.model.case import Case, Seen, Unlisted
+from bot.model.run import Run, Validation
+from bot.model.verdict import Finding, finding
+from bot.registry import Level
+from bot.render.numbers import figure, p_is
+from bot.render.untrusted import plain
+from bot.rules.about import runs_of
+from bot.rules.copies import name_inside
+
+
+def unlisted_runs(case: Case) -> Iterator[Finding]:
+    """All runs of the same configuration are listed, those in the W&B project and those whose logs
+    lie in the folder.
+
+    Leaving out runs of the same configuration makes the listed ones look better than they are. The
+    statistics are shown with them too. Runs of the baseline arm are told apart by their code or
+    configuration. List them, or say in the README why they do not count: a crash, other data.
+    """
+    for item in case.unlisted:
+        part = item.looked < item.total
+        looked = (
+            f"{item.looked} of the {item.total} runs of {plain(item.project, 160)} were looked at"
+        )
+        if not item.runs and part:
+            yield finding("unlisted-runs", looked, Level.NOTE, file=case.list_file, pointer="/runs")
+        if item.project == case.folder.path and has_unread(case):
+            continue  # it may be the run whose entry in the list has an error
+        for arm in ("candidate", "baseline"):
+            runs = [r for r in item.runs if of_baseline(case, r) is (arm == "baseline")]
+            if arm == "baseline":
+                runs = [r for r in runs if not _listed_elsewhere(case, r)]
+            if runs:
+                yield _left_out(case, item, arm, runs, f"; {looked}" if part else "")
+    yield from _no_longer_listed(case)
+    yield from _drawn(case)
+
+
+def _left_out(case: Case, item: Unlisted, arm: str, runs: Sequence[Run], looked: str) -> Finding:
+    """Runs of one arm that the submission does not list."""
+    inside = item.project == case.folder.path
+    where = "the folder" if inside else plain(item.project, 160)
+    what = "code or length" if inside else "configuration"
+    count = len(runs)
+    told = "1 run" if count == 1 else f"{count} runs"
+    if arm == "baseline":
+        told += " of the baseline"
+        spread = _between("time", [r.time_s for r in runs], 1, " s")
+    else:
+        spread = _between("loss", [r.loss for r in runs], 4, "") + _with_them(case)
+    return finding(
+        "unlisted-runs",
+        f"{where} has {told} with the same {what} that the submission does not list"
+        f"{spread}{looked}",
+        file=case.list_file,
+        pointer="/runs",
+        claimed=len(case.runs(arm)),
+        expected=len(case.runs(arm)) + count,
+        fix="list them too, or say in the README why they do not count: "
+        + ", ".join(plain(name_inside(case, run.file), 120) for run in runs[:5]),
+    )
+
+
+def _between(what: str, values: Sequence[float | None], digits: int, unit: str) -> str:
+    known = [v for v in values if v is not None]
+    if not known:
+        return ""
+    plural = "losses" if what == "loss" else f"{what}s"
+    several = f"{plural} {min(known):.{digits}f} to " if len(known) > 1 else f"{what} "
+    return f" ({several}{max(known):.{digits}f}{unit})"
+
+
+def _listed_elsewhere(case: Case, run: Run) -> bool:
+    """Whether another submission shows a run of the baseline, so that no drawer holds it."""
+    key = run_key(run)
+    return any(key in neighbour.run_keys for neighbour in case.context.neighbours)
+
+
+def _drawn(case: Case) -> Iterator[Finding]:
+    """Runs that say that more seeds were drawn than are listed."""
+    listed = sum(1 for _ in runs_of(case))
+    said = [
+        (int(w.value), w.source, run)
+        for _, run in runs_of(case)
+        for w in run.witnesses
+        if w.quantity == "drawn" and isinstance(w.value, int | float) and w.value > listed
+    ]
+    if said and not case.brought_over:
+        count, source, run = max(said, key=lambda item: item[0])
+        yield finding(
+            "unlisted-runs",
+            f"{plain(source, 90)} says {count} seeds, and {listed} runs are listed",
+            file=case.list_file,
+            pointer="/runs",
+            run=run.file,
+            claimed=listed,
+            expected=count,
+            fix="list them too, or say in the README why they do not count",
+        )
+
+
+def _no_longer_listed(case: Case) -> Iterator[Finding]:
+    """Runs that this submission showed before, on a track that judges at looks: leaving out the
+    worse ones would choose among them."""
+    if not case.track.significance.looks:
+        return
+    here = [run for item in case.evidence for run in item.runs]
+    gone: dict[tuple[Validation, ...], Seen] = {}
+    for seen in shown_before(case):
+        for points in seen.points:
+            if points and not any(same_points(run.validation, points) for run in here):
+                gone.setdefault(points, seen)
+    if not gone:
+        return
+    shown = [f"#{s.pull_request} (loss {p[-1].loss:g})" for p, s in list(gone.items())[:5]]
+    count = len(gone)
+    what = (
+        "1 run that it does not list any more"
+        if count == 1
+        else (f"{count} runs that it does not list any more")
+    )
+    yield finding(
+        "unlisted-runs",
+        f"this submission showed {what}: {', '.join(shown)}",
+        file=case.list_file,
+        pointer="/runs",
+        claimed=len(here),
+        expected=len(here) + count,
+        fix="list them again, or say in the README why they do not count",
+    )
+
+
+def _with_them(case: Case) -> str:
+    """The statistics with the unlisted runs, in words."""
+    summary = with_unlisted(case)
+    moments = None if summary is None else summary.moments
+    if summary is None or moments is None:
+        return ""
+    p = summary.decision.p
+    chance = "" if p is None else f", {p_is(p)}"
+    return f"; with them n = {moments.n}, mean {figure(moments.mean, 5)}{chance}"
