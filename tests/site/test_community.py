@@ -139,7 +139,7 @@ def test_a_settled_entry_is_not_said_to_wait(site: Site, board: TrackBoard, name
 
 def test_a_claimed_entry_says_so_once(site: Site, board: TrackBoard) -> None:
     page = entry_of(site, board, "child")
-    assert "Claimed, not reproduced yet." in page and "not yet run again" in page
+    assert "Claimed; nobody else has run it yet." in page and "not yet run again" in page
     assert "recorded, not yet reproduced" not in page
 
 
