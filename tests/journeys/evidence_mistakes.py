@@ -122,7 +122,7 @@ def forgotten(files: Files) -> Files:
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4
 FOLDER = "submissions/lab/idea"
 MISTAKES = (
-    Mistake("huge-log", "metric-missing", put(FIRST, b"step 1\n" * 100_000)),
+    Mistake("huge-log", "metric-missing", put(FIRST, b"step 1\n" * 10_000)),
     Mistake(
         "huge-list",
         "json-invalid",

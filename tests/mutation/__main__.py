@@ -16,10 +16,12 @@ from __future__ import annotations
 import argparse
 import concurrent.futures as cf
 import hashlib
+import itertools as it
 import json
 import os
 import queue
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -113,6 +115,17 @@ def _test_files(path: Path) -> list[Path]:
     return [path] if path.is_file() else sorted(path.rglob("test_*.py"))
 
 
+def not_collected(copy: Path, tests: list[str]) -> set[str]:
+    """Test files that cannot be imported here: one of them would end every run that names it. What
+    can be is compiled by this."""
+    command = [sys.executable, "-m", "pytest", *PLUGINS, "-q", "--collect-only", *tests]
+    told = subprocess.run(command, cwd=copy, env=environment(copy), capture_output=True, text=True)
+    broken = set(re.findall(r"^ERROR (\S+\.py)", told.stdout, re.MULTILINE))
+    for name in sorted(broken):
+        print(f"cannot be imported, so it is left out: {name}", flush=True)
+    return broken
+
+
 @contextmanager
 def copies(
     count: int, folder: Path, asked: argparse.Namespace
@@ -123,13 +136,14 @@ def copies(
     with tempfile.TemporaryDirectory(prefix="mutants-", dir=beside) as temporary:
         first = copied(Path(temporary) / "0")
         covered = coverage_of(first, folder / "coverage", asked)
-        collect = [sys.executable, "-m", "pytest", *PLUGINS, "-q", "--collect-only", *asked.tests]
-        subprocess.run(collect, cwd=first, env=environment(first), stdout=subprocess.DEVNULL)
+        broken = not_collected(first, asked.tests)
         for number in range(1, count):  # with what was compiled
             shutil.copytree(first, Path(temporary) / str(number), symlinks=True)
         made = [Copy(Path(temporary) / str(number)) for number in range(count)]
+        choice = Choice(first, covered)
+        choice.dropped |= {t for t in covered["seconds"] if t.partition("::")[0] in broken}
         try:
-            yield made, Choice(first, covered)
+            yield made, choice
         finally:
             for copy in made:
                 copy.close()
@@ -155,15 +169,19 @@ class Trial:
         return {"lives": lives, "by": killer, "tests": len(tests), "seconds": took}
 
     def _trusts(self, copy: Copy, failed: str | None, tests: list[str]) -> bool:
-        """Whether what failed passes without the mutant; if not, it is dropped."""
+        """Whether what failed passes without the mutant; if not, it is dropped. Where no test is
+        named, each file that was run is asked."""
         suspects = [failed.partition("[")[0]] if failed and failed != "hangs" else tests
-        if not self._trusted.issuperset(suspects):
-            if copy.run(suspects, self._choice.limit(suspects)).code:
-                print(f"fails without any mutant: {' '.join(suspects)[:300]}", flush=True)
-                self._choice.dropped.update(suspects)
-                return False
+        if self._trusted.issuperset(suspects):
+            return True
+        files = [list(f) for _, f in it.groupby(sorted(suspects), lambda t: t.partition("::")[0])]
+        failing = [some for some in files if copy.run(some, self._choice.limit(some)).code]
+        for some in failing:
+            print(f"fails without any mutant: {' '.join(some)[:300]}", flush=True)
+            self._choice.dropped.update(some)
+        if not failing:
             self._trusted.update(suspects)
-        return True
+        return not failing
 
 
 def run(chosen: list[Mutant], folder: Path, asked: argparse.Namespace) -> Results:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutation.__main__ import mapped, order
+from tests.mutation.__main__ import mapped, not_collected, order
 from tests.mutation.copies import Copy
 from tests.mutation.coverage_map import Choice, merged
 from tests.mutation.mutants import mutants_of
@@ -109,3 +109,10 @@ def test_a_copy_tries_a_mutant_and_is_as_before(
         assert copy.run(["t.py"], 60) == (0, None)
     finally:
         copy.close()
+
+
+def test_a_file_that_cannot_be_imported_is_named(tmp_path: Path) -> None:
+    (tmp_path / "test_good.py").write_text("def test_it():\n    pass\n")
+    (tmp_path / "test_bad.py").write_text("import no_such_module_anywhere\n")
+    (tmp_path / "tests/mutation").mkdir(parents=True)
+    assert not_collected(tmp_path, ["test_good.py", "test_bad.py"]) == {"test_bad.py"}

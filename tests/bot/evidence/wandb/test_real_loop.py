@@ -7,7 +7,7 @@ import os
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +31,9 @@ REF = [REFS[0]._replace(project="loops", id=f"seed{seed}") for seed in SEEDS]
 
 
 def train(
-    mode: str, folder: Path, seed: int, server: WandbDouble | None = None, *part: int
+    mode: str, folder: Path, seeds: Sequence[int], server: WandbDouble | None = None, *part: int
 ) -> None:
-    """Run the loop in a process of its own, as a participant would."""
+    """Run the loop in a process of its own, as a participant would, once for each seed."""
     environment = dict(os.environ)
     if server is not None:
         environment |= {"WANDB_BASE_URL": server.url, "WANDB_API_KEY": server.key}
@@ -41,7 +41,7 @@ def train(
     environment.pop("WANDB_SERVICE", None)
     environment.pop("WANDB_DIR", None)
     folder.mkdir(parents=True, exist_ok=True)
-    given = [mode, str(folder), str(seed), *map(str, part)]
+    given = [mode, str(folder), ",".join(map(str, seeds)), *map(str, part)]
     command = [sys.executable, "-m", "tests.bot.evidence.wandb.loop", *given]
     subprocess.run(command, check=True, cwd=ROOT, env=environment, timeout=120)
 
@@ -60,9 +60,9 @@ def trained(wandb_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("loops")
     offline, logs = {}, {}
     with WandbDouble() as server:
+        train("online", folder / "online", SEEDS, server)
+        train("offline", folder / "offline", SEEDS)
         for seed in SEEDS:
-            train("online", folder / "online", seed, server)
-            train("offline", folder / "offline", seed)
             name = f"seed{seed}"
             (path,) = (folder / "offline").glob(f"wandb/offline-run-*/run-{name}.wandb")
             offline[f"{name}.wandb"] = path.read_bytes()
@@ -165,11 +165,16 @@ def record_ends(data: bytes) -> Iterator[int]:
 
 def test_a_whole_run_without_its_last_record_is_judged_by_what_is_there(trained: Trained) -> None:
     data = trained.offline["seed1.wandb"]
-    runs = {end: read_offline(data[:end], "x", KEYS) for end in list(record_ends(data))[3:]}
-    cut = max(end for end, run in runs.items() if run.state != "finished")
-    assert (runs[cut].state, runs[cut].finished, runs[cut].problems) == (None, True, ())
-    early = min(end for end, run in runs.items() if run.validation)
-    assert (runs[early].state, runs[early].finished) == ("crashed", False)
+    ends = list(record_ends(data))[3:]
+
+    def first(places: Iterable[int], wanted: Callable[[Run], Any]) -> tuple[int, Run]:
+        runs = ((end, read_offline(data[:end], "x", KEYS)) for end in places)
+        return next((end, run) for end, run in runs if wanted(run))
+
+    cut, late = first(reversed(ends), lambda run: run.state != "finished")
+    assert (late.state, late.finished, late.problems) == (None, True, ())
+    _, early = first(ends, lambda run: run.validation)
+    assert (early.state, early.finished) == ("crashed", False)
     entries = [{"source": "log", "path": "a.wandb"}]
     verdict = judged(None, document(runs=entries), **{"a.wandb": data[:cut]})
     assert not rules(verdict).keys() & {"run-crashed", "run-unfinished"}
@@ -200,8 +205,8 @@ def test_bytes_cut_anywhere_never_raise_anything_else(trained: Trained) -> None:
 def test_a_run_that_was_resumed_is_one_run_with_its_mark(
     server: WandbDouble, tmp_path: Path
 ) -> None:
-    train("online", tmp_path, 1, server, 0, 100)
-    train("online", tmp_path, 1, server, 101, 200)
+    train("online", tmp_path, [1], server, 0, 100)
+    train("online", tmp_path, [1], server, 101, 200)
     fetcher = WandbFetcher(server.key, server=server.url, patience=QUICK)
     run = fetcher.fetch([REF[0]], KEYS)[REF[0]].run
     assert run is not None and run.client_marks == ("resumed",)
@@ -212,7 +217,7 @@ def test_a_run_that_was_resumed_is_one_run_with_its_mark(
 def test_two_offline_files_of_a_resumed_run_are_one_run(wandb_home: Path, tmp_path: Path) -> None:
     files = {}
     for part in ((0, 100), (101, 200)):
-        train("offline", tmp_path / str(part[0]), 1, None, *part)
+        train("offline", tmp_path / str(part[0]), [1], None, *part)
         (path,) = (tmp_path / str(part[0])).glob("wandb/offline-run-*/run-seed1.wandb")
         files[f"{part[0]}.wandb"] = path.read_bytes()
     entries = [{"source": "log", "path": name} for name in files]
