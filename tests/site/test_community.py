@@ -132,6 +132,7 @@ def entry_of(site: Site, board: TrackBoard, name: str) -> str:
 def test_a_settled_entry_is_not_said_to_wait(site: Site, board: TrackBoard, name: str) -> None:
     page = entry_of(site, board, name)
     assert "not yet reproduced" not in page and "not yet run again" not in page
+    assert " style=" not in page  # the policy of a page refuses it
     state = {"grandchild": "confirmed", "lucky": "refuted"}[name]
     assert f'<small class="why">{state}</small>' in page
     assert "run again by others in 3 pairs of runs" in page

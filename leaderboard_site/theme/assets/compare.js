@@ -239,7 +239,7 @@
     }
     const table = make(
       "table",
-      { class: "plain" },
+      { class: entries.length < 4 ? "plain labelled" : "plain" },
       make("thead", {}, head),
       make("tbody", {}, ...rows),
     );
