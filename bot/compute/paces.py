@@ -20,6 +20,8 @@ Series = Sequence[tuple[int, float]]
 LEAST_INTERVALS = 3
 _STALL = 5.0
 """A stretch that takes so many times the usual is a stall, or a validation."""
+_COUNTED = 0.5
+"""Of a stall this share on the other clock makes it a slow step of both."""
 _RESOLUTIONS = 10
 """A second clock is compared once it has advanced by this many of its smallest units."""
 
@@ -76,11 +78,23 @@ def _pace(deltas: Sequence[tuple[float, float]], unit: float) -> float | None:
     if len(deltas) < LEAST_INTERVALS:
         return None
     usual = max(statistics.median(b for _, b in deltas), unit)
-    kept = [(a, b) for a, b in deltas if 0 <= b <= _STALL * usual and a >= 0]
+    kept = [
+        (a, b)
+        for n, (a, b) in enumerate(deltas)
+        if a >= 0 and 0 <= b and (b <= _STALL * usual or _counted_too(deltas, n))
+    ]
     mine, theirs = sum(a for a, _ in kept), sum(b for _, b in kept)
     if len(kept) < LEAST_INTERVALS or max(mine, theirs) < _RESOLUTIONS * unit:
         return None
     return mine / max(theirs, unit)
+
+
+def _counted_too(deltas: Sequence[tuple[float, float]], n: int) -> bool:
+    """Whether the first clock counts what the second one stalled for, in the same stretch or in one
+    beside it: a slow step on a busy machine. W&B's client stamps a row when the next one begins, so
+    its clock has each step a row early."""
+    near = (a for a, _ in deltas[max(n - 1, 0) : n + 2])
+    return max(near) >= _COUNTED * deltas[n][1]
 
 
 def implied_by_durations(clock: Series, durations: Series, units: Sequence[float]) -> float | None:

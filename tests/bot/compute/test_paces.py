@@ -131,3 +131,21 @@ def test_durations_need_a_clock_read_twice() -> None:
     assert implied_by_durations(READ[:1], steps, (1.0,)) is None
     assert implied_by_durations([(0, 0.0), (10, 0.0)], steps, (1.0,)) is None
     assert implied_by_durations(READ[:2], steps, (1.0,)) == pytest.approx(30.0)
+
+
+def test_slow_steps_of_a_busy_machine_count_on_both_clocks() -> None:
+    """W&B stamps a row when the next begins: its clock has the step of 10 s a row early. Left out
+    there and kept here, 32 s of training would look like 14 s."""
+    steps = [1.0] * 5 + [10.0] + [1.0] * 5 + [10.0] + [1.0] * 2
+    clock = [(n, sum(steps[:n])) for n in range(len(steps) + 1)]
+    early = [(n, sum(steps[: n + 1])) for n in range(len(steps))]
+    found = implied_by_clock(clock, early, ())
+    assert found is not None and found.seconds == pytest.approx(32.0)
+    # a stall that the training clock does not count is left out, as a checkpoint is
+    stalled = [(n, value + 30.0 * (n > 8)) for n, value in clock]
+    found = implied_by_clock(clock, stalled, ())
+    assert found is not None and found.seconds == pytest.approx(32.0)
+    # a clock that counts half of each second, and of the slow steps no more, is told so: 14 for 7
+    half = [(n, 0.5 * n) for n in range(len(steps) + 1)]
+    found = implied_by_clock(half, early, ())
+    assert found is not None and found.seconds == pytest.approx(14.0)
