@@ -86,6 +86,12 @@ def pytest_runtest_makereport(
     return report
 
 
+def in_a_full_run(why: str) -> None:
+    """Leave the rest of a test to `make test-full`, which tries all of it."""
+    if not os.environ.get("SPEEDRUN_FULL"):
+        pytest.skip(f"slow: {why}; make test-full runs it")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _temporary_folder_is_a_root(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The search for `tracks/` ends at a repository: so it never leaves the temporary folder."""

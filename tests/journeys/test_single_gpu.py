@@ -21,7 +21,7 @@ import pytest
 
 from bot.parse.track_toml import load_track
 from bot.repository import Repository
-from tests.conftest import ROOT
+from tests.conftest import ROOT, in_a_full_run
 
 PAGE = (ROOT / "leaderboard_site/docs/single-gpu.md").read_text(encoding="utf-8")
 SHORT = "--set train.steps=10 --wandb off"
@@ -63,11 +63,8 @@ def test_the_page_has_the_commands_that_are_tried_here() -> None:
     assert len(commands("Help by running it again")) == 1
 
 
-@pytest.mark.skipif(
-    not os.environ.get("SPEEDRUN_FULL"),
-    reason="slow: trains ten times; make test-full runs it",
-)
 def test_from_an_empty_repository_to_a_confirmed_entry(tmp_path: Path) -> None:
+    in_a_full_run("trains ten times")
     (tmp_path / "tracks").mkdir()
     (tmp_path / "submissions").mkdir()
     track = re.search(r"```toml\n(.*?)```", PAGE, re.DOTALL)

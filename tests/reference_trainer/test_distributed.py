@@ -21,6 +21,7 @@ from reference_trainer import distributed
 from reference_trainer.distributed import Cluster, Group, detect, first_host
 from reference_trainer.errors import StorageError, TrainerError
 from reference_trainer.shards import Corpus
+from tests.conftest import in_a_full_run
 from tests.reference_trainer.conftest import ROOT, need
 
 # ---- who started this process --------------------------------------------------------------------
@@ -265,6 +266,7 @@ def test_torchrun_trains_one_run_resumes_and_knows_that_it_finished(
 def test_one_killed_member_ends_the_others_and_the_run_goes_on(
     backend_name: str, corpus: Corpus, tmp_path: pathlib.Path
 ) -> None:
+    in_a_full_run("two processes, three times")
     long = {"train.steps": 120, "train.checkpoint_every": 10, "train.eval_every": 40}
     go = lambda out, *more: [command(backend_name, corpus, out, *more, **long)] * 2  # noqa: E731
     whole = start(*go(tmp_path / "whole"))
