@@ -65,7 +65,8 @@ class Replied(NamedTuple):
             return "found a mistake"
         if self.answer.holds:
             return "disputes it; a maintainer decides"
-        return self.answer.why or "its runs count"
+        confirmed = self.answer.counts and self.state.name == "confirmed"
+        return self.answer.why or ("confirmed it" if confirmed else "its runs count")
 
 
 def replies_of(board: TrackBoard) -> Iterator[Replied]:

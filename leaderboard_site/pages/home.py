@@ -54,7 +54,7 @@ def _starter(site: Site) -> list[str]:
     named = starter(site)
     board = site.tracks.get(named)
     if board is not None and board.is_open and (commands := three_commands(board)):
-        return commands[:2]
+        return [c.replace("my-idea", "NAME").removesuffix(" --seeds 3") for c in commands[:2]]
     return [f"speedrun new {named}/NAME --starter jax"] if named else []
 
 

@@ -17,6 +17,7 @@ from leaderboard_site.pages.track import track_files
 from leaderboard_site.source import read_site
 from tests.bot.competition import put
 from tests.season.build import ID, TRACK, Sent, send
+from tests.site import synthetic
 
 FIRST = {
     "schema_version": 1,
@@ -158,3 +159,15 @@ def test_what_people_did_for_others_has_a_list(site: Site) -> None:
     head, host = person_page(found["host"])
     assert head["description"].endswith("1 baseline.")
     assert "frozen on 2026-01-02: code" in host
+
+
+def test_a_closed_track_offers_no_place_yet() -> None:
+    closed = dc.replace(
+        synthetic.BASELINE, baseline_id=None, description="Fill it with `speedrun data build`."
+    )
+    for rules, shown in ((closed, False), (synthetic.BASELINE, True)):
+        board = make_board(rules, [])
+        text = str(dict(track_files(Site({rules.id: board}), board))[f"tracks/{rules.id}/index.md"])
+        assert ("A place in three commands" in text) is shown
+        assert ("Not open yet" in text) is not shown
+        assert ("<code>speedrun data build</code>" in text) is not shown
