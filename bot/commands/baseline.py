@@ -240,7 +240,8 @@ def _code(
         try:
             code = code_of(folder, parsed, kept)
         except NoCode as error:
-            return None, f"`--interleave baseline` cannot run it: {error}, and freeze it again"
+            again = "then delete its file and freeze it again"
+            return None, f"`--interleave baseline` cannot run it: {error}; {again}"
     return code, f"`--interleave baseline` runs its {code.path} with the settings of these runs"
 
 

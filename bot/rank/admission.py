@@ -171,8 +171,8 @@ def _not_open(verdict: Verdict, track: Track) -> str:
     """Why nothing ranks on a track without a baseline, and how it gets one."""
     name = verdict.submission.removeprefix(f"submissions/{track.id}/")
     return (
-        "no baseline is frozen, so the track is not open yet; submit it all the same if it is to "
-        f"be the first: a maintainer types `speedrun baseline freeze {track.id} {name}`"
+        "no baseline is frozen, so the track is not open yet; if this is to be the first, a "
+        f"maintainer merges it and types `speedrun baseline freeze {track.id} {name}`"
     )
 
 

@@ -78,7 +78,8 @@ def _track(root: Path, path: Path) -> Iterator[Line]:
     lines = (*_names(track, name), *_globs(root, track, name, bool(found)))
     lines += tuple(_places(root, track, name))
     if not any(line.bad for line in lines):
-        yield good(f"track {track.id}: {track.objective}, accepts {accepts}; {entries}")
+        shut = f"; not open yet, see `speedrun baseline status {track.id}`" * (not track.is_open)
+        yield good(f"track {track.id}: {track.objective}, accepts {accepts}; {entries}{shut}")
     yield from lines
 
 

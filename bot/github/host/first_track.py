@@ -44,19 +44,54 @@ description = "Least training time at which the mean loss reaches the target."
 test = "t"
 alpha = 0.01
 {_LOG_KEYS}"""
-_BASELINE = f"""title = "Progress over the baseline"
+_BASELINE = """title = "Progress over the baseline"
 objective = "baseline"
 description = "Run the baseline and your code on one machine; the ratio of the times counts."
-{_LOSS}
+
+# What the starter of a new track reaches in its first minute; set what yours should.
+[quality]
+metric = "loss"
+unit = "nats/token"
+goal = "min"
+target = 1.9
+
+[cost]
+metric = "training_time_s"
+unit = "s"
+goal = "min"
+
 # Nothing is proved here; mean, spread and the ratio's interval are shown.
 [significance]
 test = "none"
 
-# A tenth less time than the baseline's makes a new baseline due. `speedrun baseline freeze` names
-# the first one: its runs are what everyone is measured against.
+# One card, whichever it is.
+[hardware]
+accelerator = "any"
+count = 1
+
+# A tenth less time than the baseline's makes a new baseline due. `speedrun baseline make` trains
+# the first one, `speedrun baseline freeze` takes an entry: until then the track is not open.
 [baseline]
 promote_at = 0.9
-{_LOG_KEYS}"""
+
+# Only entries that others confirmed make a new baseline: in 3 pairs of runs, entry and baseline.
+[reproduction]
+runs = 3
+by = "another-person"
+alpha = 0.05
+
+[evidence]
+accepts = ["wandb", "log", "results"]
+
+# Where the histories of W&B runs keep what: the first name that is there counts.
+[evidence.keys]
+loss = ["eval/loss", "val_loss", "val/loss"]
+time_s = ["time/train_s", "train_time_s", "training_time_s"]
+time_ms = ["train_time", "train_time_ms"]
+tokens = ["throughput/total_tokens", "tokens"]
+step = ["_step", "step"]
+total_steps = ["total_steps", "train_steps"]
+"""
 _PARETO = """title = "Quality against compute"
 objective = "pareto"
 description = "Best bits per byte for the hardware FLOPs spent; the frontier counts."

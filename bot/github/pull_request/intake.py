@@ -76,11 +76,12 @@ def track_in(text: str, tracks: Mapping[str, Track], missing: list[str]) -> str:
 
 def ask(form: Intake, tracks: Mapping[str, Track], how: Mapping[str, str]) -> Intake:
     """The form with what a track with baselines asks beside links: which runs are the baseline
-    arm, and whose idea it was. `how` says where each is written."""
+    arm, unless they are to be the first baseline themselves, and whose idea it was. `how` says
+    where each is written."""
     track, missing = tracks.get(form.track), list(form.missing)
     if track is None or track.objective != "baseline":
         return form
-    if form.links and not form.baseline:
+    if form.links and not form.baseline and track.is_open:
         missing.append(f"which runs are the baseline's, on the same machine: {how['baseline']}")
     ideas = any("idea" in person.get("roles", ()) for person in form.contributors)
     if form.reply is None and not ideas:

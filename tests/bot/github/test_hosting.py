@@ -119,6 +119,7 @@ def test_a_track_of_each_objective(tmp_path: Path, objective: str) -> None:
         f"ok    track one: {objective}, accepts "
         + ", ".join(load_tracks(tmp_path)["one"].accepts)
         + "; 0 submissions"
+        + ("; not open yet, see `speedrun baseline status one`" * (objective == "baseline"))
     ]
 
 
