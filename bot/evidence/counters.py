@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import re
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from bot.compute.paces import Series
 from bot.evidence.second import (
@@ -69,7 +69,7 @@ _DRAWN = frozenset(
     "best_of best_of_n num_seeds n_seeds num_trials n_trials num_restarts n_restarts num_tries "
     "seeds_tried trials_tried".split()
 )
-_MORE, _MOST_TIMES = 1.02, 64
+_MORE, _FASTER, _MOST_TIMES = 1.02, 1.1, 64
 _BEYOND = 1.1
 _MOST_ROWS = 16
 """A larger number that a row is counted with is one of samples or of micro-batches."""
@@ -130,7 +130,7 @@ def counted(
         if kind is None or each is None:
             continue
         source = f"`{plain(name, 40)}` in {where}"
-        if kind == "updates" and _is_multiple(each) and each not in times:
+        if kind == "updates" and _is_more(each, times):
             yield Witness("steps", round(last * each), WitnessKind.PROGRAM, source)
         if kind == "samples" and (more := _samples(each, settings, times)) is not None:
             yield Witness("steps", round(last * more), WitnessKind.PROGRAM, source)
@@ -171,6 +171,12 @@ def _samples(each: float, settings: Mapping[str, float], times: frozenset[float]
         return None
     more = each / max(batches)
     return more if more > _MORE else None
+
+
+def _is_more(value: float, times: Collection[float]) -> bool:
+    """Whether a counter rises faster than steps do, and not as passes or devices make it."""
+    known = any(abs(value / factor - 1) <= RELATIVE_TOLERANCE for factor in times)
+    return _FASTER < value <= _MOST_TIMES and not known
 
 
 def _is_multiple(value: float) -> bool:
@@ -245,10 +251,10 @@ def by_rows(
     numbers = [number for _, number in rows]
     apart = [b - a for a, b in itertools.pairwise(numbers)]
     each = _slope(rows, last) if apart and statistics.median(apart) > 1 else None
-    if each is not None and each <= _MOST_ROWS and _is_multiple(each):
+    if each is not None and each <= _MOST_ROWS:
         found[f"`_step` in {where}"] = each
     for source, times in found.items():
-        if times not in _factors(settings, chips):
+        if _is_more(times, _factors(settings, chips)):
             yield Witness("updates", round(last * times), WitnessKind.PROGRAM, source)
             return
 

@@ -27,6 +27,10 @@ _HASTY_FACTOR, _HASTY_SHARE = 3.0, 0.04
 _STARTS = (-1, 0, 9, 10, 11)
 _AVERAGE_TOLERANCE = 0.05
 _AVERAGE_ROUNDING_S = 1e-5
+# The same batches on the same weights give the same training losses to a thousandth.
+_LEAST_AGAIN, _OTHER_DATA = 3, 5e-3
+_LATE = 0.4
+"""Of the steps: who validates more often towards the end shows a point before."""
 
 
 @dc.dataclass(slots=True)
@@ -94,32 +98,52 @@ def problems_of(
     return tuple(f for f in found if f is not None)
 
 
+Points = Iterable[tuple[int, float | None]]
+
+
 def trained_twice(
-    before: Iterable[tuple[int, float | None]], after: Iterable[tuple[int, float | None]]
+    before: Points, after: Points, training: tuple[Points, Points] = ((), ())
 ) -> tuple[str, str] | None:
     """The problem of a part that a resumed run trained again, where a validation of both parts
-    shows two losses: the better part may have been kept."""
-    first = dict(before)
-    both = [(step, first[step], loss) for step, loss in after if step in first]
-    apart = [step for step, a, b in both if a and b and abs(a - b) > LOSS_TOLERANCE]
+    shows two losses, or the training losses are those of other data: the better part may have been
+    kept."""
+    what = "validation"
+    apart = [step for step, by in _both(before, after) if by > LOSS_TOLERANCE]
+    if not apart:
+        again = _both(*training)
+        other = (
+            len(again) >= _LEAST_AGAIN and statistics.median(by for _, by in again) > _OTHER_DATA
+        )
+        what, apart = "training", [step for step, _ in again] if other else []
     if not apart:
         return None
     at = f"step {apart[0]}" if len(apart) == 1 else f"steps {apart[0]} to {apart[-1]}"
-    text = f"the run was resumed and trained a part again: the validation losses at {at} are not"
+    text = f"the run was resumed and trained a part again: the {what} losses at {at} are not"
     return "history-gap", f"{text} those of the first time"
 
 
+def _both(before: Points, after: Points) -> list[tuple[int, float]]:
+    """By how much two series differ at the steps that both have."""
+    first = dict(before)
+    found = [(step, first[step], loss) for step, loss in after if step in first]
+    return [(step, abs(a - b)) for step, a, b in found if a and b]
+
+
 def begins_late(steps: Sequence[int], total: int | None) -> str | None:
-    """In words, that steps begin after the first tenth of a run, and after their usual distance."""
+    """In words, that steps begin after the first tenth of a run, and after their usual distance, or
+    that nothing stands between its begin and its second half."""
     if not steps:
         return None
     # Without a stated length a run is at least as long as it got.
     total = total or max(steps)
     apart = [b - a for a, b in zip(steps, steps[1:], strict=False) if b > a]
     usual = statistics.median(apart) if apart else 0
-    if steps[0] <= max(_GRACE_STEPS, total / 10, usual + 1):
-        return None
-    return f"begins at step {steps[0]} of {total}; the steps before are not in it"
+    if steps[0] > max(_GRACE_STEPS, total / 10, usual + 1):
+        return f"begins at step {steps[0]} of {total}; the steps before are not in it"
+    later = [step for step in steps if step > _GRACE_STEPS]
+    if len(later) > 2 and later[0] > max(_LATE * total, 2 * usual + 1):
+        return f"shows nothing from step {steps[0]} to step {later[0]} of {total}"
+    return None
 
 
 def _not_finite(points: Sequence[LogStep]) -> tuple[str, str] | None:

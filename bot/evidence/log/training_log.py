@@ -91,9 +91,9 @@ class _Draft:
         self.total = line.total if line.total is not None else self.total
         self.steps.append(line)
 
-    def points(self) -> Iterator[tuple[int, float | None]]:
-        """Step and loss of the validations."""
-        return ((s.step, s.loss) for s in self.steps if s.is_validation)
+    def points(self, name: str = "val_loss") -> Iterator[tuple[int, float | None]]:
+        """Step and loss of the lines that have it."""
+        return ((s.step, s.values[name]) for s in self.steps if name in s.values)
 
     def continues(self, before: _Draft) -> bool:
         """Whether this is the run `before`, resumed from a checkpoint with its clock carried on."""
@@ -122,7 +122,8 @@ class _Draft:
     def resume(self, before: _Draft) -> None:
         """Put the steps of `before` that this one went on from in front of its own."""
         first, late = self.steps[0].step, self.is_late(before)
-        again = None if late else trained_twice(before.points(), self.points())
+        training = before.points("train_loss"), self.points("train_loss")
+        again = None if late else trained_twice(before.points(), self.points(), training)
         self.again = [*before.again, *([] if again is None else [again])]
         self.steps[:0] = [s for s in before.steps if late or s.step < first]
         self.header, self.lines = before.header, (before.lines[0], self.lines[1])

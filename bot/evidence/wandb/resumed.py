@@ -61,9 +61,9 @@ def _join(before: Run, after: Run) -> Run:
         )
         for name in {*before.history, *after.history}
     }
-    again = trained_twice(
-        ((v.step, v.loss) for v in before.validation), ((v.step, v.loss) for v in after.validation)
-    )
+    first, second = (((v.step, v.loss) for v in part.validation) for part in (before, after))
+    training = before.history.get("train_loss", ()), after.history.get("train_loss", ())
+    again = trained_twice(first, second, training)
     whole = dc.replace(
         after,
         file=before.file,

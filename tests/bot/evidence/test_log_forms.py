@@ -244,6 +244,23 @@ def test_a_part_that_was_trained_again_is_told(loss: str, says: list[str]) -> No
     assert all(want in text for want, (_, text) in zip(says, run.problems, strict=True))
 
 
+@pytest.mark.parametrize(("moved", "is_told"), [(0.0004, False), (0.02, True)])
+def test_a_part_that_was_trained_again_on_other_data(moved: float, is_told: bool) -> None:
+    """No validation stands between the checkpoint and the step that the first part came to."""
+    line = "step:{}/1000 train_loss:{} train_time:{}s\n"
+    part = [(step, 4.0 - step / 1000, step / 20) for step in range(210, 300, 10)]
+    first = "".join(line.format(*values) for values in part)
+    again = "".join(line.format(s, f"{x + moved:.4f}", t + 1) for s, x, t in part)
+    runs = read(
+        points(0, 100, 200) + first + points(200) + again + points(400, 600, 800, 1000)
+    ).runs
+    (run,) = runs
+    said = [text for rule, text in run.problems if rule == "history-gap"]
+    assert ["training losses at steps 210 to 290 are not" in text for text in said] == [
+        True
+    ] * is_told
+
+
 def test_a_run_whose_clock_begins_anew_is_another() -> None:
     later = points(400, 1000).replace("train_time:20.0s", "train_time:0.0s")
     runs = read(points(0, 200, 400, 600) + later).runs

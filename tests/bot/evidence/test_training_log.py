@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.evidence.code_hash import source_sha256
+from bot.evidence.log.problems import begins_late
 from bot.evidence.log.training_log import read_log
 from bot.model.run import Run, Validation
 
@@ -362,3 +363,20 @@ def test_a_log_without_a_length_begins_at_its_beginning() -> None:
     whole = "".join(f"step:{s} val_loss:3.3 train_time:{s}000ms\n" for s in (125, 250, 375, 500))
     (run,) = read_log(whole.encode(), "a.log")
     assert run.problems == ()
+
+
+@pytest.mark.parametrize(
+    ("shown", "is_told"),
+    [
+        ((0, 750, 875, 1000), True),
+        ((0, 250, 375, 500, 625, 750, 875, 1000), False),
+        ((0, 500, 1000), False),
+        ((0, 200, 900, 950, 1000), False),
+    ],
+)
+def test_a_log_that_shows_its_begin_and_its_second_half(
+    shown: tuple[int, ...], is_told: bool
+) -> None:
+    found = begins_late(shown, 1000)
+    assert (found == "shows nothing from step 0 to step 750 of 1000") is is_told
+    assert is_told or found is None

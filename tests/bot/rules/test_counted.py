@@ -301,14 +301,23 @@ def test_two_training_losses_in_one_step(
 
 @pytest.mark.parametrize(
     ("times", "settings", "is_told"),
-    [(2, {}, True), (1, {}, False), (32, {}, False), (2, {"grad_accum_steps": 2}, False)],
+    [
+        (2, {}, True),
+        (1.5, {}, True),
+        (1.5, {}, True),
+        (1, {}, False),
+        (32, {}, False),
+        (2, {"grad_accum_steps": 2}, False),
+    ],
 )
-def test_rows_that_the_program_numbers(times: int, settings: dict[str, Any], is_told: bool) -> None:
-    made = [row | {"_step": row["_step"] * times} for row in rows()]
+def test_rows_that_the_program_numbers(
+    times: float, settings: dict[str, Any], is_told: bool
+) -> None:
+    made = [row | {"_step": int(row["_step"] * times)} for row in rows()]
     said = [text for text, _ in told(offline(made, STEPS, **config(**settings)), STEPS)]
-    assert ["by `_step` in the history they are 2,800 updates" in t for t in said] == [
-        True
-    ] * is_told
+    assert [
+        f"by `_step` in the history they are {1400 * times:,.0f} updates" in t for t in said
+    ] == [True] * is_told
 
 
 # ---- devices by the batch ------------------------------------------------------------------------
