@@ -21,7 +21,7 @@ from reference_trainer.config import Config
 from reference_trainer.devices import NO_DOCUMENTS, NO_FP8, choose_precision, describe, formats_of
 from reference_trainer.errors import TrainerError
 from reference_trainer.initial import initial_values
-from reference_trainer.jax_backend import step
+from reference_trainer.jax_backend import mlp, step
 from reference_trainer.jax_backend.model import Attention
 from reference_trainer.jax_backend.optimizers import build
 from reference_trainer.recorded import Optimizer, Recorded, facts_of_jax
@@ -101,6 +101,8 @@ class JaxBackend:
             config, self.mesh, self.platform, self.dtype, make_losses, make_optimizer
         )
         self.notes.append(f"attention: {self.program.attention}")
+        if mlp.programs() and not config.model.gated:
+            self.notes.append("MLP: our own kernel for Hopper where it takes the sizes")
         self.micro_batches = config.train.batch // (config.train.micro_batch * self.device.world)
         params = {n: np.asarray(v) for n, v in values(config, seed).items()}
         shapes = jax.eval_shape(self._start, params)

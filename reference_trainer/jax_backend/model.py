@@ -16,6 +16,7 @@ from jax import Array
 from reference_trainer.config import ModelConfig
 from reference_trainer.jax_backend.fp8 import linear as fp8_linear
 from reference_trainer.jax_backend.head import cross_entropy, head_loss8
+from reference_trainer.jax_backend.mlp import squared_mlp
 
 Params = Mapping[str, Array]
 # q (B,T,H,d), k and v (B,T,K,d), and numbers of documents (B,T) where they are apart -> (B,T,H,d)
@@ -67,8 +68,10 @@ def layer(model: ModelConfig, attention: Attention, fp8: bool, x_BTD: Array, w: 
     B, T, _ = x_BTD.shape
     cos, sin = rope_tables(T, d, model.rope_theta)
     h_BTD = norm(x_BTD, w.get("attention_norm"), model.norm_eps)
-    qkv = matmul(h_BTD, w["wq"], w["wk"], w["wv"]).reshape(B, T, H + 2 * K, d)
-    q_BTHd, k_BTKd, v_BTKd = jnp.split(qkv, (H, H + K), axis=2)
+    # The values apart: the kernel of attention takes them as this product leaves them.
+    qk = matmul(h_BTD, w["wq"], w["wk"]).reshape(B, T, H + K, d)
+    q_BTHd, k_BTKd = jnp.split(qk, (H,), axis=2)
+    v_BTKd = matmul(h_BTD, w["wv"]).reshape(B, T, K, d)
     if model.qk_norm:
         q_BTHd = norm(q_BTHd, w.get("q_norm"), model.norm_eps)
         k_BTKd = norm(k_BTKd, w.get("k_norm"), model.norm_eps)
@@ -81,7 +84,8 @@ def layer(model: ModelConfig, attention: Attention, fp8: bool, x_BTD: Array, w: 
 def mlp(model: ModelConfig, x_BTD: Array, w: Params) -> Array:
     """silu(gate) x up, or squared ReLU."""
     if not model.gated:
-        return matmul(jnp.square(jax.nn.relu(matmul(x_BTD, w["w_up"]))), w["w_down"])
+        flat_ND = x_BTD.reshape(-1, model.hidden)
+        return squared_mlp(flat_ND, w["w_up"], w["w_down"]).reshape(x_BTD.shape)
     gate, up = jnp.split(matmul(x_BTD, w["w_gate"], w["w_up"]), 2, axis=-1)
     return matmul(jax.nn.silu(gate) * up, w["w_down"])
 

@@ -162,6 +162,35 @@ def test_kernels_compute_the_squared_mlp(tokens: int, width: int, hidden: int) -
         assert off(mine.grad, theirs.grad) < 1e-2
 
 
+@pytest.mark.parametrize(("tokens", "width", "hidden"), [(1000, 328, 520), (4096, 768, 3072)])
+def test_kernels_of_jax_compute_the_squared_mlp(tokens: int, width: int, hidden: int) -> None:
+    """Against float64; the kernel takes the second size alone."""
+    if not on_cuda("jax"):
+        pytest.skip("wide: needs a CUDA device that jax can use")
+    import jax
+    import jax.numpy as jnp
+
+    from reference_trainer.jax_backend.mlp import programs, squared_mlp
+
+    hopper = jax.devices()[0].compute_capability == "9.0"
+    assert (programs() > 0) == hopper
+    shapes = ((tokens, width), (hidden, width), (width, hidden), (tokens, width))
+    rng = np.random.default_rng(0)
+    values = [jnp.asarray(rng.standard_normal(s) * s[1] ** -0.5, jnp.bfloat16) for s in shapes]
+    x, up, down, dy = (np.asarray(value, np.float64) for value in values)
+    compiled = jax.jit(lambda *given: jax.vjp(squared_mlp, *given[:3])[1](given[3]))
+    given = [values[0], *(v.astype(jnp.float32) for v in values[1:3]), values[3]]
+    assert ("mosaic_gpu" in compiled.lower(*given).as_text()) == (hopper and tokens == 4096)
+    product = np.maximum(x @ up.T, 0)
+    d = 2 * (dy @ down) * product
+    for mine, exact in zip(compiled(*given), (d @ up, d.T @ x, dy.T @ product**2), strict=True):
+        difference = np.asarray(mine, np.float64) - exact
+        assert np.linalg.norm(difference) < 1e-2 * np.linalg.norm(exact)
+    y = np.asarray(jax.jit(squared_mlp)(*given[:3]), np.float64)
+    exact = product**2 @ down.T
+    assert np.linalg.norm(y - exact) < 1e-2 * np.linalg.norm(exact)
+
+
 @pytest.mark.parametrize(("tokens", "vocab"), [(100, 320), (4096, 50304)])
 def test_kernels_compute_cross_entropy(tokens: int, vocab: int) -> None:
     """Against float64; the second size has more than one tile each way."""

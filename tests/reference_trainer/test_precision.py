@@ -97,6 +97,67 @@ def test_cross_entropy_of_large_logits_is_finite(backend_name: str) -> None:
     assert np.isfinite(gradient).all()
 
 
+# ---- the MLP with a squared ReLU -----------------------------------------------------------------
+
+F = 64
+
+
+def mlp(x: np.ndarray, up: np.ndarray, down: np.ndarray, dy: np.ndarray) -> tuple[Any, ...]:
+    """The output, and the gradients of x and of both weights, in float64."""
+    product = x @ up.T
+    hidden = np.maximum(product, 0) ** 2
+    d = (dy @ down) * 2 * np.maximum(product, 0)
+    return hidden @ down.T, d @ up, d.T @ x, dy.T @ hidden
+
+
+def squared_mlp(name: str, *values: np.ndarray) -> tuple[Any, ...]:
+    """The same by a backend's function, in float32."""
+    if name == "torch":
+        import torch
+
+        from reference_trainer.torch_backend.mlp import squared_mlp as torch_function
+
+        x, up, down, dy = (torch.tensor(value).float() for value in values)
+        given = [value.requires_grad_() for value in (x, up, down)]
+        y = torch_function(*given)
+        y.backward(dy)
+        return tuple(t.detach().numpy() for t in (y, *(value.grad for value in given)))
+    import jax
+    import jax.numpy as jnp
+
+    from reference_trainer.jax_backend.mlp import squared_mlp as jax_function
+
+    y, back = jax.vjp(jax_function, *(jnp.asarray(value, jnp.float32) for value in values[:3]))
+    return (y, *back(jnp.asarray(values[3], jnp.float32)))
+
+
+def test_the_squared_mlp_and_its_gradients_are_exact(backend_name: str) -> None:
+    need(backend_name)
+    values = random(0, N, D), random(1, F, D), random(2, D, F), random(3, N, D)
+    for mine, exactly in zip(squared_mlp(backend_name, *values), mlp(*values), strict=True):
+        assert off(mine, exactly) < 1e-6
+
+
+def test_the_kernel_for_hopper_squares_a_product_and_multiplies_by_the_slope() -> None:
+    """Interpreted here, with more tiles than programs; `test_gpu` runs it."""
+    need("jax")
+    pytest.importorskip("absl", reason="absl is not installed; make test-full installs it")
+    import jax.numpy as jnp
+    from jax._src.pallas.mosaic_gpu.interpret import params
+
+    from reference_trainer.jax_backend import kernels
+
+    a, b = (jnp.asarray(random(i, *s), jnp.bfloat16) for i, s in enumerate(((256, 64), (64, 256))))
+    hidden = jnp.asarray(np.abs(random(2, 256, 256)), jnp.bfloat16)
+    with params.force_gpu_interpret_mode(params.InterpretGPUParams()):
+        squares = kernels.squared_product(a, b, None, programs=1)
+        gradient = kernels.squared_product(a, b, hidden, programs=1)
+    product = np.asarray(a, np.float64) @ np.asarray(b, np.float64)
+    assert off(squares, np.maximum(product, 0) ** 2) < 3e-3
+    assert off(gradient, product * 2 * np.sqrt(np.asarray(hidden, np.float64))) < 3e-3
+    assert kernels.takes(256, 64, 256) and not kernels.takes(256, 64, 320)
+
+
 # ---- products in 8 bits --------------------------------------------------------------------------
 
 
