@@ -58,8 +58,18 @@ _RUN_OPTIONS = (
         type=click.Path(file_okay=False, path_type=pathlib.Path),
         help="Output folder; default: runs/NAME-TIME.",
     ),
-    click.option("--seed", default=0, help="Seed of the initial weights and of the data order."),
-    click.option("--seeds", default=1, help="Number of runs, with the seeds SEED, SEED+1, ..."),
+    click.option(
+        "--seed",
+        default=0,
+        type=click.IntRange(0, 2**53),
+        help="Seed of the initial weights and of the data order.",
+    ),
+    click.option(
+        "--seeds",
+        default=1,
+        type=click.IntRange(1),
+        help="Number of runs, with the seeds SEED, SEED+1, ...",
+    ),
     click.option(
         "--interleave", metavar="baseline|FILE.py|CONFIG", help="Alternate with this other arm."
     ),
@@ -248,8 +258,15 @@ def data(corpus: str | None, listed: bool, verify: bool) -> None:
 @click.option("--set", "overrides", multiple=True, metavar="SECTION.KEY=VALUE")
 @click.option("--backend", type=click.Choice(BACKENDS))
 @click.option("--micro-batch", "batches", multiple=True, type=int, help="One or more; best wins.")
-@click.option("--steps", default=20, help="Timed steps of each measurement.")
-@click.option("--against", type=float, metavar="TOKENS_PER_S", help="What a peer reaches here.")
+@click.option(
+    "--steps", default=20, type=click.IntRange(1), help="Timed steps of each measurement."
+)
+@click.option(
+    "--against",
+    type=click.FloatRange(0, min_open=True),
+    metavar="TOKENS_PER_S",
+    help="What a peer reaches here.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @words
 def bench(batches: tuple[int, ...], **options: Any) -> None:

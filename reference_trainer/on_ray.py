@@ -31,14 +31,24 @@ class Member(NamedTuple):
 
 
 @click.command(context_settings={"show_default": True})
-@click.option("--workers", default=1, help="Processes of a run; with --sweep, runs at a time.")
-@click.option("--gpus", default=0.0, help="GPUs of each worker.")
-@click.option("--cpus", default=1.0, help="CPUs of each worker.")
+@click.option(
+    "--workers",
+    default=1,
+    type=click.IntRange(1),
+    help="Processes of a run; with --sweep, runs at a time.",
+)
+@click.option("--gpus", default=0.0, type=click.FloatRange(0), help="GPUs of each worker.")
+@click.option("--cpus", default=1.0, type=click.FloatRange(0), help="CPUs of each worker.")
 @click.option("--address", help="Of the Ray cluster; default: RAY_ADDRESS, or one made here.")
 @click.option("--file", help="A starter to run instead of the trainer's own models.")
 @click.option("--sweep", "swept", is_flag=True, help="Seeds and arms are runs of their own.")
 @click.option("--arm", "arms", multiple=True, metavar="NAME=SECTION.KEY=VALUE,...")
-@click.option("--retries", default=2, help="With --sweep: how often a run is tried again.")
+@click.option(
+    "--retries",
+    default=2,
+    type=click.IntRange(0),
+    help="With --sweep: how often a run is tried again.",
+)
 @click.argument("arguments", nargs=-1)
 @words
 def main(

@@ -122,6 +122,11 @@ def _once(job: Job, arm: Arm, force: bool, group: Group) -> dict[str, Any]:
                 if job.store and not (job.out / RESULTS).is_file():
                     storage.copy(folder, LocalFolder(job.out), OUTPUTS)
                 return dict(json.loads(folder.read(RESULTS)))
+            if folder.exists(RESULTS) and not job.resume:
+                raise TrainerError(
+                    f"{job.out} holds the results of another run (other settings, code or data); "
+                    "choose another --out, or delete that folder"
+                )
             execution.note("corpus", identity({}, job.corpus.name, data), [], job.corpus.name)
             held.enter_context(execution.step("train", wanted, data, force))
             return None

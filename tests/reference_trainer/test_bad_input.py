@@ -151,6 +151,13 @@ def test_two_processes_in_one_folder(corpus: Corpus, tmp_path: pathlib.Path) -> 
         assert names(out) == [".lock", "log.txt"]
         assert (out / "log.txt").read_text(encoding="utf-8") == "the first one's\n"
     assert run(corpus.folder, out).exit_code == 0
+    log = (out / "log.txt").read_bytes()
+    said = one_sentence(
+        run(corpus.folder, out, train__steps=5)
+    )  # another run than the finished one
+    assert "holds the results of another run" in said and (out / "log.txt").read_bytes() == log
+    again = run(corpus.folder, out)  # the finished one, which is not trained again
+    assert again.exit_code == 0 and (out / "log.txt").read_bytes() == log
 
 
 @pytest.fixture
