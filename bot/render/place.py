@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from bot.model.board import Clock, Entry, Placement
+from bot.model.board import Clock, Entry, Placement, Progress
 from bot.model.report import Place
 from bot.model.summary import Summary
 from bot.model.track import Track
@@ -68,16 +68,30 @@ def _result(point: Point, track: Track, placement: Placement | None) -> str:
         ratio = arm.ratio if arm else None
     if ratio is not None:
         noise = interval is not None and interval[0] < 1 < interval[1]
-        words = _beside_baseline(ratio, track.in_sentence(track.cost.metric))
+        cost = track.in_sentence(track.cost.metric)
+        words = _beside_old(progress, track, cost) or _beside_baseline(ratio, cost)
         return f"{words}, within the noise" if noise else words
     return "" if point.cost is None else cost
 
 
-def _beside_baseline(ratio: float, cost: str) -> str:
+def _beside_old(progress: Progress | None, track: Track, cost: str) -> str:
+    """The result of an entry that ran an older baseline: what it measured, and what that makes
+    beside the one that stands. Empty for any other, and for a former baseline itself."""
+    if progress is None or progress.against in (None, track.baseline_id) or progress.measured == 1:
+        return ""
+    old, now = plain(progress.against or "", 100), plain(track.baseline_id or "", 100)
+    measured = _beside_baseline(progress.measured, cost, f"the old baseline {old}")
+    return f"{measured}, {_change(progress.ratio)} than {now}, which stands now"
+
+
+def _change(ratio: float) -> str:
+    return f"{numbers.percent(abs(1 - ratio))} {'less' if ratio < 1 else 'more'}"
+
+
+def _beside_baseline(ratio: float, cost: str, than: str = "the baseline") -> str:
     if ratio == 1:
-        return f"the same {cost} as the baseline"
-    side = "less" if ratio < 1 else "more"
-    return f"{numbers.percent(abs(1 - ratio))} {side} {cost} than the baseline"
+        return f"the same {cost} as {than}"
+    return f"{_change(ratio)} {cost} than {than}"
 
 
 def _text(placement: Placement, track: Track, status: Status) -> str:

@@ -95,6 +95,21 @@ def test_beside_the_baseline(ratio: float, words: str) -> None:
     assert place(found.entry.verdict, TIMED, found).result == words
 
 
+@pytest.mark.parametrize(
+    ("against", "words"),
+    [
+        ("first", "5 % less training time than the old baseline first, 11.8 % more than second, "
+         "which stands now"),
+        ("second", "11.8 % more training time than the baseline"),
+        (None, "11.8 % more training time than the baseline"),
+    ],
+)  # fmt: skip
+def test_what_ran_an_old_baseline_says_so(against: str | None, words: str) -> None:
+    found = placed(TIMED, progress=Progress(1.118, None, False, 0.95, against))
+    track = dc.replace(TIMED, baseline_id="second")
+    assert place(found.entry.verdict, track, found).result == words
+
+
 def test_an_interval_stands_beside_its_ratio() -> None:
     """A ratio whose interval holds 1 is no progress that anybody has seen."""
     found = placed(TIMED, progress=Progress(0.88, (0.62, 1.249), False, 0.88))
