@@ -1,6 +1,6 @@
 """`speedrun new`: a submission folder with everything that can be filled in.
 
-    speedrun new nanogpt-small/my-idea --wandb https://wandb.ai/E/P/runs/ID --wandb ...
+    speedrun new nanogpt-small/my-idea --wandb https://wandb.ai/E/P/runs/ID ...
     speedrun new fineweb-edu/my-idea --results speedrun_results.json
     speedrun new single-gpu/my-idea --log a.log --starter torch
 
@@ -32,6 +32,7 @@ from bot.commands.draft import (
     text,
 )
 from bot.commands.root import ROOT, Unusable, root_of, track_of, tracks_of
+from bot.commands.several import Several
 from bot.compute import accelerators
 from bot.local import Local
 from bot.model.submission import MAX_JSON_BYTES, PLACEHOLDER
@@ -49,16 +50,20 @@ if TYPE_CHECKING:
 AGAIN = "Train with it, then run `speedrun new` again with the runs."
 
 
-@click.command()
+@click.command(cls=Several)
 @click.argument("place", metavar="TRACK/NAME")
-@click.option("--wandb", "links", multiple=True, metavar="URL", help="A W&B run; may be repeated.")
-@click.option("--results", multiple=True, metavar="FILE", help="A results file; may be repeated.")
+@click.option(
+    "--wandb", "links", multiple=True, metavar="URL", help="A W&B run; several may follow."
+)
+@click.option(
+    "--results", multiple=True, metavar="FILE", help="A results file; several may follow."
+)
 @click.option(
     "--log",
     "logs",
     multiple=True,
     metavar="FILE",
-    help="A training log, a .wandb file or a folder of them; may be repeated.",
+    help="A training log, a .wandb file or a folder of them; several may follow.",
 )
 @click.option(
     "--suite",
@@ -77,7 +82,7 @@ AGAIN = "Train with it, then run `speedrun new` again with the runs."
     "--baseline",
     multiple=True,
     metavar="SOURCE",
-    help="Runs of the baseline arm: links, files or folders; may be repeated.",
+    help="Runs of the baseline arm: links, files or folders; several may follow.",
 )
 @click.option("--loss-key", metavar="NAME", help="What your logs or W&B call the validation loss.")
 @click.option(
