@@ -16,6 +16,7 @@ import itertools
 import math
 import statistics
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from bot.model.trace import Trace
 
@@ -35,24 +36,33 @@ _USUAL_LOSS = 3.3
 """Distances are given as of a loss of this size, so that they compare."""
 
 
-def pairings(a: Trace, b: Trace) -> Iterator[Pairs]:
+class Pairing(NamedTuple):
+    """The losses of two runs in pairs; `by_step` where they belong to one step, or nearly so."""
+
+    pairs: Pairs
+    by_step: bool
+
+
+def pairings(a: Trace, b: Trace) -> Iterator[Pairing]:
     """The losses of two runs in pairs, each with its step: at equal steps; where those are few, in
     order from either end, at the nearest step, and on the line between two points, by the step and
     by its share of the run. Pairs of a part of the run alone tell nothing."""
     mine, theirs = a.losses, b.losses
     if min(len(mine), len(theirs)) < LEAST:
         return
-    by_step = dict(mine)
-    equal: Pairs = [(step, by_step[step], loss) for step, loss in theirs if step in by_step]
-    ways = [equal]
+    losses = dict(mine)
+    equal: Pairs = [(step, losses[step], loss) for step, loss in theirs if step in losses]
+    ways = [Pairing(equal, True)]
     if len(equal) < len(mine) or len(mine) != len(theirs):
-        ways += [_in_order(mine, theirs), _in_order(mine[::-1], theirs[::-1])[::-1]]
+        for found in (_in_order(mine, theirs), _in_order(mine[::-1], theirs[::-1])[::-1]):
+            ways.append(Pairing(found, False))
     if len(equal) < _WHOLE * min(len(mine), len(theirs)):
         for factor in dict.fromkeys((1.0, theirs[-1][0] / mine[-1][0])):
             scaled = [(step * factor, loss) for step, loss in mine]
-            ways += [_nearest(scaled, theirs), _between(scaled, theirs)]
-            ways.append([(s, x, y) for s, y, x in _between(theirs, scaled)])
-    yield from (pairs for pairs in ways if _covers(pairs, theirs))
+            between = [(step, x, y) for step, y, x in _between(theirs, scaled)]
+            ways.append(Pairing(_nearest(scaled, theirs), factor == 1))
+            ways += [Pairing(_between(scaled, theirs), False), Pairing(between, False)]
+    yield from (way for way in ways if _covers(way.pairs, theirs))
 
 
 def _covers(pairs: Pairs, curve: Points) -> bool:

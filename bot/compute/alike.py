@@ -36,7 +36,8 @@ from bot.model.track import LOSS_METRICS, Track
 
 NEAR = 8e-4
 """Two pairs so near in one entry, or three across two entries, are no coincidence; of many runs,
-which make many more pairs, one more for each `_PAIRS_A_MATCH`."""
+which make many more pairs, one more for each `_PAIRS_A_MATCH`, and one that is nearer still for
+each `_PAIRS_A_TWIN`."""
 NEAREST = 4.5e-4
 """One pair so near is none."""
 USUAL = 1.3e-3
@@ -45,7 +46,7 @@ _LEAST_HALF, _LEAST_RUNS = 4, 3
 _EARLY, _FAR, _OTHER_FORM = 3, 6 * NEAR, 0.006
 """Where none of the first validations is this near, and the ratio of both losses is not the same
 to this share over the run, nothing else is looked at."""
-_PAIRS_WITHIN, _PAIRS_ACROSS, _PAIRS_A_MATCH = 2, 3, 2000
+_PAIRS_WITHIN, _PAIRS_ACROSS, _PAIRS_A_MATCH, _PAIRS_A_TWIN = 2, 3, 120, 2000
 MOST_RUNS = 120
 """So many runs of an entry are compared with one another."""
 _CADENCE = 0.7
@@ -75,8 +76,8 @@ class Near(NamedTuple):
 
 class Apart(NamedTuple):
     """How far two runs are from each other, as root mean squares: `nats` over the whole curve or
-    its first half, whichever is less; over the first and the last quarter; over the nearer four
-    fifths (`body`), and over these with a constant factor taken out (`shape`)."""
+    its first half, whichever is less; over the first quarter by equal steps, and the last one; over
+    the nearer four fifths (`body`), and over these with a constant factor taken out (`shape`)."""
 
     nats: float
     early: float
@@ -88,7 +89,7 @@ class Apart(NamedTuple):
 def apart(a: Trace, b: Trace) -> Apart | None:
     """How far two runs are from each other, by the pairing of their points that brings them
     nearest; None where they are far, or share too few validations."""
-    found = [item for pairs in pairings(a, b) if (item := _of_pairs(pairs)) is not None]
+    found = [item for way in pairings(a, b) if (item := _of_pairs(*way)) is not None]
     if not found:
         return None
     nearest = min(found)
@@ -96,7 +97,7 @@ def apart(a: Trace, b: Trace) -> Apart | None:
     return nearest._replace(body=body, shape=shape)
 
 
-def _of_pairs(pairs: Pairs) -> Apart | None:
+def _of_pairs(pairs: Pairs, by_step: bool) -> Apart | None:
     far = all(abs(x - y) > _FAR for _, x, y in pairs[:_EARLY])
     places = (len(pairs) // 3, 2 * len(pairs) // 3, len(pairs) - 1)
     ratios = [pairs[i][1] / (pairs[i][2] or 1.0) for i in places]
@@ -108,6 +109,7 @@ def _of_pairs(pairs: Pairs) -> Apart | None:
     early = statistics.fmean(half) if len(half) >= _LEAST_HALF else math.inf
     nats = math.inf if far else math.sqrt(min(statistics.fmean(squares), early))
     first, last = (math.sqrt(statistics.fmean(s)) for s in (squares[:part], squares[-part:]))
+    first = first if by_step else math.inf
     body, shape = (math.inf, math.inf) if other else (body_apart(pairs), shape_apart(pairs))
     return Apart(nats, first, last, body, shape)
 
@@ -151,9 +153,9 @@ def within(traces: Sequence[Trace], spread: float = 1.0) -> tuple[Near, ...]:
         if found is not None:
             pairs.append((Near(i, j, min(found.nats, found.body, found.shape)), found))
     near = tuple(p for p, found in pairs if found.nats <= NEAR * spread or _one(found, spread))
-    by_chance = round(count / _PAIRS_A_MATCH)
     alone = sum(_one(found, spread) for _, found in pairs)
-    if len(near) >= _PAIRS_WITHIN + by_chance or alone > by_chance:
+    least = _PAIRS_WITHIN + round(count / _PAIRS_A_MATCH)
+    if len(near) >= least or alone > round(count / _PAIRS_A_TWIN):
         return near
     if len(pairs) < _LEAST_RUNS or len(pairs) < count / 2:
         return ()

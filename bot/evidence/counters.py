@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterator, Mapping
 from bot.compute.paces import Series
 from bot.evidence.second import (
     BATCHES,
+    PASSES,
     SEQUENCES,
     first_of,
     kind_of,
@@ -127,9 +128,17 @@ def counted(
     times = _factors(settings, chips)
     for name, series in readings.items():
         kind, each = _kind(name), _slope(series, last)
-        if kind is None or each is None:
+        if each is None:
             continue
         source = f"`{plain(name, 40)}` in {where}"
+        if name == PASSES and _is_multiple(each) and each not in times:
+            source = f"a counter of smaller steps in {where}"
+            yield Witness("passes", round(last * each), WitnessKind.PROGRAM, source)
+        if kind is None:
+            more = _whole_work(name, series, settings, times)
+            if more is not None:
+                yield Witness("steps", round(last * more), WitnessKind.PROGRAM, source)
+            continue
         if kind == "updates" and _is_more(each, times):
             yield Witness("steps", round(last * each), WitnessKind.PROGRAM, source)
         if kind == "samples" and (more := _samples(each, settings, times)) is not None:
@@ -177,6 +186,26 @@ def _is_more(value: float, times: Collection[float]) -> bool:
     """Whether a counter rises faster than steps do, and not as passes or devices make it."""
     known = any(abs(value / factor - 1) <= RELATIVE_TOLERANCE for factor in times)
     return _FASTER < value <= _MOST_TIMES and not known
+
+
+def _whole_work(
+    name: str, series: Series, settings: Mapping[str, float], times: frozenset[float]
+) -> float | None:
+    """How many steps a counter of an unknown name makes of one, where it rises by the same whole
+    number at each; None where a stated batch explains it, or nothing does."""
+    parts = frozenset(words(name).split("_"))
+    each = next((value / step for step, value in series if step > 0), 0.0)
+    exact = each > 1 and all(value == each * step for step, value in series)
+    if not exact or each != int(each) or name.startswith("_"):
+        return None
+    if parts & _NO_TOTAL or kind_of(name) is not None or len(series) < _LEAST_POINTS:
+        return None
+    batches = {v for n, v in settings.items() if last_part(n) in BATCHES}
+    lengths = {1.0, *(v for n, v in settings.items() if last_part(n) in SEQUENCES)}
+    units = {1.0, *(b * length for b in batches for length in lengths)}
+    if any(abs(each / (unit * t) - 1) < 0.01 for unit in units for t in times):
+        return None
+    return next((each / u for u in sorted(units, reverse=True) if _is_multiple(each / u)), None)
 
 
 def _is_multiple(value: float) -> bool:

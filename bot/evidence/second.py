@@ -40,6 +40,8 @@ _ELSEWHERE = frozenset(
     "val valid validation eval evaluation data load loading compile forward fwd backward bwd "
     "optimizer checkpoint ckpt save hook sample sampling comm gpu ema".split()
 )
+PASSES = "micro_batches"
+"""What a counter of the parts of a step is called, such as `iter` beside `step` on one line."""
 STEP_ENDS = frozenset({"step", "global_step", "iter", "iteration", "update", "updates"})
 _NO_STEPS = frozenset("micro inner outer eval val epoch batch accum save log warmup".split())
 LENGTHS = frozenset(

@@ -124,6 +124,15 @@ def another_model(case: Case, item: RunEvidence, run: Run) -> Iterator[Finding]:
     )
 
 
+def _passes(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
+    """A counter beside that of the steps, where steps rank: nothing says that it counts parts of
+    one."""
+    if case.track.cost.metric not in STEP_METRICS or run.step is None:
+        return None
+    message = f"the run counts {run.step:,} steps, {plain(w.source, 90)} {figure(float(w.value))}"
+    return message, run.step, "state the gradient accumulation, or count every update as a step"
+
+
 _FACTOR = 0.01
 
 JUDGES: Mapping[str, Judge] = {
@@ -134,4 +143,5 @@ JUDGES: Mapping[str, Judge] = {
     "short_plan": _short_plan,
     "validation_tokens": _validation_tokens,
     "nats": _nats,
+    "passes": _passes,
 }

@@ -33,6 +33,12 @@ _AMD_ROW = re.compile(
 )
 _ON_DEVICE = re.compile(r"\s*on (\S.*?)\s+with world_size[ =](\d{1,5})\s*$")
 _NAMED_DEVICE = re.compile(r"Running on device_name=([^{}]+?)\s+with world_size=(\d{1,5})\s*$")
+_CARD = re.compile(
+    r"(?<![a-z])(?:devices?|gpus?|cards?|accelerators?|hardware|device_?name|get_device_name)"
+    r"(?:\(\d{0,3}\))?['\"]?\s{0,3}(?:[:=]|is\b|name\b)?\s{0,3}(?:\d{1,4}\s?x\s)?['\"]?"
+    r"((?:NVIDIA|AMD|Tesla|GeForce|Instinct|TPU)\b[\w .-]{2,60})", re.IGNORECASE,
+)  # fmt: skip
+"""A line that names the device in words of its own."""
 _VENDOR = re.compile(r"(?:NVIDIA|AMD|Instinct|Tesla|GeForce|TPU)\b.*\d", re.IGNORECASE)
 _VERSION = re.compile(r"Running ([Pp]ython|Triton) (?:version )?(\d\S*)")
 _SEED = re.compile(r"Using seed=(\d{1,20})\s*$")
@@ -112,6 +118,8 @@ class Header:
             self._say("seed", str(self.seed))
         elif match := _STARTED.match(line):
             self.created_at = match.group(1)
+        elif len(line) <= 200 and "{" not in line and (match := _CARD.search(line)):
+            self._card(match.group(1).strip(" .-"))
 
     def copy(self) -> Header:
         """The header as it stands, for the run that begins here."""
@@ -211,6 +219,13 @@ class Header:
         device = plain(" + ".join(names) if names else self.device or "", 200) or None
         # The table shows one host, all of it; the world size is what the run used.
         return Hardware(device, self.world_size or len(self.rows) or None, self.driver)
+
+    def _card(self, name: str) -> None:
+        """A device that is named in passing: it counts where the table knows it."""
+        if accelerators.find(name) is not None:
+            self._named(name)
+            if self.device is None and not self.rows:
+                self.device = name
 
     def _table(self, line: str) -> None:
         if _SMI_TITLE.match(line):

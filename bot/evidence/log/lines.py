@@ -11,17 +11,16 @@ A file that holds one classical line is read by these alone. Every pattern takes
 from __future__ import annotations
 
 import dataclasses as dc
-import json
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from bot.evidence.log import names as N
-from bot.evidence.log.names import Names, normal, number
+from bot.evidence.log.names import VALIDATION, Names, normal, number
+from bot.evidence.log.pairs import pairs_of
 from bot.evidence.log.places import Places, of_epoch
 from bot.evidence.log.prefix import RANK, is_prefix, rank
 from bot.evidence.log.problems import LogStep
-from bot.evidence.second import kind_of
+from bot.evidence.second import PASSES, kind_of
 from bot.render.untrusted import plain
 
 _ANCHOR = re.compile(r"(?<![\w/])(?:step:(?=\d{1,15}/\d)|s:(?=\d{1,15}\s{1,20}t[er]l:))", re.ASCII)
@@ -38,20 +37,6 @@ _TAG = re.compile(  # tag: loss/val step: 100 wall_time: 1.5 value: 3.2, each va
     r"""(?<![a-z])['"]?tag['"]?\s?[:=]\s?['"]?([\w/.-]{1,80})['"]?[\s,].{0,200}?"""
     r"""(?:wall_?time['"]?\s?[:=]\s?[\d.e+]{1,30}[\s,]{1,3})?['"]?value['"]?\s?[:=]\s?([^\s,}]{1,40})"""
 )
-_MOST_VALUES = 60
-_VALUE = re.compile(
-    r"(?<![\w.])([-+]?\.?\d[\w.,:+%'-]{0,40}(?:/\s{0,12}\d{1,15})?|[-+]?(?:nan|inf)(?!\w))"
-    rf"(?:\s({N.UNITS})(?![\w/=:.]))?"
-)
-_SPLIT = re.compile(r"[|,;{}()\[\]<>]|\s[-–]\s|[:=]\s|\s{3,}|=[a-z_]{1,20}\s", re.I)
-_AT_STEP = re.compile(
-    r"(.{0,60}?)[\s:,-]*(?:\b(?:at|after|for|of)\s+|@\s*)?(?:global[ _]|training )?"
-    r"(?:step|iter|iteration|update)s?\s*#?", re.IGNORECASE,
-)  # fmt: skip
-_VALIDATION = re.compile(
-    r"(?<![a-z])(?:val|valid|validation|validate|validating|eval|evaluation|evaluating|dev)(?![a-z])",
-    re.IGNORECASE,
-)
 _TAGGED = re.compile(
     r"(?<![a-z])(?:split|phase|mode|stage|subset)['\"]?\s?[:=]\s?['\"]?(\w{1,20})", re.I
 )
@@ -64,9 +49,6 @@ _TOLD_AGAIN = re.compile(
     r"(?<![a-z])(?:best|saved?|saving(?! dict)|checkpoint|resum\w{1,6}|restor\w{1,6})(?![a-z])",
     re.I,
 )
-_PAIR = re.compile(
-    r"""['"]([^'"]{1,80})['"]\s?[:=]\s?(?:'([^']{0,80})'|"([^"]{0,80})"|([^\s,{}\[\]]{1,80}))"""
-)
 _BAR = re.compile(r"\d{1,3}%\|[^|]{0,200}\|\s{0,8}(\d{1,15})/(\d{1,15})\s{0,4}\[")
 _LABEL = re.compile(r"(?:^|[\s\]])([A-Za-z][A-Za-z_ ]{0,40}?) (\d{1,9})\s?:?\s{0,4}$", re.ASCII)
 """The label of a bar that ends in a number, as in `Validation DataLoader 0:`."""
@@ -77,10 +59,6 @@ _METRIC = re.compile(r"acc|top_?[15]|(?<![a-z])(?:map|f1|iou|bleu|auc|wer|cer|sc
 _COUNTER = re.compile(r"[a-z]+(?:_[a-z]+){0,4}")
 _PARTS_OF_STEPS = ("iter", "iteration", "micro_step", "mini_step", "inner_step", "micro_batch_step")
 """Counters of micro-batches, which may stand beside that of the steps."""
-_MEANT = re.compile(r"step|iter|update|loss|bpb|entropy|nll", re.IGNORECASE)
-_VERB = re.compile(r"\s+(?:reached|is|was|now|of|equals)\s*$", re.IGNORECASE)
-_CLOSED = re.compile(r"\s{0,3}(?:[\])]|\(\s{0,3}\d{1,3}%\))")  # [ 100/1251 (  8%)]
-_UNIT_BEFORE = re.compile(rf"(.*)\(({N.UNITS})\)\s*", re.DOTALL)
 
 
 @dc.dataclass(slots=True)
@@ -237,7 +215,7 @@ class General:
         key = rank(line[:120])
         if key:
             line = RANK.sub(" ", line, count=key.count(":") + key.count("("))
-        pairs, about = _pairs(line)
+        pairs, about = pairs_of(line)
         if _TOLD_AGAIN.search(about):
             return NOTHING
         if tagged := _TAGGED.search(line):
@@ -267,11 +245,7 @@ class General:
                     word = (_COUNTER.findall(gap[-40:].lower()) or [name])[-1]
                     if word == counted[0] and text != counted[1]:
                         return Line(cause="two")
-                    part = counted[0] in _PARTS_OF_STEPS and word.rpartition("_")[2] == "step"
-                    if part or counted[0] and word == "global_step":
-                        self._places.both(N.counted(found.pop(N.STEP), None)[0], N.whole(text))
-                    if not counted[0] or word not in _PARTS_OF_STEPS:
-                        counted = word, text
+                    counted = self._count(found, values, counted, (word, text))
                 found.setdefault(meaning, text)
             elif (value := number(text)) is not None and (gap == "" or N.STEP in found):
                 values.setdefault(name, value)
@@ -287,6 +261,23 @@ class General:
         if line.step is not None:
             line.step.clocks = {name: value for name, value in clocks.items() if value}
         return line
+
+    def _count(
+        self, found: dict[str, str], values: dict[str, float], before: tuple[str, str],
+        now: tuple[str, str],
+    ) -> tuple[str, str]:  # fmt: skip
+        """Take a counter of steps, a word and its number: one of whole steps counts before one of
+        their parts. The other is kept, since it may count something else."""
+        word, text = now
+        part = before[0] in _PARTS_OF_STEPS and word.rpartition("_")[2] == "step"
+        if part or before[0] and word == "global_step":
+            smaller = N.counted(found.pop(N.STEP), None)[0]
+            self._places.both(smaller, N.whole(text))
+            if part and smaller is not None:
+                values.setdefault(PASSES, smaller)
+        elif before[0] and (value := N.whole(text.partition("/")[0])) is not None:
+            values.setdefault(PASSES if word in _PARTS_OF_STEPS else word, value)
+        return before if before[0] and word in _PARTS_OF_STEPS else now
 
     def _made(
         self, key: str, step: int | None, total: int | None, found: Mapping[str, str],
@@ -320,78 +311,8 @@ class General:
 def _is_validation(gap: str, about: str) -> bool:
     """Whether the words before a bare loss say that it is a validation's; the nearest count."""
     for text in (gap, about):
-        valid = [m.start() for m in _VALIDATION.finditer(text)]
+        valid = [m.start() for m in VALIDATION.finditer(text)]
         train = [m.start() for m in _TRAINING.finditer(text)]
         if valid or train:
             return max(valid, default=-1) > max(train, default=-1)
     return False
-
-
-def _pairs(line: str) -> tuple[list[tuple[str, str, str]], str]:
-    """(name, value as printed, the text before it) of a line, and what the line is about: its text
-    before the first value, or the words of a dictionary."""
-    start, end = line.find("{"), line.rfind("}")
-    if 0 <= start < end:
-        inside = list(_dictionary(line[start : end + 1]))
-        if inside:
-            words = " ".join(text for _, text in inside if text[:1].isalpha() and len(text) < 20)
-            before = line[:start]
-            steps = [p for p in _text(before)[0] if p[0] in ("step", "iter", "iteration")]
-            return [*((n, t, "") for n, t in inside), *steps], f"{before[-80:]} {words}"
-    return _text(line)
-
-
-def _dictionary(text: str) -> Iterator[tuple[str, str]]:
-    """Names and values of a JSON object or of a printed Python dictionary, nested ones joined."""
-    try:
-        value = json.loads(text if '"' in text else text.replace("'", '"'))
-    except (ValueError, RecursionError):
-        for match in _PAIR.finditer(text):
-            yield normal(match[1]), next(part for part in match.groups()[1:] if part is not None)
-        return
-    if isinstance(value, dict):
-        yield from _flat(value, "", 0)
-
-
-def _flat(value: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[str, str]]:
-    for name, item in value.items():
-        if isinstance(item, dict) and depth < 4:
-            yield from _flat(item, f"{prefix}{name}/", depth + 1)
-        elif isinstance(item, str | int | float) and not isinstance(item, bool):
-            yield normal(prefix + name), str(item).strip()[:80]
-
-
-def _text(line: str) -> tuple[list[tuple[str, str, str]], str]:
-    """The numbers of a line of words, each with the name before it."""
-    pairs: list[tuple[str, str, str]] = []
-    last, about, pending = 0, "", ""
-    for match in _VALUE.finditer(line):
-        gap = line[last : match.start()]
-        last = match.end()
-        text = match[1].rstrip(",.;:'-") + (f" {match[2]}" if match[2] else "")
-        name = _name(gap)
-        inside = gap.rstrip().endswith(("[", "(")) and bool(_CLOSED.match(line, last))
-        counted = "/" in text and not _VALIDATION.search(gap) or gap.endswith("] [")
-        if not name and inside and counted:
-            name = "step"
-            if pairs and pairs[-1][0] in ("train", "training", "epoch", "train_epoch"):
-                pairs[-1] = (N.EPOCH, *pairs[-1][1:])  # Train: 3 [  50/1251 (  4%)]
-        at = _AT_STEP.fullmatch(name)
-        if at is not None:
-            pending, name = (at[1] if at[1].strip() else pending), "step"
-        elif not name and pending:
-            name, pending = pending, ""
-        if not about and _MEANT.search(name):
-            about = line[max(0, match.start() - 160) : match.start()]
-        pairs.append((normal(name), text, gap[-80:] or " "))
-        if len(pairs) == _MOST_VALUES:
-            break
-    return pairs, about
-
-
-def _name(gap: str) -> str:
-    """The name of a value: the words before it, from the last separator on."""
-    if unit := _UNIT_BEFORE.fullmatch(gap.rstrip(" :=\t")):
-        gap = f"{unit[1].rstrip()}_{unit[2]}"
-    name = _SPLIT.split(gap.rstrip(" \t:=~>-[(<\"'#"))[-1]
-    return _VERB.sub("", name).strip()

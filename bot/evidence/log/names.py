@@ -59,6 +59,11 @@ _SHORT = re.compile(
     r"(\d{1,6}(?:\.\d{1,6})?)k(?=[\s,;|/]|$)",
     re.I,
 )
+VALIDATION = re.compile(
+    r"(?<![a-z])(?:val|valid|validation|validate|validating|eval|evaluation|evaluating|dev)(?![a-z])",
+    re.IGNORECASE,
+)
+"""What says that a loss is a validation's."""
 _QUOTES = str.maketrans("", "", "'\"`")
 
 

@@ -66,7 +66,11 @@ _PARAMETERS = re.compile(
 _THOUSANDS = {"k": 1e3, "m": 1e6, "b": 1e9, "": 1.0}
 _WARM = re.compile(
     r"\b(?:resum(?:ed|ing)\b[^=:]{0,40}\b(?:from|at)\b"
-    r"|load(?:ed|ing)\b[^=:]{0,30}\b(?:checkpoint|pre-?trained|weights)\b)", re.IGNORECASE,
+    r"|load(?:ed|ing)\b[^=:]{0,30}\b(?:checkpoint|pre-?trained|weights)\b"
+    r"|initiali[sz](?:ed|ing)\b[^=:]{0,40}\bfrom\b[^=:]{0,30}\b(?:ckpt|checkpoint|pre-?trained)"
+    r"|fine-?tun(?:ed|ing)\s[a-z0-9]|warm[- ]start(?:ed|ing)?\sfrom\b"
+    r"|continu(?:ed|ing)\b[^=:]{0,30}\bfrom\b[^=:]{0,30}\b(?:ckpt|checkpoint|weights)\b)",
+    re.IGNORECASE,
 )  # fmt: skip
 _SIZE = re.compile(
     r"\b(\w{1,40}_tokens)(?:\s{0,3}:\s{0,3}int)?\s{0,3}=\s{0,3}"
@@ -88,7 +92,8 @@ _BEST_OF = re.compile(
 _HINTS = ("time", "elapsed", "wall", "gpu", "device", "chip", "world", "nodes", "nproc", "steps",
           "iter", "batch", "loss", "memory", "param", "seq", "block", "start", "finish", "ended",
           "complete", "began", "done", "load", "resum", "seed", "token", "train", "sample",
-          "best of", "trial", "inner", "updates", "_from", "ckpt", "checkpoint")  # fmt: skip
+          "best of", "trial", "inner", "updates", "_from", "ckpt", "checkpoint", "tun", "warm",
+          "continu", "initiali")  # fmt: skip
 
 
 @dc.dataclass(slots=True)

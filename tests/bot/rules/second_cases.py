@@ -86,3 +86,10 @@ def bits(factor: Callable[[int], float], loss: float | None = None) -> Run:
         return found
 
     return offline(rows(more), PARETO)
+
+
+def general(more: Callable[[int], str] = lambda step: "", head: str = "") -> bytes:
+    """A log in words, which may count something beside its steps."""
+    lines = [f"step {s} | val loss {loss_at(s):.4f} | train_time {s * 0.05:.3f}s{more(s)}"
+             for s in range(125, TOTAL + 1, 125)]  # fmt: skip
+    return "\n".join([head, *lines, ""]).encode()

@@ -18,6 +18,7 @@ from tests.bot.rules.second_cases import (
     SOURCE,
     TOTAL,
     config,
+    general,
     log,
     loss_at,
     offline,
@@ -64,6 +65,32 @@ def test_a_second_counter_under_any_name(name: str, more: float, same: float) ->
         assert said and {level for _, level in said} == {Level.WARNING}, name
         assert all(f"`{name}`" in text for text, _ in said)
         assert other == [], name
+
+
+@pytest.mark.parametrize("name", ["optimizer_step", "num_updates", "backward_passes", "iter"])
+def test_a_second_counter_in_a_log_of_words(name: str) -> None:
+    ((text, level),) = in_log(general(lambda s: f" | {name} {2 * s}"), STEPS)
+    assert level is Level.WARNING and "counts 1,375 steps" in text and "2,750" in text
+    assert in_log(general(lambda s: f" | {name} {s}"), STEPS) == []
+    explained = general(lambda s: f" | {name} {2 * s}", "grad_accum_steps: 2")
+    # What accumulates gradients passes twice for an update; it does not update twice.
+    assert bool(in_log(explained, STEPS)) is (name in ("optimizer_step", "num_updates"))
+
+
+def test_a_counter_of_parts_of_a_step_is_nothing_where_time_ranks() -> None:
+    assert in_log(general(lambda s: f" | iter {8 * s}")) == []
+
+
+def seen(each: float) -> Callable[[int], str]:
+    return lambda step: f" | seen {step * each:.12g}"
+
+
+def test_a_counter_of_no_known_name_beside_a_stated_batch() -> None:
+    head = "global_batch_size: 512 seq_len: 1024"
+    ((text, _),) = in_log(general(seen(1024 * 1024), head))
+    assert "`seen`" in text and "2,750" in text
+    for each in (512, 512 * 1024, 1.37):
+        assert in_log(general(seen(each), head)) == [], each
 
 
 @pytest.mark.parametrize("name", ["val_tokens", "micro_samples", "tokens_per_sample", "lr_count"])

@@ -16,7 +16,7 @@ from bot.evidence.wandb.offline import read_offline
 from bot.model.run import Run
 from bot.registry import Level
 from tests.bot.rules.run_cases import SMALL, TRACKS, a_case, found
-from tests.bot.rules.second_cases import log, rows, told
+from tests.bot.rules.second_cases import general, log, rows, told
 from tests.doubles.wandb.offline_file import offline_file
 
 BEGIN = dt.datetime(2026, 8, 1, 10, 0, 0, tzinfo=dt.UTC)
@@ -109,6 +109,28 @@ def test_a_header_lists_more_devices_than_a_track_has() -> None:
     assert "counted with 8 devices, the list of devices in the log says 16" in text
     assert in_header(f"{listing(8)}\nworld_size: 8") == []
     assert in_header(f"{listing(8)}\nworld_size: 1", TRACKS["single-gpu"]) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "is_told"),
+    [
+        ("Using device NVIDIA B200", True),
+        ("GPU: NVIDIA H200", True),
+        ("torch.cuda.get_device_name(0) = 'NVIDIA B200'", True),
+        ("8 gpus: 8 x NVIDIA B200", True),
+        (f"Using device {H100}", False),
+        ('print(f"GPU: NVIDIA B200 {rank}")', False),
+        ("GPU: NVIDIA XZ9000", False),
+        ("kernels tuned for NVIDIA B200", False),
+    ],
+)
+def test_a_line_of_its_own_words_that_names_another_device(line: str, is_told: bool) -> None:
+    (run,) = read_log(log(head=f"device: {H100}\n{line}"), "run.log")
+    said = [text for rule, text in run.problems if rule == "hardware-differs-from-run"]
+    assert ["two kinds of machine" in text for text in said] == [True] * is_told
+    (alone,) = read_log(general(head=line), "run.log")
+    named = line.startswith(("Using", "GPU: NVIDIA H", "torch", "8"))
+    assert (alone.hardware.device is not None) is named
 
 
 @pytest.mark.parametrize(

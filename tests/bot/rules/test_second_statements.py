@@ -122,6 +122,12 @@ def test_each_run_of_a_log_has_a_seed_of_its_own() -> None:
     [
         ("resuming from ckpt/step_3000.pt", True),
         ("Loaded pretrained weights of gpt2", True),
+        ("Initialized model from checkpoint ckpt_1000.pt", True),
+        ("Fine-tuning gpt2-base", True),
+        ("Continuing training from the weights of run 7", True),
+        ("Initializing a new model from scratch", False),
+        ("finetune: False", False),
+        ("warm start: none", False),
         ("resume_from: None", False),
         ("loading kernels from the cache", False),
     ],
