@@ -1,4 +1,4 @@
-"""How the program ends when it cannot go on: one sentence, and a status that is no verdict.
+"""How the program ends when it cannot go on: one sentence, and a status that is not a verdict.
 
 0, 1 and 3 are answers about a submission (`bot.registry.EXIT_CODES`) and 2 is usage. What goes
 wrong in the program or on its machine ends with 4, an interrupt with 130, and a reader that

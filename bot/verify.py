@@ -56,7 +56,7 @@ def verify(
 ) -> Verdict:
     """The verdict on a folder or a bare file. Raises `bot.parse.folder.ReadError` for usage only.
 
-    `gather` fetches the evidence of runs that are no results files (default: `bot.evidence.gather`
+    `gather` fetches the evidence of runs that are not results files (default: `bot.evidence.gather`
     without a network).
     """
     parsed = parse_submission(folder, tracks, track_id)

@@ -165,7 +165,7 @@ def fit(points: Sequence[tuple[float, float]]) -> Law | None:
     b = _golden(float(grid[max(at - 1, 0)]), float(grid[min(at + 1, len(grid) - 1)]), z, ys)
     residual, a, c = _project(b, z, ys)
     if c < 0 and a > 0:
-        # A negative floor is no quality that exists: the best admissible law has none.
+        # A negative floor is not a quality that exists: the best admissible law has none.
         b, residual, a, c = _without_floor(z, ys)
     return Law(a, b, c, scale, residual, z, ys)
 

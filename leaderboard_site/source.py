@@ -49,7 +49,7 @@ def read_site(
     broken track file or evidence that cannot be read."""
     repository = repository or os.environ.get("GITHUB_REPOSITORY")
     if repository and not REPOSITORY.fullmatch(repository):
-        raise click.ClickException(f"{repository[:80]!r} is no repository; write OWNER/NAME")
+        raise click.ClickException(f"{repository[:80]!r} is not a repository; write OWNER/NAME")
     try:
         tracks = load_tracks(root)
         with evidence_folder(root, evidence) as folder:
@@ -77,7 +77,7 @@ def _address(url: str | None, repository: str | None) -> str:
         url = f"https://{owner.lower()}.github.io/{name}/"
     url = url or os.environ.get("SITE_URL") or "https://example.github.io/speedrun/"
     if not re.fullmatch(r"https?://[^\s\"'<>]+", url):
-        raise click.ClickException(f"{url[:80]!r} is no address; write https://HOST/PATH/")
+        raise click.ClickException(f"{url[:80]!r} is not an address; write https://HOST/PATH/")
     return url if url.endswith("/") else url + "/"
 
 

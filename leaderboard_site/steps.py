@@ -37,7 +37,7 @@ def read_steps(folder: Folder) -> tuple[Step, ...]:
         try:
             steps = json.loads(folder.files[file])["steps"].items()
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            continue  # its verdict says so, or it is no list of ours
+            continue  # its verdict says so, or it is not a list of ours
         for name, step in list(steps)[:MOST]:
             if made := _step(file, name, step):
                 found.setdefault(made.identity, made)

@@ -150,7 +150,7 @@ def _json(path: pathlib.Path) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise ConfigError(f"{path} is no frozen baseline; name tracks/baselines/TRACK/NAME.json")
+        raise ConfigError(f"{path} is not a frozen baseline; name tracks/baselines/TRACK/NAME.json")
     return found
 
 
@@ -166,7 +166,7 @@ def _backend(file: pathlib.Path) -> str:
     """Which backend a starter file is written in; it is not run. Raises ConfigError."""
     found = re.search(r"starter\.run_(torch|jax)\(", _text(file))
     if found is None:
-        raise ConfigError(f"{file} is no starter file: it calls neither run_torch nor run_jax")
+        raise ConfigError(f"{file} is not a starter file: it calls neither run_torch nor run_jax")
     return found[1]
 
 
@@ -190,5 +190,7 @@ def _described(
     finally:
         reading.reset(token)
     if not read.found:
-        raise ConfigError(f"{file} is no starter file: it does not call the trainer when it runs")
+        raise ConfigError(
+            f"{file} is not a starter file: it does not call the trainer when it runs"
+        )
     return read.found[0]

@@ -89,7 +89,9 @@ def open_shard(path: pathlib.Path) -> np.ndarray:
     header = np.fromfile(path, "<i4", 256) if size >= HEADER_BYTES else np.zeros(0)
     kind = FORMATS.get((int(header[0]), int(header[1]))) if len(header) == 256 else None
     if kind is None:
-        raise DataError(f"{path.name} is no token shard: its header has another magic or version")
+        raise DataError(
+            f"{path.name} is not a token shard: its header has another magic or version"
+        )
     width, count = np.dtype(kind).itemsize, int(header[2])
     if size != HEADER_BYTES + width * count:
         raise DataError(
@@ -192,7 +194,7 @@ class TrainingBatches:
 
     The split is cut into windows of `seq_len` (each with one token more, the last target). An
     epoch visits every window once, in a random order (`shuffled`), as they lie (`sequential`), or
-    in the order of `marin`, where the last token of a row is no target.
+    in the order of `marin`, where the last token of a row is not a target.
     """
 
     def __init__(self, split: Split, seq_len: int, batch: int, order: str, seed: int) -> None:

@@ -58,7 +58,7 @@ def arm_of(text: str) -> tuple[str, list[str]]:
     listed = [setting for setting in settings.split(",") if setting]
     if not equals or "/" in name or name.startswith(".") or not all("=" in s for s in listed):
         raise TrainerError(
-            f'"{text}" is no arm; write NAME=SECTION.KEY=VALUE,..., such as high=optimizer.lr=0.01'
+            f'"{text}" is not an arm; write NAME=SECTION.KEY=VALUE,..., say high=optimizer.lr=0.01'
         )
     return name, listed
 

@@ -79,7 +79,7 @@ def _with_runs(folder: Path, track: Track, mapped: frozenset[str]) -> list[Path]
 
 
 def _why(folder: Path, track: Track) -> str:
-    """What the first files of a folder are, if they are no logs; each on a line of its own."""
+    """What the first files of a folder are, if they are not logs; each on a line of its own."""
     skipped = read_sources([str(folder)], track).skipped
     lines = [str(item) for item in skipped if item.fix][:3]
     more = len(skipped) - len(lines)

@@ -35,7 +35,7 @@ from bot.model.trace import Trace
 from bot.model.track import LOSS_METRICS, Track
 
 NEAR = 8e-4
-"""Two pairs so near in one entry, or three across two entries, are no coincidence; of many runs,
+"""Two pairs so near in one entry, or three across two entries, are not a coincidence; of many runs,
 which make many more pairs, one more for each `_PAIRS_A_MATCH`, and one that is nearer still for
 each `_PAIRS_A_TWIN`."""
 NEAREST = 4.5e-4
@@ -127,7 +127,7 @@ _LIMITS = {"body": _BODY, "shape": _SHAPE}
 
 
 def _one(found: Apart, spread: float) -> bool:
-    """Whether a single pair is no coincidence."""
+    """Whether a single pair is not a coincidence."""
     near = (found.nats / NEAREST, found.body / _BODY.one, found.shape / _SHAPE.one)
     return min(near) <= spread
 

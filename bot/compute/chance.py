@@ -20,7 +20,7 @@ from typing import Any
 from bot.model.summary import Chance, Moments
 
 NOT_FEASIBLE = 100
-"""More runs than this are no advice: a longer run is the way."""
+"""More runs than this are not advice: a longer run is the way."""
 _POINTS = 1024
 # Additive recurrences of the plastic number's powers fill the cube evenly (Roberts 2018,
 # "The unreasonable effectiveness of quasirandom sequences").

@@ -42,7 +42,7 @@ _QUALITY: Mapping[str, tuple[int, float]] = {"bpb": (7, 4e-6), "loss": (9, 4e-8)
 """Metric -> (digits that it must have, width within which it is the same value)."""
 _MIN_NONCE = 16
 MIN_POINTS = 3
-"""A series of fewer validation points is no fingerprint."""
+"""A series of fewer validation points is not a fingerprint."""
 
 
 class Known:
@@ -112,7 +112,7 @@ def trace_of(run: Run) -> Trace:
 def repeats(runs: Sequence[Run]) -> tuple[tuple[int, int], ...]:
     """Pairs (index of a run, index of the earlier run of which it is a copy), in order.
 
-    A run is compared with those before it that are no copies themselves.
+    A run is compared with those before it that are not copies themselves.
     """
     found = []
     known, own = Known(), list[int]()

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from bot.model.run import Run, Validation
 
 PREFIX = 3
-"""So many points from the beginning, equal in step, loss and clock, are no coincidence."""
+"""So many points from the beginning, equal in step, loss and clock, are not a coincidence."""
 _FEW, _MANY = 4, 8
 _MOST_DECIMALS = 7
 _LEAST_LOSS, _LEAST_CLOCK = 3, 2

@@ -20,7 +20,7 @@ _QUANTILE = 0.975
 _KNOWN = 1e9
 """Degrees of freedom of a spread that is as good as known."""
 _WIDEST = 700.0
-"""Half an interval of a log ratio beyond which its bounds are no numbers."""
+"""Half an interval of a log ratio beyond which its bounds are not numbers."""
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -252,7 +252,7 @@ def _than_claimed(ratio: Measured, own: Measured) -> Measured:
 
 def to_target(statistics: Summary | None, track: Track) -> tuple[bool, bool]:
     """Whether the mean of runs reaches the track's target, and whether it misses it beyond chance:
-    what is faster because it stops short is no gain."""
+    what is faster because it stops short is not a gain."""
     mean, target = statistics.quality.moments if statistics else None, track.quality.target
     if mean is None or target is None:
         return True, False

@@ -59,7 +59,7 @@ class RunRef(NamedTuple):
 
 
 class LinkProblem(NamedTuple):
-    """Why a text is no link to a run: the rule it does not meet, in a sentence, and the remedy."""
+    """Why a text is not a link to a run: the rule, what it does not meet, and the remedy."""
 
     rule: str
     message: str
@@ -130,7 +130,7 @@ def parse_link(text: object) -> RunRef | LinkProblem:
     if "://" not in text and (bare := _BARE.fullmatch(text)) and text.count("/") <= 3:
         host = bare["entity"].lower()
         if "." not in host:
-            return _given(_checked(bare)) or _not_a_run(f'"{text}" is no path of a run')
+            return _given(_checked(bare)) or _not_a_run(f'"{text}" is not a path of a run')
     if "://" not in text:
         if "." not in text.partition("/")[0] and not text.lower().startswith("localhost"):
             if text.lower().endswith((".log", ".txt", ".json")):

@@ -113,7 +113,7 @@ def own_metrics(data: bytes, track: Track, reading: Reading) -> tuple[list[Own],
 
 
 def _parts(data: bytes, reading: Reading) -> list[_Part]:
-    """The lines of each run. A line that is no step of a run that was read stands at the step
+    """The lines of each run. A line that is not a step of a run that was read stands at the step
     before it, unless it counts by itself, as `epoch 3` does."""
     text, _ = decode(data)
     lines = [line[:_MAX_LINE] for line in text.split("\n")]

@@ -25,7 +25,7 @@ _SETTING = re.compile(
     r"(?:model|data|train|optimizer|schedule)\.[a-z][a-z0-9_]*(?:\.[A-Za-z0-9_]+)?"
 )
 _CLASSES = "optimizer.name"
-"""What a run records of its optimizer under that name are its classes, which is no setting."""
+"""What a run records of its optimizer under that name are its classes, which is not a setting."""
 _BACKENDS = ("torch", "jax")
 Value = str | int | float | bool
 

@@ -57,7 +57,7 @@ _DEVICE = re.compile(r"[A-Za-z0-9 ._()/+-]{1,80}", re.ASCII)
 
 
 class SnapshotError(ValueError):
-    """Bytes that are no snapshot of ours; the message is one sentence."""
+    """Bytes that are not a snapshot of ours; the message is one sentence."""
 
 
 def canonical(value: Any) -> bytes:

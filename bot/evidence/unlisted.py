@@ -3,7 +3,7 @@
     left = left_out(submission, folder, track, evidence)     # Unlisted("submissions/...", runs)
 
 Only runs of the same experiment as a listed one count: of the same code where both say theirs, and
-of as many steps. A copy of a listed run, such as the whole of a trimmed log, is no further run.
+of as many steps. A copy of a listed run, such as the whole of a trimmed log, is not a further run.
 """
 
 from __future__ import annotations

@@ -108,7 +108,9 @@ def read_records(src: Path, groups: Path | None = None, origin: Origin | None = 
     known = facts.get("records", {})
     gone = [key for key in sorted(known) if str(known[key].get("folder", key)) not in folders]
     if gone:
-        words = f"{len(gone)} names of the groups file, as this one, are no folder of the source"
+        words = (
+            f"{len(gone)} names of the groups file, such as this one, name no folder of the source"
+        )
         doubts.append((gone[0], f"{words}; write TRACK/FOLDER"))
     records = [_tabled(r, tables, doubts) for r in _records(folders, known)]
     for record in _without_copies(records, skipped):

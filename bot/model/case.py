@@ -143,8 +143,8 @@ class Context:
 
     `merged` says that the submission is on the board, `received` when its result was recorded at
     the merge (ISO 8601), `today` bounds time stamps. `submission_paths` are the folders of the
-    other submissions of one pull request, whose files are no change out of scope. `first_seen` is
-    when this evidence was shown first (None: unknown), `seen` what pull requests showed, and
+    other submissions of one pull request, whose files are not out of scope. `first_seen` is when
+    this evidence was shown first (None: unknown), `seen` what pull requests showed, and
     `acted` the logins, in lower case, that bound runs here: who added them by `/runs add` or
     confirmed by `/confirm`. `recorded` is the verdict that was recorded at the merge.
     """

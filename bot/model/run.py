@@ -18,7 +18,7 @@ it is graded as a log."""
 SOURCES = ("wandb", "wandb-offline", "log", "results", "snapshot")
 
 TRAINER = "reference_trainer"
-"""The name under which `code_sha256` holds the trainer's hash of itself, which is no code of a
+"""The name under which `code_sha256` holds the trainer's hash of itself, which is not code of a
 submission: all who use one version of it share it."""
 
 

@@ -129,7 +129,7 @@ def _class_reader(kind: type) -> _Reader:
 
 
 def _of(value: object, *kinds: type[T]) -> T:
-    """The value if its type is one of `kinds`; true and false are no numbers."""
+    """The value if its type is one of `kinds`; true and false are not numbers."""
     if type(value) in kinds:
         return typing.cast(T, value)
     names = " or ".join(kind.__name__ for kind in kinds)

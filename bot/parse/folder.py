@@ -157,7 +157,7 @@ def _reason(error: Exception) -> str:
     return (
         (error.strerror or "cannot be read").lower()
         if isinstance(error, OSError)
-        else ("is no path")
+        else ("is not a path")
     )
 
 

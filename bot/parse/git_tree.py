@@ -23,7 +23,7 @@ class GitError(ValueError):
 def export(root: Path, revision: str, paths: Sequence[str], out: Path) -> int:
     """Write the files of `revision` under `paths` (folders of the repository) below `out`.
 
-    Returns how many. Raises GitError where `root` is no repository or the revision is unknown.
+    Returns how many. Raises GitError where `root` is not a repository or the revision is unknown.
     """
     commit = resolve(root, revision)
     entries = list(_tree(root, commit, paths))

@@ -99,7 +99,7 @@ def read_json(data: bytes, file: str) -> Document:
 
 
 class _Strange(ValueError):
-    """Something that Python's reader would accept and that is no strict JSON."""
+    """Something that Python's reader would accept and that is not strict JSON."""
 
 
 def _parse(text: str, file: str) -> Document:

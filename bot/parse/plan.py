@@ -85,7 +85,7 @@ def _track(text: str, tracks: Mapping[str, Track], unread: list[str]) -> Track |
         if chosen in (track.id, track.title):
             return track
     known = ", ".join(tracks) or "(none yet)"
-    said = f'"{chosen[:64]}" is no track' if chosen else f'"{FIELDS["track"]}" is empty'
+    said = f'"{chosen[:64]}" is not a track' if chosen else f'"{FIELDS["track"]}" is empty'
     unread.append(f"{said}: choose one of {known}")
     return None
 
@@ -124,7 +124,9 @@ def _conditions(text: str, track: Track | None, unread: list[str]) -> tuple[Cond
         match = _CONDITION.fullmatch(line)
         value = _number(match[3]) if match else None
         if match is None or value is None:
-            unread.append(f'"{line[:60]}" is no condition: write METRIC < NUMBER, without a unit')
+            unread.append(
+                f'"{line[:60]}" is not a condition: write METRIC < NUMBER, without a unit'
+            )
             continue
         metric = _metric(match[1], track, unread)
         if metric:
@@ -141,7 +143,7 @@ def _metric(name: str, track: Track | None, unread: list[str]) -> str:
         return name
     near = near_key(name, known, 0.7)
     hint = f"; did you mean {near}?" if near else f": use one of {', '.join(sorted(known))}"
-    unread.append(f'"{name}" is no metric of the track{hint}')
+    unread.append(f'"{name}" is not a metric of the track{hint}')
     return ""
 
 

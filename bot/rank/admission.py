@@ -99,7 +99,7 @@ def _joins(verdict: Verdict, settled: Settled) -> str:
     assert verdict.reply is not None
     path = entry_path(verdict.reply.entry, verdict.track, settled.states)
     if path is None:
-        return f"it {verdict.reply.kind} {verdict.reply.entry}, which is no entry of the board"
+        return f"it {verdict.reply.kind} {verdict.reply.entry}, which is not an entry of the board"
     if not verdict.status.counts:
         return f"it {verdict.reply.kind} {path}, but {WHY_NOT[verdict.status]}"
     return f"it {verdict.reply.kind} {path} and joins its evidence"

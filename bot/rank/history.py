@@ -15,7 +15,7 @@ Places and records go by the shown cost, and `clock` says which of the three it 
 on its date. Of several on one date the worse enters first, so that each of them that beat the
 record of the day before is kept. Results without a date enter last. The rows of the official table
 enter in its order, those whose evidence is not on file too: the next record had to beat them. An
-official re-timing changes what the record shows from its date on, and is no new record.
+official re-timing changes what the record shows from its date on, and is not a new record.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def frontier(points: Sequence[Pair], x_goal: str = "min", y_goal: str = "min") -
 def dominators(
     points: Sequence[Pair], x_goal: str = "min", y_goal: str = "min"
 ) -> tuple[int | None, ...]:
-    """How many points dominate each point: 0 on the frontier, None where x or y is no number."""
+    """How many points dominate each point: 0 on the frontier, None where x or y is not a number."""
     ordered = _ordered(points, x_goal, y_goal)
     heights = sorted({y for _, y, _ in ordered})
     tree = [0] * (len(heights) + 1)

@@ -98,7 +98,7 @@ def against(verdict: Verdict, track: Track) -> str:
 
 @dc.dataclass(frozen=True, slots=True)
 class _Read:
-    """A reply with what its runs show. `unfit` says why they are no measure of the gain."""
+    """A reply with what its runs show. `unfit` says why they are not a measure of the gain."""
 
     reply: Verdict
     ratio: Measured | None
@@ -178,7 +178,7 @@ def unsound(verdict: Verdict) -> bool:
 
 def slow_arm(verdict: Verdict) -> bool:
     """Whether the baseline arm took longer than the frozen baseline on the same hardware. What the
-    peaks of two kinds of device make one expect, without a time that was taken, is no proof."""
+    peaks of two kinds of device make one expect, without a time that was taken, is not proof."""
     return any(
         f.rule == SLOW and f.level is not Level.NOTE and f.expected is not None
         for f in verdict.findings

@@ -117,7 +117,7 @@ def _text(placement: Placement, track: Track, status: Status) -> str:
 
 
 def _state(entry: Entry, track: Track) -> str:
-    """What the community made of the entry; a baseline that stands or stood is no claim."""
+    """What the community made of the entry; a baseline that stands or stood is not a claim."""
     state = entry.state
     frozen = any(b.submission == entry.submission for b in track.baselines)
     made = entry.progress is None or frozen or track.is_baseline(entry.submission)

@@ -98,7 +98,7 @@ def _unsafe(text: str, index: int, char: str) -> str | None:
     if char in _JOINERS and not (_joins(text[:index][-1:]) and _joins(text[index + 1 :][:1])):
         return "which shows nothing here"
     if 0xD800 <= code <= 0xDFFF or code & 0xFFFE == 0xFFFE:
-        return "which is no character"
+        return "which is not a character"
     return None
 
 

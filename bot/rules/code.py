@@ -18,7 +18,7 @@ from bot.model.run import Run
 from bot.model.verdict import Finding, finding
 from bot.rules.about import about, per_message, runs_of, short_name
 
-# The trainer's hash of itself is no code of the submission: it differs with its version.
+# The trainer's hash of itself is not code of the submission: it differs with its version.
 _TRAINER = "reference_trainer"
 
 

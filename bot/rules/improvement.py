@@ -22,7 +22,7 @@ from bot.rules.statistics import for_points, found_in, ratio_of, summaries
 
 
 def not_better_than_record(case: Case) -> Iterator[Finding]:
-    """The mean cost is better than the record's. A note: results that are no record are welcome.
+    """The mean cost is better than the record's. A note: results that are not records are welcome.
 
     It applies to tracks with a target. If the ratio to a baseline ranks, costs from two machines
     cannot be compared; nor can a time that beat a baseline arm on its own machine.
@@ -82,7 +82,7 @@ def improvement_not_significant(case: Case) -> Iterator[Finding]:
             shown = f"{how} gives {p_is(p, alpha)}, needed below {figure(alpha)}"
         expected = f"p < {figure(alpha)}"
         if isinstance(how, Pairwise):
-            # The rule asks for its threshold, and p at the threshold is no round number.
+            # The rule asks for its threshold, and p at the threshold is not a round number.
             threshold = case.track.significance.threshold or 0.0
             expected = f"at least {figure(threshold)}"
             shown = f"the pairwise rule gives {apart(how.statistic, threshold)}, needed {expected}"

@@ -125,7 +125,7 @@ def _too_alike(case: Case) -> Iterator[Finding]:
 
 def _odd_baseline(case: Case) -> Iterator[Finding]:
     """A baseline arm that is not what the baseline was, though nothing says what code it ran: a
-    ratio to a slower run is no progress."""
+    ratio to a slower run is not progress."""
     for point in points_of(case):
         summary = of_case(case, point)
         arm = None if summary is None else summary.baseline

@@ -20,7 +20,7 @@ from bot.render.untrusted import plain, shown
 from bot.rules.plausible import odd_runs
 
 # Quantity -> (lowest possible, highest possible, what it is). C4 text holds about 0.6 bits a byte
-# for the best models known; 8 bits a byte is no prediction at all, and so is a loss of 20 nats.
+# for the best models known; 8 bits a byte is not a prediction at all, and so is a loss of 20 nats.
 _RANGES = {
     "bpb": (0.3, 8.0, "bits per byte"),
     "loss": (0.0, 20.0, "loss in nats"),
@@ -92,7 +92,7 @@ def unread_flops(run: ResultsRun, expected: float) -> Finding:
     raw = run.stated["hardware_flops"].raw
     return finding(
         "hardware-flops-mismatch",
-        f"{key_of(run, 'hardware_flops')} is {shown(raw)}, which is no number, expected "
+        f"{key_of(run, 'hardware_flops')} is {shown(raw)}, which is not a number, expected "
         f"{figure(expected)} from seconds x chips x peak",
         claimed=plain(str(raw)),
         expected=expected,
@@ -233,7 +233,7 @@ def metric_implausible(case: Case) -> Iterator[Finding]:
     """Metrics are physically plausible.
 
     Times, counts and FLOPs are above 0. Bits per byte lie between 0.3 and 8: no model is known to
-    predict English text below about 0.6 (a warning), and 8 is no prediction at all. It is also a
+    predict English text below about 0.6 (a warning), and 8 is not a prediction at all. It is also a
     warning if a run ends far beyond the target (why did it go on?), if runs are so alike that their
     spread alone proves the target (were others left out?), or if a baseline arm does not end where
     the baseline does.
@@ -268,7 +268,7 @@ def metric_implausible(case: Case) -> Iterator[Finding]:
 
 
 def _odd_counts(run: ResultsRun) -> Iterator[Finding]:
-    """Counts of the hardware and the training that are no whole numbers above 0."""
+    """Counts of the hardware and the training that are not whole numbers above 0."""
     for part, key in _COUNTS:
         section = run.section(part.partition("/")[0])
         inner = section.get("device") if part == "resources/device" else section

@@ -159,7 +159,7 @@ def _words(stats: Summary, target: float | None) -> str:
     verb = "shows" if stats.passes else "does not show"
     claim = f"{verb} a mean better than {target:g}"
     if made.bound is not None and made.statistic is not None:
-        # The bound decides, and p at the bound is no round number.
+        # The bound decides, and p at the bound is not a round number.
         reached = apart(made.statistic, made.bound)
         words = f"{start}: (target − mean)·√n = {reached} {claim}; {made.bound:g} is asked for."
     else:

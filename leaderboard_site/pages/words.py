@@ -115,7 +115,7 @@ def _proof(track: Track) -> str:
         aim = "" if target is None else f" that the mean is {side} {target:g}"
         return f"Proof: a one-sided {kind} over the runs{aim}, p < {test.alpha:g}.{runs}"
     if test.test == "z":
-        # The bound decides: p at it is no round number (0.004 with 0.0013 is 0.00105).
+        # The bound decides: p at it is not a round number (0.004 with 0.0013 is 0.00105).
         bound = f"p < {test.alpha:g}"
         if test.threshold is not None:
             bound = f"(target − mean)·√n ≥ {test.threshold:g}"

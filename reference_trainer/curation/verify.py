@@ -88,7 +88,7 @@ def _of_files(listed: list[dict[str, Any]], folder: pathlib.Path, say: Say) -> I
 def _of_file(shard: Mapping[str, Any], folder: pathlib.Path) -> str | None:
     name = shard["file"]
     if pathlib.PurePath(name).name != name or name in ("", ".", ".."):
-        return f'the shard "{name[:80]}" is no plain file name'
+        return f'the shard "{name[:80]}" is not a plain file name'
     try:
         info = os.lstat(folder / name)
     except OSError as error:

@@ -46,7 +46,7 @@ def join(cluster: Cluster | None) -> Group:
         shared, rank, processes = next(c10d.rendezvous("env://", timeout=limit))
         group = Group(rank, processes, _store(cluster.address, limit))
         group.agree("the start", {"processes": processes}, limit.total_seconds())
-        shared.set_timeout(dt.timedelta(minutes=30))  # a slow compilation is no failure
+        shared.set_timeout(dt.timedelta(minutes=30))  # a slow compilation is not a failure
         kind = "nccl" if torch.cuda.is_available() else "gloo"
         store = c10d.PrefixStore("training", shared)
         dist.init_process_group(kind, store=store, rank=rank, world_size=processes)

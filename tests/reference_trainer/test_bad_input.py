@@ -99,7 +99,7 @@ def no_manifest(folder: pathlib.Path) -> None:
     ("spoil", "said"),
     [
         (cut_short, "it is cut short, fetch it again"),
-        (foreign, "train_000000.bin is no token shard"),
+        (foreign, "train_000000.bin is not a token shard"),
         (missing, "validation_000000.bin is missing"),
         (no_manifest, "manifest.json of copy is not readable"),
     ],

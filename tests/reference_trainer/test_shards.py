@@ -48,7 +48,7 @@ def test_truncated_and_foreign_shards_are_refused(tmp_path: pathlib.Path) -> Non
     with pytest.raises(DataError, match="another magic"):
         open_shard(path)
     path.write_bytes(b"")
-    with pytest.raises(DataError, match="no token shard"):
+    with pytest.raises(DataError, match="is not a token shard"):
         open_shard(path)
 
 

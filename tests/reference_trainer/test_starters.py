@@ -261,7 +261,7 @@ def test_any_starter_file_may_be_the_other_arm(tmp_path: pathlib.Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         other_arm(str(tmp_path / "none.py"), main, "jax", "tutorial", tmp_path)
     (tmp_path / "plain.py").write_text("print(1)")
-    with pytest.raises(ConfigError, match="is no starter file"):
+    with pytest.raises(ConfigError, match="is not a starter file"):
         other_arm(str(tmp_path / "plain.py"), main, "jax", "tutorial", tmp_path)
     assert other_arm("tiny", main, "jax", "tutorial", tmp_path).config == load_config("tiny")
 

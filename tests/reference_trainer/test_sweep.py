@@ -37,9 +37,9 @@ def test_members_are_seeds_of_arms(tmp_path: pathlib.Path) -> None:
         (["--seeds", "0", "--out", "o"], [], "--seeds is 0 and --seed is 0; write whole numbers"),
         (["--seed", "a", "--out", "o"], [], "--seed is a; write whole numbers"),
         (["--out"], [], "--out needs a value"),
-        (["--out", "o"], ["low"], '"low" is no arm; write NAME=SECTION.KEY=VALUE'),
-        (["--out", "o"], ["../x=a.b=1"], "is no arm"),
-        (["--out", "o"], ["x=optimizer.lr"], "is no arm"),
+        (["--out", "o"], ["low"], '"low" is not an arm; write NAME=SECTION.KEY=VALUE'),
+        (["--out", "o"], ["../x=a.b=1"], "is not an arm"),
+        (["--out", "o"], ["x=optimizer.lr"], "is not an arm"),
         (["--out", "o"], ["x=a.b=1", "x=a.b=2"], "two arms have the same name"),
     ],
 )

@@ -71,7 +71,7 @@ def test_the_work_of_a_page_grows_no_faster_than_the_board() -> None:
     few, many = synthetic.site(100), synthetic.site(400)
     for work in (navigation, lambda site: list(wanted_files(site))):
         for site in (few, many):
-            work(site)  # what is kept for later pages is no cost of this one
+            work(site)  # what is kept for later pages is not a cost of this one
         assert calls(work, many) < 6 * calls(work, few)
 
 

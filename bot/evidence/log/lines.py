@@ -172,7 +172,7 @@ def _llmc(key: str, step: int, kind: str, text: str, rest: str) -> Line:
 
 
 def no_number(text: str) -> str:
-    """The cause for which the text of a loss is no number."""
+    """The cause for which the text of a loss is not a number."""
     if re.match(r"(?:tensor|array|Array|DeviceArray|ArrayImpl|np\.float\d{2})\(", text):
         return "tensor"
     if re.fullmatch(r"[-+]?\d{1,9},\d{1,12}", text.rstrip(",;")):

@@ -1,6 +1,6 @@
 """What the names in a log mean, and its numbers: losses, steps, clocks with their units.
 
-A training loss is no validation loss: a bare `loss` is the training's, unless its line says that
+A training loss is not a validation loss: a bare `loss` is the training's, unless its line says that
 it is a validation. A clock has a unit, in its value (`71.0s`) or in its name (`train_time_ms`).
 """
 
@@ -148,7 +148,7 @@ def clock(text: str, unit: float | None = None) -> Clock:
     """
     text = text.strip()
     if len(text) > 40:
-        return Clock(None, "is no clock")
+        return Clock(None, "is not a clock")
     if match := _PLAIN_CLOCK.fullmatch(text):
         seconds = _SECONDS[match[2]] if match[2] else unit
         if seconds is None:

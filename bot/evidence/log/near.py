@@ -21,7 +21,7 @@ _METRICS = re.compile(
     rb"(?<![\w/])(?:\w{0,30}_)?(?:[Aa]cc(?:uracy)?(?:/top[15])?|mAP\d{0,2}(?:-\d{1,2})?|BLEU|bleu|f1|F1|top[15]"
     rb"|reward_mean)(?:@\d)?(?![\w/])"
 )
-"""Metrics that are no loss, by the names that trainers print."""
+"""Metrics that are not losses, by the names that trainers print."""
 _LIKELY = re.compile(r"val|dev|held|test")
 _NO_LOSS = re.compile(r"acc|ppl|perplex|bpb|time|lr|rate")
 _FIXES = {
@@ -29,7 +29,7 @@ _FIXES = {
     "comma": ("writes a comma for the decimal point", "print numbers with a decimal point"),
     "two": ("holds the lines of two processes", "print from one process, or from each to a file"),
     "clock": ("has no clock that is read", "print the clock with its unit, such as 71.0s"),
-    "text": ("has a loss that is no number", "print the loss as a number"),
+    "text": ("has a loss that is not a number", "print the loss as a number"),
     "prefix": ("begins in a way that is not read", "take away what stands before the step"),
     "keys": ("names no validation loss that is read", ""),
     "epochs": (
@@ -37,7 +37,7 @@ _FIXES = {
         "print on one line the validation loss and the step counted from the beginning",
     ),
     "no-step": ("names a loss and no step", "print the step on the line of the loss"),
-    "step": ("has a step that is no whole number", "print the step as a whole number"),
+    "step": ("has a step that is not a whole number", "print the step as a whole number"),
     "after": ("names a loss after its value", "print the name first, such as val_loss 3.28"),
     "train-no-step": (
         "names a training loss and no step",
@@ -47,7 +47,7 @@ _FIXES = {
         "names a loss and no step, and not whether it is a validation's",
         "print step and val_loss on one line",
     ),
-    "metric": ("names a metric that is no loss", ""),
+    "metric": ("names a metric that is not a loss", ""),
     "unnamed": ("has a step and no value that is called a loss", ""),
     "headings": (
         "is a table whose headings name no step or loss that is known",
@@ -70,7 +70,7 @@ class Unread:
 
 
 class Near:
-    """What was not read of one file. `other` says what the file is, where it is no log."""
+    """What was not read of one file. `other` says what the file is, where it is not a log."""
 
     def __init__(self, file: str, data: bytes) -> None:
         self.other = what_else(data)
@@ -83,7 +83,7 @@ class Near:
 
     @property
     def blank(self) -> bool:
-        """Whether the file speaks of neither steps nor losses, as a text that is no log."""
+        """Whether the file speaks of neither steps nor losses, as a text that is not a log."""
         return self.other is None and not self.unread.keys() - {"headings"} and not any(self._said)
 
     @property
@@ -162,7 +162,7 @@ class Near:
 
 
 def own_line(names: Sequence[str]) -> str:
-    """How a track reads one of the metrics of a log that are no loss."""
+    """How a track reads one of the metrics of a log that are not losses."""
     held_out = (n for n in names if _LIKELY.search(n))
     name = next(held_out, next((n for n in names if "train" not in n), names[0]))
     return (

@@ -23,7 +23,7 @@ _OF_EPOCH = re.compile(
 
 def of_epoch(line: str) -> str:
     """A line with its epoch and its batch by name, as in `Epoch(train) [1][150/196]  loss: 2.1`;
-    batches of a validation are no steps, so they are left out."""
+    batches of a validation are not steps, so they are left out."""
     match = _OF_EPOCH.search(line)
     if match is None:
         return line

@@ -33,7 +33,7 @@ def table_of(lines: Sequence[str], names: Names) -> Iterator[Row]:
         for mark in (",", "\t", ";", "|", None):
             head = _cells(line, mark) if len(line) <= _MAX_LINE else []
             if any("=" in cell for cell in head):
-                continue  # values with their names are no head of a table
+                continue  # values with their names are not the head of a table
             # W&B's export writes `run name - val_loss`.
             columns = [normal(cell.rpartition(" - ")[2]) for cell in head]
             meanings = [names.meaning(column) for column in columns]

@@ -1,4 +1,4 @@
-"""The text of a log, whatever it was saved as, and what a file is that is no log at all."""
+"""The text of a log, whatever it was saved as, and what a file is that is not a log at all."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def _untimed(rows: Sequence[Row], name: str | None, steps: Sequence[str]) -> Ite
 def _two_lengths(rows: Sequence[Row], keys: Keys, config: Mapping[str, Any]) -> Iterator[Problem]:
     flat = flatten(config)
     stated = [number(setting(flat, name)) for name in keys.total_steps]
-    # The last row counts: what grows with the steps is no length before.
+    # The last row counts: what grows with the steps is not a length before.
     last = {name: row[name] for row in rows for name in keys.total_steps if name in row}
     stated += map(number, last.values())
     lengths = sorted({int(v) for v in stated if v is not None and math.isfinite(v) and v > 0})

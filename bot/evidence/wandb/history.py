@@ -189,7 +189,7 @@ def read_columns(rows: Iterable[Row], keys: Keys, present: frozenset[str] | None
 
 
 def _clock_of(durations: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
-    """The clock of steps that were timed one by one. A duration that is no number stays one."""
+    """The clock of steps that were timed one by one. A duration that is not a number stays one."""
     seconds = 0.0
     clock = []
     for step, duration in durations:

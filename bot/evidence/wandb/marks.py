@@ -30,7 +30,7 @@ class Marks(NamedTuple):
 
 
 def read_marks(own: object) -> Marks:
-    """The marks in the value of `_wandb`; none in anything that is no object."""
+    """The marks in the value of `_wandb`; none in anything that is not an object."""
     if not isinstance(own, Mapping):
         return Marks()
     telemetry = own.get("t")

@@ -185,7 +185,7 @@ def _items(items: Any) -> dict[str, Any]:
         try:
             values[_key(item)] = _value(item)
         except ValueError:
-            continue  # a value that is not JSON is no number, and nothing else is looked for
+            continue  # a value that is not JSON is not a number, and nothing else is looked for
     return flatten(values)
 
 

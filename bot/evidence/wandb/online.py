@@ -234,7 +234,7 @@ class WandbFetcher:
                 run = decode(cached.read_bytes())
                 return Fetched(dc.replace(run, source="wandb"))
             except (OSError, SnapshotError):
-                pass  # a damaged cache is no evidence; the run is fetched again and written anew
+                pass  # a damaged cache is not evidence; the run is fetched again and written anew
         try:
             run = self._client.persist(lambda: self._read(ref, item, keys, code, attached))
         except FetchError as error:

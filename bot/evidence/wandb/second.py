@@ -175,7 +175,7 @@ def _share(columns: Columns) -> Iterator[Witness]:
     """A share of the peak that the run itself logs, as a fraction or in per cent.
 
     A step that is cut short makes one value of a fraction large. Small values with a few large ones
-    may be either, and are no witness.
+    may be either, and are not a witness.
     """
     for name, series in columns.others.items():
         if second.last_part(name) == "mfu":

@@ -61,7 +61,7 @@ COMMANDS: Mapping[str, Usage] = {
     "why": Usage("/why RULE", "why a rule speaks up here, in two sentences", "everybody"),
     "confirm": Usage("/confirm", "say that the runs named as yours are yours", "everybody"),
     "decline": Usage(
-        "/decline", "say that you are no part of it, and be taken out", "whoever is named"
+        "/decline", "say that you are not part of it, and be taken out", "whoever is named"
     ),
     "grant": Usage(
         "/grant HOURS because ...",

@@ -49,7 +49,7 @@ def unanswered(
 
 def _waiting(repo: Repo, settings: Settings, pull: ApiPull, now: dt.datetime) -> Iterator[Line]:
     """What an open pull request still waits for: our answer, or a maintainer's."""
-    # a check of the same name that another App or workflow wrote is no answer of ours
+    # a check of the same name that another App or workflow wrote is not an answer of ours
     checks = our_checks(repo, settings, pull.head.sha)
     ends = [run.completed_at for run in checks if run.completed_at]
     labels = {label.name for label in pull.labels}

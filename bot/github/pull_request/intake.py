@@ -69,7 +69,7 @@ def track_in(text: str, tracks: Mapping[str, Track], missing: list[str]) -> str:
     for track in takes:
         if chosen in (track.id, track.title):
             return track.id
-    said = f'"{chosen[:64]}" is no track that takes W&B links' if chosen else "no track is named"
+    said = f'"{chosen[:64]}" is not a track that takes W&B links' if chosen else "no track is named"
     missing.append(f"{said}: choose one of {', '.join(t.id for t in takes) or '(none yet)'}")
     return ""
 

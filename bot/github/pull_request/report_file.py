@@ -19,7 +19,7 @@ MAX_BYTES = 4_000_000
 
 
 class ReportError(ValueError):
-    """The file is no report, or not the one that is meant; the message says which."""
+    """The file is not a report, or not the one that is meant; the message says which."""
 
 
 def write_report(report: Report, path: Path) -> None:

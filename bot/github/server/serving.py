@@ -43,8 +43,8 @@ def serve(
 ) -> None:
     """Serve until SIGTERM or SIGINT. Without `root` deliveries are only received.
 
-    Raises ValueError for a name that is no repository, for a secret that is missing or too short,
-    or no way to sign in.
+    Raises ValueError for a name that is not a repository, for a secret that is missing or too
+    short, or no way to sign in.
     """
     if name is not None:
         checked_name(name)

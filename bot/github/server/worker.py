@@ -56,7 +56,7 @@ def _said(
     plain = int(number.removeprefix("d"))
     if event in ("issue_comment", "discussion_comment"):
         if action != "created":
-            return "an edited comment is no command"
+            return "an edited comment is not a command"
         key = "id" if event == "issue_comment" else "node_id"
         return tasks.command(repository, event, plain, str(payload["comment"][key]))
     wanted = ("opened", "edited", "labeled") if event == "issues" else ("created",)

@@ -97,7 +97,7 @@ def test_logs_named_baseline_become_the_baseline_arm(root: Path, logs: list[str]
 
 
 def test_of_a_trainers_folder_every_run_is_taken_once(root: Path, logs: list[str]) -> None:
-    """What is no run (W&B's own logs, lists of packages) and a second copy stay out."""
+    """What is not a run (W&B's own logs, lists of packages) and a second copy stay out."""
     out = root / "runs"
     for arm, log in (("candidate-seed0", logs[0]), ("baseline-seed0", logs[1])):
         inner = out / arm / "wandb" / "offline-run" / "logs"

@@ -56,7 +56,7 @@ def case(*theirs: Run, **fields: Any) -> Case:
         ((one(1, "c2", "elsewhere"),), {}, Ran("b3", "code")),
         ((one(1, "c2", "elsewhere"),), {"based_on": "b2"}, Ran("b2", "code")),
         ((one(1, "", "k1"),), {}, Ran("b1", "code")),
-        # another code of the same configuration is no run of the baseline
+        # another code of the same configuration is not a run of the baseline
         ((one(1, "else", "k1"),), {"against": "b2"}, Ran("b2", "record")),
         ((one(1),), {"based_on": "one/b2", "against": "b1"}, Ran("b2", "author")),
         ((one(1),), {"based_on": "somebody", "against": "b1"}, Ran("b1", "record")),

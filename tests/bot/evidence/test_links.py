@@ -1,4 +1,4 @@
-"""Links as people paste them, and what is no link to a run."""
+"""Links as people paste them, and what is not a link to a run."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def test_a_state_file_of_a_trainer_is_read() -> None:
 
 def test_an_accuracy_is_no_loss_and_the_remedy_names_it() -> None:
     found = read("final val_acc:0.9425\n")
-    assert "names a metric that is no loss" in found.why
+    assert "names a metric that is not a loss" in found.why
     assert "[metrics.final_val_acc]" in (found.fix or "")
 
 

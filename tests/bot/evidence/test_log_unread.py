@@ -27,7 +27,7 @@ NAMED = {
     "tensor in words": ("step 9: val loss tensor(3.2771)", "a tensor"),
     "decimal comma": ("step:9/9 val_loss:3,2771 train_time:9000ms", "a comma"),
     "two processes": (f"step:9/9 val_loss:3.2{LINE}", "two processes"),
-    "text": ("step:9/9 val_loss:none train_time:9ms", "no number"),
+    "text": ("step:9/9 val_loss:none train_time:9ms", "is not a number"),
     "prefix": (f"~~ run seven ~~ {LINE}", "begins in a way that is not read"),
     "another key": ("step 9 | nll_heldout 3.2771", "names no validation loss that is read"),
     "no step": ("{'eval_loss': 3.2771, 'epoch': 1.0}", "a loss and no step"),
@@ -45,7 +45,7 @@ NAMED = {
         "counts its steps anew each epoch",
     ),
     "value first": ("250 612.1 ms run, 3.2771 loss, 0.0003 LR", "a loss after its value"),
-    "half a step": ("step: 0.5, val_loss: 3.2771", "no whole number"),
+    "half a step": ("step: 0.5, val_loss: 3.2771", "is not a whole number"),
     "unnamed": ("[eval] iteration=1000 ce=3.2771", "no value that is called a loss"),
     "epochs only": ('{"train_loss": 3.1, "test_loss": 3.2, "epoch": 1}', "a training loss and no"),
     "table of val": (

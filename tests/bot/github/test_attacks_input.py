@@ -57,7 +57,7 @@ FORGERIES: dict[str, Any] = {
     "unknown version": {"schema_version": 2},
     "verdicts of another shape": {"verdicts": [{"status": "verified"}]},
     "too many verdicts": {"verdicts": "many"},
-    "place that is no text": {"places": {"x": {"text": 1}}},
+    "place that is not a text": {"places": {"x": {"text": 1}}},
     "path with a line break": {"outside": ["a\nb"]},
     "number as text": {"pr": "1"},
     "truth as number": {"pr": True},

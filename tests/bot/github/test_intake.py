@@ -116,7 +116,7 @@ def test_form_mended_by_editing(competition: Competition, wandb: WandbDouble) ->
     number = open_form(competition, form("", track="nope", title=""))
     assert competition.command(number, "", "change", "issues") == "incomplete"
     answer = competition.comments(number)[-1]
-    for words in ('"W&B runs" is empty', '"nope" is no track', '"Title" is empty'):
+    for words in ('"W&B runs" is empty', '"nope" is not a track', '"Title" is empty'):
         assert words.replace("&", "\\&") in answer or words in answer, answer
     competition.repo.issues[number].body = form(links)
     assert competition.command(number, "", "change", "issues") == "opened"

@@ -144,7 +144,8 @@ def test_names_of_a_groups_file_that_fit_nothing_are_told(tmp_path):
     path.write_text('{"records": {"track_1_short/gone": {"groups": {}}}}')
     assert read(src, path).doubts[0] == (
         "track_1_short/gone",
-        "1 names of the groups file, as this one, are no folder of the source; write TRACK/FOLDER",
+        "1 names of the groups file, such as this one, name no folder of the source; "
+        "write TRACK/FOLDER",
     )
 
 

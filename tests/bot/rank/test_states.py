@@ -179,7 +179,7 @@ def test_a_reply_has_no_place_and_joins_the_evidence():
 
 def test_an_unknown_entry_is_named():
     (reply,) = rank([BASE, gain("again", "t/nothing")], TRACK).unranked
-    assert reply.why == "it reproduces t/nothing, which is no entry of the board"
+    assert reply.why == "it reproduces t/nothing, which is not an entry of the board"
 
 
 def test_only_a_confirmed_entry_makes_a_baseline():
@@ -227,7 +227,7 @@ def test_a_refuted_baseline_gives_way_and_what_ran_it_stays_on_the_scale():
     assert shown["submissions/t/after"] == pytest.approx(0.9 * 1.0, rel=1e-3)
 
 
-# ---- What is no measure of a gain --------------------------------------------------------------
+# ---- What is not a measure of a gain ------------------------------------------------------------
 
 
 def with_losses(made, losses):

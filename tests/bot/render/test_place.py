@@ -111,7 +111,7 @@ def test_what_ran_an_old_baseline_says_so(against: str | None, words: str) -> No
 
 
 def test_an_interval_stands_beside_its_ratio() -> None:
-    """A ratio whose interval holds 1 is no progress that anybody has seen."""
+    """A ratio whose interval holds 1 is not progress that anybody has seen."""
     found = placed(TIMED, progress=Progress(0.88, (0.62, 1.249), False, 0.88))
     said = place(found.entry.verdict, TIMED, found, record_cost=8.94)
     assert said.result == "12 % less training time than the baseline, within the noise"

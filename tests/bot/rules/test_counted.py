@@ -151,7 +151,7 @@ def test_the_size_of_the_validation_in_the_source(value: str, is_told: bool) -> 
     [
         (10_485_760, 524_288, True),
         (524_288, 524_288, True),
-        (524_288, 10_485_760, False),  # a quick look in between is no score
+        (524_288, 10_485_760, False),  # a quick look in between is not a score
         (10_485_760, 20_971_520, False),
     ],
 )
