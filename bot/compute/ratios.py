@@ -197,7 +197,7 @@ def on_these_machines(items: Sequence[Measured]) -> Measured:
 
 def needed_pairs(own: Measured | None) -> int:
     """How many pairs of runs a challenge of an entry needs: as many as the entry has."""
-    return max(2, own.pairs if own else 0)
+    return max(2, own.pairs) if own else 2
 
 
 def shows_gain(ratio: Measured, track: Track, looks: int = 0) -> bool:

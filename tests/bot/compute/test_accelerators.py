@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from bot.compute.accelerators import all_accelerators, find, near_names, peak_flops
+from bot.compute.accelerators import all_accelerators, find, near_names, parse, peak_flops
+from tests.conftest import ROOT
 
 
 @pytest.mark.parametrize(
@@ -139,3 +140,16 @@ def test_a_name_may_begin_with_its_maker(name: str) -> None:
 def test_the_nearest_names_of_an_unknown_device() -> None:
     assert "a100-sxm" in near_names("NVIDIA A100 SXM 81GB")
     assert near_names("abacus, wooden") == ()
+
+
+@pytest.mark.parametrize("key", ["cores_per_chip", "devices_per_chip"])
+@pytest.mark.parametrize(("count", "taken"), [(0, False), (1, True), (64, True), (65, False)])
+def test_cores_and_devices_of_a_chip_are_counted(key: str, count: int, taken: bool) -> None:
+    table = json.loads((ROOT / "schemas/accelerators.json").read_text("utf-8"))["accelerators"]
+    data = json.dumps({"accelerators": [{**table[0], key: count}]}).encode()
+    if taken:
+        (accelerator,) = parse(data)
+        assert getattr(accelerator, key) == count
+    else:
+        with pytest.raises(ValueError, match="counts from 1 to 64"):
+            parse(data)

@@ -112,3 +112,10 @@ def test_bits_per_byte() -> None:
 
 def test_tokens() -> None:
     assert accounting.tokens(256, 4096, 22888) == 23_999_807_488
+
+
+@pytest.mark.parametrize(("gated", "products"), [(True, 6), (False, 4)])
+def test_fp8_computes_the_products_of_the_mlps_and_of_the_head(gated: bool, products: int) -> None:
+    shape = Transformer(3, 64, 256, 4, 4, 16, 1000, 128, gated=gated)
+    in_8_bits = 3 * products * 64 * 256 + 2 * 64 * 1000
+    assert accounting.fp8_flops_per_token(shape) == in_8_bits

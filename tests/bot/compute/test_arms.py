@@ -6,7 +6,7 @@ import pytest
 
 from bot.compute.summary import summarise
 from bot.model.run import Run
-from tests.bot.compute.test_summary import SMALL, runs
+from tests.bot.compute.test_summary import SMALL, run, runs
 
 
 def test_interleaved_runs_are_compared_in_pairs() -> None:
@@ -47,3 +47,9 @@ def test_two_pairs_of_the_same_names_make_a_paired_test(
     ours = runs([3.27] * len(names), [95.0, 98.0][: len(names)])
     theirs = runs([3.27] * len(others), [96.0, 99.1][: len(others)], file="b.log")
     assert paired(ours, theirs, names, others) == method
+
+
+def test_a_pair_without_a_cost_makes_no_paired_test() -> None:
+    ours = [*runs([3.27] * 2, [95.0, 98.0]), run(3.27, None, 2)]
+    theirs = runs([3.27] * 3, [96.0, 99.1, 97.0], file="b.log")
+    assert paired(ours, theirs, ["a", "b", "c"], ["a", "b", "c"]) == "welch"

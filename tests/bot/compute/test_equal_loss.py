@@ -107,3 +107,9 @@ def test_a_new_baseline_is_due_beyond_the_whole_interval(
     bounds: tuple[float, float] | None, at: float | None, due: bool
 ) -> None:
     assert promotes(bounds, at) is due
+
+
+def test_one_run_has_a_cost_and_no_error() -> None:
+    found = at_target([[(90.0, 3.30), (100.0, 3.29)]], 3.28)
+    assert found is not None and (found.n, found.standard_error) == (1, None)
+    assert found.mean == pytest.approx(110.0)

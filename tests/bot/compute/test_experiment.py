@@ -144,3 +144,9 @@ def test_runs_that_were_left_out_are_named() -> None:
 def test_nothing_was_read() -> None:
     assert differing(PLAN, verdict()) == ["Finished runs"]
     assert compare(PLAN, verdict(), True).confirmed is None
+
+
+def test_the_outcome_waits_for_the_point_with_the_fewest_runs() -> None:
+    uneven = verdict(("130m", 4, True, 3.2), ("300m", 3, True, 3.2))
+    assert compare(PLAN, uneven, False).confirmed is None
+    assert compare(PLAN, uneven, True).confirmed is True

@@ -85,3 +85,10 @@ def test_recorded_points_are_found_again() -> None:
     assert same_points(run.validation, points)
     assert not same_points(training(2, loss=7, clock=6).validation, points)
     assert not same_points(run.validation, points[:2])
+
+
+@pytest.mark.parametrize(("clock", "one"), [(3, True), (2, True), (1, False)])
+def test_clocks_of_hundredths_tell_a_short_run(clock: int, one: bool) -> None:
+    """Five losses of three decimals are too few without a clock; tenths of a second say nothing."""
+    run = training(1, loss=7, clock=6, points=5)
+    assert dependent(coarser(run, 3, clock), run) is one

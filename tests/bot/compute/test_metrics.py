@@ -13,7 +13,7 @@ from bot.model.run import Hardware, Run, Validation
 from bot.model.values import positive
 from bot.parse.json_file import read_json
 from bot.parse.results_json import read_results
-from tests.bot.rules.run_cases import TRACKS
+from tests.bot.rules.run_cases import TRACKS, a_run
 from tests.corpus.variants import GOOD
 
 VOCAB = 128256
@@ -205,3 +205,42 @@ def test_no_clock_at_the_end_is_no_time() -> None:
 def test_a_clock_of_zero_is_a_time_at_step_zero_alone(step: int, time: float | None) -> None:
     points = tuple(Validation(s, 4 - s / 1000, 0.0 if s <= 100 else s * 0.1) for s in (0, 100, 200))
     assert reached(step, validation=points)["training_time_s"] == time
+
+
+@pytest.mark.parametrize(("stated", "peak"), [(2e14, 2e14), (-2e14, None), (0, None)])
+def test_the_peak_of_an_unknown_device_is_the_stated_one(stated: float, peak: float | None) -> None:
+    resources = {"device": {"count": 3, "kind": "gpu", "variant": "unheard-of"}}
+    found = metrics.devices_of(with_info(resources=resources, device_flops=stated))
+    assert found.peak == peak
+
+
+MODEL = {"num_layers": 2, "hidden_dim": 64, "intermediate_dim": 256, "num_heads": 4}
+MODEL |= {"vocab_size": 1000, "seq_len": 128, "max_seq_len": 128}
+
+
+@pytest.mark.parametrize("missing", ["num_layers", "hidden_dim", "intermediate_dim", "num_heads"])
+def test_dimensions_are_complete_or_none(missing: str) -> None:
+    assert metrics.transformer_of(with_info(model_config=MODEL), None) is not None
+    some = {key: value for key, value in MODEL.items() if key != missing}
+    assert metrics.transformer_of(with_info(model_config=some), None) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("input_embedding_norm", "embedding_norm"),
+        ("use_qk_norm", "qk_norm"),
+        ("tie_word_embeddings", "tied"),
+        ("use_gated_attention", "attention_gate"),
+        ("use_layer_norm_weight", "norm_weights"),
+    ],
+)
+def test_each_setting_of_the_model_is_read(key: str, name: str) -> None:
+    for value in (True, False):
+        found = metrics.transformer_of(with_info(model_config={**MODEL, key: value}), None)
+        assert getattr(found, name) is value
+
+
+def test_the_name_of_a_device_may_say_how_many() -> None:
+    run = a_run(hardware=Hardware("8x H100", None))
+    assert metrics.of_run(run, TRACKS["nanogpt-small"])["chips"] == 8

@@ -74,3 +74,7 @@ def test_the_prior_is_found_again_in_many_groups() -> None:
 def test_two_groups_are_too_few_for_a_prior() -> None:
     with pytest.raises(ValueError, match="2 groups have a spread, and at least 3 are needed"):
         estimate_prior([Moments(3, 0.0, 0.1), Moments(3, 0.0, 0.2), Moments(1, 0.0, None)])
+
+
+def test_three_groups_are_enough_for_a_prior() -> None:
+    assert estimate_prior([Moments(3, 0.0, sd) for sd in (0.1, 0.2, 0.3)]).groups == 3

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from bot.compute.ratios import Link, Measured, disputes, on_these_machines, pooled
+from bot.compute.ratios import Link, Measured, disputes, needed_pairs, on_these_machines, pooled
 from bot.model.track import Axis, Track
 
 TRACK = Track("t", "One card", "baseline", Axis("loss"), Axis("training_time_s"))
@@ -45,3 +45,21 @@ def test_a_claim_of_one_run_has_the_spread_of_the_challenge():
     theirs = ratio(1.0, 0.01)
     assert not disputes(theirs, Measured(0.97, 1), TRACK)
     assert disputes(theirs, Measured(0.93, 1), TRACK)
+
+
+def test_a_ratio_without_a_spread_has_no_p():
+    assert Measured(0.9, 3, Link(0.9, 0.0, 4.0)).p_better(1.0) is None
+    assert Measured(0.9, 3).p_better(1.0) is None
+
+
+def test_a_challenge_of_fewer_pairs_disputes_nothing():
+    slower = ratio(1.0, 0.0001, pairs=2)
+    assert disputes(slower, ratio(0.9, 0.0001, pairs=2), TRACK)
+    assert not disputes(slower, ratio(0.9, 0.0001, pairs=3), TRACK)
+    assert not disputes(None, ratio(0.9, 0.0001), TRACK)
+    assert not disputes(slower, None, TRACK)
+
+
+@pytest.mark.parametrize(("own", "needed"), [(None, 2), (1, 2), (2, 2), (5, 5)])
+def test_a_challenge_needs_the_pairs_of_the_entry(own: int | None, needed: int) -> None:
+    assert needed_pairs(None if own is None else Measured(0.9, own)) == needed

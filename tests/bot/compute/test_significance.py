@@ -237,3 +237,12 @@ def test_arms_without_spread_have_a_ratio_and_no_test() -> None:
     assert (got.ratio, got.p, got.ratio_interval) == (0.9, None, None)
     single = sig.welch([90.0], [100.0, 101.0])
     assert single.ratio == pytest.approx(90 / 100.5) and single.p is None
+
+
+def test_an_interval_is_that_of_95_per_cent() -> None:
+    """t of 3 degrees of freedom: 3.182446 at 97.5 %."""
+    half = 3.182446 * 0.1 / 2
+    assert sig.interval(Moments(4, 1.0, 0.1)) == pytest.approx((1 - half, 1 + half))
+    assert (
+        sig.interval(Moments(4, 1.0, 0.0)) is None and sig.interval(Moments(1, 1.0, None)) is None
+    )
