@@ -1,7 +1,7 @@
 """The MLP with a squared ReLU as one operation; see `torch_backend.mlp`.
 
 On a Hopper GPU our own kernel squares a product, or multiplies it by the slope, before it writes:
-+2.2 % tokens/s at 124M, 4.5 of 34.2 GiB less (H200, JAX 0.11.2, micro-batch 64).
++2.2 % tokens/s at 124M, 5.5 of 34.2 GiB less (H200, JAX 0.11.2, micro-batch 64).
 Shapes in names: N tokens, D width, F width of the MLP.
 """
 

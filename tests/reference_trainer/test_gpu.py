@@ -1,4 +1,7 @@
-"""What only a CUDA device can show; everywhere else these are skipped."""
+"""What only a CUDA device can show; everywhere else these are skipped. With one:
+
+JAX_PLATFORMS=cuda,cpu python -m pytest tests/reference_trainer/test_gpu.py
+"""
 
 from __future__ import annotations
 
