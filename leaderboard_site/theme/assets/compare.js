@@ -140,7 +140,7 @@
     };
     add(
       "State",
-      entries.map((d) => d.state),
+      entries.map((d) => [d.state, d.community].filter(Boolean).join(", ")),
       "",
     );
     add(
