@@ -73,7 +73,7 @@ def test_from_an_empty_repository_to_a_confirmed_entry(tmp_path: Path) -> None:
 
     # the maintainer
     _, make, status, _ = commands("Start a competition of your own")
-    said = typed(tmp_path, make, "example-user", f"--seeds 2 -- {SHORT}")
+    said = typed(tmp_path, make, "example-user", f"--seeds 2 --backend jax -- {SHORT}")
     assert "baseline of my-track: baseline, " in said and "(2 runs) on 1x cpu" in said
     assert "my-track: baseline baseline, " in typed(tmp_path, status, "example-user")
     (frozen,) = load_track(path).baselines
