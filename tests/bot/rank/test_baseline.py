@@ -15,6 +15,7 @@ from bot.parse.track_toml import load_track, parse_track
 from bot.rank.baseline import (
     BaselineError,
     credit,
+    distance,
     freeze,
     write,
 )
@@ -217,3 +218,20 @@ def test_who_ran_an_entry_again_is_credited_with_it():
     )
     found = credit("submissions/one/win", entries)
     assert logins(found) == {"coder": ("code",), "runner": ("runs",)}
+
+
+@pytest.mark.parametrize(
+    ("at", "ratio", "left"),
+    [
+        pytest.param(0.9, 0.95, 0.9 / 0.95, id="a cost that must fall"),
+        pytest.param(1.1, 1.05, 1.1 / 1.05, id="a value that must rise"),
+    ],
+)
+def test_how_far_the_next_baseline_is(at, ratio, left):
+    track = dc.replace(TRACK, baseline_id="b3", promote_at=at)
+    board = rank([several(measured("300m", 100.0, ratio))], track)
+    found = distance(board)
+    assert found is not None and (found.left, found.why) == (pytest.approx(left), "")
+    assert found.interval == pytest.approx((at / (ratio + 0.01), at / (ratio - 0.01)))
+    assert distance(dc.replace(board, track=dc.replace(track, promote_at=None))) is None
+    assert distance(dc.replace(board, track=dc.replace(track, baseline_id="b4"))) is None

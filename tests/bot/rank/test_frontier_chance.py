@@ -92,3 +92,15 @@ def test_a_new_entry_changes_nobodys_draws() -> None:
     more = [entry("zz", 9e18, 1.5), *reversed(verdicts)]
     after = {e.submission: e.frontier_chance for e in rank(more, TRACK).entries}
     assert before.items() <= after.items()
+
+
+def test_a_quality_that_should_be_high_is_dominated_from_above() -> None:
+    high = dc.replace(TRACK, quality=dc.replace(TRACK.quality, goal="max"))
+    verdicts = [entry(n, 1e18 * (i + 1), value) for i, (n, value) in enumerate(HIGHER)]
+    found = {e.submission[-1]: e.frontier_chance for e in rank(verdicts, high).entries}
+    assert (found["a"], found["b"], found["c"]) == (1.0, 1.0, 0.0)
+    low = {e.submission[-1]: e.frontier_chance for e in rank(verdicts, TRACK).entries}
+    assert (low["a"], low["b"], low["c"]) == (1.0, 0.0, 1.0)
+
+
+HIGHER = (("a", 0.5), ("b", 0.9), ("c", 0.1))

@@ -11,6 +11,12 @@ from bot.model.verdict import Finding
 from bot.rules.described import described
 from tests.bot.rules.run_cases import a_case, a_run
 
+SIXTY_SECONDS = [(60, "s"), (60, "sec"), (60, "seconds"), (60_000, "ms"), (1.0, "min"), (1.0, "m")]
+SIXTY_SECONDS += [(1.0, "mins"), (1.0, "minutes")]
+SIXTY_SECONDS += [(0.01667, unit) for unit in ("h", "hr", "hours")]
+EIGHT = [("8", ""), ("0.008", "k"), ("8e-6", "m"), ("8e-6", "million"), ("8e-9", "b")]
+EIGHT += [("8e-9", "billion")]
+
 
 def found(body: str) -> list[Finding]:
     """The runs are of 60 s on 8 H100, with losses 3.277 and 3.2772: mean 3.2771."""
@@ -27,6 +33,8 @@ def found(body: str) -> list[Finding]:
         "| training time | 1.0 minutes |",
         '  "training_time": 60.0,',
         "training_time_s = 60",
+        *(f"Training time: {n} {u}" for n, u in SIXTY_SECONDS),
+        *(f"Number of devices: {n} {u}" for n, u in EIGHT),
         "Validation loss: 3.277",
         "val_loss: 3.28",
         "Number of devices: 8",
@@ -49,6 +57,8 @@ def test_what_agrees_or_says_nothing_of_the_runs(body: str) -> None:
     ("body", "level", "words"),
     [
         ("Training time: 31.42 s", "warning", "training_time_s is 31.42, but the mean of the 2"),
+        ("Training time: 120 ms", "warning", "training_time_s is 0.12, but the mean of the 2"),
+        ("Number of devices: 8 k", "note", "chips is 8,000, but the mean of the 2"),
         ("Training time: 2 min", "warning", "training_time_s is 120, but the mean of the 2"),
         ("| Loss | 3.17 |", "warning", "loss is 3.17, but the mean of the 2 runs is 3.277"),
         ("Number of chips: 64", "note", "chips is 64, but the mean of the 2 runs is 8"),
