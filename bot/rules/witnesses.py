@@ -26,6 +26,7 @@ from bot.rules.about import about, per_message, ratio, read_problems, runs_of
 from bot.rules.arms import without_frozen
 from bot.rules.contradicted import contradicted
 from bot.rules.manifest import unverified_data
+from bot.rules.settings import settings_contradict
 from bot.rules.stops import chosen_stops
 
 # The clock of a run may begin a little before its client does, and W&B rounds to seconds; a run of
@@ -55,6 +56,7 @@ def witnesses_disagree(case: Case) -> Iterator[Finding]:
     yield from read_problems(case, "witnesses-disagree")
     yield from per_message(_disagree(case))
     yield from chosen_stops(case)
+    yield from settings_contradict(case)
 
 
 def _disagree(case: Case) -> Iterator[Finding]:
