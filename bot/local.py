@@ -130,5 +130,7 @@ def _named_first(said: Answer, parsed: Parsed) -> Answer:
     """The answer, with the login to fill in before anything else if none is."""
     if all(person.github != PLACEHOLDER for person in parsed.submission.contributors):
         return said
-    name = f'replace "{PLACEHOLDER}" in submission.json with your GitHub login, then '
-    return dc.replace(said, next=name + said.next)
+    name = f'replace "{PLACEHOLDER}" in submission.json with your GitHub login'
+    act = said.next.startswith("open the pull request")
+    then = f", then {said.next}" if act else f". {said.next[:1].upper()}{said.next[1:]}"
+    return dc.replace(said, next=name + then)

@@ -121,7 +121,9 @@ def _baseline(entry: Submission, track: Track, local: Local) -> Baseline:
 
 
 def _is_evidence(name: str) -> bool:
-    return name == "submission.json" or name.endswith(LOG_ENDINGS) or "speedrun_results" in name
+    if name == "submission.json" or name.endswith(LOG_ENDINGS) or "speedrun_results" in name:
+        return True
+    return PurePosixPath(name).match("execution*.json")  # the steps that the trainer lists
 
 
 def _pairs(entry: Submission, track: Track, challenge: bool) -> int:

@@ -53,6 +53,10 @@ def test_a_folder_without_a_login_is_not_to_be_submitted_yet(root):
     assert 'Next: replace "your-github-login" in submission.json with your GitHub login' in words
     assert "then open the pull request" in words
     assert "your-github-login" not in check(root, "faster").output
+    arm(root, "mine", 612.0, people="your-github-login")
+    (root / "tracks/baselines/one/base.json").unlink()
+    words = " ".join(check(root, "mine").output.split())
+    assert "with your GitHub login. Nothing is wrong, but it does not rank" in words
 
 
 def test_the_entry_says_that_it_is_confirmed_and_a_baseline_is_due(root):
