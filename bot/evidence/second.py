@@ -52,7 +52,8 @@ LENGTHS = frozenset(
 _SHORT_LENGTHS = frozenset({"steps", "iters"})
 COUNTS = frozenset(
     "chips world_size num_gpus n_gpus ngpus gpus gpu_count num_devices n_devices device_count "
-    "num_processes num_chips total_gpus n_gpu num_gpu".split()
+    "num_processes num_chips total_gpus n_gpu num_gpu data_parallel_size dp_size dp_world_size "
+    "data_parallel_degree dp_degree data_parallel_replicas".split()
 )
 TOTALS = (
     ("num_chips",), ("num_devices", "device_count", "n_devices", "global_device_count"),

@@ -393,3 +393,11 @@ def test_a_model_that_is_larger_than_its_dimensions(
     assert [says in text for text in told_of if says] == [True] * (says is not None)
     assert says is not None or told_of == []
     assert not [text for text, _ in told(run) if "dimensions" in text], "where time ranks"
+
+
+@pytest.mark.parametrize(("size", "is_told"), [(32, True), (8, False), (4, False)])
+def test_data_parallelism_over_more_devices(size: int, is_told: bool) -> None:
+    said = [text for text, _ in told(offline(rows(), **config(data_parallel_size=size)))]
+    assert ["`data_parallel_size` in the configuration says 32" in text for text in said] == [
+        True
+    ] * is_told
