@@ -15,8 +15,9 @@ from bot.compute.witnesses import grade_of as grade_of_run
 from bot.compute.witnesses import weakest, witnesses_of
 from bot.evidence import linked
 from bot.model.case import Case
+from bot.model.document import Document
 from bot.model.run import Run, Witness
-from bot.model.submission import Reply
+from bot.model.submission import Folder, Reply
 from bot.model.track import NAMES
 from bot.model.verdict import MAIN, Finding, Point, Verdict, finding, status_of
 from bot.registry import OURS, Grade, Level, catalogue
@@ -40,7 +41,11 @@ _NOT_OF_REPLIES = frozenset(
 
 def judge(case: Case) -> Verdict:
     """The verdict on a case. Pure: no network, disk or clock; the same case, the same verdict."""
-    findings = merge(distinct(_located(case, item) for item in _levelled(case, run_rules(case))))
+    findings = merge(
+        distinct(
+            located(item, case.folder, case.documents) for item in _levelled(case, run_rules(case))
+        )
+    )
     withdrawn = case.submission.withdrawn
     points = () if withdrawn else tuple(_point(case, name) for name in points_of(case))
     if not withdrawn:
@@ -170,26 +175,41 @@ def _clean(item: Finding) -> Finding:
     return dc.replace(item, **texts, **endless, suggestion=line)
 
 
-def _inside(case: Case, text: str) -> str:
+def _inside(folder: Folder, text: str) -> str:
     """A text in which the files of the folder are named as they lie there."""
-    name = rf"{re.escape(case.folder.path)}/([^\s,;:]+)"
-    return re.sub(name, lambda found: found[1 if found[1] in case.folder.files else 0], text)
+    name = rf"{re.escape(folder.path)}/([^\s,;:]+)"
+    return re.sub(name, lambda found: found[1 if found[1] in folder.files else 0], text)
 
 
-def _located(case: Case, item: Finding) -> Finding:
+def located(item: Finding, folder: Folder, documents: Mapping[str, Document]) -> Finding:
     """A finding with its files as they lie in the folder; on a JSON file also with the line that
     its pointer leads to, and how it should read."""
-    if not case.folder.bare:
-        item = dc.replace(item, message=_inside(case, item.message))
+    if not folder.bare:
+        item = dc.replace(item, message=_inside(folder, item.message))
     if item.pointer is None or item.file is None:
         return item
-    documents = (d for n, d in case.documents.items() if case.folder.full(n) == item.file)
-    document = next(documents, None)
+    found = (d for name, d in documents.items() if folder.full(name) == item.file)
+    document = next(found, None)
     if document is None:
         return item
     line = item.line if item.line is not None else document.line(item.pointer)
-    written = None if item.write is None else document.line_with(item.pointer, item.write)
+    write = _said(item.fix or "") if item.write is None else item.write
+    written = None if write is None else document.line_with(item.pointer, write)
     return dc.replace(item, line=line, suggestion=written)
+
+
+_WRITE = re.compile(
+    r'write (?:"([^"\\]+)"|(-?\d[\d.]*(?:e[+-]?\d+)?))'
+    r"(?= without quotes|, (?:or|which|since)\b|;|$)"
+)
+
+
+def _said(fix: str) -> str | float | None:
+    """The value that a fix says to write, whichever rule says it."""
+    found = _WRITE.match(fix)
+    if found is None:
+        return None
+    return found[1] if found[1] is not None else float(found[2])
 
 
 def distinct(findings: Iterable[Finding]) -> tuple[Finding, ...]:

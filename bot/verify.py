@@ -15,7 +15,7 @@ from bot.compute import metrics
 from bot.compute.baselines import told_apart
 from bot.evidence import linked
 from bot.evidence.unlisted import left_out
-from bot.judge import distinct, judge, short
+from bot.judge import distinct, judge, located, short
 from bot.model.case import Case, Context, RunEvidence, Unlisted
 from bot.model.submission import Folder, RunSpec, Submission
 from bot.model.track import Track
@@ -178,7 +178,7 @@ def _without_track(parsed: Parsed, folder: Folder) -> Verdict:
         track=plain(parsed.submission.track, 64),
         status=Status.REJECTED,
         evidence=Grade.SELF_REPORTED,
-        findings=distinct(parsed.problems),
+        findings=distinct(located(f, folder, parsed.documents) for f in parsed.problems),
         points=(),
         title=short(parsed.submission.title, 120),
     )

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses as dc
 import functools as ft
 import re
 from collections.abc import Container, Iterable
@@ -57,7 +58,8 @@ def _of_case(case: Case, point: str | None) -> Summary | None:
     runs = case.runs("candidate", point)
     if not runs or any(p.rule in OURS for item in case.evidence for p in item.problems):
         return None
-    return summarise(
+    unread = [item for item in case.evidence if not item.runs and item.spec.arm == "candidate"]
+    summary = summarise(
         runs,
         case.track,
         baseline=case.runs("baseline", point),
@@ -66,6 +68,7 @@ def _of_case(case: Case, point: str | None) -> Summary | None:
         pairs=_pairs(case),
         earlier=earlier_looks(case, point),
     )
+    return dc.replace(summary, unread=sum(item.spec.point == point for item in unread))
 
 
 def counted(case: Case) -> frozenset[RunKey]:

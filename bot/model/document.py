@@ -39,7 +39,8 @@ class Document:
         return line_column(self.text, self._index.find(pointer))
 
     def line_with(self, pointer: str, value: str | float) -> str | None:
-        """The line of a key with another value in it; None where the line does not hold it whole.
+        """The line of a key, or of an item of a list, with another value in it; None where the line
+        does not hold it whole.
 
         Numbers are written as `bot.render.numbers.exact` does.
         """
@@ -47,16 +48,31 @@ class Document:
         if number is None:
             return None
         line = self.text.split("\n")[number - 1].rstrip("\r")
-        key = re.escape(json.dumps(unescape(pointer.rpartition("/")[2])))
-        written = json.dumps(value) if isinstance(value, str) else exact(value)
-        found = re.findall(rf"{key}\s*:\s*{_SCALAR}", line)
-        if len(found) != 1 or len(line) > _LONGEST_LINE:
+        if len(line) > _LONGEST_LINE:
             return None
-        return re.sub(rf"({key}\s*:\s*){_SCALAR}", lambda m: m[1] + written, line)
+        written = json.dumps(value) if isinstance(value, str) else exact(value)
+        pattern = self._place(pointer)
+        return re.sub(pattern, lambda m: m[1] + written, line) if _once(pattern, line) else None
+
+    def _place(self, pointer: str) -> str:
+        """A pattern for what stands before a value, and the value."""
+        holder, _, last = pointer.rpartition("/")
+        try:
+            listed = isinstance(at(self.value, holder), list)
+            item = json.dumps(at(self.value, pointer), ensure_ascii=False) if listed else ""
+        except KeyError:
+            listed, item = False, ""
+        if listed:
+            return rf"([\[\s,]|^){re.escape(item)}(?=\s*(?:[\],]|$))"
+        return rf"({re.escape(json.dumps(unescape(last)))}\s*:\s*){_SCALAR}"
 
     @ft.cached_property
     def _index(self) -> Index:
         return Index(self.text)
+
+
+def _once(pattern: str, line: str) -> bool:
+    return sum(1 for _ in re.finditer(pattern, line)) == 1
 
 
 def at(value: object, pointer: str) -> object:

@@ -18,6 +18,7 @@ from bot.registry import MANY_RUNS, OURS, SHORTFALL, STATUS_NAMES, Grade, Level,
 from bot.render import numbers
 from bot.render.groups import MOST_GROUPS, Group, grouped, sentence
 from bot.render.place import Row
+from bot.render.schedule import how_often
 from bot.rules.statistics import in_percent
 
 ICONS: Mapping[str, str] = {
@@ -36,11 +37,11 @@ SOURCES: Mapping[str, str] = {
 }
 _NOT_COUNTED = frozenset({"run-unfinished", "run-crashed"})
 """Warnings that explain an error of the statistics."""
-_ASKS = (Status.REJECTED, Status.NEEDS_REVIEW)
+_ASKS = (Status.REJECTED, Status.NEEDS_RUNS, Status.NEEDS_REVIEW)
 DECIDES = "maintainer-decides"
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _AGAIN = re.compile(r"comment `?/verify`?")
-_ODDS = re.compile(r": about \d+ % chance to pass[^.]*(?:\. Anyone may supply \w+)?")
+_ADD = re.compile(r"add about \d+ runs?\b")
 _MOST_WORDS = 15
 """Of the first line."""
 
@@ -66,6 +67,8 @@ class Answer:
     icon: str
     result: str
     next: str
+    outlook: str
+    """What more runs would bring, and how likely; empty for nothing."""
     groups: tuple[Group, ...]
     folded: tuple[Group, ...]
     rows: tuple[Row, ...]
@@ -86,14 +89,11 @@ class Answer:
     def fold(self) -> str:
         """The title of what is folded away."""
         rest = [group for group in self.folded if group not in self.more]
-        warned = _unforced(rest)
-        rest = [group for group in rest if group not in warned]
         parts = [f"{spelt(len(self.more))} more to fix"] * bool(self.more)
-        parts += [f"{spelt(len(warned))} to fix or explain"] * bool(warned)
         parts += [numbers.count(len(self.verdict.runs), "run")] * bool(self.verdict.runs)
         parts += ["all numbers"] * bool(self.verdict.runs and self.verdict.points)
         count = sum(len(g.findings) + len(g.follows) for g in rest)
-        parts += [f"{numbers.count(count, 'note')} (nothing to do)"] * bool(count)
+        parts += [numbers.count(count, "note")] * bool(count)
         return sentence(numbers.listed(parts) or "details").removesuffix(".")
 
 
@@ -103,12 +103,16 @@ def heading(status: Status) -> str:
 
 
 def answer(
-    verdict: Verdict, place: Place | None = None, where: Where = Where.PULL, review_days: int = 7
+    verdict: Verdict,
+    place: Place | None = None,
+    where: Where = Where.PULL,
+    review_days: int = 7,
+    schedule: str = "",
 ) -> Answer:
     """The words of a verdict for one reader."""
     place = place or Place()
-    odds = verdict.status is Status.NEEDS_RUNS and bool(_chances(verdict))
-    every = grouped(_for(where, f, verdict, odds) for f in verdict.findings)
+    made = grouped(_for(where, f, verdict) for f in verdict.findings)
+    every = tuple(dc.replace(g, told=_is_told(g, verdict)) for g in made)
     weighing = _weighing(every, verdict)
     shown = tuple(weighing[:MOST_GROUPS])
     return Answer(
@@ -117,10 +121,11 @@ def answer(
         name=STATUS_NAMES[verdict.status],
         icon=ICONS[str(verdict.status)],
         result=_result(verdict, place, weighing, where),
-        next=_next(verdict, place, every, where, review_days),
+        next=_next(verdict, place, weighing, where, (review_days, schedule)),
+        outlook=_outlook(verdict, place),
         groups=shown,
         folded=tuple(g for g in every if g not in shown),
-        rows=place.rows,
+        rows=place.rows if _is_told_by_numbers(verdict, weighing) else (),
         more=tuple(weighing[MOST_GROUPS:]) if verdict.status in _ASKS else (),
     )
 
@@ -128,11 +133,9 @@ def answer(
 # ---- what weighs -------------------------------------------------------------------------------
 
 
-def _for(where: Where, item: Finding, verdict: Verdict, odds: bool) -> Finding:
+def _for(where: Where, item: Finding, verdict: Verdict) -> Finding:
     """A finding for one reader: on a pull request nobody can fix what is at fault on our side, and
-    elsewhere nobody can comment. The next step says the odds and who may run it, if known."""
-    if odds and item.rule in SHORTFALL and item.fix:
-        item = dc.replace(item, fix=_ODDS.sub("", item.fix))
+    elsewhere nobody can comment."""
     if where is Where.PULL:
         if verdict.status is Status.NEEDS_REVIEW and item.fix:
             item = dc.replace(item, fix=item.fix.replace("in the README", "here"))
@@ -141,21 +144,30 @@ def _for(where: Where, item: Finding, verdict: Verdict, odds: bool) -> Finding:
     return dc.replace(item, fix=fix)
 
 
+def _is_told(group: Group, verdict: Verdict) -> bool:
+    """Whether the next step says how many runs to add, and what they would bring."""
+    adds = group.rule in SHORTFALL and _ADD.match(group.first.fix or "")
+    return verdict.status is Status.NEEDS_RUNS and bool(adds and _chances(verdict))
+
+
 def _weighing(groups: tuple[Group, ...], verdict: Verdict) -> list[Group]:
-    """The groups that decided the status. Where runs are missing, why some do not count is among
-    them, and first. What is at fault on our side is nothing that a rejected author can fix."""
-    ours = OURS if verdict.status is Status.REJECTED else frozenset()
-    errors = [g for g in groups if g.level is Level.ERROR and g.rule not in ours]
-    warnings = [g for g in groups if g.level is Level.WARNING]
-    if any(catalogue()[g.rule]["family"] == "statistics" for g in errors):
-        why = [g for g in warnings if g.rule in _NOT_COUNTED]
-        return [*why, *errors]
-    return errors or warnings
+    """The groups that somebody has to settle: what decided the status, then what would be next.
+    Where runs are missing, why some do not count comes first. What is at fault on our side is
+    nothing that a rejected author can fix."""
+    if verdict.status is Status.UNVERIFIABLE:
+        return [g for g in groups if g.level is Level.ERROR]
+    errors = [g for g in groups if g.level is Level.ERROR and g.rule not in OURS]
+    warnings = [g for g in groups if g.level is Level.WARNING and (g.fix or not errors)]
+    missing = any(catalogue()[g.rule]["family"] == "statistics" for g in errors)
+    why = [g for g in warnings if missing and g.rule in _NOT_COUNTED]
+    return [*why, *errors, *(g for g in warnings if g not in why)]
 
 
-def _unforced(groups: Iterable[Group]) -> list[Group]:
-    """Of the groups that did not decide the status those that an author can fix or explain."""
-    return [g for g in groups if g.level is not Level.NOTE and g.rule not in OURS]
+def _is_told_by_numbers(verdict: Verdict, groups: Iterable[Group]) -> bool:
+    """Whether the table belongs beside the verdict: good numbers say nothing of one that is about
+    something else."""
+    about = {catalogue()[g.rule]["family"] for g in groups if g.level is Level.ERROR}
+    return verdict.status is not Status.REJECTED or "statistics" in about
 
 
 # ---- the first line -----------------------------------------------------------------------------
@@ -168,7 +180,7 @@ def _result(verdict: Verdict, place: Place, groups: list[Group], where: Where) -
         return "for a reason on our side" if where is Where.PULL else "the runs could not be read"
     if verdict.status is Status.NEEDS_RUNS:
         need = needed(verdict)
-        about = "1 more" if need == 1 else f"about {need} more"
+        about = f"about {need} more"
         return about if need <= MANY_RUNS else "slightly longer ones"
     if not place.ranks:
         return f"{place.result}, not ranked" if place.result else "not ranked"
@@ -176,9 +188,12 @@ def _result(verdict: Verdict, place: Place, groups: list[Group], where: Where) -
     if where is Where.BOARD or not _author_acts(verdict, groups):
         return told
     name = STATUS_NAMES[verdict.status]
-    said = "; ".join(part for part in (_to_fix(groups), told) if part)
-    # The next step counts them too, so that the count gives way and the place does not.
-    return said if len(f"{name} {said}".split()) <= _MOST_WORDS else told
+    for first in (f"{_to_fix(groups)} first", "your turn first"):
+        said = "; ".join(part for part in (first, told) if part)
+        # The next step counts them too, so that the count gives way and the place does not.
+        if len(f"{name} {said}".split()) <= _MOST_WORDS:
+            return said
+    return told
 
 
 def _author_acts(verdict: Verdict, groups: list[Group]) -> bool:
@@ -213,20 +228,21 @@ def needed(verdict: Verdict) -> int:
 
 
 def _next(
-    verdict: Verdict, place: Place, every: tuple[Group, ...], where: Where, review_days: int
+    verdict: Verdict, place: Place, groups: list[Group], where: Where, promised: tuple[int, str]
 ) -> str:
-    days = numbers.count(review_days, "day")
-    groups = _weighing(every, verdict)
+    """`promised` are the days within which a maintainer acts, and when the bot does by itself."""
+    days = numbers.count(promised[0], "day")
     if verdict.status is Status.REJECTED:
-        return _fix(groups, len(_unforced(g for g in every if g not in groups)), where)
+        return _fix(groups, where)
     if verdict.status is Status.UNVERIFIABLE:
         if where is Where.PULL:
             return (
-                "nothing for you to do. The bot tries again every night; `/verify` tries at once."
+                f"nothing for you to do. The bot tries again {how_often(promised[1])}, and a "
+                f"maintainer steps in if it still fails after {days}. `/verify` tries at once."
             )
         return "make the fix below and run the check again. The bot reads the runs by itself."
     if verdict.status is Status.NEEDS_RUNS:
-        return _more_runs(verdict, place, where)
+        return _more_runs(verdict, groups, where)
     if where is Where.BOARD:
         return "nothing to do; the entry is on the board."
     if not place.ranks:
@@ -251,24 +267,21 @@ def _next(
     return f"make a submission of it: `speedrun new TRACK/NAME --results {verdict.submission}`."
 
 
-def _below(groups: list[Group], where: Where) -> str:
+def _below(groups: list[Group], where: Where, verb: str = "fix") -> str:
     """What there is to fix: `make the fix below`, `fix the three below and the six in the fold`."""
     if len(groups) == 1:
-        return "make the fix below"
-    what, more = f"fix the {spelt(min(len(groups), MOST_GROUPS))} below", len(groups) - MOST_GROUPS
-    if more <= 0:
-        return what
+        return "make the fix below" if verb == "fix" else f"{verb} the point below"
+    shown, more = f"{verb} the {spelt(min(len(groups), MOST_GROUPS))} below", len(groups)
+    if more <= MOST_GROUPS:
+        return shown
     rest = "in the fold" if where is Where.PULL else "that `-v` shows"
-    return f"{what} and the {spelt(more)} {rest}"
+    return f"{shown} and the {spelt(more - MOST_GROUPS)} {rest}"
 
 
-def _fix(groups: list[Group], others: int, where: Where) -> str:
-    """What to fix, so many others to fix or explain, and how the check runs again."""
+def _fix(groups: list[Group], where: Where) -> str:
+    """What to fix, and how the check runs again."""
     what, many = _below(groups, where), len(groups) > MOST_GROUPS
-    if others:
-        fold = "in the fold" if where is Where.PULL else "that `-v` shows"
-        what += f", fix or explain {spelt(others)} more {'there' if many else fold}"
-    what += ", then " if many or others else " and "
+    what += ", then " if many else " and "
     if where is not Where.PULL:
         return f"{what}run the check again."
     what += "push once" if many else "push"
@@ -280,36 +293,47 @@ def _fix(groups: list[Group], others: int, where: Where) -> str:
 def _review(groups: list[Group], where: Where, days: str) -> str:
     if not any(group.fix for group in groups):
         return f"a maintainer reviews it within {days}; you may explain it before that."
-    what = _below(groups, where)
+    what = _below(groups, where, "fix or explain")
     if where is Where.PULL:
         return (
-            f"{what}, then push, or comment `/verify` if no file changed; what you cannot fix, "
-            f"explain here. A maintainer then reviews it within {days}."
+            f"{what}. A push starts the check again, as does the comment `/verify`; then a "
+            f"maintainer reviews it within {days}."
         )
-    return f"{what}, or explain in the pull request why not; a maintainer decides there."
+    return f"{what}; a maintainer decides in the pull request."
 
 
-def _more_runs(verdict: Verdict, place: Place, where: Where) -> str:
+def _more_runs(verdict: Verdict, groups: list[Group], where: Where) -> str:
     need = needed(verdict)
     if need > MANY_RUNS:
-        first = (
+        return (
             "train slightly longer and run it again. At this mean it would take "
             f"{need:,} more runs; a better mean needs fewer."
         )
-    else:
-        again, logs = f"about {need} more times with new seeds", "each log"
-        if need == 1:
-            again, logs = "once more with a new seed", "the log"
-        how = f"Add {logs} to the folder and to `runs` in `submission.json`"
-        link = "or comment `/runs add LINK` with the address of each W&B run"
-        how += f" and push, {link}." if where is Where.PULL else ", and run the check again."
-        odds = _odds(verdict)
-        anyone = f"Anyone may supply {'it' if need == 1 else 'them'}; every" if odds else "Every"
-        first = (
-            f"run it {again}{_cost(verdict, need)}{odds}. {how} "
-            f"{anyone} new run counts, bad ones too."
-        )
-    return f"{first} If it passes: {place.text}." if place.text and place.ranks else first
+    again, logs = f"about {need} more times with new seeds", "each log"
+    if need == 1:
+        again, logs = "about once more with a new seed", "the log"
+    how = f"Add {logs} to the folder and to `runs` in `submission.json`"
+    link = "or comment `/runs add LINK` with the address of each W&B run"
+    how += f" and push, {link}." if where is Where.PULL else ", and run the check again."
+    others = [g for g in groups if g.rule not in SHORTFALL]
+    also = f" Fix {'it' if len(others) == 1 else 'them'} too: see below." if others else ""
+    return f"run it {again}{_cost(verdict, need)}. {how}{also}"
+
+
+def _outlook(verdict: Verdict, place: Place) -> str:
+    """What more runs would bring, how likely, and who may supply them."""
+    if verdict.status is not Status.NEEDS_RUNS:
+        return ""
+    said = [f"If it passes: {place.text}."] if place.text and place.ranks else []
+    if (need := needed(verdict)) <= MANY_RUNS:
+        them = "it" if need == 1 else "them"
+        said.append(f"Anyone may supply {them}, and every new run counts, bad ones too.")
+        odds = [(c.runs, in_percent(c.chance)) for c in _chances(verdict)]
+        rest = [f"{runs} more in {chance}" for runs, chance in odds[1:]]
+        for runs, chance in odds[:1]:
+            first = f"{runs} more {'is' if runs == 1 else 'are'} enough in {chance} of cases"
+            said.append(f"Judging by the runs so far, {', '.join([first, *rest])}.")
+    return " ".join(said)
 
 
 def _chances(verdict: Verdict) -> tuple[Chance, ...]:
@@ -317,16 +341,6 @@ def _chances(verdict: Verdict) -> tuple[Chance, ...]:
     need = needed(verdict)
     found = (point.summary.chances for point in verdict.points)
     return next((c for c in found if c and c[0].runs == need <= MANY_RUNS), ())
-
-
-def _odds(verdict: Verdict) -> str:
-    """`: 2 more give a 75 % chance to pass, 3 give 85 %`; empty if that is unknown."""
-    said = [(c.runs, in_percent(c.chance)) for c in _chances(verdict)]
-    if not said:
-        return ""
-    runs, chance = said[0]
-    first = f": {runs} more give{'s' * (runs == 1)} a {chance} chance to pass"
-    return first + "".join(f", {n} give {chance}" for n, chance in said[1:])
 
 
 def _cost(verdict: Verdict, need: int) -> str:
@@ -359,6 +373,7 @@ def parts(item: Answer) -> Iterator[str]:
     """Everything that is visible, in order, as plain text."""
     yield f"{item.icon} {item.line}"
     yield f"Next: {item.next}"
+    yield from filter(None, [item.outlook])
     for group in item.groups:
         yield " ".join(filter(None, (group.says, group.fix, group.also, group.others)))
     for row in item.rows:

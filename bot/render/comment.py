@@ -20,12 +20,12 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from bot.model.report import Report, Settings
 from bot.model.values import finite
-from bot.model.verdict import Verdict
-from bot.registry import OURS, Status
+from bot.model.verdict import Finding, Verdict
+from bot.registry import OURS, Level, Status
 from bot.render import details, markdown
 from bot.render.answer import Answer, Where, answer, gpu_hours, heading, needed
 from bot.render.experiment import of_report
-from bot.render.groups import Group, weight
+from bot.render.groups import Group, sentence, weight
 from bot.render.place import COLUMNS
 
 LIMIT = 65_536
@@ -155,8 +155,6 @@ def environment(custom: Path | None) -> ImmutableSandboxedEnvironment:
     env.filters["linked"] = lambda value: Safe(markdown.sentence(value, links=True))
     env.filters["summary"] = lambda value: Safe(markdown.summary(value))
     env.filters["cell"] = cell
-    env.filters["weight"] = weight
-    env.filters["inside"] = lambda file, folder: str(file).removeprefix(f"{folder}/")
     env.filters["run"] = lambda run: Safe(markdown.run_link(str(run or "")))
     env.filters["block"] = block
     env.filters["fenced"] = fenced
@@ -249,7 +247,7 @@ def body_of(
 def answer_of(report: Report, verdict: Verdict, settings: Settings) -> Answer:
     """The answer to one submission of a pull request."""
     place = report.places.get(verdict.submission)
-    return answer(verdict, place, Where.PULL, settings.review_days)
+    return answer(verdict, place, Where.PULL, settings.review_days, settings.schedule)
 
 
 def entry_page(verdict: Verdict, settings: Settings) -> Safe:
@@ -274,17 +272,20 @@ def view(item: Answer, most: int, rows: int, links: Links | None = None) -> Mapp
     verdict = item.verdict
     shown = [f for group in item.groups for f in group.folded]
     folded = [f for group in item.folded for f in (*group.findings, *group.follows)]
-    columns = [i for i in range(4) if i < 1 or any(row[i] for row in item.rows)]
+    table = item.place.rows
+    columns = [i for i in range(4) if i < 1 or any(row[i] for row in table)]
     return {
         "icon": Safe(item.icon),
         "line": item.line,
         "next": item.next,
+        "outlook": item.outlook,
         "status": str(verdict.status),
         "groups": [_group(group, links or {}, verdict.submission) for group in item.groups],
         "columns": [COLUMNS[i] for i in columns],
-        "rows": [[row[i] for i in columns] for row in item.rows],
+        "rows": [[row[i] for i in columns] for row in table],
+        "rows_shown": bool(item.rows),
         "fold": item.fold,
-        "findings": [*shown, *folded][:most],
+        "findings": [_folded(f, verdict.submission) for f in [*shown, *folded][:most]],
         "hidden": max(len(shown) + len(folded) - most, 0),
         "numbers": list(details.claimed_rows(verdict))[:rows],
         "claims": any(claimed for _, claimed, _, _ in details.claimed_rows(verdict)),
@@ -314,6 +315,20 @@ def _linked(text: str, run: str | None) -> Safe:
             link = f"[{markdown.code(shown)}]({run})"
             return Safe(f"{said[: found.start()]}{link}{said[found.end() :]}")
     return Safe(f"{said} ({markdown.run_link(run)})")
+
+
+def _folded(item: Finding, folder: str) -> Mapping[str, Any]:
+    """A finding of the fold, told whole."""
+    return {
+        "rule": item.rule,
+        "weight": weight(item),
+        "file": (item.file or "").removeprefix(f"{folder}/"),
+        "line": item.line,
+        "says": _linked(sentence(item.message), item.run),
+        "fix": sentence(item.fix or "", capital=False),
+        "optional": item.level is Level.NOTE,
+        "because": item.because,
+    }
 
 
 def _group(group: Group, links: Links, folder: str) -> Mapping[str, Any]:

@@ -25,6 +25,8 @@ class Group:
 
     findings: tuple[Finding, ...]
     follows: tuple[Finding, ...] = ()
+    told: bool = False
+    """Whether the answer's next step says the fix."""
 
     @property
     def first(self) -> Finding:
@@ -57,7 +59,7 @@ class Group:
     @property
     def fix(self) -> str:
         """What to do, empty where the answer's next step says it."""
-        fix = self.first.fix or ""
+        fix = "" if self.told else self.first.fix or ""
         fix = numbers.each_run(fix, self._count) if self.first.run else fix
         return _brief(sentence(fix, capital=False), _FIX)
 

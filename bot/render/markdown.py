@@ -25,7 +25,7 @@ def _inert(escaped: str) -> str:
 
 
 _QUOTED = r"(?<![^\s(\"])`(?=[^`]*\w)([^`\s](?:[^`]{0,298}[^`\s])?)`(?![^\s.,;:!?)\"'/])"
-_RUN = r"https://wandb\.ai/[\w.-]+/[\w.-]+/runs/[\w-]+"
+_RUN = r"https://wandb\.ai/(?!ENTITY/)[\w.-]+/[\w.-]+/runs/[\w-]+"
 _PIECES = re.compile(rf"{_QUOTED}|({_RUN})", re.ASCII)
 RUN_PAGE = re.compile(_RUN, re.ASCII)
 

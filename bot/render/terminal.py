@@ -67,6 +67,8 @@ def to_text(
     style = _COLOURS[str(answer.verdict.status)]
     console.print(f"{answer.icon} {plain(answer.line, 300)}", style=f"bold {style}")
     console.print(f"Next: {_whole_commands(plain(answer.next, 900))}")
+    if answer.outlook:
+        console.print(plain(answer.outlook, 900))
     for number, group in enumerate(answer.groups, 1):
         _print_group(console, group, answer.verdict, f"{number}. ")
     if answer.rows:
@@ -136,6 +138,8 @@ def _print_folded(console: Console, answer: Answer) -> None:
         rest = group.folded if group in answer.groups else (*group.findings, *group.follows)
         for finding in rest:
             _print_finding(console, finding, verdict)
+    if not answer.rows and answer.place.rows:
+        _print_table(console, COLUMNS, answer.place.rows)
     rows = list(claimed_rows(verdict))
     if rows:
         _print_table(console, ("", "claimed", "recomputed", "claimed ÷ recomputed"), rows)

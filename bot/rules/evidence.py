@@ -96,11 +96,10 @@ def _run_unfinished(case: Case) -> Iterator[Finding]:
     counts = counted(case)
     for item, run in runs_of(case):
         going, counts_here = run.state in _UNDONE, (run.file, run.index) in counts
-        if going or ended(case, run, counts) is False:
+        if run.state not in _DEAD and (going or ended(case, run, counts) is False):
             last = run.step if run.last_step is None else run.last_step
-            where = "no step" if last is None else f"step {last}"
             total = "" if run.total_steps is None else f" of {run.total_steps}"
-            said = f"the run reached {where}{total}"
+            said = f"the run reached {_step(last)}{total}"
             at_end = None not in (last, run.total_steps) and last == run.total_steps
             if going and at_end:
                 said = f"the run has reached its last step ({last}), but W&B still shows it as "
@@ -119,15 +118,20 @@ def _run_unfinished(case: Case) -> Iterator[Finding]:
                 expected=last,
                 fix="wait until the run has finished, then comment `/verify`"
                 if going
-                else "run it to its end; if you cannot, leave it out and say why in the README",
+                else "run it to its end; if you cannot, keep it listed and say why in the README",
             )
+
+
+def _step(last: int | None) -> str:
+    return "no step" if last is None else f"step {last}"
 
 
 def run_crashed(case: Case) -> Iterator[Finding]:
     """No run crashed or was killed.
 
-    W&B marks a run that ended with an error, stopped answering or was stopped by hand. If it had
-    reached its end before that, a maintainer may accept it.
+    W&B marks a run that ended with an error, stopped answering or was stopped by hand. Keep it in
+    the list: runs are never chosen by how they went. If it had reached its end before that, it
+    counts. Say what happened, and a maintainer may accept it.
     """
     yield from case.problems_of("run-crashed")
     yield from per_message(_run_crashed(case))
@@ -137,16 +141,21 @@ def _run_crashed(case: Case) -> Iterator[Finding]:
     counts = counted(case)
     for item, run in runs_of(case):
         if run.state in _DEAD:
-            here = "it counts" if (run.file, run.index) in counts else "it does not count"
+            last = run.step if run.last_step is None else run.last_step
+            whole = run.total_steps is not None and last is not None and last >= run.total_steps
+            where = "reached its end" if whole else f"reached {_step(last)}"
+            where += f" of {run.total_steps}" if run.total_steps and not whole else ""
+            here = (run.file, run.index) in counts
             yield about(
                 case,
                 item,
                 run,
                 "run-crashed",
-                f'the state of the run is "{run.state}"; {here}',
+                f'W&B calls the run "{run.state}"; it {where}, '
+                f"so it {'counts' if here else 'does not count'}",
                 claimed=run.state,
                 expected="finished",
-                fix="use a run that ended normally in its place, and say why in the README",
+                fix="keep it listed, and say in the README what happened",
             )
 
 

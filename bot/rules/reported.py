@@ -146,7 +146,7 @@ def _fix(wrong: Wrong, claim: Claim, s: Summary, n: int) -> str:
     if missing <= 0:
         return f"{write}, as `speedrun stats` prints"
     if missing <= out:
-        return f"{write}, or replace the runs that do not count by finished ones"
+        return f"{write}; {count(out, 'listed run')} {'does' if out == 1 else 'do'} not count"
     if part == "n":
         return f"{write}, or add {logs} to the folder and to `runs`"
     return f"{write}, or add {others} that `n` counts"

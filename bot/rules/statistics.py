@@ -111,7 +111,9 @@ def more_runs(s: Summary) -> str:
     first, *rest = s.chances
     odds = f"about {in_percent(first.chance)} chance to pass"
     odds += "".join(f", {in_percent(c.chance)} with {c.runs}" for c in rest)
-    return f"add {_runs(first.runs)}{_gpu_hours(s, first.runs)}: {odds}. {_anyone(first.runs)}"
+    return (
+        f"add about {_runs(first.runs)}{_gpu_hours(s, first.runs)}: {odds}. {_anyone(first.runs)}"
+    )
 
 
 def _anyone(runs: int) -> str:
@@ -316,7 +318,7 @@ def _gpu_hours(s: Summary, runs: int | None = None) -> str:
         return ""
     hours = need * m.mean * s.gpu_count / 3600
     shown = f"{hours:.0f}" if hours >= 10 else f"{hours:.2g}"
-    return f", about {shown} GPU-hour{'' if shown == '1' else 's'}"
+    return f" (about {shown} GPU-hour{'' if shown == '1' else 's'})"
 
 
 def _wide(case: Case, s: Summary) -> str:

@@ -233,7 +233,7 @@ _ACTS: tuple[tuple[str, Act], ...] = (
     (r"submit the source file exactly as it ran|^add the file, or correct the path", _source),
     (r"leave it out|remove the run|list each run once|link the run's page", _unlist),
     (r"save it as UTF-8", _plain_utf8),
-    (r"say in the README", _explain),
+    (r"say (?:why )?in the README", _explain),
     (r"add the \",\"", _comma),
     (r"keep one of the two", _once),
 )

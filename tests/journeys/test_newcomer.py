@@ -46,7 +46,7 @@ def test_what_is_no_mistake_is_none(name: str, make: object) -> None:
 def test_the_right_cause_comes_first(mistake: Mistake) -> None:
     item = said(state_of(mistake))
     assert item.groups[0].rule == mistake.rule, item.verdict.findings
-    assert item.groups[0].fix, "nothing says what to do"
+    assert item.groups[0].fix or item.groups[0].told, "nothing says what to do"
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=NAMES)
@@ -59,10 +59,12 @@ def test_the_answer_is_short(mistake: Mistake) -> None:
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=NAMES)
 def test_doing_what_the_fix_says_makes_it_pass(mistake: Mistake) -> None:
-    state = state_of(mistake)
+    state, told = state_of(mistake), set[str]()
     for _ in range(ROUNDS):
         item = said(state)
-        if item.verdict.status.counts and not item.groups:
+        left = [group for group in item.groups if group.says not in told]
+        if item.verdict.status.counts and not left:
             return
-        state = follow(item.groups[0], state)
+        told.add(left[0].says)
+        state = follow(left[0], state)
     assert said(state).verdict.status.counts, said(state).verdict.findings

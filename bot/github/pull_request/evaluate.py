@@ -99,7 +99,7 @@ def _touches_ours(repo: Repo, engine: Engine, pull: Pull) -> bool:
 def _incomplete(what: str, error: Incomplete) -> Verdict:
     """The verdict on a pull request of which GitHub shows a part only."""
     if isinstance(error, Disagreement):
-        fix = "Nothing on your side: it is tried again every night, or type `/verify`."
+        fix = "Nothing on your side: the bot tries again by itself; `/verify` tries at once."
         return refused(what, "", "evidence-unavailable", str(error), fix)
     fix = f"A submission has at most {MAX_FILES} files; open a pull request with those alone."
     return refused(what, "", "out-of-scope-change", str(error), fix)

@@ -81,7 +81,7 @@ def append(repo: Repo, report: Report, runs: list[Run], now: dt.datetime) -> str
     Raises NotRecorded for a report that decides nothing, GitHubTrouble for a fault of GitHub.
     """
     if report.status is None or report.status is Status.UNVERIFIABLE:
-        raise NotRecorded("the evidence could not be read; the nightly audit tries again")
+        raise NotRecorded("the evidence could not be read; the audit tries again")
     moment = now.strftime("%Y-%m-%dT%H:%M:%SZ")
     files = {verdict_path(report.pr): _text({"recorded_at": moment, **report.to_json()})}
 

@@ -102,7 +102,7 @@ def failed_report(repo: Repo, number: int) -> Report | None:
         "",
         "evidence-unavailable",
         "the evaluation did not finish, for a reason on our side",
-        "Nothing on your side: it is tried again every night, or type `/verify`.",
+        "Nothing on your side: the bot tries again by itself; `/verify` tries at once.",
     )
     return Report(
         repo.name, number, pull.head_sha, pull.base_sha, Kind.SUBMISSION, pull.author, (verdict,)

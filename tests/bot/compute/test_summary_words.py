@@ -23,7 +23,7 @@ def test_words_of_runs_that_pass() -> None:
 def test_words_of_runs_that_need_more() -> None:
     words = said(SMALL, [3.2771, 3.2795, 3.279], [225.0, 225.0, 225.0])
     assert "Does not pass." in words
-    assert "Add 4 runs, about 2 GPU-hours: about 60 % chance to pass, 80 % with 12." in words
+    assert "Add about 4 runs (about 2 GPU-hours): about 60 % chance to pass, 80 % with 12." in words
 
 
 def test_words_of_a_bound_print_the_bound() -> None:

@@ -17,7 +17,7 @@ from bot.render.answer import Answer, Where, answer, needed
 from bot.render.comment import body_of, to_markdown
 from bot.render.groups import grouped
 from bot.render.terminal import to_text
-from tests.bot.render.words import before_next, visible, words
+from tests.bot.render.words import before_next, rules, visible, words
 
 FILE = "submissions/mini/idea/submission.json"
 SETTINGS = Settings(site="https://example.org")
@@ -101,7 +101,7 @@ def test_the_next_step_comes_within_fifteen_words(name: str, item: Verdict) -> N
 @pytest.mark.parametrize(("name", "item"), CASES, ids=[name for name, _ in CASES])
 def test_what_is_visible_is_short(name: str, item: Verdict) -> None:
     body = comment(item)
-    groups = len(re.findall(r"^(?:\d\.|-) ", visible(body), re.MULTILINE))
+    groups = len(rules(visible(body)))
     assert groups <= 3
     assert len(words(visible(body))) <= 120 + 60 * groups, visible(body)
 
@@ -127,20 +127,22 @@ def test_what_is_at_fault_on_our_side_asks_nothing_of_the_author() -> None:
 
 
 def test_what_is_at_fault_on_our_side_is_no_thing_to_fix() -> None:
-    rules = ("claim-differs-from-run", "evidence-unavailable")
-    said = answer(verdict(Status.REJECTED, tuple(found(rule, 1, "said") for rule in rules)))
+    names = ("claim-differs-from-run", "evidence-unavailable")
+    said = answer(verdict(Status.REJECTED, tuple(found(rule, 1, "said") for rule in names)))
     assert said.result == "one thing to fix"
-    assert tuple(g.rule for g in said.groups) == rules[:1]
-    assert tuple(g.rule for g in said.folded) == rules[1:]
+    assert tuple(g.rule for g in said.groups) == names[:1]
+    assert tuple(g.rule for g in said.folded) == names[1:]
 
 
 def test_what_is_folded_says_how_much_it_weighs_and_ends() -> None:
-    rules = ("claim-differs-from-run", "evidence-unavailable", "unlisted-runs")
-    item = verdict(Status.REJECTED, tuple(found(rule, 1, "said") for rule in rules))
-    lines = re.findall(r"^- ([\w ]+?) \[?`(\S+)`.*: (said.*)$", comment(item), re.MULTILINE)
+    names = ("schema",) * 3 + ("evidence-unavailable", "unlisted-runs")
+    items = [found(rule, n, "this said") for n, rule in enumerate(names)]
+    items[:3] = [dc.replace(items[0], message=f"`{key}` is missing") for key in "abc"]
+    body = comment(verdict(Status.REJECTED, tuple(items)))
+    lines = re.findall(r"^- ([\w ]+?) \[?`(\S+)`.*: (This.*)$", body, re.MULTILINE)
     assert lines == [
-        ("our side", "evidence-unavailable", "said 1."),
-        ("warning", "unlisted-runs", "said 1. **Fix:** write 3.271."),
+        ("our side", "evidence-unavailable", "This said 3."),
+        ("warning", "unlisted-runs", "This said 4. **Fix:** write 3.274."),
     ]
 
 

@@ -35,18 +35,18 @@ def comment(item: Verdict, suggestion: str | None = None) -> str:
 @pytest.mark.parametrize(
     ("many", "step"),
     [
-        (1, "make the fix below"),
-        (2, "fix the two below"),
-        (3, "fix the three below"),
-        (4, "fix the three below and the one in the fold"),
-        (10, "fix the three below and the seven in the fold"),
+        (1, "fix or explain the point below"),
+        (2, "fix or explain the two below"),
+        (3, "fix or explain the three below"),
+        (4, "fix or explain the three below and the one in the fold"),
+        (10, "fix or explain the three below and the seven in the fold"),
     ],
 )
 def test_a_review_comes_after_the_fixes(many: int, step: str) -> None:
     item = answer(of(Status.NEEDS_REVIEW, "unlisted-runs", many), review_days=3)
     assert item.next == (
-        f"{step}, then push, or comment `/verify` if no file changed; what you cannot fix, "
-        "explain here. A maintainer then reviews it within 3 days."
+        f"{step}. A push starts the check again, as does the comment `/verify`; then a maintainer "
+        "reviews it within 3 days."
     )
 
 
@@ -67,11 +67,14 @@ def test_a_terminal_has_no_fold() -> None:
 def test_a_review_that_waits_for_the_author_says_for_how_much() -> None:
     place = Place(result="90.14 s", text="a possible record by 30.0 s")
     ten = of(Status.NEEDS_REVIEW, "unlisted-runs", 10)
-    assert answer(ten, place).result == "10 things to fix; 90.14 s, a possible record by 30.0 s"
+    first = "10 things to fix first; 90.14 s, a possible record by 30.0 s"
+    assert answer(ten, place).result == first
     assert answer(ten, place, Where.BOARD).result == "90.14 s, a possible record by 30.0 s"
     long = dc.replace(place, text="on the frontier of 12 entries, which is a long tale")
     told = "90.14 s, on the frontier of 12 entries, which is a long tale"
     assert answer(ten, long).result == told, "the place is never left out"
+    middle = dc.replace(place, text="a possible record by 30.0 s, and challenged")
+    assert answer(ten, middle).result == f"your turn first; 90.14 s, {middle.text}"
     long = Place(result="3 % less training time than the baseline, within the noise")
     assert answer(ten, long).result == long.result, "the result is never left out"
     nothing = of(Status.NEEDS_REVIEW, "unlisted-runs", 10, fix=None)
@@ -92,34 +95,41 @@ def test_a_review_has_one_place_to_explain(status: Status, rule: str, fix: str) 
 
 
 @pytest.mark.parametrize(
-    ("many", "step"),
+    ("many", "things", "step", "fold"),
     [
-        (1, "make the fix below, fix or explain one more in the fold, then push; "),
-        (
-            5,
-            "fix the three below and the two in the fold, fix or explain one more there, then "
-            "push once; ",
-        ),
+        (1, "two", "fix the two below and push; ", "1 note"),
+        (5, "six", "fix the three below and the three in the fold, then push once; ",
+         "Three more to fix and 1 note"),
     ],
-)
-def test_the_step_names_what_may_be_explained(many: int, step: str) -> None:
+)  # fmt: skip
+def test_title_step_and_fold_have_one_count(many: int, things: str, step: str, fold: str) -> None:
     item = of(Status.REJECTED, "schema", many)
-    more = (finding("unlisted-runs", "said"), finding("not-better-than-record", "said"))
-    item = dc.replace(item, findings=(*item.findings, *more))
-    assert answer(item).next == f"{step}the check runs again by itself."
+    warned = finding("unlisted-runs", "said", fix="list them")
+    silent = finding("seed-reused", "said")
+    item = dc.replace(item, findings=(*item.findings, warned, silent))
+    said = answer(item)
+    assert said.result == f"{things} things to fix"
+    assert said.next == f"{step}the check runs again by itself."
+    assert said.fold == fold, "what has no fix is no thing to fix"
 
 
-def test_the_fold_says_what_needs_something_done() -> None:
-    found = of(Status.REJECTED, "schema", 4)
-    more = (finding("unlisted-runs", "said"), finding("not-better-than-record", "said"))
-    item = dc.replace(found, findings=(*found.findings, *more))
-    assert answer(item).fold == "One more to fix, one to fix or explain and 1 note (nothing to do)"
-    assert answer(found).fold == "One more to fix"
+def test_good_numbers_do_not_stand_beside_a_bad_verdict() -> None:
+    place = Place(result="90.1 s", rows=(("p-value", "0.000004", "below 0.01", ""),))
+    for rule, beside in (("schema", False), ("target-missed", True)):
+        body = render(
+            "_answer.md.j2",
+            SETTINGS,
+            a=view(answer(of(Status.REJECTED, rule, 1), place), 200, 50),
+            details=True,
+            sha="b" * 40,
+        )
+        assert ("0.000004" in visible(body)) is beside and "0.000004" in body
+    assert answer(of(Status.NEEDS_REVIEW, "unlisted-runs", 1), place).rows
 
 
 def short(*chances: Chance) -> Verdict:
     odds = "".join(f", {c.chance:.0%} with {c.runs}" for c in chances[1:]).replace("%", " %")
-    fix = f"add 2 runs: about 75 % chance to pass{odds}. Anyone may supply them"
+    fix = f"add about 2 runs: about 75 % chance to pass{odds}. Anyone may supply them"
     item = finding("target-not-significant", "too much chance", fix=fix)
     point = Point("main", 3.27, 76.0, {}, Summary(needed_runs=2, chances=chances))
     return Verdict("s", "t", Status.NEEDS_RUNS, Grade.LOG, (item,), (point,))
@@ -128,24 +138,35 @@ def short(*chances: Chance) -> Verdict:
 def test_more_runs_say_their_chance_once_and_that_all_count() -> None:
     item = answer(short(Chance(2, 0.75), Chance(3, 0.85)), Place(text="a record by 1.0 s"))
     assert item.next == (
-        "run it about 2 more times with new seeds: 2 more give a 75 % chance to pass, 3 give "
-        "85 %. Add each log to the folder and to `runs` in `submission.json` and push, or comment "
-        "`/runs add LINK` with the address of each W&B run. Anyone may supply them; every new "
-        "run counts, bad ones too. If it passes: a record by 1.0 s."
+        "run it about 2 more times with new seeds. Add each log to the folder and to `runs` in "
+        "`submission.json` and push, or comment `/runs add LINK` with the address of each W&B run."
     )
-    assert item.groups[0].fix == "add 2 runs."
+    assert item.outlook == (
+        "If it passes: a record by 1.0 s. Anyone may supply them, and every new run counts, bad "
+        "ones too. Judging by the runs so far, 2 more are enough in 75 % of cases, 3 more in 85 %."
+    )
+    assert item.groups[0].fix == "", "the step says it"
+
+
+def test_warnings_beside_missing_runs_are_to_be_fixed_too() -> None:
+    missing = short(Chance(2, 0.75))
+    warned = finding("unlisted-runs", "said", fix="list them")
+    item = answer(dc.replace(missing, findings=(*missing.findings, warned)))
+    assert item.next.endswith("Fix it too: see below.")
+    assert [g.rule for g in item.groups] == ["target-not-significant", "unlisted-runs"]
 
 
 def test_a_chance_that_the_step_does_not_say_stays_with_the_fix() -> None:
     item = answer(short())
-    assert "chance" not in item.next and "75 % chance to pass" in item.groups[0].fix
+    assert "cases" not in item.outlook and "75 % chance to pass" in item.groups[0].fix
 
 
 def test_what_could_not_be_read_is_no_list_of_fixes() -> None:
     item = of(Status.UNVERIFIABLE, "evidence-unavailable", 1)
     body = comment(item)
     assert "What we could not read:" in body and "1. " not in body
-    assert "every night" in body and "Read `s` at" in body and "Checked" not in body
+    assert "every night, and a maintainer steps in if it still fails after 7 days" in body
+    assert "Read `s` at" in body and "Checked" not in body
     text = to_text(answer(item, where=Where.FOLDER))
     assert "Read s." in text and "Checked" not in text
     assert "Checked `s`" in comment(of(Status.REJECTED, "schema", 1))

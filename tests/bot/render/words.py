@@ -15,6 +15,11 @@ def visible(markdown: str) -> str:
     return re.sub(r"\\(.)", r"\1", text)
 
 
+def rules(text: str) -> list[str]:
+    """The rules of the groups that a reader sees, in order."""
+    return re.findall(r"\(`([a-z-]+)`\)$", text, re.MULTILINE)
+
+
 def words(text: str) -> list[str]:
     """Words of a text; marks and icons alone are none."""
     return re.findall(r"[^\s|#*·:]*\w[^\s|#*]*", text)

@@ -95,11 +95,20 @@ def test_a_run_at_its_end_that_is_called_running_counts() -> None:
     assert "is still running, so it does not count (r0)" in item.message
 
 
-@pytest.mark.parametrize(("finished", "said"), [(True, "it counts"), (False, "it does not count")])
+@pytest.mark.parametrize(
+    ("finished", "said"),
+    [
+        (True, "it reached its end, so it counts"),
+        (False, "it reached step 970 of 1000, so it does not count"),
+    ],
+)
 def test_a_crashed_run_says_whether_it_counts(finished: bool, said: str) -> None:
     step = 1000 if finished else 970
-    (item,) = found("run-crashed", with_run(state="crashed", finished=finished, last_step=step))
-    assert item.message == f'the state of the run is "crashed"; {said} (r0)'
+    case = with_run(state="crashed", finished=finished, last_step=step)
+    (item,) = found("run-crashed", case)
+    assert item.message == f'W&B calls the run "crashed"; {said} (r0)'
+    assert item.fix == "keep it listed, and say in the README what happened"
+    assert found("run-unfinished", case) == (), "one run, one thing to do"
 
 
 def test_what_a_reader_said_is_not_said_twice() -> None:

@@ -37,7 +37,7 @@ def test_target_not_significant_says_how_many_runs_would_do() -> None:
     (finding,) = found("target-not-significant", case(SMALL, evidence([3.2771, 3.2795, 3.279])))
     assert "p = 0.091, needed below 0.01" in finding.message
     assert finding.fix is not None and finding.fix.startswith(
-        "add 4 runs, about 0.8 GPU-hours: about "
+        "add about 4 runs (about 0.8 GPU-hours): about "
     )
     assert "about 60 % chance to pass, 80 % with 12" in finding.fix
 
