@@ -195,9 +195,12 @@ def located(item: Finding, folder: Folder, documents: Mapping[str, Document]) ->
     line = item.line if item.line is not None else document.line(item.pointer)
     write = _said(item.fix or "") if item.write is None else item.write
     written = None if write is None else document.line_with(item.pointer, write)
+    if renamed := _RENAME.match(item.fix or ""):
+        written = document.line_renamed(item.pointer, renamed[1])
     return dc.replace(item, line=line, suggestion=written)
 
 
+_RENAME = re.compile(r"rename it to `(\w+)`$")
 _WRITE = re.compile(
     r'write (?:"([^"\\]+)"|(-?\d[\d.]*(?:e[+-]?\d+)?))'
     r"(?= without quotes|, (?:or|which|since)\b|;|$)"

@@ -54,6 +54,14 @@ class Document:
         pattern = self._place(pointer)
         return re.sub(pattern, lambda m: m[1] + written, line) if _once(pattern, line) else None
 
+    def line_renamed(self, pointer: str, key: str) -> str | None:
+        """The line of a key with another name for it."""
+        number = self.line(pointer)
+        line = self.text.split("\n")[number - 1].rstrip("\r") if number else ""
+        pattern = rf"{re.escape(json.dumps(unescape(pointer.rpartition('/')[2])))}(?=\s*:)"
+        whole = len(line) <= _LONGEST_LINE and _once(pattern, line)
+        return re.sub(pattern, lambda _: json.dumps(key), line) if whole else None
+
     def _place(self, pointer: str) -> str:
         """A pattern for what stands before a value, and the value."""
         holder, _, last = pointer.rpartition("/")

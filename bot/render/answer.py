@@ -373,8 +373,8 @@ def parts(item: Answer) -> Iterator[str]:
     """Everything that is visible, in order, as plain text."""
     yield f"{item.icon} {item.line}"
     yield f"Next: {item.next}"
-    yield from filter(None, [item.outlook])
     for group in item.groups:
         yield " ".join(filter(None, (group.says, group.fix, group.also, group.others)))
+    yield from filter(None, [item.outlook])
     for row in item.rows:
         yield " ".join(filter(None, row))

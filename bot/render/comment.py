@@ -21,12 +21,12 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from bot.model.report import Report, Settings
 from bot.model.values import finite
 from bot.model.verdict import Finding, Verdict
-from bot.registry import OURS, Level, Status
+from bot.registry import OURS, Level, Status, catalogue
 from bot.render import details, markdown
 from bot.render.answer import Answer, Where, answer, gpu_hours, heading, needed
 from bot.render.experiment import of_report
 from bot.render.groups import Group, sentence, weight
-from bot.render.place import COLUMNS
+from bot.render.place import table
 
 LIMIT = 65_536
 MOST_PROSE = 2_000
@@ -272,8 +272,7 @@ def view(item: Answer, most: int, rows: int, links: Links | None = None) -> Mapp
     verdict = item.verdict
     shown = [f for group in item.groups for f in group.folded]
     folded = [f for group in item.folded for f in (*group.findings, *group.follows)]
-    table = item.place.rows
-    columns = [i for i in range(4) if i < 1 or any(row[i] for row in table)]
+    columns, rows_of_table = table(item.place.rows)
     return {
         "icon": Safe(item.icon),
         "line": item.line,
@@ -281,8 +280,8 @@ def view(item: Answer, most: int, rows: int, links: Links | None = None) -> Mapp
         "outlook": item.outlook,
         "status": str(verdict.status),
         "groups": [_group(group, links or {}, verdict.submission) for group in item.groups],
-        "columns": [COLUMNS[i] for i in columns],
-        "rows": [[row[i] for i in columns] for row in table],
+        "columns": columns,
+        "rows": rows_of_table,
         "rows_shown": bool(item.rows),
         "fold": item.fold,
         "findings": [_folded(f, verdict.submission) for f in [*shown, *folded][:most]],
@@ -335,6 +334,8 @@ def _group(group: Group, links: Links, folder: str) -> Mapping[str, Any]:
     first = group.first
     page = links.get((first.file or "", first.line or 0))
     named = None if first.file == folder else first.file
+    if not first.line and catalogue()[first.rule]["family"] == "statistics":
+        named = None  # it is about the runs
     at_ours = group.rule in OURS and first.run is not None
     return {
         "rule": group.rule,

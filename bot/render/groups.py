@@ -148,7 +148,7 @@ def sentence(text: str, capital: bool = True) -> str:
         return ""
     # A path, a key or an address stays as it is written, or nobody finds it.
     named = re.match(r"[\w-]*[\w-][/._:#][\w/-]|[a-z]+_", text)
-    named = named or re.match(r"[a-z]\b", text)
+    named = named or re.match(r"[b-z]\b", text)
     text = text if named or not capital else text[:1].upper() + text[1:]
     return text if text.endswith((".", "!", "?", ":")) else f"{text}."
 

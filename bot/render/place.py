@@ -5,7 +5,7 @@ Plain text made of our own numbers, so that it travels in a report to whoever pr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from bot.model.board import Clock, Entry, Placement, Progress
 from bot.model.report import Place
@@ -18,7 +18,7 @@ from bot.render.untrusted import plain
 
 Row = tuple[str, str, str, str]
 """What, yours, needed, record."""
-COLUMNS = ("", "yours", "needed", "record now")
+RECORD = "record now"
 CLOCKS: Mapping[Clock, str] = {
     "own": "",
     "official": " by official timing",
@@ -201,6 +201,22 @@ def _certainty(s: Summary, track: Track) -> Iterator[Row]:
         p = s.p if s.decision.p_holm is None else s.decision.p_holm
         shown = numbers.probability(p, rule.alpha_each)
         yield "p-value", shown, f"below {numbers.figure(rule.alpha_each)}", ""
+
+
+def table(rows: Sequence[Row]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Head and rows as they are shown: the record stands where nothing is needed, which keeps the
+    table as narrow as a phone."""
+    mixed = any(row[2] for row in rows)
+    heads = ("", "yours", "needed" if mixed else RECORD)
+    shown = [
+        (row[0], row[1], "; ".join(filter(None, (row[2], _record(row[3], mixed))))) for row in rows
+    ]
+    used = [i for i in range(3) if i == 0 or any(row[i] for row in shown)]
+    return tuple(heads[i] for i in used), [tuple(row[i] for i in used) for row in shown]
+
+
+def _record(value: str, named: bool) -> str:
+    return f"{RECORD} {value}" if value and named else value
 
 
 def amount(track: Track, metric: str, value: float | None) -> str:

@@ -16,7 +16,7 @@ from bot.registry import OURS, STATUS_NAMES, Level, Status
 from bot.render.answer import Answer
 from bot.render.details import claimed_rows, run_rows, statistics, witness_rows
 from bot.render.groups import Group, sentence, weight
-from bot.render.place import COLUMNS
+from bot.render.place import table
 from bot.render.untrusted import plain
 
 if TYPE_CHECKING:
@@ -67,12 +67,12 @@ def to_text(
     style = _COLOURS[str(answer.verdict.status)]
     console.print(f"{answer.icon} {plain(answer.line, 300)}", style=f"bold {style}")
     console.print(f"Next: {_whole_commands(plain(answer.next, 900))}")
-    if answer.outlook:
-        console.print(plain(answer.outlook, 900))
     for number, group in enumerate(answer.groups, 1):
         _print_group(console, group, answer.verdict, f"{number}. ")
+    if answer.outlook:
+        console.print(f"\n{plain(answer.outlook, 900)}")
     if answer.rows:
-        _print_table(console, COLUMNS, answer.rows)
+        _print_table(console, *table(answer.rows))
     if verbose:
         _print_folded(console, answer)
     console.print()
@@ -139,7 +139,7 @@ def _print_folded(console: Console, answer: Answer) -> None:
         for finding in rest:
             _print_finding(console, finding, verdict)
     if not answer.rows and answer.place.rows:
-        _print_table(console, COLUMNS, answer.place.rows)
+        _print_table(console, *table(answer.place.rows))
     rows = list(claimed_rows(verdict))
     if rows:
         _print_table(console, ("", "claimed", "recomputed", "claimed ÷ recomputed"), rows)

@@ -49,7 +49,7 @@ def test_one_click_makes_the_check_pass(competition: Competition) -> None:
     assert "60.0" in lines(competition, pull)[comment["original_line"] - 1]
     body = competition.sticky(pull.number)
     page = f"https://github.com/{REPO}/pull/{pull.number}#pullrequestreview-{comment['review']}"
-    assert f"[Apply the suggestion]({page})" in body
+    assert f"[apply the suggestion]({page})" in body
     assert "```" not in body, "what one click writes need not be copied"
 
     before = lines(competition, pull)

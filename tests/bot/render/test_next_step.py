@@ -188,16 +188,16 @@ def test_what_we_could_not_fetch_names_the_runs_and_blames_no_line() -> None:
 @pytest.mark.parametrize(
     ("fix", "shown"),
     [
-        ("write 90.175, or remove the claim", "under the file, or write 90.175."),
-        ('write "x, or leave y"', 'under the file, or write "x, or leave y".'),
+        ("write 90.175, or remove the claim", "or write 90.175."),
+        ('write "x, or leave y"', 'or write "x, or leave y".'),
     ],
 )
 def test_a_suggestion_comes_first_and_leaves_one_other_way(fix: str, shown: str) -> None:
     line = '"training_time_s": 90.175'
     one = dc.replace(wrong(fix), suggestion=line)
     item = Verdict("s", "t", Status.REJECTED, Grade.LOG, (one,), ())
-    assert f"Apply the suggestion {shown}" in comment(item, line)
-    assert "Apply" not in comment(item) and "remove the claim" not in comment(item, line)
+    assert f"apply the suggestion, {shown}" in comment(item, line)
+    assert "apply" not in comment(item) and "remove the claim" not in comment(item, line)
 
 
 def wrong(fix: str) -> Finding:
