@@ -230,14 +230,22 @@ def together(board: TrackBoard) -> dict[str, Any]:
         "baselines": baselines(board, BASE),
         "classes": classes(board, BASE),
         "steps": three_commands(board),
+        "without_code": without_code(board.track),
     }
+
+
+def without_code(track: Track) -> bool:
+    """Whether the baseline that stands was frozen from runs whose code is not here."""
+    standing = [b for b in track.baselines if b.id == track.baseline_id]
+    return any(b.code is None for b in standing)
 
 
 def three_commands(board: TrackBoard) -> list[str]:
     """The commands that lead to a place on one's own machine, on a track with baselines. The
-    starter is written for the baseline's framework: both arms run in one program."""
+    starter is written for the baseline's framework: both arms run in one program. None if the
+    baseline was frozen without code, so that the trainer cannot run it."""
     track = board.track
-    if track.objective != "baseline":
+    if track.objective != "baseline" or without_code(track):
         return []
     name = f"{track.id}/my-idea"
     frozen = next((i for i in board.items.values() if track.is_baseline(i.path)), None)

@@ -28,6 +28,7 @@ FIRST = {
     "costs": [99.91, 100.0, 100.09],
     "device": "NVIDIA A100-SXM4-80GB",
     "count": 1,
+    "code": {"path": "main.py", "sha256": "0" * 64, "settings": {}},
     "credits": [{"github": "host", "name": None, "roles": ["code"], "submissions": []}],
     "board": [{"submission": f"submissions/{ID}/older", "ratio": 1.02, "state": "claimed"}],
 }
@@ -103,6 +104,15 @@ def test_the_page_has_it_all(site: Site, board: TrackBoard) -> None:
     assert "The board when first was frozen" in page
     assert f"speedrun new {ID}/my-idea --starter jax" in page
     assert re.search(r"older: 1.0200", page)
+    assert "A place by links" not in page
+
+
+def test_a_baseline_without_code_is_run_by_hand(site: Site, board: TrackBoard) -> None:
+    (first,) = board.track.baselines
+    track = dc.replace(board.track, baselines=(dc.replace(first, code=None),))
+    bare = dc.replace(board, track=track)
+    page = str(dict(track_files(site, bare))[f"tracks/{ID}/index.md"])
+    assert f"/submit {ID} LINK LINK LINK baseline" in page and "interleave" not in page
 
 
 def test_a_baseline_that_an_entry_became_is_its_peoples(site: Site) -> None:
