@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from bot.cli import main
-from bot.parse.track_toml import TrackError, load_track
+from bot.model.track import TrackError
+from bot.parse.track_toml import load_track
 from tests.track_texts import highest_core
 
 GOLF = """

@@ -12,7 +12,8 @@ from click.testing import CliRunner
 
 from bot.cli import main
 from bot.commands.board import boards
-from bot.parse.track_toml import TrackError, load_track
+from bot.model.track import TrackError
+from bot.parse.track_toml import load_track
 
 # Numbers of two public tables; the descriptions are placeholders, with a bar in one of them.
 NANOCHAT = """

@@ -62,18 +62,18 @@ def access(kind: str) -> Callable[[WandbDouble], None]:
 
 
 def deleted(server: WandbDouble) -> None:
-    del server.world.runs[tuple(FIRST)]
+    del server.world.runs[FIRST[:]]
 
 
 def not_a_number(server: WandbDouble) -> None:
-    run = server.world.runs[tuple(FIRST)]
+    run = server.world.runs[FIRST[:]]
     rows = [row | ({"val_loss": float("nan")} if "val_loss" in row else {}) for row in run.rows]
     run.replace_history(rows)
 
 
 def all_exported(server: WandbDouble) -> None:
     """The history of one run lies in a parquet file, as W&B exports it after a while."""
-    run = server.world.runs[tuple(FIRST)]
+    run = server.world.runs[FIRST[:]]
     buffer = io.BytesIO()
     pd.DataFrame(run.rows).to_parquet(buffer)
     run.exports, run.live_from = [buffer.getvalue()], len(run.rows)
@@ -86,25 +86,25 @@ def export_refused(server: WandbDouble) -> None:
 
 def no_keys(server: WandbDouble) -> None:
     """`historyKeys` holds nulls, though there are rows."""
-    server.world.runs[tuple(FIRST)].stated_keys = {"sets": None, "lastStep": None, "keys": None}
+    server.world.runs[FIRST[:]].stated_keys = {"sets": None, "lastStep": None, "keys": None}
 
 
 def null_counts(server: WandbDouble) -> None:
-    run = server.world.runs[tuple(FIRST)]
+    run = server.world.runs[FIRST[:]]
     keys = run.history_keys() or {}
     run.stated_keys = keys | {"keys": dict.fromkeys(keys["keys"])}
 
 
 def rewound(server: WandbDouble) -> None:
     """Steps 600 to 799 stand in the history twice: the run went back and tried again."""
-    run = server.world.runs[tuple(FIRST)]
+    run = server.world.runs[FIRST[:]]
     again = [row | {"train_loss": row["train_loss"] + 0.1} for row in run.rows[600:800]]
     run.replace_history([*run.rows[:800], *again, *run.rows[800:]])
 
 
 def state(word: str) -> Callable[[WandbDouble], None]:
     def change(server: WandbDouble) -> None:
-        run = server.world.runs[tuple(FIRST)]
+        run = server.world.runs[FIRST[:]]
         run.state = word
         if word in ("running", "killed"):
             run.replace_history([row for row in run.rows if row["_step"] <= 970])
@@ -114,7 +114,7 @@ def state(word: str) -> Callable[[WandbDouble], None]:
 
 def other_gpu(server: WandbDouble) -> None:
     meta = {"gpu": "NVIDIA A100-SXM4-80GB", "gpu_count": 8}
-    server.world.runs[tuple(FIRST)].files["wandb-metadata.json"] = json.dumps(meta).encode()
+    server.world.runs[FIRST[:]].files["wandb-metadata.json"] = json.dumps(meta).encode()
 
 
 def strangers_link() -> dict[str, Any]:
@@ -279,7 +279,7 @@ def assert_absent(key: str | None, said: str, home: Path) -> None:
 def test_the_rest_of_a_submission_is_still_checked(server: WandbDouble) -> None:
     fill(server)
     deleted(server)
-    not_a_number_in = server.world.runs[tuple(REFS[1])]
+    not_a_number_in = server.world.runs[REFS[1][:]]
     not_a_number_in.replace_history([{"_step": 0, "val_loss": float("nan")}])
     verdict = judged(WandbFetcher(server.key, server=server.url, patience=QUICK))
     assert {NOT_FOUND, "metric-not-finite"} <= {f.rule for f in verdict.findings}
