@@ -69,7 +69,7 @@ def estimate(
     wait for the backward pass, in 16 bits: 5 of the residual width, queries with keys
     and values, and the MLP's (once for a plain one, twice for a gated one, whose gate is kept);
     recomputing leaves one residual width. Logits: they, their gradient and what the allocator keeps
-    of that size (measured: 30.2 GiB of 34.6 in torch, 36.0 in JAX, `LOG.md`), one less in fp8. A
+    of that size (measured: 30.2 GiB of 34.6 in torch, 30.6 in JAX, `LOG.md`), one less in fp8. A
     TPU (`kind`) keeps one of them, and three times the activations of layers that are scanned and
     not recomputed: within 11 % of what the configurations need when compiled for v5e, v5p and v6e.
     """
