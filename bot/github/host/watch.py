@@ -58,6 +58,11 @@ def _waiting(repo: Repo, settings: Settings, pull: ApiPull, now: dt.datetime) ->
         yield bad(f"pull request {pull.number} has no answer", "started again")
         yield again
     elif f"{LABEL}unverifiable" in labels:
+        if (days := (now - min(ends)).days) >= settings.review_days:
+            yield bad(
+                f"pull request {pull.number} could not be checked for {days} days",
+                "its comment says what could not be read: restore it, or say there how it goes on",
+            )
         yield again
     elif f"{LABEL}needs-review" in labels:
         days = (now - max(ends)).days
