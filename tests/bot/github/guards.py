@@ -133,7 +133,7 @@ GUARDS = (
     Guard(
         9,
         "bot/render/comment.py",
-        "return markdown.prose(value, MOST_PROSE)",
+        "return markdown.sentence(value, MOST_PROSE)",
         "return str(value)",
         OUT + "test_nothing_escapes",
     ),

@@ -17,6 +17,7 @@ from bot.parse.track_toml import load_tracks
 from bot.registry import Status
 from bot.render.answer import Answer, Where, answer
 from tests.bot.github.competition import REPO, Competition
+from tests.bot.github.test_promotion import FROZEN
 from tests.journeys import evidence_mistakes, mistakes
 from tests.journeys.evidence_mistakes import two_arms
 from tests.journeys.mistakes import Files, Mistake, good
@@ -158,6 +159,7 @@ def unnamed(files: Files) -> Files:
 @pytest.mark.parametrize("make", [no_arm, one_arm, unnamed])
 def test_a_baseline_that_is_missing_is_asked_for(make: Any, tracks: Competition) -> None:
     folder = "submissions/lab/idea"
+    tracks.github.commit(REPO, "main", {"tracks/baselines/lab/first.json": json.dumps(FROZEN)})
     pull = tracks.open({f"{folder}/{name}": data for name, data in make(good()).items()})
     report = tracks.verify(pull.number, online=False)
     said = answer(report.verdicts[0], report.places[folder])
