@@ -1,0 +1,56 @@
+"""Limits of a track: measured, claimed by the submission alone, or not stated."""
+
+from __future__ import annotations
+
+import dataclasses as dc
+
+import pytest
+
+from bot.model.submission import Claim
+from bot.model.track import Metric
+from bot.registry import Level
+from tests.bot.rules.run_cases import SMALL, a_case, a_run, found
+
+TIMED = dc.replace(SMALL, limits={"training_time_s": 60.0})
+SCORED = dc.replace(
+    SMALL,
+    limits={"score": 0.5},
+    metrics={"score": Metric("score", "Score", goal="max", keys=("score",))},
+)
+
+
+@pytest.mark.parametrize(("seconds", "kept"), [(59.0, True), (60.0, True), (60.1, False)])
+def test_a_run_has_the_limit_at_most(seconds: float, kept: bool) -> None:
+    run = a_run()
+    points = tuple(v._replace(time_s=(v.time_s or 0.0) * seconds / 60) for v in run.validation)
+    told = found("limit-exceeded", a_case([dc.replace(run, validation=points)], track=TIMED))
+    assert (told == ()) is kept
+
+
+@pytest.mark.parametrize(("score", "kept"), [(0.4, False), (0.5, True), (0.6, True)])
+def test_of_which_more_is_better_it_has_the_limit_at_least(score: float, kept: bool) -> None:
+    run = a_run(history={"score": ((1000, score),)})
+    assert (found("limit-exceeded", a_case([run], track=SCORED)) == ()) is kept
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "level"),
+    [
+        ("parameters", 9.0, Level.WARNING),
+        ("parameters", 10.0, Level.WARNING),
+        ("parameters", 11.0, Level.ERROR),
+        ("score", 0.4, Level.ERROR),
+        ("score", 0.5, Level.WARNING),
+        ("score", 0.6, Level.WARNING),
+    ],
+)
+def test_what_the_submission_alone_states_is_weighed(name: str, value: float, level: Level) -> None:
+    track = SCORED if name == "score" else dc.replace(SMALL, limits={"parameters": 10.0})
+    claims = (Claim(name, value, pointer="/claims/x"),)
+    (told,) = found("limit-exceeded", a_case([a_run()], track=track, submission={"claims": claims}))
+    assert told.level is level
+
+
+def test_what_nobody_states_breaks_the_limit() -> None:
+    (told,) = found("limit-exceeded", a_case([a_run()], track=SCORED))
+    assert told.level is Level.ERROR and "is not stated, and the track limits it" in told.message
