@@ -22,3 +22,5 @@ REPOSITORY = re.compile(REPOSITORY_TEXT)
 """OWNER/REPO on GitHub."""
 COMMIT = re.compile(COMMIT_TEXT)
 """A full commit hash."""
+STARTER = re.compile(r"starter\.run_(torch|jax)\(")
+"""What a starter file calls, with the backend that it is written in."""

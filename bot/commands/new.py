@@ -129,7 +129,7 @@ def new(
     login = _login(author)
     files, runs = given(links, results, logs, baseline, track, loss_key, suite)
     if starter is not None:
-        _starter(starter, path, track, login, title or "")
+        _starter(starter, path, track, login, title or "", root)
     code = code or _written(path)
     files |= _read(data, code)
     if not runs:
@@ -210,7 +210,7 @@ def own_login() -> str:
     return found if LOGIN.fullmatch(found) else PLACEHOLDER
 
 
-def _starter(kind: str, path: Path, track: Track, login: str, description: str) -> None:
+def _starter(kind: str, path: Path, track: Track, login: str, description: str, root: Path) -> None:
     import importlib
 
     # By name: nothing of the bot depends on the trainer.
@@ -220,6 +220,20 @@ def _starter(kind: str, path: Path, track: Track, login: str, description: str) 
         starters.copy_starter(kind, path, track=track.id, author=name, description=description)
     except FileExistsError as error:
         raise Unusable(f"{path / 'main.py'} exists; remove it, or leave --starter out") from error
+    _beside_baseline(kind, track, root)
+
+
+def _beside_baseline(kind: str, track: Track, root: Path) -> None:
+    """Say so if the track's frozen baseline cannot run in turn with a starter of this kind."""
+    from bot.commands.program import backend_of
+
+    frozen = next((b for b in track.baselines if b.id == track.baseline_id), None)
+    theirs = backend_of(root, frozen) if frozen else None
+    if theirs not in (None, kind):
+        click.echo(
+            f"The baseline of {track.id} is written in {theirs}, and both arms need the same: with "
+            f"`--starter {theirs}` it runs beside yours (`--interleave baseline`)."
+        )
 
 
 # ---- what is written ----------------------------------------------------------------------------

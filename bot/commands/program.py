@@ -27,12 +27,12 @@ from bot.model.submission import LOG_ENDINGS, Folder, Submission
 from bot.model.track import Baseline, Reproduction, Track
 from bot.parse.baselines_json import path_of
 from bot.parse.folder import Parsed, ReadError, parse_submission, read_path
+from bot.patterns import STARTER
 from bot.render.numbers import listed
 from bot.render.untrusted import plain
 
 _TRAINER = "{python} {file} {settings} --interleave {baseline} --seed {seed} --seeds {seeds} "
 _TRAINER += "--out {out} --track {track} --wandb offline"
-_BACKEND = re.compile(r"starter\.run_(torch|jax)\(")
 _BARE = re.compile(r"(?!(?:true|false|inf|nan)\b)[A-Za-z][A-Za-z0-9_.-]*")
 _BY_HAND = (
     "run both by yourself and name the runs: `speedrun new TRACK/NAME --log ... --baseline ...`, "
@@ -230,15 +230,22 @@ def _frozen(root: Path, track: Track, baseline: Baseline, code: bytes) -> Path:
             f"the baseline {baseline.id} of {track.id} was frozen without code that can be run, so "
             f"nothing can run it in turn here; {_BY_HAND}"
         )
-    file = root / baseline.submission / baseline.code.path
-    own = _BACKEND.search(code.decode("utf-8", "replace"))
-    theirs = _BACKEND.search(file.read_text("utf-8", "replace") if file.is_file() else "")
-    if own and theirs and own[1] != theirs[1]:
+    own, theirs = STARTER.search(code.decode("utf-8", "replace")), backend_of(root, baseline)
+    if own and theirs and own[1] != theirs:
         raise Unusable(
-            f"the entry is written in {own[1]} and the baseline {baseline.id} in {theirs[1]}, and "
+            f"the entry is written in {own[1]} and the baseline {baseline.id} in {theirs}, and "
             f"both arms need the same to run in turn; {_BY_HAND}"
         )
     return (root / path_of(track.id, baseline.id)).absolute()
+
+
+def backend_of(root: Path, baseline: Baseline) -> str | None:
+    """The backend that a frozen baseline's starter file is written in, if it has one."""
+    file = root / baseline.submission / baseline.code.path if baseline.code else None
+    if file is None or not file.is_file():
+        return None
+    found = STARTER.search(file.read_text("utf-8", "replace"))
+    return found[1] if found else None
 
 
 def _no_command(entry: Submission, name: str | None, repository: object) -> str:

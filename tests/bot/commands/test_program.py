@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from bot.cli import main
 from bot.commands.program import Plan, differences, plan
 from bot.commands.root import Unusable
 from bot.evidence.recorded import Recorded
@@ -117,3 +119,14 @@ def test_what_the_new_runs_record_otherwise_is_named() -> None:
     ]
     assert differences(old, old) == []
     assert differences(old, Recorded()) == []
+
+
+def test_a_starter_that_the_baseline_cannot_run_beside_is_named(root: Path) -> None:
+    def said(name: str, kind: str) -> str:
+        words = ["new", f"tutorial/{name}", "--starter", kind, "--root", str(root)]
+        made = CliRunner().invoke(main, words)
+        assert made.exit_code == 0
+        return made.output
+
+    assert "The baseline of tutorial is written in jax" in said("wrong", "torch")
+    assert "is written in" not in said("right", "jax")
