@@ -75,8 +75,8 @@ class Near(NamedTuple):
 
 
 class Apart(NamedTuple):
-    """How far two runs are from each other, as root mean squares: `nats` over the whole curve or
-    its first half, whichever is less; over the first quarter by equal steps, and the last one; over
+    """How far two runs are from each other, as root mean squares: by equal steps, `nats` over the
+    whole curve or its first half, whichever is less, and over the first and the last quarter; over
     the nearer four fifths (`body`), and over these with a constant factor taken out (`shape`)."""
 
     nats: float
@@ -109,7 +109,8 @@ def _of_pairs(pairs: Pairs, by_step: bool) -> Apart | None:
     early = statistics.fmean(half) if len(half) >= _LEAST_HALF else math.inf
     nats = math.inf if far else math.sqrt(min(statistics.fmean(squares), early))
     first, last = (math.sqrt(statistics.fmean(s)) for s in (squares[:part], squares[-part:]))
-    first = first if by_step else math.inf
+    # By a share of the run two scripts of one family may come near; their fluctuations never do.
+    nats, first = (nats, first) if by_step else (math.inf, math.inf)
     body, shape = (math.inf, math.inf) if other else (body_apart(pairs), shape_apart(pairs))
     return Apart(nats, first, last, body, shape)
 
