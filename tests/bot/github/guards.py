@@ -192,8 +192,8 @@ GUARDS = (
     Guard(
         15,
         "bot/github/conversation/actions.py",
-        'if not may and command.name != "runs":',
-        "if False:",
+        '(not may and command.name != "runs"):',
+        "False:",
         SAID + "test_accept_by_others_is_refused",
     ),
     Guard(
@@ -325,8 +325,8 @@ GUARDS = (
     Guard(
         15,
         "bot/github/conversation/actions.py",
-        "if own and command.name in _BY_ANOTHER:",
-        "if False:",
+        "(own and by_another) or (not may",
+        "(not may",
         SEEN + "test_nobody_accepts_findings_on_their_own",
     ),
     Guard(
@@ -354,7 +354,7 @@ GUARDS = (
     Guard(
         18,
         "bot/github/pull_request/engine.py",
-        "recorded=recorded(self.evidence, path, number),",
+        "recorded=before,",
         "",
         TALK + "test_replaced_log_of_a_merged_entry",
     ),
