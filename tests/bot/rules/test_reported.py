@@ -82,6 +82,13 @@ def test_a_wrong_p_is_told(p: float, cause: str | None) -> None:
         assert (f"(it is {cause})" in message) if cause else message.endswith("the runs give 0.14")
 
 
+def test_a_two_sided_p_of_a_mean_beyond_the_target_is_told() -> None:
+    """The losses above, as far on the other side of 3.28: p is 0.860041."""
+    values = [3.285, 3.2795, 3.2825]
+    (message,) = wrong(loss_claim(value=sum(values) / 3, p=0.279918), evidence(values))
+    assert "two-sided" in message
+
+
 def test_a_mistyped_loss_is_told() -> None:
     (message,) = wrong(loss_claim(value=MEAN + 0.003 / 5))
     assert "as if one of the 5 values were mistyped by +0.003" in message
