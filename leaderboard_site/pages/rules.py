@@ -20,7 +20,7 @@ FAMILIES = {
     "statistics": "Statistics",
 }
 EFFECT = {
-    Level.ERROR: "An error: the submission does not pass until it is mended.",
+    Level.ERROR: "An error: the submission does not pass until it is fixed.",
     Level.WARNING: "A warning: a maintainer weighs it; the entry may rank.",
     Level.NOTE: "A note: it informs and changes nothing.",
 }

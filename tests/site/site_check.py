@@ -27,6 +27,7 @@ from leaderboard_site.cli import build_site
 from leaderboard_site.model import Site
 from leaderboard_site.source import read_site
 from tests.site import synthetic
+from tests.site.hostile import hostile_site
 from tests.site.server import Server
 
 HERE = Path(__file__).parent
@@ -145,7 +146,7 @@ def synthetic_checks(folder: Path) -> Iterator[Check]:
 def hostile_checks(folder: Path) -> Iterator[Check]:
     """Entries that try to do harm."""
     with Server(folder) as url:
-        site = dc.replace(synthetic.hostile(), url=url)
+        site = dc.replace(hostile_site(), url=url)
         build_site(site, folder)
         pages = [
             "",
