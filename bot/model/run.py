@@ -15,6 +15,10 @@ FROM_LOG = "attached log"
 """The mark of a W&B run whose numbers stand in a text file attached to it, and not in its history:
 it is graded as a log."""
 
+SUMMED = "summed clock"
+"""The mark of an offline file whose clock is the sum of its own durations of steps: where the file
+goes on with a run, its clock begins anew."""
+
 SOURCES = ("wandb", "wandb-offline", "log", "results", "snapshot")
 
 TRAINER = "reference_trainer"

@@ -19,7 +19,7 @@ from bot.evidence.log.problems import LogStep, begins_late, problems_of
 from bot.evidence.second import STEP_ENDS
 from bot.evidence.wandb.history import NOT_FINITE, Columns, Raw, Row, flatten, number, setting
 from bot.evidence.wandb.second import run_witnesses, used_devices
-from bot.model.run import FROM_LOG, Hardware, Run, Validation, Witness, WitnessKind
+from bot.model.run import FROM_LOG, SUMMED, Hardware, Run, Validation, Witness, WitnessKind
 from bot.model.track import Keys
 from bot.render.untrusted import plain
 
@@ -60,7 +60,7 @@ def build_run(raw: Raw, columns: Columns, keys: Keys) -> Run:
         runtimes=tuple((v.step, runtimes[v.step]) for v in points if v.step in runtimes),
         branch_point=raw.marks.branch_point,
         nodes=raw.marks.nodes,
-        client_marks=(*raw.marks.words, *((FROM_LOG,) if raw.from_log else ())),
+        client_marks=tuple(_marks(raw, columns)),
     )
     witnesses = (
         *raw.witnesses,
@@ -68,6 +68,14 @@ def build_run(raw: Raw, columns: Columns, keys: Keys) -> Run:
         *run_witnesses(raw, columns, keys, hardware.count),
     )
     return dc.replace(run, witnesses=witnesses, metrics=final_metrics(run))
+
+
+def _marks(raw: Raw, columns: Columns) -> Iterator[str]:
+    yield from raw.marks.words
+    if raw.from_log:
+        yield FROM_LOG
+    if columns.summed and raw.source == "wandb-offline":
+        yield SUMMED
 
 
 def _validation(columns: Columns) -> tuple[Validation, ...]:

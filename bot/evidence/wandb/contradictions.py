@@ -7,7 +7,7 @@ must agree, or nobody can tell which was measured. Each problem is a (rule, mess
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from bot.evidence.wandb.history import Row, flatten, number, setting, step_of
@@ -18,6 +18,9 @@ from bot.render.untrusted import plain
 _TIMED = 0.98
 _UNTIMED = 2
 """Steps that may have no duration: the first one compiles, the one before it validates."""
+
+SUMMED = "the training time is the sum of them"
+"""What is said of a clock that is made of the durations of steps, where some have none."""
 
 Problem = tuple[str, str]
 
@@ -71,19 +74,18 @@ def _two_names(
 def _untimed(rows: Sequence[Row], name: str | None, steps: Sequence[str]) -> Iterator[Problem]:
     """Steps whose duration is not logged, where the sum of the durations is the clock."""
     timed = {step_of(row, steps) for row in rows if name is not None and row.get(name) is not None}
-    known = [step for step in timed if step is not None]
-    if not known:
-        return
+    known = {step for step in timed if step is not None}
     logged = [step for row in rows if (step := step_of(row, steps)) is not None]
-    through = max(known) - (0 if min(logged) > 1 else min(logged)) + 1
-    if len(known) + _UNTIMED < _TIMED * through:
-        yield (
-            "history-gap",
-            (
-                f"{plain(str(name), 60)} is logged for {len(known)} of {through} steps, and the "
-                "training time is the sum of them"
-            ),
-        )
+    yield from untimed(plain(str(name), 60), known, min(logged, default=0))
+
+
+def untimed(name: str, known: Collection[int], first: int) -> Iterator[Problem]:
+    """That of the steps up to the last, counted from `first`, too few are `known` with a duration;
+    a history that begins later than at step 1 has none of those before."""
+    through = max(known, default=-1) - (0 if first > 1 else first) + 1
+    if known and len(known) + _UNTIMED < _TIMED * through:
+        text = f"{name} is logged for {len(known)} of {through} steps, and {SUMMED}"
+        yield "history-gap", text
 
 
 def _two_lengths(rows: Sequence[Row], keys: Keys, config: Mapping[str, Any]) -> Iterator[Problem]:

@@ -136,6 +136,41 @@ def test_a_file_goes_on_one_row_after_the_file_before(begin: int, whole: bool) -
         assert [v.step for v in joined.validation] == list(range(0, TOTAL + 1, 100))
 
 
+def durations(first: int, last: int, every: int = 1) -> bytes:
+    """The rows of a run on one clock of durations, 0.05 s a step, that bits per byte go with."""
+    timed = sorted({first, *range(first + every - first % every, last + 1, every)})
+    made = [{"_step": s, "throughput/duration": 0.05} for s in timed]
+    made += [{"_step": s, "eval/paloma/c4_en/bpb": 0.9 + loss_at(s)}
+             for s in range(100, TOTAL + 1, 100) if first <= s <= last]  # fmt: skip
+    made.sort(key=lambda row: row["_step"])
+    return offline_file(made, config={"trainer": {"num_train_steps": TOTAL}})
+
+
+@pytest.mark.parametrize(("begin", "every", "gaps"), [(701, 1, 0), (651, 1, 0), (701, 10, 1)])
+def test_a_clock_of_durations_goes_on_over_files(begin: int, every: int, gaps: int) -> None:
+    parts = [
+        read_offline(made, "run.wandb", PARETO.keys)
+        for made in (durations(1, 700), durations(begin, TOTAL, every))
+    ]
+    joined = in_one_piece(parts)
+    assert joined is not None
+    steps = TOTAL if every == 1 else 700 + 1 + 70
+    assert joined.metrics["training_time_s"] == pytest.approx(0.05 * steps)
+    said = [text for _, text in joined.problems if "the sum of them" in text]
+    assert len(said) == gaps and all(f"{steps} of {TOTAL} steps" in text for text in said)
+
+
+def test_a_clock_that_begins_anew_in_the_later_file_is_of_two_runs() -> None:
+    def part(first: int, last: int) -> Run:
+        made = [row for row in rows() if first <= row["_step"] <= last]
+        for row in made:
+            row.pop("val_loss", None)
+            row["train_time_s"] = (row["_step"] - first) * 0.05
+        return offline(made)
+
+    assert in_one_piece([part(0, 700), part(720, TOTAL)]) is None
+
+
 @pytest.mark.parametrize(("stated", "is_told"), [(32, False), (8, False), (1, False), (12, True)])
 def test_one_machine_of_several_shows_a_part_of_the_devices(stated: int, is_told: bool) -> None:
     model = {"parameter_count": 1000, "num_devices": stated}
