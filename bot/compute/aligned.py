@@ -3,6 +3,7 @@
     pairings(a, b)        the losses of both in pairs, in each way that they may belong together
     shape_apart(a, b)     how far apart the curves are once a constant factor is taken out
     clocks_apart(a, b)    the same of their clocks, in seconds
+    trained_again(a, b)   whether one program with one seed ran twice, each time on its own clock
 
 A copy whose steps were shifted or counted anew, of which rows were left out or replaced, whose
 losses or clocks were multiplied, or that was drawn through the points of its original keeps the
@@ -18,6 +19,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from bot.compute.independence import decimals, equal_to
 from bot.model.trace import Trace
 
 Points = Sequence[tuple[float, float]]
@@ -32,6 +34,11 @@ _KEPT = 0.8
 """A copy may have a part of its own: the worst fifth of the points does not count."""
 _MOST_GAP = 0.15
 _BEGIN, _END = 0.35, 0.9
+_SHORT = 2
+"""So few validations of the shortest runs, which make no other key of a run, are compared too."""
+_OWN_CLOCK, _UNITS = 1e-3, 2
+"""Clocks of their own differ at the usual stretch by this share of it, and by more than two units
+of the last digit."""
 _USUAL_LOSS = 3.3
 """Distances are given as of a loss of this size, so that they compare."""
 
@@ -144,6 +151,26 @@ def clocks_apart(a: Trace, b: Trace) -> tuple[float, float]:
             usual = statistics.median(x)
             return _root(apart), _root(apart) / usual
     return math.inf, math.inf
+
+
+def trained_again(a: Trace, b: Trace) -> bool:
+    """Whether two runs have every loss in common to the last digit, and clocks that are neither
+    equal nor multiples: a machine that repeats itself shows this for one program and seed."""
+    losses = dict(a.losses)
+    common = [(losses[step], loss) for step, loss in b.losses if step in losses]
+    least = max(_SHORT, _KEPT * min(len(a.losses), len(b.losses)))
+    if len(common) < least or not all(t.clocks or len(t.times) == _SHORT for t in (a, b)):
+        return False
+    digits = min(decimals(side) for side in zip(*common, strict=True))
+    if not all(equal_to(x, y, digits) for x, y in common):
+        return False
+    unit = 10.0 ** -min(decimals([t for _, t in side.times]) for side in (a, b))
+    for x, y in _stretches(a, b):
+        if len(x) >= _SHORT and min(*x, *y) > 0:
+            factor = statistics.median(s / t for s, t in zip(x, y, strict=True))
+            off = statistics.median(abs(s - factor * t) for s, t in zip(x, y, strict=True))
+            return off > max(_OWN_CLOCK * statistics.median(x), _UNITS * unit)
+    return False
 
 
 def _stretches(a: Trace, b: Trace) -> Iterator[tuple[list[float], list[float]]]:

@@ -67,8 +67,11 @@ class Known:
 
     def original(self, trace: Trace) -> int | None:
         """The lowest number of a trace of which this one is a copy, or None."""
-        found = {*self._by_losses(trace), *self._by_clocks(trace), *self._near(trace)}
-        return min(found, default=None)
+        return min(self.originals(trace), default=None)
+
+    def originals(self, trace: Trace) -> set[int]:
+        """The numbers of all traces of which this one may be a copy."""
+        return {*self._by_losses(trace), *self._by_clocks(trace), *self._near(trace)}
 
     def _by_losses(self, trace: Trace) -> Iterator[int]:
         equal: Counter[int] = Counter()

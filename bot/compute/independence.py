@@ -36,7 +36,7 @@ def dependent(a: Run, b: Run) -> bool:
     digits = min(decimals([v.loss for v in side]) for side in zip(*pairs, strict=True))
     if digits < _LEAST_LOSS:
         return False
-    losses = [_equal(v.loss, w.loss, digits) for v, w in pairs]
+    losses = [equal_to(v.loss, w.loss, digits) for v, w in pairs]
     clocks = _clocks(pairs)
     if clocks is not None and all(losses[:PREFIX]) and all(clocks[:PREFIX]):
         return True
@@ -54,10 +54,11 @@ def _clocks(pairs: Sequence[tuple[Validation, Validation]]) -> list[bool] | None
     digits = min(map(decimals, sides))
     if digits < _LEAST_CLOCK:
         return None
-    return [_equal(v.time_s or 0.0, w.time_s or 0.0, digits) for v, w in pairs]
+    return [equal_to(v.time_s or 0.0, w.time_s or 0.0, digits) for v, w in pairs]
 
 
-def _equal(a: float, b: float, digits: int) -> bool:
+def equal_to(a: float, b: float, digits: int) -> bool:
+    """Whether two numbers are one number that was written with so many decimals."""
     # Half a unit of the last digit for the one that was rounded, and a little for its rounding.
     return abs(a - b) <= 0.5001 * 10.0**-digits or round(a, digits) == round(b, digits)
 

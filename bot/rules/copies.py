@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from bot.compute import alike
+from bot.compute import aligned, alike
 from bot.compute.case_statistics import of_case, points_of
 from bot.compute.duplicates import MOST_RUNS, link_key, repeats, run_key, trace_of, value_keys
 from bot.model.case import Case
@@ -24,6 +24,12 @@ from bot.render.numbers import figure
 from bot.render.untrusted import plain
 from bot.rules.at_once import at_once
 from bot.rules.ownership import shown_by_others
+
+_ONE_BY_ONE = "list runs that were trained one by one, each with a seed of its own"
+_SAY_SO = (
+    "say in the README that both ran the same code with the same seed, or train again with "
+    "seeds of your own"
+)
 
 
 def within(case: Case) -> Iterator[Finding]:
@@ -176,10 +182,19 @@ def _near_others(case: Case, files: Collection[str]) -> Iterator[Finding]:
     mine = [run for run in case.runs("candidate") if run.file not in files]
     traces = [trace_of(run) for run in mine]
     for where, others in _elsewhere(case):
+        again = {
+            i
+            for i, trace in enumerate(traces)
+            if any(aligned.trained_again(trace, other) for other in others)
+        }
+        if again:
+            message = f"the losses of {_count(again)} are to the last digit those of runs in "
+            message += f"{where}, on another clock: one program and seed ran twice, or a copy has "
+            yield _alike(case, mine[min(again)].file, None, f"{message}a new clock", _SAY_SO)
         near = alike.across(traces, others, alike.spread_of(case.track))
+        near = tuple(pair for pair in near if pair.a not in again)
         clocks = () if near else tuple(alike.of_one_clock(traces, others))
-        found = {pair.a for pair in (*near, *clocks)}
-        shown = f"{len(found)} run{'s' * (len(found) > 1)}"
+        shown = _count({pair.a for pair in (*near, *clocks)})
         if near:
             message = f"the curves of {shown} are {near_words(case, near)} from those of runs in "
             message += f"{where}, nearer than two trainings are"
@@ -187,6 +202,10 @@ def _near_others(case: Case, files: Collection[str]) -> Iterator[Finding]:
         elif clocks:
             message = f"the clocks of {shown} are those of runs in {where}, as they are or times a "
             yield _alike(case, mine[clocks[0].a].file, None, f"{message}constant")
+
+
+def _count(found: Collection[int]) -> str:
+    return f"{len(found)} run{'s' * (len(found) > 1)}"
 
 
 def _elsewhere(case: Case) -> Iterator[tuple[str, Sequence[Trace]]]:
@@ -234,14 +253,16 @@ def _runs_of(near: Sequence[alike.Near]) -> int:
     return len({i for pair in near for i in pair[:2]})
 
 
-def _alike(case: Case, file: str, point: str | None, message: str) -> Finding:
+def _alike(
+    case: Case, file: str, point: str | None, message: str, fix: str = _ONE_BY_ONE
+) -> Finding:
     return finding(
         "duplicate-run",
         message,
         Level.WARNING,
         run=plain(file, 160),
         point=point,
-        fix="list runs that were trained one by one, each with a seed of its own",
+        fix=fix,
         **place(case, "", file),
     )
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bot.compute.aligned import trained_again
+from bot.compute.duplicates import trace_of
 from bot.compute.independence import same_points
 from bot.evidence.neighbours import run_keys
 from bot.model.case import Case, RunEvidence, Seen
 from bot.model.run import Run
+from bot.model.trace import Trace
 from bot.model.verdict import Finding
 from bot.patterns import LOGIN
 from bot.render.untrusted import plain
@@ -143,9 +146,14 @@ def _shows(seen: Seen, run: Run, keys: frozenset[str]) -> bool:
     """Whether an earlier pull request showed this run."""
     address = f"wandb:{run.entity}/{run.project}/{run.run_id}"
     own = {address} if run.run_id and run.entity and run.project else keys
-    return not own.isdisjoint(seen.run_keys) or any(
-        same_points(run.validation, points) for points in seen.points
+    if any(same_points(run.validation, points) for points in seen.points):
+        return True
+    shared = own & seen.run_keys
+    # A log's key is made of its losses alone, which a machine that repeats itself shows again.
+    again = all(key.startswith("log:") for key in shared) and any(
+        trained_again(trace_of(run), Trace.of(points)) for points in seen.points
     )
+    return bool(shared) and not again
 
 
 def _loose(case: Case) -> Iterator[Finding]:

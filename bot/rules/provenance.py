@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from bot.compute.aligned import trained_again
 from bot.compute.duplicates import (
     MOST_RUNS,
     Known,
@@ -17,6 +18,7 @@ from bot.compute.duplicates import (
 )
 from bot.evidence.neighbours import author_of, log_keys, run_keys
 from bot.model.case import Case, Neighbour
+from bot.model.trace import Trace
 from bot.model.verdict import Finding, finding
 from bot.patterns import LOGIN_TEXT
 from bot.registry import Level
@@ -24,6 +26,9 @@ from bot.render.untrusted import plain
 from bot.rules.about import runs_of
 from bot.rules.copies import across_points, name_inside, place, too_alike, uncounted_copies, within
 
+Keyed = Mapping[str, str | None]
+"""Keys of runs, each with the file of its run where that is known."""
+_SOME_RUN = "a run"
 _GITHUB = re.compile(rf"(?:https?://)?(?:www\.)?github\.com/({LOGIN_TEXT})/?", re.ASCII)
 """A summary of fewer words explains nothing."""
 
@@ -34,7 +39,9 @@ def duplicate_run(case: Case) -> Iterator[Finding]:
     Runs are told apart by their W&B address, their nonce, and their validation losses and clocks,
     so that a copied log is found too, also with digits or steps changed. Two names for one run
     would count it twice on the board. Submissions may share a baseline arm, but not candidates.
-    Improve the existing entry, or train again with another seed.
+    Improve the existing entry, or train again with another seed. Where losses are equal to the last
+    digit and the clocks are not, one program with one seed may have run twice on machines that
+    repeat themselves: a maintainer looks at it.
     """
     yield from case.problems_of("duplicate-run")
     told: set[str] = set()
@@ -49,13 +56,7 @@ def duplicate_run(case: Case) -> Iterator[Finding]:
         for run in item.runs
     ][:MOST_RUNS]
     for neighbour in case.context.neighbours:
-        found = [
-            (_what(case, key, ours[key]), key) for key in sorted(ours.keys() & neighbour.run_keys)
-        ]
-        known = Known()
-        for index, trace in enumerate(neighbour.traces):
-            known.add(index, trace)
-        found += [(file, "") for file, trace in mine if known.original(trace) is not None]
+        found = _shared(case, ours, mine, neighbour)
         told.update(what for what, _ in found)
         if found:
             (what, key), more = found[0], len(dict(found)) - 1
@@ -75,6 +76,30 @@ def duplicate_run(case: Case) -> Iterator[Finding]:
     yield from too_alike(case, frozenset(told) | {str(item.run) for item in uncounted})
 
 
+def _shared(
+    case: Case, ours: Keyed, mine: Sequence[tuple[str, Trace]], neighbour: Neighbour
+) -> list[tuple[str, str]]:
+    """The runs that are those of another entry, each with the key that shows it. `too_alike` speaks
+    of those that were trained again."""
+    known = Known()
+    for index, trace in enumerate(neighbour.traces):
+        known.add(index, trace)
+    copies, again = list[tuple[str, str]](), {_SOME_RUN}
+    for file, trace in mine:
+        originals = [neighbour.traces[index] for index in known.originals(trace)]
+        # Of few validations nothing but a log's key is found.
+        alike = originals or [t for t in neighbour.traces if trained_again(trace, t)]
+        if alike and all(trained_again(trace, other) for other in alike):
+            again.add(file)
+        elif originals:
+            copies.append((file, ""))
+    excused = set() if copies or len(again) == 1 else again
+    keys = sorted(ours.keys() & neighbour.run_keys)
+    found = [(_what(case, key, ours[key]), key) for key in keys]
+    # A log's key is made of its losses alone.
+    return [p for p in found if p[0] not in excused or not p[1].startswith("log:")] + copies
+
+
 def _evidence(case: Case) -> dict[str, str | None]:
     """Keys of the candidate runs as they were read -> the file."""
     runs = [run for item in case.evidence if item.spec.arm == "candidate" for run in item.runs]
@@ -92,7 +117,7 @@ def _what(case: Case, key: str, file: str | None) -> str:
         data = case.folder.files.get(spec.target) if spec.source == "log" else None
         if data is not None and key in log_keys(data):
             return case.folder.full(spec.target)
-    return "a run"
+    return _SOME_RUN
 
 
 def _level(case: Case) -> Level | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses as dc
+import datetime as dt
 import json
+import random
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -13,8 +15,9 @@ import pytest
 from bot.evidence.log.training_log import read_log
 from bot.evidence.neighbours import as_neighbour, log_keys
 from bot.evidence.snapshot import Snapshots
-from bot.model.case import Context, Neighbour
+from bot.model.case import Context, Neighbour, PullRequest, Seen
 from bot.model.submission import Folder
+from bot.model.verdict import Finding
 from bot.parse.folder import parse_submission
 from bot.registry import Level
 from bot.repository import Repository
@@ -97,6 +100,104 @@ def test_a_copied_log_is_found_as_the_judge_reads_it(
     shared = log_folder("mine", "\n".join([*change(LINES), ""]).encode(encoding), arm="baseline")
     assert "duplicate-run" not in rules(
         verify(shared, TRACKS, context=Context(neighbours=(beside,)))
+    )
+
+
+def on_a_clock(number: int, factor: float = 1.0) -> bytes:
+    """The public program with one seed, on the clock of a machine of its own."""
+    draw, clock, lines = random.Random(number), 0.0, []
+    for line, before, now in zip(LINES, [0, *CLOCKS], CLOCKS, strict=False):
+        clock += (now - before) * factor * (draw.uniform(0.95, 1.05) if number else 1)
+        lines.append(re.sub(r"time:\d+", f"time:{clock:.0f}", line))
+    return "\n".join([*lines, ""]).encode()
+
+
+def idea(number: int) -> bytes:
+    """An idea of one's own: a curve that no other run has."""
+    draw = random.Random(number)
+    loss = lambda m: f"val_loss:{float(m[1]) - draw.uniform(0.05, 0.2):.4f}"  # noqa: E731
+    lines = [re.sub(r"val_loss:([0-9.]+)", loss, line) for line in LINES]
+    time = lambda m: f"time:{int(m[1]) * draw.uniform(0.95, 1.05):.0f}"  # noqa: E731
+    return "\n".join([*(re.sub(r"time:(\d+)", time, line) for line in lines), ""]).encode()
+
+
+def beside(theirs: bytes, mine: Folder) -> list[Finding]:
+    folder = log_folder("theirs", theirs)
+    other = as_neighbour(parse_submission(folder, TRACKS).submission, "nanogpt-small", (), folder)
+    said = verify(mine, TRACKS, context=Context(neighbours=(other,))).findings
+    return [f for f in said if f.rule == "duplicate-run"]
+
+
+@pytest.mark.parametrize(
+    ("clock", "factor", "level"),
+    [
+        (1, 1.0, Level.WARNING),
+        (2, 1.6, Level.WARNING),
+        (0, 1.0, Level.ERROR),
+        (0, 1.6, Level.ERROR),
+    ],
+)
+def test_equal_losses_are_a_copy_where_the_clock_is_too(
+    clock: int, factor: float, level: Level
+) -> None:
+    (item,) = beside(on_a_clock(0), log_folder("mine", on_a_clock(clock, factor)))
+    assert item.level is level
+    assert ("the same code with the same seed" in str(item.fix)) is (level is Level.WARNING)
+
+
+@pytest.mark.parametrize(
+    ("clocks", "level"),
+    [((5230, 9871), Level.WARNING), ((4928, 9408), Level.ERROR), ((7392, 14112), Level.ERROR)],
+)
+def test_a_run_of_two_validations_after_the_first(clocks: tuple[int, int], level: Level) -> None:
+    def log(*times: int) -> bytes:
+        points = zip((0, 40, 80), ("10.8257", "6.9172", "6.1148"), (0, *times), strict=True)
+        lines = (f"step:{s}/80 val_loss:{x} train_time:{t}ms" for s, x, t in points)
+        return "\n".join([*lines, ""]).encode()
+
+    (item,) = beside(log(4928, 9408), log_folder("mine", log(*clocks)))
+    assert item.level is level
+
+
+def test_noise_in_the_losses_is_a_copy_on_any_clock() -> None:
+    noise = "\n".join(noisy(line) for line in on_a_clock(1).decode().splitlines())
+    (item,) = beside(on_a_clock(0), log_folder("mine", noise.encode()))
+    assert item.level is Level.ERROR
+
+
+def test_two_people_may_run_the_public_baseline_with_the_same_seeds() -> None:
+    def entry(name: str, number: int) -> Folder:
+        folder = log_folder(name, idea(number), on_a_clock(number))
+        listed = json.loads(folder.files["submission.json"])
+        listed["runs"][1]["arm"] = "baseline"
+        return dc.replace(
+            folder, files={**folder.files, "submission.json": json.dumps(listed).encode()}
+        )
+
+    theirs = entry("theirs", 1)
+    other = as_neighbour(parse_submission(theirs, TRACKS).submission, "nanogpt-small", (), theirs)
+    said = verify(entry("mine", 2), TRACKS, context=Context(neighbours=(other,)))
+    assert not {"duplicate-run", "run-of-another"} & rules(said)
+
+
+@pytest.mark.parametrize(
+    ("clock", "factor", "theirs"), [(1, 1.0, False), (0, 1.0, True), (0, 1.6, True)]
+)
+def test_what_another_pull_request_showed_on_another_clock(
+    clock: int, factor: float, theirs: bool
+) -> None:
+    log, day = on_a_clock(0), dt.datetime(2026, 1, 2, tzinfo=dt.UTC)
+    (run,) = read_log(log, "")
+    points = tuple(v._replace(loss=round(v.loss, 3)) for v in run.validation)
+    context = Context(
+        seen=(Seen(3, "another-user", day, frozenset(log_keys(log)), (points,)),),
+        pull_request=PullRequest(7, "example-user"),
+        first_seen=day + dt.timedelta(1),
+    )
+    said = verify(log_folder("mine", on_a_clock(clock, factor)), TRACKS, context=context).findings
+    found = {f.rule: f.level for f in said if f.rule in ("run-of-another", "duplicate-run")}
+    assert found == (
+        {"run-of-another": Level.ERROR} if theirs else {"duplicate-run": Level.WARNING}
     )
 
 
