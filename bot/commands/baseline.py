@@ -37,8 +37,9 @@ DATE = click.option("--date", "on", metavar="YYYY-MM-DD", help="Date to record [
 LINE = 1000
 """Characters of one printed line; text of strangers is cut there."""
 _KEPT = (
-    "its W&B runs are kept on the branch `evidence`, which is not in this clone: `git fetch origin "
-    "evidence:evidence`, or name a folder or ref with --snapshots"
+    "its W&B runs are kept on the branch `evidence`, which is not in this clone: `git pull` "
+    "brings it, or `git fetch origin evidence:refs/remotes/origin/evidence` into a clone of one "
+    "branch; or name a folder or ref with --snapshots"
 )
 DRY_RUN = click.option("--dry-run", is_flag=True, help="Show it without writing anything.")
 

@@ -12,7 +12,7 @@ import click
 
 from bot.commands.root import tracks_of
 from bot.model.track import TrackError
-from bot.parse.git_tree import GitError, export, resolve
+from bot.parse.git_tree import GitError, descends, export, resolve
 from bot.parse.track_toml import load_tracks
 from bot.rank.audit import Boards, boards_of
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 EVIDENCE_FOLDER = "evidence"
 EVIDENCE_REFS = ("evidence", "origin/evidence")
 """Where snapshots are by default: a checkout of the branch that the bot appends to,
-below the root, or that branch itself."""
+below the root, or that branch itself: the newer of the local one and the fetched one."""
 
 SNAPSHOTS = click.option(
     "--snapshots",
@@ -40,11 +40,20 @@ def default_snapshots(root: Path) -> str | None:
     """Where the snapshots of a clone are by default: a folder or a ref, if there is any."""
     if (root / EVIDENCE_FOLDER).is_dir():
         return str(root / EVIDENCE_FOLDER)
+    commits: dict[str, str] = {}
     for ref in EVIDENCE_REFS:
         with contextlib.suppress(GitError):
-            resolve(root, ref)
-            return ref
-    return None
+            commits[ref] = resolve(root, ref)
+    if len(set(commits.values())) < 2:
+        return next(iter(commits), None)
+    local, fetched = EVIDENCE_REFS
+    used = local if descends(root, commits[local], commits[fetched]) else fetched
+    click.echo(
+        f"the branches {local} and {fetched} of this clone differ: {used} is used; name another "
+        "folder or ref to use that",
+        err=True,
+    )
+    return used
 
 
 @contextlib.contextmanager

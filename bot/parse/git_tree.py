@@ -74,6 +74,11 @@ def resolve(root: Path, revision: str) -> str:
     return found.decode().strip()
 
 
+def descends(root: Path, commit: str, ancestor: str) -> bool:
+    """Whether the history of one commit holds the other."""
+    return _git(root, "merge-base", "--is-ancestor", ancestor, commit) is not None
+
+
 def _tree(root: Path, commit: str, paths: Sequence[str]) -> Iterator[tuple[str, str, int]]:
     """(path relative to `root`, blob, size) of the regular files."""
     listed = _git(root, "ls-tree", "-r", "-l", "-z", commit, "--", *paths) or b""

@@ -70,7 +70,9 @@ def test_linked_runs_that_are_not_in_the_clone_are_fetched_first(root):
     submission(root, "one", "linked", [], runs=[link])
     answer = run(root, "freeze", "one", "linked")
     assert answer.exit_code == 2
-    assert "git fetch origin evidence:evidence" in " ".join(answer.output.split())
+    assert "git fetch origin evidence:refs/remotes/origin/evidence" in " ".join(
+        answer.output.split()
+    )
 
 
 def test_progress_is_a_ratio_on_the_submitters_machine(root):

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bot.commands.audit import audit
+from bot.commands.board import default_snapshots
 from bot.evidence.snapshot import Snapshots
 from bot.evidence.wandb.online import WandbFetcher
 from bot.parse.track_toml import load_track
@@ -113,3 +114,21 @@ def test_snapshots_are_found_in_a_checkout_and_on_the_branch(root: Path) -> None
     assert grade() == "wandb"
     git(root, "branch", "-q", "-D", "evidence")
     assert grade() == "self-reported"
+
+
+def test_of_a_local_and_a_fetched_branch_the_newer_is_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "first").write_text("1")
+    commit(tmp_path)
+    git(tmp_path, "branch", "-q", "evidence")
+    git(tmp_path, "update-ref", "refs/remotes/origin/evidence", "HEAD")
+    assert default_snapshots(tmp_path) == "evidence"
+    assert not capsys.readouterr().err
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "newer")
+    git(tmp_path, "update-ref", "refs/remotes/origin/evidence", "HEAD")
+    assert default_snapshots(tmp_path) == "origin/evidence"
+    assert "differ: origin/evidence is used" in capsys.readouterr().err
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "newest")
+    git(tmp_path, "branch", "-q", "-f", "evidence")
+    assert default_snapshots(tmp_path) == "evidence"
