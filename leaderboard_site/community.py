@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from bot.model.board import Answered, State
 from bot.model.track import Baseline, Credit
 from bot.rank.baseline import architecture, distance, due, fastest
-from bot.render.states import distance_words, reply_lines, state_words
+from bot.render.states import confirming, distance_words, reply_lines, state_words
 from leaderboard_site import text
 from leaderboard_site.model import PROJECT, Item, TrackBoard
 
@@ -93,7 +93,7 @@ def entry_section(board: TrackBoard, item: Item, lineage: Any, base: str) -> dic
     state, entry = state_of(board, item), replied(board, item)
     if entry is not None:
         return {"title": event_of(board, item).removesuffix("."), "lines": [], "tree": [],
-                "of": {"url": base + entry.url, "name": entry.title}}  # fmt: skip
+                "of": {"url": base + entry.url, "name": entry.title}, "confirm": ""}  # fmt: skip
     if state is None or not item.standing:
         return None
     words = state_words(state)
@@ -108,7 +108,13 @@ def entry_section(board: TrackBoard, item: Item, lineage: Any, base: str) -> dic
         ],
         "tree": tree[:MOST],
         "of": None,
+        "confirm": confirm_words(board, item),
     }
+
+
+def confirm_words(board: TrackBoard, item: Item) -> str:
+    """How others confirm an entry; empty if it does not wait for that."""
+    return confirming(item.places[0].entry, board.track) if item.places else ""
 
 
 def _tree(item: Item, lineage: Any, base: str, depth: int = 0) -> Iterator[dict[str, Any]]:

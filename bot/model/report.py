@@ -68,6 +68,8 @@ class Place:
     personal_best: bool = False
     grant_hours: float = 0.0
     """GPU-hours that a maintainer may grant it by the track's `[compute_grant]`."""
+    confirm: str = ""
+    """How others confirm it, if it waits for that."""
 
 
 @dc.dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from bot.model.track import Track
 from bot.model.verdict import Point, Verdict
 from bot.registry import Status
 from bot.render import numbers
+from bot.render.states import confirming
 from bot.render.untrusted import plain
 
 Row = tuple[str, str, str, str]
@@ -50,6 +51,7 @@ def place(
         ranks=bool(reply) or why_not is None,
         record=placement is not None and placement.record,
         on_frontier=placement is not None and placement.on_frontier,
+        confirm=confirming(placement.entry, track) if placement else "",
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.model.board import Answered, Board, State
+from bot.compute.ratios import promotes
+from bot.model.board import Answered, Board, Entry, State
 from bot.model.track import Reproduction, Track
 from bot.model.verdict import Verdict
 from bot.rank.baseline import Distance, unconfirmed
@@ -87,6 +88,25 @@ def _because(mine: Answered, state: State, track: Track) -> str:
     if state.name != "claimed":
         return ""
     return f": {unconfirmed(state, track.reproduction or Reproduction())}"
+
+
+def confirming(entry: Entry, track: Track) -> str:
+    """How a claimed entry gets confirmed, and what follows; empty if nothing waits for that."""
+    rule, progress = track.reproduction, entry.progress
+    frozen = any(b.submission == entry.submission for b in track.baselines)
+    if rule is None or progress is None or entry.state.name != "claimed":
+        return ""
+    if frozen or track.is_baseline(entry.submission):
+        return ""
+    name = plain(entry.submission.removeprefix("submissions/"), 200)
+    needs = unconfirmed(entry.state, rule)
+    reached = promotes((progress.ratio, progress.ratio), track.promote_at)
+    next_one = reached and progress.against in (track.baseline_id, None)
+    then = ". Once confirmed, it can become the next baseline" if next_one else ""
+    return (
+        f"{needs[:1].upper()}{needs[1:]}: `/submit {track.id} LINK... baseline LINK... reproduces "
+        f"{name}` in an issue, or `speedrun reproduce submissions/{name}`{then}"
+    )
 
 
 def distance_words(far: Distance) -> str:

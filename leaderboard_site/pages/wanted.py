@@ -9,6 +9,7 @@ from bot.rank.grants import eligible
 from bot.registry import Status
 from bot.render import numbers
 from leaderboard_site import text
+from leaderboard_site.community import confirm_words
 from leaderboard_site.model import Item, Site, TrackBoard
 from leaderboard_site.pages.environment import number, page, render
 from leaderboard_site.pages.track import result_of
@@ -17,8 +18,9 @@ from leaderboard_site.pages.track import result_of
 def wanted_files(site: Site) -> Iterator[tuple[str, str]]:
     """The page; reachable, and out of the navigation, while nothing is wanted or granted."""
     body = render(
-        "wanted.html", base="../", rows=wanted(site), grants=grants(site), as_of=site.pending_as_of
-    )
+        "wanted.html", base="../", rows=wanted(site), claimed=claimed(site), grants=grants(site),
+        as_of=site.pending_as_of,
+    )  # fmt: skip
     yield (
         "wanted.md",
         page("Runs wanted", "Submissions that need a few more runs, and compute grants.", body),
@@ -42,9 +44,19 @@ def wanted(site: Site) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda r: (r["pull"].gpu_hours or 1e9, r["pull"].number))
 
 
+def claimed(site: Site) -> list[dict[str, Any]]:
+    """The entries that others have not confirmed yet, the best of each board first."""
+    return [
+        {"track": board.track, "item": board.items[path], "how": how}
+        for board in site.tracks.values()
+        for path in dict.fromkeys(e.submission for e in board.board.entries)
+        if (how := confirm_words(board, board.items[path]))
+    ]
+
+
 def wants(site: Site) -> bool:
     """Whether the page has anything to show: runs to make, or compute for somebody."""
-    return bool(wanted(site)) or any(g["able"] or g["given"] for g in grants(site))
+    return bool(wanted(site) or claimed(site)) or any(g["able"] or g["given"] for g in grants(site))
 
 
 def hours(value: float) -> str:

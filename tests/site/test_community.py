@@ -14,6 +14,7 @@ from leaderboard_site.model import Site, TrackBoard, make_board
 from leaderboard_site.pages.entry import Lineage, entry_page
 from leaderboard_site.pages.people import people, person_page
 from leaderboard_site.pages.track import track_files
+from leaderboard_site.pages.wanted import wanted_files
 from leaderboard_site.source import read_site
 from tests.bot.competition import put
 from tests.season.build import ID, TRACK, Sent, send
@@ -153,6 +154,13 @@ def test_a_claimed_entry_says_so_once(site: Site, board: TrackBoard) -> None:
     page = entry_of(site, board, "child")
     assert "Claimed; nobody else has run it yet." in page and "not yet run again" in page
     assert "recorded, not yet reproduced" not in page
+    assert f"<code>/submit {ID} LINK... baseline LINK... reproduces {ID}/child</code>" in page
+
+
+def test_what_waits_for_confirmation_is_wanted(site: Site) -> None:
+    page = str(dict(wanted_files(site))["wanted.md"])
+    assert f"reproduces {ID}/child" in page and "can become the next baseline" not in page
+    assert f"reproduces {ID}/grandchild" not in page and f"reproduces {ID}/first" not in page
 
 
 def test_what_is_claimed_is_no_record(site: Site) -> None:

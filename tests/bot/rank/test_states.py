@@ -13,7 +13,7 @@ from bot.model.verdict import Point, Verdict, finding
 from bot.rank.ranking import rank
 from bot.rank.states import replied_to, settle
 from bot.registry import Grade, Level, Status
-from bot.render.states import reply_lines, reply_words, state_words
+from bot.render.states import confirming, reply_lines, reply_words, state_words
 from tests.bot.rules.run_cases import TRACKS
 
 TRACK = dc.replace(
@@ -70,6 +70,24 @@ def state(*others, of="real", track=TRACK):
 def test_an_entry_that_nobody_ran_again_is_claimed():
     assert state().name == "claimed"
     assert state_words(state()) == "claimed; nobody else has run it yet"
+
+
+def ways(*verdicts):
+    """How each entry of a board with these is confirmed."""
+    return {e.submission[14:]: confirming(e, TRACK) for e in rank([BASE, *verdicts], TRACK).entries}
+
+
+def test_a_claimed_entry_says_how_it_is_confirmed():
+    found = ways(REAL, verdict("near", [95.0, 95.5, 94.5], [100.0, 100.5, 99.5]))
+    says = "needs 3 pairs of runs by another person, and has 0: `/submit t LINK... baseline LINK..."
+    assert says in found["real"] and "reproduces t/real`" in found["real"]
+    assert "it can become the next baseline" in found["real"]
+    assert says in found["near"] and "next baseline" not in found["near"]
+
+
+def test_what_is_confirmed_or_the_baseline_asks_nobody():
+    found = ways(REAL, gain("again", "t/real", people=("other",)))
+    assert found == {"real": "", "base": ""}
 
 
 def test_runs_of_another_person_confirm_it():

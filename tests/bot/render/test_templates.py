@@ -48,6 +48,8 @@ KEPT = "Kept, not ranked: submissions/my-track/fast"
         (entry(Place(text="a new record by 30.0 s", record=True)), "30.0 s. It holds the record."),
         (entry(Place(text="a reproduction: `submissions/my-track/old` becomes confirmed")),
          f"{ON} is a reproduction: submissions/my-track/old becomes confirmed."),
+        (entry(Place(text="1st of 2, claimed", confirm="To be confirmed: `/submit t LINK...`")),
+         "1st of 2, claimed. To be confirmed: /submit t LINK.... The evidence"),
         (entry(None), f"{ON}. The evidence"),
         (entry(Place()), f"{ON}. The evidence"),
         (entry(Place(text="its evidence states no loss", ranks=False)),
