@@ -65,8 +65,10 @@ class Replied(NamedTuple):
             return "found a mistake"
         if self.answer.holds:
             return "disputes it; a maintainer decides"
-        confirmed = self.answer.counts and self.state.name == "confirmed"
-        return self.answer.why or ("confirmed it" if confirmed else "its runs count")
+        if self.answer in self.state.confirming:
+            return "confirmed it"
+        counted = "its runs count" if self.answer.gains else "its runs show no gain beyond chance"
+        return self.answer.why or counted
 
 
 def replies_of(board: TrackBoard) -> Iterator[Replied]:

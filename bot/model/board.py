@@ -91,6 +91,8 @@ class Answered:
     holds: bool = False
     accepted: bool = False
     undisputed: str = ""
+    gains: bool = False
+    """Whether its own runs show a gain; a single pair, which has no spread, by its ratio."""
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -104,6 +106,15 @@ class State:
     name: StateName = "claimed"
     replies: tuple[Answered, ...] = ()
     refuted: tuple[str, ...] = ()
+
+    @property
+    def confirming(self) -> tuple[Answered, ...]:
+        """The replies that show the gain of a confirmed entry; all that count, where they show it
+        together alone."""
+        if self.name != "confirmed":
+            return ()
+        counted = tuple(a for a in self.replies if a.counts)
+        return tuple(a for a in counted if a.gains) or counted
 
 
 @dc.dataclass(frozen=True, slots=True)

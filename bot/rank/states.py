@@ -210,7 +210,14 @@ def _answered(
         holds=holds,
         accepted=accepted,
         undisputed=fails if challenge and not holds else "",
+        gains=read.shown is not None and _gains(read.shown, track),
     )
+
+
+def _gains(shown: Measured, track: Track) -> bool:
+    """Whether the runs of one reply show a gain; a single pair has its ratio alone."""
+    better = shown.ratio < 1 if track.cost.goal == "min" else shown.ratio > 1
+    return better and (shown.link is None or shows_gain(shown, track))
 
 
 def _why_not(reply: Verdict, entry: Verdict, accepted: bool, rule: Reproduction) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from bot.compute.ratios import promotes
 from bot.model.board import Answered, Board, Entry, State
@@ -17,7 +17,9 @@ from bot.render.untrusted import plain
 def state_words(state: State) -> str:
     """The state in one sentence without its full stop: `confirmed by @b (3 pairs of runs ...)`."""
     if state.name == "confirmed":
-        return f"confirmed by {_those(a for a in state.replies if a.counts)}"
+        against = [a for a in state.replies if a.counts and a not in state.confirming]
+        others = f"; not shown by {_those(against)}" if against else ""
+        return f"confirmed by {_those(state.confirming)}{others}"
     held = _those(a for a in state.replies if a.holds)
     if state.name == "challenged":
         return f"challenged by {held}; a maintainer decides"
@@ -32,7 +34,8 @@ def state_words(state: State) -> str:
 def reply_lines(state: State) -> Iterator[str]:
     """One line for each reply, and one for each refuted entry that the entry builds on."""
     for reply in state.replies:
-        said = "disputes it" if reply.holds else reply.why or "its runs count"
+        counted = "its runs count" + ("" if reply.gains else ", and show no gain beyond chance")
+        said = "disputes it" if reply.holds else reply.why or counted
         said = f"{reply.undisputed}; {said}" if reply.undisputed and not reply.why else said
         said += ", accepted by a maintainer" if reply.accepted else ""
         yield f"{reply.kind} {plain(reply.submission, 200)}: {_measured(reply)}; {said}"
@@ -40,7 +43,7 @@ def reply_lines(state: State) -> Iterator[str]:
         yield f"it builds on {plain(path, 200)}, which is refuted"
 
 
-def _those(replies: Iterator[Answered]) -> str:
+def _those(replies: Iterable[Answered]) -> str:
     return numbers.listed([f"{_people(a)} ({_measured(a)})" for a in replies]) or "nobody"
 
 

@@ -96,6 +96,24 @@ def test_runs_of_another_person_confirm_it():
     assert state_words(found).startswith("confirmed by @other (0.883 times the baseline [")
 
 
+def test_a_reply_that_shows_no_gain_is_not_named_as_a_confirmation():
+    flat = dc.replace(none("flat", "t/real", people=("gil",)), reply=Reply("reproduces", "real"))
+    found = state(gain("again", "t/real", people=("dan",)), flat)
+    words = state_words(found)
+    assert words.startswith("confirmed by @dan (0.88") and "; not shown by @gil (1 times" in words
+    assert [a.people for a in found.confirming] == [("dan",)]
+    assert "its runs count, and show no gain beyond chance" in list(reply_lines(found))[1]
+
+
+def test_single_pairs_that_show_the_gain_together_are_all_named():
+    one = [
+        verdict(n, [88.0 + n / 9], [100.0], people=(f"p{n}",), reproduces="t/real") for n in (1, 2)
+    ]
+    pair = verdict("two", [87.0, 88.5], [100.0, 100.5], people=("q",), reproduces="t/real")
+    words = state_words(state(*one, pair, gain("again", "t/real", people=("dan",))))
+    assert "@p1" in words and "@p2" in words and "not shown" not in words
+
+
 def test_runs_of_the_same_person_do_not_confirm_it():
     found = state(gain("again", "t/real", people=("Author",)))
     assert found.name == "claimed"
