@@ -63,6 +63,8 @@ class Place:
     rows: tuple[tuple[str, str, str, str], ...] = ()
     ranks: bool = True
     record: bool = False
+    claimed: bool = False
+    """Nobody else has shown yet what it gained over the baseline."""
     on_frontier: bool = False
     first_entry: bool = False
     personal_best: bool = False

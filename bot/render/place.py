@@ -50,6 +50,7 @@ def place(
         rows=() if point is None else tuple(_rows(point, track, record_cost, placement)),
         ranks=bool(reply) or why_not is None,
         record=placement is not None and placement.record,
+        claimed=placement is not None and _claimed(placement.entry, track),
         on_frontier=placement is not None and placement.on_frontier,
         confirm=confirming(placement.entry, track) if placement else "",
     )
@@ -121,11 +122,17 @@ def _text(placement: Placement, track: Track, status: Status) -> str:
 def _state(entry: Entry, track: Track) -> str:
     """What the community made of the entry; a baseline that stands or stood is not a claim."""
     state = entry.state
-    frozen = any(b.submission == entry.submission for b in track.baselines)
-    made = entry.progress is None or frozen or track.is_baseline(entry.submission)
-    words = "" if made and state.name == "claimed" else f", {state.name}"
+    bare = state.name == "claimed" and not _claimed(entry, track)
+    words = "" if bare else f", {state.name}"
     gone = ", ".join(plain(path, 200) for path in state.refuted[:2])
     return words + (f"; it builds on {gone}, which is refuted" if gone else "")
+
+
+def _claimed(entry: Entry, track: Track) -> bool:
+    """Whether an entry's gain waits for others to show it; a baseline is no claim."""
+    frozen = any(b.submission == entry.submission for b in track.baselines)
+    made = entry.progress is None or frozen or track.is_baseline(entry.submission)
+    return not made and entry.state.name in ("claimed", "challenged")
 
 
 def _frontier(placement: Placement, track: Track) -> str:

@@ -75,7 +75,8 @@ def reply_words(board: Board, verdict: Verdict) -> str:
             continue
         told = f"a {mine.kind}: `{plain(path, 200)}`"
         if before[path].name != state.name:
-            return f"{told} becomes {state.name}"
+            gone = " and leaves the board" if state.name == "refuted" else ""
+            return f"{told} becomes {state.name}{gone}"
         return f"{told} stays {state.name}{_because(mine, state, board.track)}"
     return ""
 

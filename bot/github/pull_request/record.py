@@ -164,6 +164,7 @@ def _entry(verdict: Any, report: Report, settings: Settings) -> Mapping[str, Any
         "track": verdict.track,
         "place": report.places.get(verdict.submission),
         "passes": verdict.status in PASSING,
+        "reply": verdict.reply is not None,
         "verified": verdict.status is Status.VERIFIED,
         "link": entry_page(verdict, settings),
     }

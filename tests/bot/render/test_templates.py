@@ -34,7 +34,8 @@ def seen(markdown: str) -> str:
 
 def entry(place: Place | None, passes: bool = True, verified: bool = True) -> dict[str, Any]:
     values = {"submission": "submissions/my-track/fast", "track": "my-track", "link": ""}
-    return {**values, "place": place, "passes": passes, "verified": verified}
+    told = {"place": place, "passes": passes, "verified": verified, "reply": False}
+    return {**values, **told}
 
 
 ON = "On the board of my-track: submissions/my-track/fast"
@@ -46,10 +47,14 @@ KEPT = "Kept, not ranked: submissions/my-track/fast"
     [
         (entry(Place(text="2nd of 3, 1.2 s behind the record")), f"{ON} is 2nd of 3, 1.2 s behind"),
         (entry(Place(text="a new record by 30.0 s", record=True)), "30.0 s. It holds the record."),
-        (entry(Place(text="a reproduction: `submissions/my-track/old` becomes confirmed")),
-         f"{ON} is a reproduction: submissions/my-track/old becomes confirmed."),
         (entry(Place(text="1st of 2, claimed", confirm="To be confirmed: `/submit t LINK...`")),
          "1st of 2, claimed. To be confirmed: /submit t LINK.... The evidence"),
+        (entry(Place(text="a reproduction: `submissions/my-track/old` becomes confirmed"))
+         | {"reply": True},
+         "Kept: submissions/my-track/fast is a reproduction: submissions/my-track/old becomes "
+         "confirmed."),
+        (entry(Place(text="1st of 2, claimed", record=True, claimed=True)),
+         f"{ON} is 1st of 2, claimed. It has the best claimed ratio; it"),
         (entry(None), f"{ON}. The evidence"),
         (entry(Place()), f"{ON}. The evidence"),
         (entry(Place(text="its evidence states no loss", ranks=False)),
@@ -60,7 +65,8 @@ KEPT = "Kept, not ranked: submissions/my-track/fast"
 def test_the_closing_comment_is_a_sentence(item: dict[str, Any], said: str) -> None:
     text = seen(render("closing.md.j2", SETTINGS, report={"head_sha": "b" * 40}, entries=[item]))
     assert said in text and "\\" not in text
-    record = item["place"] is not None and item["place"].record
+    place = item["place"]
+    record = place is not None and place.record and not place.claimed
     assert ("Congratulations" in text) == record
 
 
