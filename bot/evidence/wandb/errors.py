@@ -13,6 +13,7 @@ NOT_FOUND = "run-not-found-or-private"
 NOT_PUBLIC = "project-not-public"
 OURS = "evidence-unavailable"
 _STATUS = re.compile(r"(?:HTTP|error) (\d{3})\b")
+_REFUSED = re.compile(r"API key (?:must|may)\b|invalid\b.*\bkey\b|not logged in", re.IGNORECASE)
 _WAIT = "nothing to do for the submitter: it is tried again later"
 
 
@@ -62,8 +63,11 @@ def no_key() -> Failure:
 
 def bad_key() -> Failure:
     """W&B does not take our key."""
-    message = "W&B runs were not fetched: W&B did not accept the key"
-    return Failure(OURS, message, "the operator must put a valid key into WANDB_API_KEY")
+    message = (
+        "W&B did not accept the API key of this check, so no run was read; its operator must put "
+        "a valid key into `WANDB_API_KEY`"
+    )
+    return Failure(OURS, message, "run `wandb login`, or put a valid key into `WANDB_API_KEY`")
 
 
 def classify(error: BaseException) -> Failure:
@@ -103,13 +107,15 @@ def _login(text: str, status: int | None) -> Failure:
         return unavailable(f"W&B answered with HTTP status {status}", retry=status >= 500)
     if "No API key" in text or "No authentication" in text:
         return no_key()
-    if status in (401, 403) or "API key must" in text or "invalid" in text.lower():
+    if status in (401, 403) or _REFUSED.search(text):
         return bad_key()
+    if re.search(r"unexpected EOF|invalid character", text):
+        return unavailable("the connection to W&B broke off", retry=True)
     return unavailable("W&B could not be reached", retry=True)
 
 
 def _status(error: BaseException, text: str) -> int | None:
-    inner = getattr(error, "exc", None) or error
+    inner = getattr(error, "exc", None) or error.__cause__ or error
     stated = getattr(getattr(inner, "response", None), "http_status", None)
     if isinstance(stated, int) and stated >= 400:
         return stated

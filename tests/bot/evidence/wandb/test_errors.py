@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from bot.evidence.wandb.errors import bad_key, classify, no_key, not_found, unavailable
@@ -13,6 +15,12 @@ class HTTPError(Exception):
 
 class AuthenticationError(Exception):
     """As the client raises it while it signs in."""
+
+
+class Refused(Exception):
+    """The cause of a failure to sign in, with the answer of the server."""
+
+    response = SimpleNamespace(http_status=401)
 
 
 @pytest.mark.parametrize(
@@ -38,12 +46,34 @@ def test_a_status_while_reading(status: int, message: str) -> None:
         ("HTTP 429: slow down", unavailable("W&B answered with HTTP status 429"), False),
         ("No API key configured", no_key(), False),
         ("API key must be 40 characters", bad_key(), False),
+        ("Failed to verify credentials with a.test: user is not logged in", bad_key(), False),
+        ("input: project user is not logged in", bad_key(), False),
+        ("Invalid API key", bad_key(), False),
+        ("Failed to verify: unexpected EOF", unavailable("the connection to W&B broke off"), True),
+        (
+            "Failed to verify: invalid character '<' looking for beginning of value",
+            unavailable("the connection to W&B broke off"),
+            True,
+        ),
+        (
+            'Post "http://a.test/graphql": dial tcp: connect: connection refused',
+            unavailable("W&B could not be reached"),
+            True,
+        ),
     ],
 )
 def test_a_failure_while_signing_in(text: str, expected: object, retry: bool) -> None:
     failure = classify(AuthenticationError(text))
     assert failure.message == getattr(expected, "message", None)
     assert failure.retry is retry
+
+
+def test_a_refused_key_says_who_must_do_what() -> None:
+    error = AuthenticationError("Failed to verify credentials")
+    error.__cause__ = Refused()
+    message = classify(error).message
+    assert "did not accept the API key" in message
+    assert "its operator must put a valid key into `WANDB_API_KEY`" in message
 
 
 def test_a_run_that_is_not_there() -> None:
