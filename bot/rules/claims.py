@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from bot.compute.case_statistics import claims_of, has_unread, loss_key_of, of_case
 from bot.model.case import Case
 from bot.model.submission import Claim
+from bot.model.summary import Summary
 from bot.model.track import NAMES
 from bot.model.values import near_key
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
-from bot.render.numbers import exact, figure
+from bot.render.numbers import exact, figure, listed
 from bot.render.untrusted import plain
 from bot.rules.about import ratio
 from bot.rules.reported import agrees, sample_of
@@ -26,10 +27,9 @@ def wrong_scalars(case: Case, point: str | None) -> Iterator[Finding]:
     if summary is None or has_unread(case):
         return
     key = loss_key_of(case)
+    yield from _not_compared(case, point, summary, key)
     for claim in claims_of(case, point):
         sample = sample_of(case, claim.metric, summary, key)
-        if sample is None:
-            yield _not_compared(case, claim, point)
         moments = None if sample is None or not claim.scalar else sample.moments
         if sample is None or moments is None or agrees(claim, moments.mean):
             continue
@@ -97,26 +97,48 @@ def _unit(claim: Claim, value: float) -> str:
     return ""
 
 
-def _not_compared(case: Case, claim: Claim, point: str | None) -> Finding:
-    """A claim of something that the runs do not show, which nobody has checked."""
+def _not_compared(
+    case: Case, point: str | None, summary: Summary, key: str | None
+) -> Iterator[Finding]:
+    """Claims of something that the runs do not show, which nobody has checked: one finding for
+    all that are so for one reason."""
+    causes: dict[tuple[str, str], list[Claim]] = {}
+    for claim in claims_of(case, point):
+        if sample_of(case, claim.metric, summary, key) is None:
+            causes.setdefault(_why_not_compared(case, claim, point), []).append(claim)
+    for (what, fix), claims in causes.items():
+        first = claims[0]
+        said = f"{plain(first.metric, 60)} is claimed as {figure(first.value)} but was not compared"
+        if len(claims) > 1:
+            names = [plain(claim.metric, 60) for claim in claims]
+            names[3:] = [f"{len(names) - 3} more"] * (len(names) > 3)
+            said = f"{len(claims)} claims were not compared ({listed(names)})"
+            what = what.replace("it is not a metric", "they are not metrics")
+            what = what.replace("it cannot", "they cannot")
+            fix = fix.replace("remove the claim", "remove the claims")
+        yield finding(
+            "claim-differs-from-run",
+            f"{said}: {what}",
+            Level.NOTE,
+            file=case.folder.full("submission.json"),
+            pointer=first.pointer or None,
+            claimed=first.value,
+            point=point,
+            fix=fix,
+        )
+
+
+def _why_not_compared(case: Case, claim: Claim, point: str | None) -> tuple[str, str]:
+    """Why a claim was not compared, and what to do."""
     shown = {name for run in case.runs("candidate", point) for name in (*run.metrics, *run.history)}
     known = {*NAMES, *shown}
-    near = None if claim.metric in known else near_key(claim.metric, known)
-    what, fix = "cannot be computed from the runs", "remove the claim"
-    if claim.metric not in known:
-        what = "is not a metric of the runs"
-        fix = f"claim {' or '.join(_claimable(case, point))}, or remove the claim"
-    return finding(
-        "claim-differs-from-run",
-        f"{plain(claim.metric, 60)} is claimed as {figure(claim.value)} but was not compared: it "
-        f"{what}",
-        Level.NOTE,
-        file=case.folder.full("submission.json"),
-        pointer=claim.pointer or None,
-        claimed=claim.value,
-        point=point,
-        fix=f'claim "{plain(near, 60)}", if that is what it is' if near else fix,
-    )
+    if claim.metric in known:
+        return "it cannot be computed from the runs", "remove the claim"
+    near = near_key(claim.metric, known)
+    fix = f"claim {' or '.join(_claimable(case, point))}, or remove the claim"
+    if near:
+        fix = f'claim "{plain(near, 60)}", if that is what it is'
+    return "it is not a metric of the runs", fix
 
 
 def _claimable(case: Case, point: str | None) -> list[str]:

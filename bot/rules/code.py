@@ -54,8 +54,7 @@ def _length_differs(case: Case) -> Iterator[Finding]:
             item,
             run,
             "code-differs-between-runs",
-            f"not all runs set out for the {known} steps of {short_name(other.file)}, but for "
-            f"{steps}",
+            f"the run was planned for {steps} steps, {short_name(other.file)} for {known}",
             claimed=steps,
             expected=known,
             fix="pool runs of one length, or give the others a point of their own"

@@ -207,12 +207,12 @@ def _summary_differs_from_history(case: Case) -> Iterator[Finding]:
                     item,
                     run,
                     "summary-differs-from-history",
-                    f"the summary says {name} = {figure(shown)}, but the history ends with "
+                    f"the run's summary says {name} = {figure(shown)}, but the history ends with "
                     f"{figure(values[-1])}",
                     claimed=shown,
                     expected=values[-1],
                     ratio=ratio(shown, values[-1]),
-                    fix="correct the summary; the history is what counts",
+                    fix="correct the run's summary on W&B; the history is what counts",
                 )
 
 

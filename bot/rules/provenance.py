@@ -22,8 +22,9 @@ from bot.model.trace import Trace
 from bot.model.verdict import Finding, finding
 from bot.patterns import LOGIN_TEXT
 from bot.registry import Level
+from bot.render.numbers import listed
 from bot.render.untrusted import plain
-from bot.rules.about import runs_of
+from bot.rules.about import runs_of, short_name
 from bot.rules.copies import across_points, name_inside, place, too_alike, uncounted_copies, within
 
 Keyed = Mapping[str, str | None]
@@ -258,6 +259,14 @@ def out_of_scope_change(case: Case) -> Iterator[Finding]:
         )
 
 
+def _named(files: list[str]) -> str:
+    """Up to three runs by name, or two and how many more."""
+    names = [short_name(file) for file in files]
+    if len(names) > 3:
+        names[2:] = [f"{len(names) - 2} more runs"]
+    return listed(names)
+
+
 def seed_reused(case: Case) -> Iterator[Finding]:
     """Each run of an arm has a seed of its own.
 
@@ -274,14 +283,16 @@ def seed_reused(case: Case) -> Iterator[Finding]:
         if len(files) > 1:
             reused.setdefault((arm, point), []).append((seed, files))
     for (arm, point), groups in reused.items():
-        shown = ", ".join(f"{len(files)} have seed {seed}" for seed, files in groups[:3])
+        shown = ", ".join(
+            f"{len(files)} have seed {seed} ({_named(files)})" for seed, files in groups[:3]
+        )
         more = f" and {len(groups) - 3} more" if len(groups) > 3 else ""
         yield finding(
             "seed-reused",
             f"runs of the {arm} arm share a seed: {shown}{more}",
             file=case.list_file,
             point=point,
-            run=groups[0][1][1],
             claimed=groups[0][0],
+            run=groups[0][1][1],
             fix="give each run a seed of its own",
         )

@@ -55,7 +55,7 @@ def target_not_significant(case: Case) -> Iterator[Finding]:
     known and asks for (target - mean) sqrt(n) at or above the track's threshold; `moderated` is the
     t-test with the spread shrunk to the track's usual one; `anytime` stays honest when one looks
     after each run. With `looks` a growing submission is judged at these numbers of runs only, each
-    at an equal share of alpha. More runs at the same mean help; anyone may supply them.
+    at an equal share of alpha. More runs at the same mean help; anyone may add them.
     """
     for point, s in summaries(case):
         if s.passes or s.n < _least_runs(case) or not _reached(s):
@@ -117,7 +117,7 @@ def more_runs(s: Summary) -> str:
 
 
 def _anyone(runs: int) -> str:
-    return f"Anyone may supply {'it' if runs == 1 else 'them'}"
+    return f"Anyone may add the {'run' if runs == 1 else 'runs'}"
 
 
 def _spread_known(s: Summary) -> bool:
@@ -173,7 +173,7 @@ def _too_few_pairs(case: Case) -> Iterator[Finding]:
             f"{'challenge' if challenge else 'reproduction'} needs at least {least} of each",
             claimed=min(s.n, theirs),
             expected=least,
-            fix="run both in turn on one machine. Anyone may supply more runs",
+            fix="run both in turn on one machine. Anyone may add runs",
         )
 
 
@@ -194,7 +194,7 @@ def _add(s: Summary, fewest: int) -> str:
         )
     return (
         f"add about {need} runs{_gpu_hours(s, need)}: about an even chance to pass, if the true "
-        "mean is this one and the spread the track's usual one. Anyone may supply them"
+        "mean is this one and the spread the track's usual one. Anyone may add the runs"
     )
 
 

@@ -66,7 +66,7 @@ def _left_out(case: Case, item: Unlisted, arm: str, runs: Sequence[Run], looked:
         claimed=len(case.runs(arm)),
         expected=len(case.runs(arm)) + count,
         fix="list them too, or say in the README why they do not count: "
-        + ", ".join(plain(name_inside(case, run.file), 120) for run in runs[:5]),
+        + ", ".join(sorted(plain(name_inside(case, run.file), 120) for run in runs)[:5]),
     )
 
 

@@ -218,3 +218,16 @@ def test_nobody_reproduces_in_another_name(author: str, status: str | None) -> N
     )
     found = [f.level for f in run_rules(case) if f.rule == "author-not-contributor"]
     assert found == ([] if status is None else [status])
+
+
+@pytest.mark.parametrize(
+    ("seeds", "shown"),
+    [
+        ((5, 5), "2 have seed 5 (r0 and r1)"),
+        ((5, 1, 5, 5), "3 have seed 5 (r0, r2 and r3)"),
+        ((5, 5, 5, 5, 5), "5 have seed 5 (r0, r1 and 3 more runs)"),
+    ],
+)
+def test_runs_that_share_a_seed_are_named(seeds: tuple[int, ...], shown: str) -> None:
+    (item,) = found("seed-reused", a_case([a_run(n, seed=s) for n, s in enumerate(seeds)]))
+    assert item.message == f"runs of the candidate arm share a seed: {shown}"
