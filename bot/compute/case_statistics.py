@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses as dc
 import functools as ft
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 
 from bot.compute.baselines import of_baseline
 from bot.compute.duplicates import run_key
@@ -20,7 +20,7 @@ from bot.model.case import Case, Seen
 from bot.model.look import Look
 from bot.model.run import Run
 from bot.model.submission import ARMS, Claim
-from bot.model.summary import RunKey, Summary
+from bot.model.summary import Excluded, RunKey, Summary
 from bot.model.track import STEP_METRICS
 from bot.model.values import parse_timestamp
 from bot.model.verdict import MAIN, Point
@@ -58,7 +58,6 @@ def _of_case(case: Case, point: str | None) -> Summary | None:
     runs = case.runs("candidate", point)
     if not runs or any(p.rule in OURS for item in case.evidence for p in item.problems):
         return None
-    unread = [item for item in case.evidence if not item.runs and item.spec.arm == "candidate"]
     summary = summarise(
         runs,
         case.track,
@@ -68,7 +67,16 @@ def _of_case(case: Case, point: str | None) -> Summary | None:
         pairs=_pairs(case),
         earlier=earlier_looks(case, point),
     )
-    return dc.replace(summary, unread=sum(item.spec.point == point for item in unread))
+    return dc.replace(summary, excluded=(*summary.excluded, *_unread(case, point)))
+
+
+def _unread(case: Case, point: str | None) -> Iterator[Excluded]:
+    """The candidate runs of a point that are listed and could not be read."""
+    for item in case.evidence:
+        spec = item.spec
+        if not (item.runs or item.joined) and spec.arm == "candidate" and spec.point == point:
+            file = spec.target if spec.is_link else case.folder.full(spec.target)
+            yield Excluded(file, 0, "it could not be read")
 
 
 def counted(case: Case) -> frozenset[RunKey]:

@@ -92,7 +92,8 @@ def _once(runs: Sequence[Run], excluded: list[Excluded]) -> list[Run]:
     for run in runs:
         original = next((first[k] for k in _identities(run) if k in first), None)
         if original is not None:
-            why = f"the same run as {_name(original)}"
+            again = (run.file, run.index) == (original.file, original.index)
+            why = "listed twice" if again else f"the same run as {_name(original)}"
             excluded.append(Excluded(run.file, run.index, why, "same"))
             continue
         for key in _identities(run):

@@ -280,8 +280,6 @@ class Summary(Shaped):
     goal: str = dc.field(default="min", compare=False)
     cost_goal: str = dc.field(default="min", compare=False)
     kept: tuple[RunKey, ...] = dc.field(default=(), compare=False)
-    unread: int = dc.field(default=0, compare=False)
-    """How many runs are listed and could not be read."""
     gpu_count: int | None = dc.field(default=None, compare=False)
     metrics: Mapping[str, float | int | None] = dc.field(default_factory=dict, compare=False)
     """The mean of each metric over the runs that count."""

@@ -16,6 +16,7 @@ from bot.model.summary import Chance
 from bot.model.verdict import Finding, Verdict
 from bot.registry import MANY_RUNS, OURS, SHORTFALL, STATUS_NAMES, Grade, Level, Status, catalogue
 from bot.render import numbers
+from bot.render.details import listed_runs
 from bot.render.groups import MOST_GROUPS, Group, grouped, sentence
 from bot.render.place import Row
 from bot.render.schedule import how_often
@@ -39,6 +40,8 @@ _NOT_COUNTED = frozenset({"run-unfinished", "run-crashed"})
 """Warnings that explain an error of the statistics."""
 _ASKS = (Status.REJECTED, Status.NEEDS_RUNS, Status.NEEDS_REVIEW)
 DECIDES = "maintainer-decides"
+_BINDS = "run-not-bound"
+"""A warning about all runs, and the author's first step: it comes before those about one."""
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _AGAIN = re.compile(r"comment `?/verify`?")
 _ADD = re.compile(r"add about \d+ runs?\b")
@@ -90,10 +93,13 @@ class Answer:
         """The title of what is folded away."""
         rest = [group for group in self.folded if group not in self.more]
         parts = [f"{spelt(len(self.more))} more to fix"] * bool(self.more)
-        parts += [numbers.count(len(self.verdict.runs), "run")] * bool(self.verdict.runs)
+        parts += [numbers.count(listed_runs(self.verdict), "run")] * bool(self.verdict.runs)
         parts += ["all numbers"] * bool(self.verdict.runs and self.verdict.points)
-        count = sum(len(g.findings) + len(g.follows) for g in rest)
+        count = sum(len(g.entries) for g in rest)
         parts += [numbers.count(count, "note")] * bool(count)
+        others = {f.run for g in self.groups for f in g.folded} - {None}
+        if not parts and others:
+            return f"The other {numbers.count(len(others), 'run')}"
         return sentence(numbers.listed(parts) or "details").removesuffix(".")
 
 
@@ -158,6 +164,7 @@ def _weighing(groups: tuple[Group, ...], verdict: Verdict) -> list[Group]:
         return [g for g in groups if g.level is Level.ERROR]
     errors = [g for g in groups if g.level is Level.ERROR and g.rule not in OURS]
     warnings = [g for g in groups if g.level is Level.WARNING and (g.fix or not errors)]
+    warnings.sort(key=lambda g: g.rule != _BINDS)
     missing = any(catalogue()[g.rule]["family"] == "statistics" for g in errors)
     why = [g for g in warnings if missing and g.rule in _NOT_COUNTED]
     return [*why, *errors, *(g for g in warnings if g not in why)]
@@ -292,13 +299,14 @@ def _fix(groups: list[Group], where: Where) -> str:
 
 def _review(groups: list[Group], where: Where, days: str) -> str:
     if not any(group.fix for group in groups):
-        return f"a maintainer reviews it within {days}; you may explain it before that."
-    what = _below(groups, where, "fix or explain")
+        return f"a maintainer reviews it within {days}; you may explain it in a comment."
     if where is Where.PULL:
+        what, them = _below(groups, where), "it" if len(groups) == 1 else "them"
         return (
-            f"{what}. A push starts the check again, as does the comment `/verify`; then a "
-            f"maintainer reviews it within {days}."
+            f"{what}, or explain {them} in a comment. A push starts the check again, as does the "
+            f"comment `/verify`; then a maintainer reviews it within {days}."
         )
+    what = _below(groups, where, "fix or explain")
     return f"{what}; a maintainer decides in the pull request."
 
 
@@ -321,13 +329,13 @@ def _more_runs(verdict: Verdict, groups: list[Group], where: Where) -> str:
 
 
 def _outlook(verdict: Verdict, place: Place) -> str:
-    """What more runs would bring, how likely, and who may supply them."""
+    """What more runs would bring, how likely, and who may add them."""
     if verdict.status is not Status.NEEDS_RUNS:
         return ""
     said = [f"If it passes: {place.text}."] if place.text and place.ranks else []
     if (need := needed(verdict)) <= MANY_RUNS:
-        them = "it" if need == 1 else "them"
-        said.append(f"Anyone may supply {them}, and every new run counts, bad ones too.")
+        them = "the run" if need == 1 else "the runs"
+        said.append(f"Anyone may add {them}, and every new run counts, bad ones too.")
         odds = [(c.runs, in_percent(c.chance)) for c in _chances(verdict)]
         rest = [f"{runs} more in {chance}" for runs, chance in odds[1:]]
         for runs, chance in odds[:1]:

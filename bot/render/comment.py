@@ -11,7 +11,7 @@ import functools as ft
 import json
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -270,8 +270,9 @@ def to_markdown(item: Answer, settings: Settings) -> str:
 def view(item: Answer, most: int, rows: int, links: Links | None = None) -> Mapping[str, Any]:
     """One answer as the templates see it: values, and nothing that can do something."""
     verdict = item.verdict
-    shown = [f for group in item.groups for f in group.folded]
-    folded = [f for group in item.folded for f in (*group.findings, *group.follows)]
+    rest = [entry for group in item.groups for entry in group.rest]
+    entries = [*rest, *(entry for group in item.folded for entry in group.entries)]
+    kept, hidden = _first(entries, most)
     columns, rows_of_table = table(item.place.rows)
     return {
         "icon": Safe(item.icon),
@@ -284,8 +285,11 @@ def view(item: Answer, most: int, rows: int, links: Links | None = None) -> Mapp
         "rows": rows_of_table,
         "rows_shown": bool(item.rows),
         "fold": item.fold,
-        "findings": [_folded(f, verdict.submission) for f in [*shown, *folded][:most]],
-        "hidden": max(len(shown) + len(folded) - most, 0),
+        "findings": [
+            _entry(entry, verdict.submission) | {"above": number < len(rest)}
+            for number, entry in enumerate(kept)
+        ],
+        "hidden": hidden,
         "numbers": list(details.claimed_rows(verdict))[:rows],
         "claims": any(claimed for _, claimed, _, _ in details.claimed_rows(verdict)),
         "statistics": list(details.statistics(verdict))[:rows],
@@ -316,7 +320,41 @@ def _linked(text: str, run: str | None) -> Safe:
     return Safe(f"{said} ({markdown.run_link(run)})")
 
 
-def _folded(item: Finding, folder: str) -> Mapping[str, Any]:
+Entry = tuple[Finding, ...]
+"""Findings of one cause, which the fold lists as one."""
+
+
+def _first(entries: Sequence[Entry], most: int) -> tuple[list[Entry], int]:
+    """Entries of so many findings at most, and how many findings are left out."""
+    kept, room = [], most
+    for entry in entries:
+        if room > 0:
+            kept.append(entry[:room])
+        room -= len(entry)
+    return kept, max(-room, 0)
+
+
+def _entry(entry: Entry, folder: str) -> dict[str, Any]:
+    """Findings of one cause: the first told whole, the others by what differs."""
+    first, *others = entry
+    told, runs, places = _folded(first, folder), [], []
+    for other in others:
+        said = _folded(other, folder)
+        if other.run and first.run and _of_any(other) == _of_any(first):
+            runs.append(Safe(markdown.run_link(other.run)))
+        else:
+            said["fix"] = "" if said["fix"] == told["fix"] else said["fix"]
+            places.append(said)
+    return {**told, "runs": runs, "others": places}
+
+
+def _of_any(item: Finding) -> tuple[str, str | None]:
+    """What a finding says whatever its run is called."""
+    name = (item.run or "").rpartition("/")[2]
+    return item.message.replace(item.run or name, "").replace(name, ""), item.fix
+
+
+def _folded(item: Finding, folder: str) -> dict[str, Any]:
     """A finding of the fold, told whole."""
     return {
         "rule": item.rule,

@@ -108,16 +108,35 @@ def _tests(s: Summary) -> str:
     return f"; {', '.join(shown)}"
 
 
+def listed_runs(verdict: Verdict) -> int:
+    """How many runs are listed, those that could not be read included."""
+    return len(verdict.runs) + len(_unread(verdict))
+
+
+def _unread(verdict: Verdict) -> list[str]:
+    """The files and links of the listed runs that could not be read."""
+    read = {run.file for run in verdict.runs}
+    stated = [point.statistics for point in verdict.points]
+    return [e.file for s in stated if s for e in s.excluded if e.file not in read]
+
+
 def run_rows(verdict: Verdict) -> Iterator[tuple[str, str, str, str, str]]:
-    """(run, step, loss, time, finished) of each run."""
-    for run in verdict.runs:
+    """(run, step, loss, time, finished) of each run; a column of losses has one count of
+    decimals."""
+    losses = [_shown(run.loss, lambda value: numbers.figure(value, 7)) for run in verdict.runs]
+    seen: set[tuple[str, int]] = set()
+    for run, loss in zip(verdict.runs, numbers.aligned(losses), strict=True):
         ended = run.finished
         finished = "yes" if ended is True else "no" if ended is False else "unknown"
-        step, loss = run.step, run.loss
+        if (run.file, run.index) in seen:
+            finished = "listed twice"
+        seen.add((run.file, run.index))
         yield (
             plain(run.file, 120),
-            _shown(step, numbers.figure),
-            _shown(loss, lambda value: numbers.figure(value, 7)),
+            _shown(run.step, numbers.figure),
+            loss,
             _shown(run.time_s, numbers.duration),
             finished,
         )
+    for file in _unread(verdict):
+        yield plain(file, 120), *(numbers.DASH,) * 3, "not read"

@@ -91,6 +91,17 @@ class Group:
         return (*self.findings[0 if cut else 1 :], *self.follows)
 
     @property
+    def entries(self) -> tuple[tuple[Finding, ...], ...]:
+        """What a fold lists of the group: all that are alike as one entry, then what follows."""
+        return (self.findings, *((item,) for item in self.follows))
+
+    @property
+    def rest(self) -> tuple[tuple[Finding, ...], ...]:
+        """`entries` of what the group does not show whole."""
+        alike = tuple(f for f in self.folded if f not in self.follows)
+        return (*filter(None, [alike]), *((item,) for item in self.follows))
+
+    @property
     def _count(self) -> int:
         """Of how many runs or places the shown message and fix are true."""
         return len({f.run or f.line or f.file for f in self._same})

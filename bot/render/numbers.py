@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 DASH = "\N{EN DASH}"
 _LARGE, _SMALL = 1e9, 1e-6
@@ -144,6 +145,18 @@ def times(ratio: float) -> str:
     if 0.5 < ratio < 1.5:
         return f"{percent(abs(ratio - 1))} too {side}"
     return f"{figure(max(ratio, 1 / ratio), 3)} times too {side}"
+
+
+def aligned(column: Sequence[str]) -> list[str]:
+    """Numbers of one column with as many decimals as the longest of them has."""
+    plain = re.compile(r"-?[\d,]+(?:\.(\d+))?")
+    found = [plain.fullmatch(text) for text in column]
+    most = max((len(m[1] or "") for m in found if m), default=0)
+    dot = "." if most else ""
+    return [
+        text.partition(".")[0] + dot + (m[1] or "").ljust(most, "0") if m else text
+        for text, m in zip(column, found, strict=True)
+    ]
 
 
 def count(n: int, noun: str, many: str | None = None) -> str:

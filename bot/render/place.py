@@ -158,7 +158,7 @@ def _rows(
     record = "" if alone else amount(track, cost.metric, record_cost)
     one = cost.metric == quality.metric  # ranked by quality alone
     if point.quality is not None:
-        mean = _mean_of(s.n, s.n + len(s.excluded) + s.unread)
+        mean = _mean_of(s.n, s.n + len(s.excluded))
         shown, needed = _against_target(point.quality, track)
         yield track.label(quality.metric) + mean, shown, needed, record if one else ""
     yield from _certainty(s, track)

@@ -135,9 +135,9 @@ def _print_table(
 def _print_folded(console: Console, answer: Answer) -> None:
     verdict = answer.verdict
     for group in (*answer.groups, *answer.folded):
-        rest = group.folded if group in answer.groups else (*group.findings, *group.follows)
-        for finding in rest:
-            _print_finding(console, finding, verdict)
+        for entry in group.rest if group in answer.groups else group.entries:
+            for finding in entry:
+                _print_finding(console, finding, verdict, titled=finding is entry[0])
     if not answer.rows and answer.place.rows:
         _print_table(console, *table(answer.place.rows))
     rows = list(claimed_rows(verdict))
@@ -153,14 +153,20 @@ def _print_folded(console: Console, answer: Answer) -> None:
         _print_table(console, ("run", "step", "loss", "time", "finished"), runs)
 
 
-def _print_finding(console: Console, finding: Finding, verdict: Verdict) -> None:
+def _print_finding(
+    console: Console, finding: Finding, verdict: Verdict, titled: bool = True
+) -> None:
+    """A finding of the fold; one that is like the one before has no title of its own."""
     from rich.padding import Padding
     from rich.text import Text
 
-    console.print()
-    style = _LEVELS[finding.level]
-    title = Text.assemble((weight(finding), style), " ", (finding.rule, "bold"))
-    console.print(title.append(f"  {place(finding, verdict)}".rstrip()))
+    if titled:
+        style = _LEVELS[finding.level]
+        title = Text.assemble((weight(finding), style), " ", (finding.rule, "bold"))
+        console.print()
+        console.print(title.append(f"  {place(finding, verdict)}".rstrip()))
+    elif where := place(finding, verdict):
+        console.print(f"   {where}", style="dim")
     because = f"Settled with {finding.because}." if finding.because else ""
     fix = f"Fix: {sentence(finding.fix, capital=False)}" if finding.fix else ""
     for line in filter(None, (sentence(finding.message), fix, because)):

@@ -10,9 +10,10 @@ import pytest
 
 from bot.model.report import Kind, Place, Report, Settings
 from bot.model.run import RunRecord
-from bot.model.summary import Summary
+from bot.model.summary import Excluded, Summary
 from bot.model.verdict import Finding, Point, Verdict, finding, status_of
 from bot.registry import OURS, STATUS_NAMES, Grade, Level, Status, catalogue
+from bot.render import details
 from bot.render.answer import Answer, Where, answer, needed
 from bot.render.comment import body_of, to_markdown
 from bot.render.groups import grouped
@@ -144,6 +145,44 @@ def test_what_is_folded_says_how_much_it_weighs_and_ends() -> None:
         ("our side", "evidence-unavailable", "This said 3."),
         ("warning", "unlisted-runs", "This said 4. **Fix:** write 3.274."),
     ]
+
+
+def test_a_fold_lists_as_many_things_as_its_title_counts() -> None:
+    items = [finding("schema", f"`{key}` is missing", file=FILE) for key in "abc"]
+    items += [
+        finding("schema", f"`arm` of run {n} is wrong", file=FILE, line=n, fix="write `x`")
+        for n in (4, 5)
+    ]
+    items.append(finding("unlisted-runs", "runs are left out", file=FILE))
+    item = answer(verdict(Status.REJECTED, tuple(items)))
+    body = to_markdown(item, SETTINGS)
+    assert item.fold == "One more to fix, 8 runs, all numbers and 1 note"
+    lines = re.findall(r"^ *- .*$", body, re.MULTILINE)
+    assert [line.partition("- ")[0] for line in lines] == ["", "  ", ""]
+    assert lines[1] == "  - line 5: `arm` of run 5 is wrong."
+
+
+def test_runs_with_one_fault_are_one_line_of_the_fold() -> None:
+    link = "https://wandb.ai/e/p/runs/"
+    items = tuple(
+        finding("evidence-unavailable", f"no answer (r{n})", run=f"{link}r{n}") for n in range(4)
+    )
+    item = answer(dc.replace(verdict(Status.UNVERIFIABLE, items), runs=()))
+    assert item.fold == "The other 3 runs"
+    (line,) = re.findall(r"^- .*$", to_markdown(item, SETTINGS), re.MULTILINE)
+    assert line.startswith("- as above: our side")
+    assert line.endswith(f"The same goes for [`r2`]({link}r2), [`r3`]({link}r3).")
+
+
+def test_runs_that_were_not_read_or_listed_twice_are_told_in_the_table() -> None:
+    item = verdict(Status.REJECTED, (found("schema", 1, "wrong"),))
+    out = tuple(Excluded(f"logs/{n}.log", 0, "it could not be read") for n in (0, 9))
+    point = dc.replace(item.points[0], statistics=Summary(excluded=out))
+    item = dc.replace(item, points=(point,), runs=(*item.runs, item.runs[0]))
+    assert answer(item).fold.startswith("10 runs")
+    ends = [(run, ended) for run, _, _, _, ended in details.run_rows(item)]
+    assert ends[-2:] == [("logs/0.log", "listed twice"), ("logs/9.log", "not read")]
+    assert ends[0] == ("logs/0.log", "unknown")
 
 
 def test_a_fold_without_runs_promises_no_numbers() -> None:

@@ -35,25 +35,25 @@ def comment(item: Verdict, suggestion: str | None = None) -> str:
 @pytest.mark.parametrize(
     ("many", "step"),
     [
-        (1, "fix or explain the point below"),
-        (2, "fix or explain the two below"),
-        (3, "fix or explain the three below"),
-        (4, "fix or explain the three below and the one in the fold"),
-        (10, "fix or explain the three below and the seven in the fold"),
+        (1, "make the fix below, or explain it"),
+        (2, "fix the two below, or explain them"),
+        (3, "fix the three below, or explain them"),
+        (4, "fix the three below and the one in the fold, or explain them"),
+        (10, "fix the three below and the seven in the fold, or explain them"),
     ],
 )
 def test_a_review_comes_after_the_fixes(many: int, step: str) -> None:
     item = answer(of(Status.NEEDS_REVIEW, "unlisted-runs", many), review_days=3)
     assert item.next == (
-        f"{step}. A push starts the check again, as does the comment `/verify`; then a maintainer "
-        "reviews it within 3 days."
+        f"{step} in a comment. A push starts the check again, as does the comment `/verify`; then "
+        "a maintainer reviews it within 3 days."
     )
 
 
 def test_what_has_no_fix_waits_for_the_maintainer_alone() -> None:
     item = of(Status.NEEDS_REVIEW, "unlisted-runs", 2, fix=None)
     assert answer(item, review_days=3).next == (
-        "a maintainer reviews it within 3 days; you may explain it before that."
+        "a maintainer reviews it within 3 days; you may explain it in a comment."
     )
 
 
@@ -129,7 +129,7 @@ def test_good_numbers_do_not_stand_beside_a_bad_verdict() -> None:
 
 def short(*chances: Chance) -> Verdict:
     odds = "".join(f", {c.chance:.0%} with {c.runs}" for c in chances[1:]).replace("%", " %")
-    fix = f"add about 2 runs: about 75 % chance to pass{odds}. Anyone may supply them"
+    fix = f"add about 2 runs: about 75 % chance to pass{odds}. Anyone may add the runs"
     item = finding("target-not-significant", "too much chance", fix=fix)
     point = Point("main", 3.27, 76.0, {}, Summary(needed_runs=2, chances=chances))
     return Verdict("s", "t", Status.NEEDS_RUNS, Grade.LOG, (item,), (point,))
@@ -142,7 +142,7 @@ def test_more_runs_say_their_chance_once_and_that_all_count() -> None:
         "`submission.json` and push, or comment `/runs add LINK` with the address of each W&B run."
     )
     assert item.outlook == (
-        "If it passes: a record by 1.0 s. Anyone may supply them, and every new run counts, bad "
+        "If it passes: a record by 1.0 s. Anyone may add the runs, and every new run counts, bad "
         "ones too. Judging by the runs so far, 2 more are enough in 75 % of cases, 3 more in 85 %."
     )
     assert item.groups[0].fix == "", "the step says it"
@@ -164,7 +164,7 @@ def test_a_chance_that_the_step_does_not_say_stays_with_the_fix() -> None:
 def test_what_could_not_be_read_is_no_list_of_fixes() -> None:
     item = of(Status.UNVERIFIABLE, "evidence-unavailable", 1)
     body = comment(item)
-    assert "What we could not read:" in body and "1. " not in body
+    assert "Why the bot could not check it:" in body and "1. " not in body
     assert "every night, and a maintainer steps in if it still fails after 7 days" in body
     assert "Read `s` at" in body and "Checked" not in body
     text = to_text(answer(item, where=Where.FOLDER))

@@ -159,3 +159,10 @@ def test_differences_and_counts() -> None:
     shown = [numbers.ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 112)]
     assert shown == ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "112th"]
     assert numbers.listed(["a"]) == "a" and numbers.listed(["a", "b", "c"]) == "a, b and c"
+
+
+def test_a_column_keeps_its_decimals() -> None:
+    column = ["3.2771", "3.277", "3", "1,000.5", numbers.DASH, "1.2e18"]
+    expected = ["3.2771", "3.2770", "3.0000", "1,000.5000", numbers.DASH, "1.2e18"]
+    assert numbers.aligned(column) == expected
+    assert numbers.aligned(["3", "4"]) == ["3", "4"]

@@ -210,7 +210,7 @@ def test_the_one_log_of_another_experiment_is_named() -> None:
     odd = log(0, 3.2771).replace(b"/100 ", b"/200 ").replace(b"step:100/", b"step:200/")
     found = broken(lambda d: None, **{"logs/seed0.log": odd})
     (differs,) = (f for f in found if f.rule == "code-differs-between-runs")
-    assert differs.message.endswith("but for 200 (seed0.log)")
+    assert differs.message == ("the run was planned for 200 steps, seed1.log for 100 (seed0.log)")
 
 
 def test_runs_that_are_all_of_the_baseline_arm_are_told() -> None:
@@ -218,3 +218,34 @@ def test_runs_that_are_all_of_the_baseline_arm_are_told() -> None:
     assert ("metric-missing", "all runs are in the baseline arm") in {
         (f.rule, f.message) for f in found
     }
+
+
+def test_claims_of_one_fault_are_one_finding() -> None:
+    more = {f"extra_{n}": 1.0 + n for n in range(5)}
+    found = broken(lambda d: d["claims"].update(more, training_tim_s=9.0), Level.NOTE)
+    said = [f for f in found if f.rule == "claim-differs-from-run"]
+    assert [f.message for f in said] == [
+        "5 claims were not compared (extra_0, extra_1, extra_2 and 2 more): they are not metrics "
+        "of the runs",
+        "training_tim_s is claimed as 9 but was not compared: it is not a metric of the runs",
+    ]
+    assert said[0].fix is not None and said[0].fix.endswith(", or remove the claims")
+    assert "training_time_s" in (said[1].fix or "")
+
+
+def test_a_run_that_is_listed_twice_and_one_that_is_empty_do_not_count() -> None:
+    logs = {f"logs/seed{n}.log": log(n, loss) for n, loss in enumerate(GOOD)}
+    listed: dict[str, Any] = {
+        "schema_version": 1,
+        "track": "nanogpt-small",
+        "runs": [{"source": "log", "path": path} for path in logs],
+    }
+    listed["runs"] += [listed["runs"][0], {"source": "log", "path": "logs/none.log"}]
+    files = {"submission.json": json.dumps(listed).encode(), **logs, "logs/none.log": b""}
+    verdict = verify(Folder("submissions/nanogpt-small/x", files), TRACKS)
+    assert verdict.statistics is not None
+    folder = "submissions/nanogpt-small/x/logs"
+    assert [(e.file, e.why) for e in verdict.statistics.excluded] == [
+        (f"{folder}/seed0.log", "listed twice"),
+        (f"{folder}/none.log", "it could not be read"),
+    ]
