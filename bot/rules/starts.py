@@ -27,6 +27,13 @@ _AT_0 = 1.5
 _BY_SHARE = ((0.02, 1.25), (0.1, 1.12))
 # Of the arm's after a tenth and a fifth of the steps: from entry to entry 0.94 and 0.96 at least.
 _OF_THE_ARM = ((0.1, 0.88), (0.2, 0.92))
+# Within fewer steps a shorter warm-up or a higher rate alone is that far ahead.
+_LEAST_AFTER = 50
+# A first loss, printed after so many steps at most, that is that of untrained weights: such a share
+# of the arm's, times the end; beside an arm that prints none, so many times the end.
+_FIRST_STEPS, _AS_HIGH, _UNTRAINED = 2, 0.9, 3.0
+# What no training does: half of the whole fall at once, and three times as much as in the arm.
+_AT_ONCE, _MORE_THAN_ARM = 0.5, 3.0
 _FIX = (
     "train from random weights, or say in the README where the weights come from and what they cost"
 )
@@ -80,25 +87,61 @@ def _too_low(curve: Curve) -> str | None:
 
 
 def _beside_the_arm(ours: Sequence[Curve], theirs: Sequence[Curve]) -> str | None:
-    """Why the curves of the candidate are not those of a run like the baseline arm, in words."""
+    """Why the curves of the candidate are not those of a run like the baseline arm, in words.
+
+    One that begins as untrained weights do may be as fast as it likes, unless it falls at once.
+    """
+    if _untrained(ours, theirs):
+        return next((text for c in ours if (text := _at_once(c, theirs)) is not None), None)
     for share, least in _OF_THE_ARM:
         mine, other = _after(share, ours), _after(share, theirs)
         if mine is not None and other is not None and mine < least * other:
             return (
                 f"after {share:.0%} of the steps the loss is {figure(mine, 3)} times that of the "
-                f"end, in the baseline arm {figure(other, 3)} times"
+                f"end, in the baseline arm {figure(other, 3)} times; without the loss of untrained "
+                f"weights at step 0 it may be {least:g} of the arm's at least"
             )
     return None
 
 
+def _untrained(ours: Sequence[Curve], theirs: Sequence[Curve]) -> bool:
+    """Whether all losses that are printed at the begin are those of untrained weights."""
+    mine, other = ([c[0][1] / c[-1][1] for c in arm if c[0][0] <= _FIRST_STEPS]
+                   for arm in (ours, theirs))  # fmt: skip
+    least = _AS_HIGH * statistics.fmean(other) if other else _UNTRAINED
+    return bool(mine) and min(mine) >= least
+
+
+def _at_once(curve: Curve, theirs: Sequence[Curve]) -> str | None:
+    """Why a curve does not fall as training does right after its begin, in words."""
+    (begin, first), (step, loss) = curve[:2]
+    if begin > _FIRST_STEPS or step > _OF_THE_ARM[0][0] * curve[-1][0]:
+        return None
+    mine, arm = _fallen(curve, step), [_fallen(c, step) for c in theirs if c[0][0] <= _FIRST_STEPS]
+    if not arm or mine < max(_AT_ONCE, _MORE_THAN_ARM * max(arm)):
+        return None
+    return (
+        f"the loss falls from {figure(first, 4)} to {figure(loss, 4)} by step {step}, {mine:.0%} "
+        f"of its whole fall, in the baseline arm {max(arm):.0%}; at most {_AT_ONCE:.0%}, or "
+        f"{_MORE_THAN_ARM:g} times the arm's, is expected"
+    )
+
+
+def _fallen(curve: Curve, step: int) -> float:
+    """The share of its fall that a curve has made by its first point at a step or after it."""
+    first, end = curve[0][1], curve[-1][1]
+    by = next((loss for at, loss in curve[1:] if at >= step), end)
+    return (first - by) / (first - end) if first > end else 1.0
+
+
 def _after(share: float, curves: Sequence[Curve]) -> float | None:
     """The loss after a share of the steps, times that of the end; the mean of all curves that have
-    points before and after it, besides that of step 0."""
+    points before and after it, besides that of step 0, and are not too short."""
     found = []
     for curve in curves:
         at = share * curve[-1][0]
         place = bisect.bisect_left(curve, (at, 0.0))
-        if place > 0 and curve[place - 1][0] > 0:
+        if at >= _LEAST_AFTER and place > 0 and curve[place - 1][0] > 0:
             (a, before), (b, after) = curve[place - 1], curve[place]
             found.append((before + (after - before) * (at - a) / (b - a)) / curve[-1][1])
     return statistics.fmean(found) if found else None

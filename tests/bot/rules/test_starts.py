@@ -60,6 +60,14 @@ def test_bits_per_byte_begin_high_as_well() -> None:
         assert bool(found("history-gap", a_case([run], track=TRACKS["fineweb-edu"]))) is is_told
 
 
+def beside_an_arm(ours: Curve, steps: range, arm: Curve = scratch) -> list[str]:
+    """What is said of two runs of a candidate beside two of the baseline arm."""
+    runs = [of(curve, n, validates=steps) for n, curve in enumerate((ours, ours, arm, arm))]
+    arms = ("candidate", "candidate", "baseline", "baseline")
+    return [item.message for item in found("history-gap", a_case(runs, arms=arms))]
+
+
+@pytest.mark.parametrize("steps", [STEPS[1:], STEPS])
 @pytest.mark.parametrize(
     ("lower", "until", "says"),
     [
@@ -69,14 +77,45 @@ def test_bits_per_byte_begin_high_as_well() -> None:
     ],
 )
 def test_a_candidate_that_is_far_ahead_of_its_baseline_arm(
-    lower: float, until: int, says: str | None
+    lower: float, until: int, says: str | None, steps: range
 ) -> None:
-    """Both begin and end alike; between, the candidate is where the arm comes much later."""
+    """Both end alike; before, the candidate is where the arm comes much later. One that shows the
+    loss of untrained weights may be."""
 
     def ahead(step: int) -> float:
         return scratch(step) - lower * max(min(step, 2 * until - step, until), 0) / until
 
-    runs = [of(ahead, 0), of(ahead, 1), of(scratch, 2), of(scratch, 3)]
-    arms = ("candidate", "candidate", "baseline", "baseline")
-    told = [item.message for item in found("history-gap", a_case(runs, arms=arms))]
+    told = beside_an_arm(ahead, steps)
+    assert [says is not None and says in text for text in told] == [True] * (
+        says is not None and 0 not in steps
+    )
+    assert all("of the arm's at least" in text for text in told)
+
+
+@pytest.mark.parametrize(
+    ("begins", "at_5", "says"),
+    [
+        (1.0, 4.4, "to 4.4 by step 5, 85% of its whole fall, in the baseline arm "),
+        (1.0, 8.0, None),  # a higher rate
+        (0.7, 8.0, "after 10% of the steps the loss is"),  # not that of untrained weights
+    ],
+)
+def test_an_invented_begin_is_followed_by_a_fall_that_no_training_makes(
+    begins: float, at_5: float, says: str | None
+) -> None:
+    def ahead(step: int) -> float:
+        return {0: begins * scratch(0), 5: at_5}.get(step, min(scratch(step), 0.45 + trained(step)))
+
+    told = beside_an_arm(ahead, range(0, 1001, 5))
     assert [says is not None and says in text for text in told] == [True] * (says is not None)
+
+
+@pytest.mark.parametrize("first", [0, 2])
+def test_a_short_run_with_a_higher_rate_is_ahead_of_its_arm(first: int) -> None:
+    """As in 80 steps of the tutorial: what a tenth of them hold is the arm's warm-up."""
+
+    def falls(within: float) -> Curve:
+        return lambda step: 1.85 + 4 * math.exp(-step / within)
+
+    steps = range(first, 81, 2)
+    assert beside_an_arm(falls(6), steps, falls(12)) == []
