@@ -7,6 +7,9 @@ from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
 
+WHEELS = ".github/speedrun"
+"""Where a competition keeps the wheel that its workflows install."""
+
 
 def schema_path(name: str) -> Path:
     """The path of a file of `schemas/`: beside `bot/` in a checkout, inside it in a wheel."""

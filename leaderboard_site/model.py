@@ -280,6 +280,14 @@ class Site:
     pending_as_of: str | None = None
     experiments: tuple[Mapping[str, Any], ...] = ()
     grants: tuple[Grant, ...] = ()
+    program: str = "."
+    """What pip installs the program from: a checkout of it, or the wheel that `init` left."""
+
+    @property
+    def install(self) -> list[str]:
+        """The commands that install the program in a clone of the competition."""
+        clone = [f"git clone {self.repository} speedrun && cd speedrun"] if self.repository else []
+        return [*clone, f"pip install '{self.program}[bot]'"]
 
     @property
     def boards(self) -> list[TrackBoard]:

@@ -28,6 +28,7 @@ from bot.model.track import Track, TrackError
 from bot.model.values import finite
 from bot.parse.folder import ReadError, parse_submission, read_path
 from bot.parse.track_toml import load_tracks
+from bot.paths import WHEELS
 from bot.patterns import REPOSITORY
 from bot.repository import submission_folders, verify_repository
 from leaderboard_site.model import Grant, Pending, Site, make_board
@@ -66,8 +67,17 @@ def read_site(
         extras[path]["merge"] = merged[path]
     boards = {t.id: make_board(t, verdicts, about, extras) for t in tracks.values()}
     return Site(
-        boards, _address(url, repository), source, pending, as_of, tuple(experiments), grants
-    )
+        boards, _address(url, repository), source, pending, as_of, tuple(experiments), grants,
+        program_of(root),
+    )  # fmt: skip
+
+
+def program_of(root: Path) -> str:
+    """What pip installs the program from in a clone of the competition."""
+    kept = sorted(f"./{WHEELS}/{p.name}" for p in (root / WHEELS).glob("speedrun_bot-*.whl"))
+    if kept:
+        return kept[-1]
+    return "." if (root / "pyproject.toml").is_file() else "speedrun-bot"
 
 
 def _address(url: str | None, repository: str | None) -> str:

@@ -54,10 +54,7 @@ def code(item: Item) -> dict[str, Any] | None:
 
 def command(site: Site, item: Item) -> str:
     """What a reader runs to check this entry; and to run it again where the code is named."""
-    lines = []
-    if site.repository:
-        lines += [f"git clone {site.repository} speedrun && cd speedrun"]
-    lines.append("pip install '.[bot]'")
+    lines = list(site.install)
     lines.append(f"speedrun check {text.clean(item.path, 200)}")
     about = item.about
     if about and about.code_repository and text.safe_url(about.code_repository):

@@ -27,6 +27,7 @@ def examples(site: Site) -> dict[str, Any]:
         "repository": site.repository or "OWNER/REPO",
         "tracks": [b.track for b in site.tracks.values()],
         "starter": starter(site),
+        "install": site.install,
         "rules": len(catalogue()),
         "count": sum(len(b.board.entries) for b in site.tracks.values()),
         "rates": [{"id": k, "rate": f"{v:.2f}"} for k, v in rates().items()],

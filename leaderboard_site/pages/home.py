@@ -40,6 +40,7 @@ def home_page(site: Site) -> str:
         about=about(site),
         of_language=of_language(site),
         starter=_starter(site),
+        install=site.install,
     )
     return page(
         "Leaderboards",

@@ -11,11 +11,13 @@ import pytest
 
 from leaderboard_site.community import baselines, classes, entry_section
 from leaderboard_site.model import Site, TrackBoard, make_board
+from leaderboard_site.pages.docs import doc_files
 from leaderboard_site.pages.entry import Lineage, entry_page
+from leaderboard_site.pages.home import home_page
 from leaderboard_site.pages.people import people, person_page
 from leaderboard_site.pages.track import track_files
 from leaderboard_site.pages.wanted import wanted_files
-from leaderboard_site.source import read_site
+from leaderboard_site.source import program_of, read_site
 from tests.bot.competition import put
 from tests.season.build import ID, TRACK, Sent, send
 from tests.site import synthetic
@@ -155,6 +157,20 @@ def test_a_claimed_entry_says_so_once(site: Site, board: TrackBoard) -> None:
     assert "Claimed; nobody else has run it yet." in page and "not yet run again" in page
     assert "recorded, not yet reproduced" not in page
     assert f"<code>/submit {ID} LINK... baseline LINK... reproduces {ID}/child</code>" in page
+
+
+def test_the_program_is_installed_from_what_the_competition_keeps(tmp_path: Path) -> None:
+    assert program_of(tmp_path) == "speedrun-bot"
+    put(tmp_path, "pyproject.toml", "")
+    assert program_of(tmp_path) == "."
+    put(tmp_path, ".github/speedrun/speedrun_bot-9.9.9-py3-none-any.whl", "")
+    kept = program_of(tmp_path)
+    assert kept == "./.github/speedrun/speedrun_bot-9.9.9-py3-none-any.whl"
+    site = Site({}, repository="https://github.com/example-user/race", program=kept)
+    line = f"pip install '{kept}[bot]'"
+    assert site.install == [f"git clone {site.repository} speedrun && cd speedrun", line]
+    assert line.replace("'", "&#39;") in home_page(site)
+    assert all(f"    {line}" in dict(doc_files(site))[f"{n}.md"] for n in ("submit", "single-gpu"))
 
 
 def test_what_waits_for_confirmation_is_wanted(site: Site) -> None:

@@ -42,12 +42,12 @@ def _source_options(command: Command) -> Command:
     return command
 
 
-def _source(bot: str | None, wheel: str | None) -> Source:
+def _source(bot: str | None, wheel: str | None, folder: Path) -> Source:
     from bot.github.host.source import from_wheel, pinned, split
     from bot.model.report import Settings
 
     if not bot:
-        return from_wheel(Path(wheel) if wheel else None)
+        return from_wheel(Path(wheel) if wheel else None, folder)
     return pinned(bot, open_named(split(bot)[0], Settings()))
 
 
@@ -100,7 +100,13 @@ def init(
     with plainly():
         try:
             wishes = Wishes(
-                _source(bot, wheel), repo or "", branch, adopt, track, objective or "", reviewers
+                _source(bot, wheel, Path(directory)),
+                repo or "",
+                branch,
+                adopt,
+                track,
+                objective or "",
+                reviewers,
             )
             for line in initialise(Path(directory), wishes):
                 click.echo(line)
@@ -129,7 +135,7 @@ def upgrade(
         name = repo or (origin(place) or ("", ""))[1]
         if not name:
             raise click.UsageError("which repository? This clone has no remote; give --repo")
-        source = _source(bot, wheel)
+        source = _source(bot, wheel, place)
         wheel_line = wheel_in(source.files)
         if wheel_line is not None:
             click.echo(wheel_line.text)

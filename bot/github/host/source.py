@@ -18,13 +18,15 @@ import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 
+from bot import __version__
 from bot.github.api.client import Repo, checked_name
 from bot.github.pull_request.pull import Incomplete, Trees
+from bot.paths import WHEELS
 from bot.patterns import COMMIT_TEXT
 
 DISTRIBUTION = "speedrun-bot"
 HOME = "speedrun-bot/speedrun"
-FOLDER = ".github/speedrun"
+FOLDER = WHEELS
 OWN = "$/.github/actions/setup"
 LOCKS = ("uv", "bot", "site", "publish")
 """The installer; what the bot needs; what builds the site; what a job needs that only answers."""
@@ -47,9 +49,12 @@ class Source:
     says: str = ""
 
 
-def from_wheel(given: Path | None) -> Source:
-    """The wheel that this program runs from, or the one given. Raises SourceError."""
-    name, data = _read(given) if given else _own_wheel()
+def from_wheel(given: Path | None, folder: Path | None = None) -> Source:
+    """The wheel that this program runs from, or the one given. Raises SourceError.
+
+    One that pip no longer has is taken from the competition in `folder`, if that keeps it.
+    """
+    name, data = _read(given) if given else _own_wheel(folder)
     digest = hashlib.sha256(data).hexdigest()
     files = {
         "action.yml": (_HERE / "templates/speedrun/action.yml").read_bytes(),
@@ -79,11 +84,11 @@ def _read(path: Path) -> tuple[str, bytes]:
         raise SourceError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def _own_wheel() -> tuple[str, bytes]:
+def _own_wheel(folder: Path | None) -> tuple[str, bytes]:
     """The file that pip installed this program from, or one built from this checkout."""
     if (_PROJECT / "pyproject.toml").is_file():
         return _built()
-    installed = _installed_from()
+    installed = _installed_from() or kept(folder)
     if installed is None:
         raise SourceError(
             "the wheel that this program was installed from is gone: give it with --wheel FILE, "
@@ -101,6 +106,12 @@ def _installed_from() -> Path | None:
         return None
     path = Path(urllib.request.url2pathname(address.path))
     return path if address.scheme == "file" and path.is_file() else None
+
+
+def kept(folder: Path | None) -> Path | None:
+    """The wheel of this version that a competition keeps."""
+    found = (folder / FOLDER).glob(f"speedrun_bot-{__version__}-*.whl") if folder else ()
+    return next(iter(found), None)
 
 
 def _built() -> tuple[str, bytes]:

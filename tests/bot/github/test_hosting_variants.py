@@ -13,11 +13,12 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from bot import __version__
 from bot.cli import main
 from bot.github.host.doctor import examine
 from bot.github.host.files import Target, github_files, titles_of
 from bot.github.host.settings import load_settings
-from bot.github.host.source import HOME, OWN, Source, SourceError, from_wheel, pinned
+from bot.github.host.source import HOME, OWN, Source, SourceError, from_wheel, kept, pinned
 from bot.model.track import OBJECTIVES
 from bot.parse.track_toml import load_tracks
 from tests.bot.github.competition import REPO, Competition
@@ -234,6 +235,15 @@ def test_pip_takes_the_wheel_by_its_hash_and_no_other(tmp_path: Path) -> None:
 def write_bytes(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
+
+
+def test_the_wheel_that_a_competition_keeps_is_found(tmp_path: Path) -> None:
+    other = tmp_path / ".github/speedrun/speedrun_bot-0.0.1-py3-none-any.whl"
+    write_bytes(other, b"another version")
+    assert kept(tmp_path) is None and kept(None) is None
+    own = other.with_name(f"speedrun_bot-{__version__}-py3-none-any.whl")
+    write_bytes(own, b"this version")
+    assert kept(tmp_path) == own
 
 
 def test_a_pin_has_to_resolve(competition: Competition) -> None:
