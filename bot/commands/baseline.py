@@ -177,7 +177,10 @@ def _verdict(verdicts: tuple[Verdict, ...], track: Track, name: str) -> Verdict:
     names = (wanted, f"submissions/{wanted}", f"submissions/{track.id}/{wanted}")
     found = next((v for v in verdicts if v.submission in names), None)
     if found is None:
-        raise click.UsageError(f"{track.id} has no submission {name}")
+        raise click.UsageError(
+            f"{track.id} has no submission {plain(name, 200)}; if it was merged on "
+            "GitHub, run `git pull`"
+        )
     return found
 
 

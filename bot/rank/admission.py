@@ -172,7 +172,8 @@ def _not_open(verdict: Verdict, track: Track) -> str:
     name = verdict.submission.removeprefix(f"submissions/{track.id}/")
     return (
         "no baseline is frozen, so the track is not open yet; if this is to be the first, a "
-        f"maintainer merges it and types `speedrun baseline freeze {track.id} {name}`"
+        f"maintainer types `git pull` and `speedrun baseline freeze {track.id} {name}` once it is "
+        "merged, and commits `tracks/baselines/`"
     )
 
 

@@ -206,7 +206,10 @@ def test_a_lucky_run_is_welcome(root):
     "arguments, words",
     [
         (["status", "none"], 'there is no track "none"; known tracks: one'),
-        (["freeze", "one", "missing"], "one has no submission missing"),
+        (
+            ["freeze", "one", "missing"],
+            "has no submission missing; if it was merged on GitHub, run `git pull`",
+        ),
         (["freeze", "one", "b1", "--date", "tomorrow"], "--date tomorrow: write YYYY-MM-DD"),
         (["promote", "one"], "no entry of one has a baseline arm"),
     ],

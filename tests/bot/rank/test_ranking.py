@@ -211,7 +211,7 @@ def test_a_verdict_that_holds_and_has_no_place_says_why():
     )
     unopened = why_not(rank([], dc.replace(BASELINE, baseline_id=None)), alone)
     assert unopened is not None and "no baseline is frozen, so the track is not open" in unopened
-    assert "`speedrun baseline freeze t alone`" in unopened
+    assert "types `git pull` and `speedrun baseline freeze t alone` once it is merged" in unopened
     missed = verdict("slow", 3.3, 50.0)
     assert why_not(rank([], TARGET), missed) == ("its validation loss 3.3 misses the target 3.28")
     assert why_not(board, dc.replace(alone, status=Status.REJECTED)) is None
