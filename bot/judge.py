@@ -34,7 +34,7 @@ _NOT_ABOUT_LUCK = frozenset(
 # What a reply shows of an entry is its answer, good or bad, and no fault of the reply.
 _NOT_OF_REPLIES = frozenset(
     """clock-implausible depends-on-best-run explanation-missing improvement-not-significant
-    baseline-stale not-better-than-record target-missed target-not-significant uncorroborated
+    not-better-than-record target-missed target-not-significant uncorroborated
     """.split()
 )
 

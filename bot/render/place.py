@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from bot.compute.baselines import relation
+from bot.compute.ratios import Link, Measured, measured
 from bot.model.board import Clock, Entry, Placement, Progress
 from bot.model.report import Place
 from bot.model.summary import Summary
@@ -40,14 +42,15 @@ def place(
     """The words of a verdict on its track; `why_not` says why it would have no place, `reply` what
     a reproduction or a challenge, which has none, makes of its entry."""
     point = placement.entry.point if placement else next(iter(verdict.points), None)
+    progress = placement.entry.progress if placement else _unplaced(verdict, point, track)
     if placement is None:
         text = reply or why_not or ""
     else:
         text = _text(placement, track, verdict.status) + _state(placement.entry, track)
     return Place(
         text=text,
-        result="" if point is None else _result(point, track, placement),
-        rows=() if point is None else tuple(_rows(point, track, record_cost, placement)),
+        result="" if point is None else _result(point, track, placement, progress),
+        rows=() if point is None else tuple(_rows(point, track, record_cost, placement, progress)),
         ranks=bool(reply) or why_not is None,
         record=placement is not None and placement.record,
         claimed=placement is not None and _claimed(placement.entry, track),
@@ -56,7 +59,28 @@ def place(
     )
 
 
-def _result(point: Point, track: Track, placement: Placement | None) -> str:
+def _unplaced(verdict: Verdict, point: Point | None, track: Track) -> Progress | None:
+    """What a verdict without a place shows beside the baseline that it ran, and what that makes
+    beside the one that stands."""
+    arm = point.summary.baseline if point else None
+    if track.objective != "baseline" or not track.is_open or point is None or arm is None:
+        return None
+    own = measured(point.statistics) or (Measured(arm.ratio, 1) if arm.ratio else None)
+    if own is None:
+        return None
+    now = own.scaled(_links(verdict.against, track) or ())
+    return Progress(now.ratio, now.interval, False, own.ratio, verdict.against, own.pairs)
+
+
+def _links(against: str | None, track: Track) -> tuple[Link, ...] | None:
+    """The ratios from a baseline to the one that stands; None where nothing relates the two."""
+    current = track.baseline_id or ""
+    return relation(track.baselines, against or current, current)
+
+
+def _result(
+    point: Point, track: Track, placement: Placement | None, progress: Progress | None
+) -> str:
     """The result in the track's own unit; empty where there is none."""
     clock = placement.entry.clock if placement else "own"
     shown = point.cost if placement is None else placement.entry.shown_cost
@@ -64,27 +88,27 @@ def _result(point: Point, track: Track, placement: Placement | None) -> str:
     quality = amount(track, track.quality.metric, point.quality)
     if track.objective == "pareto":
         return f"{quality} at {cost}" if None not in (point.quality, point.cost) else ""
-    progress = placement.entry.progress if placement else None
-    ratio, interval = (progress.ratio, progress.interval) if progress else (None, None)
-    if track.objective == "baseline" and track.is_open and placement is None:
-        arm = point.summary.baseline
-        ratio = arm.ratio if arm else None
-    if ratio is not None:
+    if progress is not None:
+        interval = progress.interval
         noise = interval is not None and interval[0] < 1 < interval[1]
         cost = track.in_sentence(track.cost.metric)
-        words = _beside_old(progress, track, cost) or _beside_baseline(ratio, cost)
+        words = _beside_old(progress, track, cost, placement is not None) or _beside_baseline(
+            progress.ratio, cost
+        )
         return f"{words}, within the noise" if noise else words
     return "" if point.cost is None else cost
 
 
-def _beside_old(progress: Progress | None, track: Track, cost: str) -> str:
+def _beside_old(progress: Progress, track: Track, cost: str, placed: bool) -> str:
     """The result of an entry that ran an older baseline: what it measured, and what that makes
     beside the one that stands. Empty for any other, and for a former baseline itself."""
-    if progress is None or progress.against in (None, track.baseline_id) or progress.measured == 1:
+    if progress.against in (None, track.baseline_id) or progress.measured == 1:
         return ""
     old, now = plain(progress.against or "", 100), plain(track.baseline_id or "", 100)
-    measured = _beside_baseline(progress.measured, cost, f"the old baseline {old}")
-    return f"{measured}, {_change(progress.ratio)} than {now}, which stands now"
+    ran = _beside_baseline(progress.measured, cost, f"the old baseline {old}")
+    if not placed and _links(progress.against, track) is None:
+        return ran
+    return f"{ran}, {_change(progress.ratio)} than {now}, which stands now"
 
 
 def _change(ratio: float) -> str:
@@ -148,11 +172,14 @@ def _frontier(placement: Placement, track: Track) -> str:
 
 
 def _rows(
-    point: Point, track: Track, record_cost: float | None, placement: Placement | None
+    point: Point,
+    track: Track,
+    record_cost: float | None,
+    placement: Placement | None,
+    progress: Progress | None,
 ) -> Iterator[Row]:
     s = point.summary
     quality, cost = track.quality, track.cost
-    progress = placement.entry.progress if placement else None
     # On a track of ratios the record's own cost is that of another machine.
     alone = record_cost is None or progress is not None or track.objective == "baseline"
     record = "" if alone else amount(track, cost.metric, record_cost)

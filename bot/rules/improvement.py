@@ -158,12 +158,16 @@ def baseline_stale(case: Case) -> Iterator[Finding]:
     arms, by `based_on`, and by the source hash of the record or baseline, if that is known.
 
     On a track with baselines an arm that ran an older one is told so: its ratio is converted by the
-    ratios of the baselines between, or if nothing relates the two, the baseline has to be run.
+    ratios of the baselines between, or if nothing relates the two, the baseline has to be run. A
+    reproduction or a challenge may run the baseline that the entry ran, and is told the same.
     """
     if case.track.objective == "pareto" or not case.runs("baseline"):
         return
     at_baseline = case.track.objective == "baseline"
     found = list(_older_baseline(case) if at_baseline else _older_record(case))
+    if case.submission.reply is not None:
+        yield from (item for item in found if item.level is Level.NOTE)
+        return
     yield from found
     if found:
         return

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from bot.compute.significance import welch
 from bot.model.board import Clock, Entry, Placement, Progress
-from bot.model.summary import Decision, Excluded, Sample, Summary
-from bot.model.track import Axis, Significance, Track
+from bot.model.summary import BaselineArm, Decision, Excluded, Sample, Summary
+from bot.model.track import Axis, Baseline, Significance, Track
 from bot.model.verdict import Point, Verdict
 from bot.registry import Grade, Status
 from bot.render.place import place
@@ -108,6 +109,34 @@ def test_what_ran_an_old_baseline_says_so(against: str | None, words: str) -> No
     found = placed(TIMED, progress=Progress(1.118, None, False, 0.95, against))
     track = dc.replace(TIMED, baseline_id="second")
     assert place(found.entry.verdict, track, found).result == words
+
+
+@pytest.mark.parametrize(
+    ("against", "words"),
+    [
+        ("first", "20 % less training time than the old baseline first, 60 % more than second, "
+         "which stands now"),
+        ("apart", "20 % less training time than the old baseline apart"),
+        ("second", "20 % less training time than the baseline"),
+    ],
+)  # fmt: skip
+def test_a_reply_names_the_baseline_that_it_ran(against: str, words: str) -> None:
+    first = Baseline(
+        "first", "submissions/timed/first", "2026-01-01", "training_time_s", (9.0,), ()
+    )
+    second = dc.replace(first, id="second", after="first", ratio=0.5, frozen_on="2026-02-01")
+    apart = dc.replace(first, id="apart", frozen_on="2026-01-02")
+    track = dc.replace(
+        TIMED, objective="baseline", baseline_id="second", baselines=(first, apart, second)
+    )
+    arm = BaselineArm(cost=Sample((10.0, 10.0)), comparison=welch((8.0, 8.0), (10.0, 10.0)))
+    point = Point(
+        "main", 3.27, 8.0, {}, dc.replace(STATISTICS, cost=Sample((8.0, 8.0)), baseline=arm)
+    )
+    verdict = Verdict("s", "timed", Status.VERIFIED, Grade.LOG, (), (point,), against=against)
+    said = place(verdict, track, None, reply="a reproduction: `x` stays claimed")
+    assert said.result == words
+    assert "Ratio to the baseline" in [row[0] for row in said.rows]
 
 
 def test_an_interval_stands_beside_its_ratio() -> None:

@@ -54,7 +54,7 @@ KEPT = "Kept, not ranked: submissions/my-track/fast"
          "Kept: submissions/my-track/fast is a reproduction: submissions/my-track/old becomes "
          "confirmed."),
         (entry(Place(text="1st of 2, claimed", record=True, claimed=True)),
-         f"{ON} is 1st of 2, claimed. It has the best claimed ratio; it"),
+         f"{ON} is 1st of 2, claimed. It has the best claimed ratio. The evidence"),
         (entry(None), f"{ON}. The evidence"),
         (entry(Place()), f"{ON}. The evidence"),
         (entry(Place(text="its evidence states no loss", ranks=False)),

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from bot.compute.case_statistics import of_case
+from bot.judge import judge
 from bot.model.case import Case, Standing
 from bot.model.run import Hardware, Run
+from bot.model.submission import Reply
 from bot.model.summary import BaselineArm, Comparison, Summary
 from bot.model.track import Baseline, Track
 from bot.model.verdict import Point, Verdict
@@ -170,6 +172,16 @@ def test_an_arm_of_the_old_baseline_is_told_so() -> None:
     assert "nothing relates the two" in item.message and item.level is Level.WARNING
     assert item.fix == "Run second as the baseline arm."
     assert found("baseline-stale", with_arm("c2", "c2")) == ()
+
+
+def test_a_reply_that_ran_the_old_baseline_is_told_the_ratio_is_converted() -> None:
+    made = with_arm("c1", "c1")
+    answer = Reply("reproduces", "single-gpu-fineweb/faster")
+    again = dc.replace(made, submission=dc.replace(made.submission, reply=answer))
+    (item,) = (f for f in judge(again).findings if f.rule == "baseline-stale")
+    assert "times 1.667" in item.message and item.level is Level.NOTE
+    apart = dc.replace(again, evidence=with_arm("c3", "c3").evidence)
+    assert found("baseline-stale", apart) == ()  # the words of the reply say what to run
 
 
 def test_what_the_author_says_is_held_against_the_runs() -> None:
