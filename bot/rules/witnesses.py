@@ -23,7 +23,7 @@ from bot.registry import Grade, Level
 from bot.render.numbers import figure
 from bot.render.untrusted import plain
 from bot.rules.about import about, per_message, ratio, read_problems, runs_of
-from bot.rules.arms import without_frozen
+from bot.rules.arms import AGAIN, without_frozen
 from bot.rules.contradicted import contradicted
 from bot.rules.manifest import unverified_data
 from bot.rules.settings import settings_contradict
@@ -270,8 +270,10 @@ def uncorroborated(case: Case) -> Iterator[Finding]:
             None if busy else level,
             file=case.list_file or plain(case.folder.path, 200),
             point=point,
-            fix="Nothing to do."
-            if waits and not busy
+            fix=AGAIN
+            if busy
+            else "Nothing to do."
+            if waits
             else "Ask for runs of the baseline on the same hardware, or for a maintainer to look.",
         )
     told = case.context.standing.known

@@ -17,6 +17,7 @@ from bot.model.track import Baseline, Track
 from bot.model.verdict import Point, Verdict
 from bot.rank.ranking import rank
 from bot.registry import Grade, Level, Status
+from bot.render.groups import CUT, grouped
 from tests.bot.rules.run_cases import SMALL, TRACKS, a_case, a_run, found
 
 H100 = Hardware("NVIDIA H100 80GB HBM3", 1)
@@ -283,6 +284,7 @@ def test_a_laptop_is_compared_with_itself_by_its_name() -> None:
     ("theirs", "ours", "best", "is_told"),
     [
         (250.0, 200.0, 1.0, True),
+        (190.0, 150.0, 1.0, False),  # a slower or busier machine, not one in doubt
         (250.0, 200.0, 0.7, False),
         (250.0, 248.0, 0.7, False),
         (101.0, 60.0, 1.0, False),
@@ -302,6 +304,8 @@ def test_a_slow_machine_without_a_name_leads_after_a_review(
     )
     said = [f for f in found("uncorroborated", case) if "called cpu" in f.message]
     assert [f.level for f in said] == [Level.WARNING] * is_told
+    assert all(f.message.split()[-4:] == "would be the best".split() for f in said)
+    assert not any(CUT in group.says for group in grouped(said))
 
 
 @pytest.mark.parametrize(
