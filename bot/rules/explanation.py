@@ -20,10 +20,10 @@ def explanation_missing(case: Case) -> Iterator[Finding]:
 
     Two sentences in `summary`, a README.md in the folder, the docstring or comments at the head of
     the code, or a link to a report: what was changed, why it should help, and what did not work.
-    Others build on it.
+    Others build on it. A reproduction or a challenge says it by naming the entry.
     """
     submission = case.submission
-    if case.folder.bare or case.brought_over or not submission.raw:
+    if case.folder.bare or case.brought_over or not submission.raw or submission.reply is not None:
         return
     words = max(len(text.split()) for text in _texts(case))
     if words < _MIN_WORDS and not submission.links:

@@ -32,6 +32,7 @@ class Said:
     body: str
     bot: bool = False
     at: dt.datetime | None = None
+    title: str = ""
 
 
 class Thread(Protocol):
@@ -89,7 +90,7 @@ class IssueThread:
             found = self.issue.complete()
             self._labels = [label.name for label in found.labels]
             bot = bool(found.user and found.user.type == "Bot")
-            return Said("", login_of(found), found.body or "", bot)
+            return Said("", login_of(found), found.body or "", bot, title=found.title or "")
 
     def react(self, said: Said, emoji: str) -> None:
         """A reaction; GitHub keeps one of each kind, so repeating is harmless."""
@@ -139,7 +140,8 @@ class IssueThread:
 
 _READ = """query($owner: String!, $name: String!, $number: Int!) {
   repository(owner: $owner, name: $name) { discussion(number: $number) {
-    id number body author { login } comments(last: 100) { nodes { id body author { login } } } } }
+    id number title body author { login }
+    comments(last: 100) { nodes { id body author { login } } } } }
 }"""
 _NODE_QUERY = """query($id: ID!) { node(id: $id) { ... on DiscussionComment {
   id body author { login } discussion { number } } } }"""
@@ -185,7 +187,8 @@ class DiscussionThread:
 
     def _said(self, found: Any, identity: str) -> Said:
         login = (found["author"] or {}).get("login") or "ghost"
-        return Said(identity, login, found["body"] or "", login == self._own())
+        title = found.get("title") or ""
+        return Said(identity, login, found["body"] or "", login == self._own(), title=title)
 
     def _own(self) -> str:
         return self.repo.login.removesuffix("[bot]")

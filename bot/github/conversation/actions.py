@@ -6,7 +6,6 @@ again from the API as well, so a forged or replayed delivery can at most repeat 
 
 from __future__ import annotations
 
-import dataclasses as dc
 import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -23,11 +22,12 @@ from bot.github.conversation.commands import (
     Mistake,
     Unknown,
     parse,
+    with_post,
 )
 from bot.github.conversation.intake_pull import open_submission
 from bot.github.conversation.talk import Talk, is_maintainer
 from bot.github.pull_request import suggestions
-from bot.github.pull_request.intake import Intake, runs_in, submitter
+from bot.github.pull_request.intake import Intake, submitter
 from bot.github.pull_request.preregistration import fetch_plan
 from bot.github.pull_request.publish import LABEL, our_checks
 from bot.github.pull_request.pull import Pull, facts, fetch
@@ -129,19 +129,21 @@ def _explain(talk: Talk, command: Command) -> str:
 def _submit(talk: Talk, command: Command) -> str:
     """A submission of the links of the command, or of those in the post that it stands below."""
     thread, form, problem = talk.thread, COMMANDS["submit"].form, "give at least one W&B link"
+    post = thread.post()
+    own = post.author == talk.said.author
     if not command.links:
-        post = thread.post()
         labels = thread.labels() if isinstance(thread, IssueThread) else []
         if isinstance(thread, IssueThread) and thread.is_pull():
             problem, form = "this pull request is a submission already", "/verify"
         elif forms.LABEL in labels:
             problem = "the form above is what is submitted; edit it, and the bot reads it again"
-        elif post.author == talk.said.author:
-            command = dc.replace(command, links=runs_in(post.body)[:MAX_LINKS])
+        elif own:
+            command = with_post(command, post.body)
     if not command.links:
         talk.reply("mistake.md.j2", problem=problem, form=form)
         return "mistake"
-    return submit_form(talk, forms.from_command(command, talk.said.author, talk.tracks))
+    title = post.title if own else ""
+    return submit_form(talk, forms.from_command(command, talk.said.author, talk.tracks, title))
 
 
 def submit_form(talk: Talk, form: Intake) -> str:

@@ -22,8 +22,13 @@ from bot.registry import catalogue
 MAX_BODY = 20_000
 MAX_LINKS = 100
 MAX_REASON = 500
-_SAID = ("baseline", "idea", *REPLIES)
+_SAID = ("baseline", "idea", "code", *REPLIES)
 """Words of `/submit` that say what follows."""
+_HEADING = re.compile(r"[#*_\s-]*baseline(?:\s+(?:runs?|arm))?[*_\s]*:?[*_\s]*", re.IGNORECASE)
+_LEFT_IN = re.compile(r"(?:LINKS?|@?LOGIN|TRACK|TRACK/NAME)(?:\.\.\.|\u2026)?")
+"""A word of the form that was copied and not replaced."""
+_LEAST_WORDS = 3
+"""Between links, fewer words than this are no sentence: `and`, `my runs`."""
 _BASELINE = re.compile(r"(?<!\S)baseline:?(?!\S)", re.IGNORECASE)
 _OF = ("by", "from", "of")
 """What may stand between `idea` and the login."""
@@ -54,7 +59,8 @@ COMMANDS: Mapping[str, Usage] = {
         "/correct-author LOGIN", "name the right contributor", "the author and maintainers"
     ),
     "submit": Usage(
-        "/submit [TRACK] LINK... [baseline LINK...] [idea LOGIN] [reproduces TRACK/NAME]",
+        "/submit [TRACK] LINK... [baseline LINK...] [idea LOGIN] "
+        "[reproduces or challenges TRACK/NAME]",
         "make a submission from W&B runs, in an issue or discussion",
         "everybody",
     ),
@@ -85,7 +91,11 @@ class Command:
     hours: float = 0.0
     baseline: tuple[RunRef, ...] = ()
     idea: tuple[str, ...] = ()
+    code: tuple[str, ...] = ()
     reply: Reply | None = None
+    words: str = ""
+    sure: bool = False
+    """Whether the track can be nothing else: a name with a hyphen or a digit, then a link."""
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -177,35 +187,125 @@ def _correct(words: list[str]) -> Command | Mistake:
 
 def _submit(lines: list[list[str]]) -> Command | Mistake:
     """`TRACK LINK... baseline LINK... idea LOGIN reproduces TRACK/NAME`, in any order behind the
-    track; all else is prose."""
-    arms: dict[str, list[str]] = {"candidate": [], "baseline": []}
-    arm, ideas, reply, track = "candidate", [], None, ""
+    track; all else is prose, which is kept."""
+    if left := _left_in(lines):
+        return Mistake("submit", f"`{left}` stands for something: put that in its place")
+    track, sure = "", False
     if lines[0] and SLUG.fullmatch(first := lines[0][0].lower().strip("`,.:!")):
         track, lines[0] = ("", lines[0]) if first in _SAID else (first, lines[0][1:])
+        sure = bool(re.search(r"\w[-_]\w|\d", track) and lines[0] and "://" in lines[0][0])
+    read = _Reading()
     for number, words in enumerate(lines):
-        rest, prose = deque(words), False
-        while rest:
-            word = rest.popleft()
-            said = word.lower().rstrip(":")
-            links = _given(word, whole=number > 0)
-            prose = not links and not _says(said, rest, prose)
-            if links or prose:
-                arms[arm] += links
-            elif said == "baseline":
-                arm = said
-            elif said == "idea":
-                ideas.append(_person(rest))
-            else:
-                reply = Reply(said, (rest.popleft() if rest else "").strip("`,.;"))
+        read.line(words, number > 0)
+    if read.problem:
+        return Mistake("submit", read.problem)
+    ideas, reply = read.people["idea"], read.reply
     if wrong := [name for name in ideas if not LOGIN.fullmatch(name)]:
         said = f'"{wrong[0][:40]}" is not a GitHub login' if wrong[0] else "`idea` names nobody"
         return Mistake("submit", f"{said}; write `idea LOGIN`")
     if reply is not None and not ENTRY.fullmatch(reply.entry.removeprefix("submissions/")):
         return Mistake("submit", f"name the entry: `{reply.kind} TRACK/NAME`")
-    ours, theirs = (_runs("submit", arms[a], least=0) for a in ("candidate", "baseline"))
+    ours, theirs = (_runs("submit", read.arms[a], least=0) for a in ("candidate", "baseline"))
     if isinstance(ours, Mistake) or isinstance(theirs, Mistake):
         return ours if isinstance(ours, Mistake) else theirs
-    return dc.replace(ours, track=track, baseline=theirs.links, idea=tuple(ideas), reply=reply)
+    return dc.replace(
+        ours,
+        track=track,
+        sure=sure,
+        baseline=theirs.links,
+        idea=tuple(ideas),
+        code=tuple(read.people["code"]),
+        reply=reply,
+        words="\n".join(read.prose).strip(),
+    )
+
+
+def with_post(command: Command, post: str) -> Command:
+    """A `/submit` without links, with those of the author's own post and its words."""
+    found = parse(f"/submit\n{post}")
+    if not isinstance(found, Command):
+        # a link of the post leads elsewhere
+        return dc.replace(command, links=runs_in(post[:MAX_BODY])[:MAX_LINKS])
+    return dc.replace(
+        found,
+        track=command.track,
+        idea=command.idea or found.idea,
+        code=command.code or found.code,
+        reply=command.reply or found.reply,
+        words="\n".join(filter(None, (found.words, command.words))),
+    )
+
+
+def _left_in(lines: list[list[str]]) -> str:
+    """A word of the form on a line that was meant to be filled in."""
+    for number, words in enumerate(lines):
+        if number == 0 or any("://" in word for word in words):
+            found = next((w for w in words if _LEFT_IN.fullmatch(w.strip("`,.;:[]"))), "")
+            if found:
+                return found.strip("`,;:[]")
+    return ""
+
+
+@dc.dataclass
+class _Reading:
+    """What the words of `/submit` say, line by line."""
+
+    arm: str = "candidate"
+    arms: dict[str, list[str]] = dc.field(default_factory=lambda: {"candidate": [], "baseline": []})
+    people: dict[str, list[str]] = dc.field(default_factory=lambda: {"idea": [], "code": []})
+    reply: Reply | None = None
+    prose: list[str] = dc.field(default_factory=list)
+    problem: str = ""
+
+    def line(self, words: list[str], below: bool) -> None:
+        """One line. `below` the first, a line without links is a sentence, in which a word says
+        what follows only if that is unmistakable."""
+        if below and _HEADING.fullmatch(" ".join(words)):
+            self.arm = "baseline"
+            return
+        sentence = below and not any("://" in word for word in words)
+        rest, aside, prose = deque(words), list[str](), sentence
+        while rest:
+            word = rest.popleft()
+            said = word.lower().rstrip(":")
+            links = _given(word, whole=below)
+            if not below and not links and not prose:
+                self.problem = self.problem or _meant(said, rest)
+            prose = not links and not _says(said, rest, prose or sentence)
+            if prose:
+                aside.append(word)
+                continue
+            if not sentence:
+                self._keep(aside)
+                aside = []
+            self.arms[self.arm] += links
+            if not links:
+                self._said(said, rest)
+        self._keep(aside, whole=sentence)
+
+    def _keep(self, aside: list[str], whole: bool = False) -> None:
+        if whole or len(aside) >= _LEAST_WORDS:
+            self.prose.append(" ".join(aside))
+
+    def _said(self, said: str, rest: deque[str]) -> None:
+        if said == "baseline":
+            self.arm = said
+        elif said in self.people:
+            self.people[said].append(_person(rest))
+        else:
+            self.reply = Reply(said, (rest.popleft() if rest else "").strip("`,.;"))
+
+
+def _meant(said: str, rest: Sequence[str]) -> str:
+    """What to write instead of a word that is almost one of ours."""
+    near = difflib.get_close_matches(said, _SAID, n=1, cutoff=0.8)
+    if said == "code" and rest and not rest[0].startswith("@"):
+        ends = len(rest) == 1 or rest[1].lower() in _SAID or "://" in rest[1]
+        if ends and LOGIN.fullmatch(rest[0]):
+            return f"`code {rest[0]}` is not clear; did you mean `code @{rest[0]}`?"
+    if not near or said in _SAID:
+        return ""
+    return f'"{said}" is not a word of `/submit`; did you mean `{near[0]}`?'
 
 
 def _add(rest: str, more: str) -> Command | Mistake:
@@ -225,10 +325,11 @@ def _add(rest: str, more: str) -> Command | Mistake:
 
 def _says(said: str, rest: Sequence[str], prose: bool) -> bool:
     """Whether a word says what follows; in the middle of prose only if that is unmistakable."""
-    if not prose or said not in _SAID:
-        return said in _SAID
     follows = rest[0] if rest else ""
-    sure = {"baseline": "://" in follows, "idea": follows.startswith("@")}
+    if said not in _SAID or (not prose and said != "code"):
+        return said in _SAID
+    person = follows.startswith("@")
+    sure = {"baseline": "://" in follows, "idea": person, "code": person}
     return sure.get(said, "/" in follows)
 
 

@@ -100,16 +100,21 @@ def _issue(text: str, missing: list[str]) -> int | str | None:
     return issue
 
 
-def from_command(command: Command, author: str, tracks: Mapping[str, Track]) -> Intake:
-    """A submission from `/submit LINK...`: the words can be added on the pull request. A first word
-    that looks like no track is prose if there is just one to choose."""
+def from_command(
+    command: Command, author: str, tracks: Mapping[str, Track], title: str = ""
+) -> Intake:
+    """A submission from `/submit LINK...`. A first word that looks like no track is prose if there
+    is just one to choose, unless it is written like a track's name. `title` is that of the
+    author's own thread.
+    """
     missing: list[str] = []
-    named = [author if name.lower() in _ME else name for name in command.idea]
-    ideas = "\n".join(f"{login}: idea" for login in named)
+    said = [("idea", name) for name in command.idea] + [("code", name) for name in command.code]
+    people = "\n".join(f"{author if n.lower() in _ME else n}: {role}" for role, n in said)
     track, open_to = command.track, [t.id for t in tracks.values() if "wandb" in t.accepts]
-    if len(open_to) == 1 and not difflib.get_close_matches(track, tracks):
-        track = ""
-    title = f"Runs by {author}"
+    words = command.words
+    if len(open_to) == 1 and not command.sure and not difflib.get_close_matches(track, tracks):
+        words, track = f"{track.capitalize()} {words}" if words else "", ""
+    title = " ".join(title.split())[:120] or f"Runs by {author}"
     if command.reply is not None:
         title = f"{command.reply.entry.rpartition('/')[2]}, run again by {author}"
     form = Intake(
@@ -118,7 +123,8 @@ def from_command(command: Command, author: str, tracks: Mapping[str, Track]) -> 
         links=command.links,
         baseline=command.baseline,
         title=title,
-        contributors=people_in(ideas, author, missing),
+        words=words.strip()[:4000],
+        contributors=people_in(people, author, missing),
         reply=command.reply,
         missing=tuple(missing),
     )

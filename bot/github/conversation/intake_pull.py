@@ -20,6 +20,11 @@ from bot.github.pull_request.intake import (
 from bot.github.pull_request.pull import Trees, blob_sha
 from bot.render.markdown import prose
 
+_NO_WORDS = (
+    "No words yet: comment `/withdraw` here, then `/submit` again with a sentence or two below the "
+    "links on what you changed and why."
+)
+
 
 @dc.dataclass(frozen=True, slots=True)
 class Opened:
@@ -72,6 +77,8 @@ def _body(form: Intake, thread: Thread) -> str:
     kind = "discussion" if isinstance(thread, DiscussionThread) else "issue"
     marker = author_marker(form.author, f"{kind} {thread.number}")
     # a mention in the description would notify; the author is told by the answer in the thread
-    words = prose(form.words, 4000) or "The runs speak for themselves."
     reference = f"#{thread.number}" if kind == "issue" else f"discussion {thread.number}"
-    return f"{marker}\n## Approach\n\n{words}\n\nFrom {reference}, for `{form.author}`.\n"
+    words, none = prose(form.words, 4000), "" if form.words or form.reply else f"{_NO_WORDS}\n\n"
+    # what is ours stands below a heading of its own, where it is not taken for an explanation
+    told = f"## Origin\n\n{none}From {reference}, for `{form.author}`.\n"
+    return f"{marker}\n## Approach\n\n{words}\n\n{told}"

@@ -10,7 +10,7 @@ import pytest
 from bot.github.api.client import GitHubTrouble
 from bot.github.conversation.commands import Command, Links, Mistake, Unknown, parse
 from bot.github.conversation.forms import from_command, lines_for, read_form
-from bot.github.pull_request.intake import runs_in
+from bot.github.pull_request.intake import runs_in, submission_of
 from bot.github.pull_request.merge_queue import repeat_check
 from bot.github.pull_request.publish import our_checks
 from bot.github.pull_request.waivers import read_acted
@@ -142,6 +142,49 @@ def test_words_beside_the_links_are_prose(body: str) -> None:
     form = from_command(found, AUTHOR, {"mini": TRACKS["mini"]})
     assert (form.track, [run.id for run in form.links], form.baseline) == ("mini", ["r1"], ())
     assert form.missing == () and form.contributors == ({"github": AUTHOR, "roles": ["runs"]},)
+
+
+def test_the_words_below_a_submission_are_its_explanation() -> None:
+    said = "Idea: fuse the loss and the last product.\nCode by me; runs took an hour."
+    found = parse(f"/submit mini {RUN}r1 and {RUN}r2 idea ann\n\n{said}")
+    assert isinstance(found, Command), found
+    assert (found.words, found.idea, found.code) == (said, ("ann",), ())
+    assert [run.id for run in found.links] == ["r1", "r2"]
+    form = from_command(found, AUTHOR, {"mini": TRACKS["mini"]}, "Fused  loss")
+    assert (form.title, submission_of(form)["summary"]) == ("Fused loss", said)
+
+
+def test_below_the_first_line_a_word_of_ours_is_unmistakable() -> None:
+    found = parse(f"/submit mini\n{RUN}r1\n## Baseline runs:\n{RUN}r2\nidea @ann, code @ben")
+    assert isinstance(found, Command), found
+    assert ([r.id for r in found.links], [r.id for r in found.baseline]) == (["r1"], ["r2"])
+    assert (found.idea, found.code) == (("ann",), ("ben",))
+    found = parse(f"/submit mini\n{RUN}r1 baseline {RUN}r2 idea ann")
+    assert isinstance(found, Command) and found.idea == ("ann",) and len(found.baseline) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("reproduce lab/x", "did you mean `reproduces`?"),
+        ("code finn", "did you mean `code @finn`?"),
+        ("baseline LINK idea dan", "`LINK` stands for something"),
+        ("baseline LINK... idea dan", "`LINK...` stands for something"),
+        ("idea LOGIN", "`LOGIN` stands for something"),
+    ],
+)
+def test_a_word_that_is_almost_one_of_ours_is_answered(said: str, told: str) -> None:
+    found = parse(f"/submit mini {RUN}r1 {said}")
+    assert isinstance(found, Mistake) and told in found.problem
+    near = parse(f"/submit mini {RUN}r1 code @finn\nOthers may reproduce it; the link is above.")
+    assert isinstance(near, Command) and near.code == ("finn",)
+
+
+def test_a_name_of_no_track_is_told_even_where_there_is_one_track() -> None:
+    found = parse(f"/submit one-card {RUN}r1")
+    assert isinstance(found, Command)
+    (missing,) = from_command(found, AUTHOR, {"mini": TRACKS["mini"]}).missing
+    assert missing == '"one-card" is not a track that takes W&B links: choose one of mini'
 
 
 def test_a_misspelled_track_and_a_part_of_a_link_are_told() -> None:

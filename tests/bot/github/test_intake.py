@@ -148,6 +148,22 @@ def test_submit_in_an_issue_comment(competition: Competition, wandb: WandbDouble
     assert intake.submitter(pull, REPO, BOT) == AUTHOR
 
 
+def test_a_submission_without_words_has_no_explanation(
+    competition: Competition, wandb: WandbDouble
+) -> None:
+    links = links_of(wandb).replace("\n", " ")
+    issue = competition.github.open_issue(REPO, AUTHOR, "Fused loss", "Mine.")
+    for words, rules in (("", {"explanation-missing"}), ("We fused the loss with it.", set())):
+        comment = competition.say(issue.number, AUTHOR, f"/submit mini {links}\n\n{words}")
+        assert competition.command(issue.number, comment, "change") == "opened"
+        pull = competition.repo.pulls[max(competition.repo.pulls)]
+        assert pull.title == "Fused loss" and (words or "No words yet: ") in pull.body
+        (verdict,) = competition.answer(pull.number).verdicts
+        assert {f.rule for f in verdict.findings} & {"explanation-missing"} == rules
+        comment = competition.say(pull.number, AUTHOR, "/withdraw")
+        assert competition.command(pull.number, comment, "change") == "withdrawn"
+
+
 def test_submit_without_a_track_names_the_choices(
     competition: Competition, wandb: WandbDouble
 ) -> None:

@@ -107,6 +107,7 @@ class Lab:
         """`/submit` with both arms; the number of the bot's pull request."""
         ours, theirs = self.runs(who, seconds, pairs), self.runs(who, base, pairs)
         said = f"/submit lab {ours} baseline {theirs} {more or f'idea {who}'}"
+        said += "\n\nThe loss is fused with the last product."
         comment = self.bot.say(self.thread.number, who, said)
         assert self.bot.command(self.thread.number, comment, "change") == "opened"
         return max(self.bot.repo.pulls)
