@@ -90,6 +90,8 @@ class Answered:
     why: str = ""
     holds: bool = False
     accepted: bool = False
+    reason: str = ""
+    """Why a maintainer accepted it, and who."""
     undisputed: str = ""
     gains: bool = False
     """Whether its own runs show a gain; a single pair, which has no spread, by its ratio."""

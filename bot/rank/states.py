@@ -209,6 +209,7 @@ def _answered(
         why=why,
         holds=holds,
         accepted=accepted,
+        reason=reply.accepted.get(RULE, ""),
         undisputed=fails if challenge and not holds else "",
         gains=read.shown is not None and _gains(read.shown, track),
     )

@@ -294,6 +294,7 @@ def view(item: Answer, most: int, rows: int, links: Links | None = None) -> Mapp
         "claims": any(claimed for _, claimed, _, _ in details.claimed_rows(verdict)),
         "statistics": list(details.statistics(verdict))[:rows],
         "runs": list(details.run_rows(verdict))[:rows],
+        "arms": details.arms_of(verdict),
         "more_runs": max(len(verdict.runs) - rows, 0),
         "accepted": verdict.accepted,
         "submission": verdict.submission,

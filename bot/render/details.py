@@ -120,6 +120,12 @@ def _unread(verdict: Verdict) -> list[str]:
     return [e.file for s in stated if s for e in s.excluded if e.file not in read]
 
 
+def arms_of(verdict: Verdict) -> list[str]:
+    """The arm of each run, in the order of `run_rows`; empty where all are of one."""
+    arms = [plain(run.arm, 40) for run in verdict.runs]
+    return [*arms, *("" for _ in _unread(verdict))] if len(set(arms)) > 1 else []
+
+
 def run_rows(verdict: Verdict) -> Iterator[tuple[str, str, str, str, str]]:
     """(run, step, loss, time, finished) of each run; a column of losses has one count of
     decimals."""

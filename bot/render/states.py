@@ -37,7 +37,8 @@ def reply_lines(state: State) -> Iterator[str]:
         counted = "its runs count" + ("" if reply.gains else ", and show no gain beyond chance")
         said = "disputes it" if reply.holds else reply.why or counted
         said = f"{reply.undisputed}; {said}" if reply.undisputed and not reply.why else said
-        said += ", accepted by a maintainer" if reply.accepted else ""
+        if reply.accepted:
+            said += f", accepted by a maintainer: {plain(reply.reason, 200)}"
         yield f"{reply.kind} {plain(reply.submission, 200)}: {_measured(reply)}; {said}"
     for path in state.refuted:
         yield f"it builds on {plain(path, 200)}, which is refuted"

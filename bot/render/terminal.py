@@ -14,7 +14,7 @@ from bot.model.serial import dumps
 from bot.model.verdict import SCHEMA_VERSION, Finding, Verdict
 from bot.registry import OURS, STATUS_NAMES, Level, Status
 from bot.render.answer import Answer
-from bot.render.details import claimed_rows, run_rows, statistics, witness_rows
+from bot.render.details import arms_of, claimed_rows, run_rows, statistics, witness_rows
 from bot.render.groups import Group, sentence, weight
 from bot.render.place import table
 from bot.render.untrusted import plain
@@ -149,7 +149,11 @@ def _print_folded(console: Console, answer: Answer) -> None:
     for text in statistics(verdict):
         console.print(f"\n{text}")
     runs = list(run_rows(verdict))
-    if len(runs) > 1:
+    arms = arms_of(verdict)
+    if len(runs) > 1 and arms:
+        told = [(r[0], arm, *r[1:]) for r, arm in zip(runs, arms, strict=True)]
+        _print_table(console, ("run", "arm", "step", "loss", "time", "finished"), told)
+    elif len(runs) > 1:
         _print_table(console, ("run", "step", "loss", "time", "finished"), runs)
 
 

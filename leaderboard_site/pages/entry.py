@@ -99,9 +99,11 @@ def _judged(board: TrackBoard, item: Item) -> dict[str, Any]:
     verdict = item.verdict
     # An official timing is a fact, and the figures at the head of the page state both times.
     findings = [f for f in verdict.findings if f.pointer != TIMED]
+    told = {f.rule for f in findings[:FINDINGS]}
     return {
         "claims": claim_rows(item),
         "findings": [_finding(f, verdict.accepted) for f in findings[:FINDINGS]],
+        "accepted": [(rule, why) for rule, why in verdict.accepted.items() if rule not in told],
         "more_findings": max(0, len(findings) - FINDINGS),
         "statistics": statistics_sections(board, item),
     }

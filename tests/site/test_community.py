@@ -72,10 +72,24 @@ def section(site: Site, board: TrackBoard, name: str) -> dict[str, object]:
 def test_a_refuted_entry_shows_what_builds_on_it_as_a_tree(site: Site, board: TrackBoard) -> None:
     found = section(site, board, "lucky")
     assert str(found["title"]).startswith("Refuted by @critic (1 times the baseline")
+    assert "disputes it, accepted by a maintainer: three runs agree (host)" in str(found["lines"])
     assert found["tree"] == [
         {"depth": 0, "url": f"../entries/{ID}/child/", "name": "child"},
         {"depth": 1, "url": f"../entries/{ID}/grandchild/", "name": "grandchild"},
     ]
+
+
+def test_the_page_of_an_accepted_challenge_says_who_accepted_it_and_why(
+    site: Site, board: TrackBoard
+) -> None:
+    why = "accepted by a maintainer: three runs agree (host)"
+    pages = {
+        name: entry_page(
+            site, board, board.items[f"submissions/{ID}/{name}"], Lineage(site), "0" * 64
+        )
+        for name in ("doubt", "again")
+    }
+    assert why in str(pages["doubt"]) and why not in str(pages["again"])
 
 
 def test_an_entry_says_what_its_state_rests_on(site: Site, board: TrackBoard) -> None:

@@ -47,6 +47,17 @@ def test_a_reproduction_says_what_it_makes_of_the_entry(root):
     assert "Next: open the pull request" in words
 
 
+def test_the_table_of_runs_names_the_arm_of_each(root):
+    folder = f"{root}/submissions/one"
+    told = run(root, "check", f"{folder}/faster", "--offline", "--format", "markdown").output
+    rows = [line.split("|")[2].strip() for line in told.splitlines() if line.startswith("|")]
+    assert rows.count("candidate") == 3 and rows.count("baseline") == 3
+    assert "| run | arm | step |" in told
+    alone = run(root, "check", f"{folder}/base", "--offline", "--format", "markdown").output
+    assert "| run | step |" in alone
+    assert "arm" in run(root, "check", f"{folder}/faster", "--offline", "-v").output
+
+
 def test_a_folder_without_a_login_is_not_to_be_submitted_yet(root):
     arm(root, "again", 612.0, people="your-github-login", reproduces="one/faster")
     words = " ".join(check(root, "again").output.split())
