@@ -349,9 +349,8 @@ def make_board(
     about, extras = about or {}, extras or {}
     places: dict[str, list[Place]] = {}
     for entry in board.entries:
-        text = about.get(entry.submission)
-        place = Place(entry, values_of(entry.point, entry.verdict, text))
-        places.setdefault(entry.submission, []).append(place)
+        values = values_of(entry.point, entry.verdict, about.get(entry.submission))
+        places.setdefault(entry.submission, []).append(Place(entry, values))
     why: dict[str, list[str]] = {}
     for gone in board.unranked:
         point = f"{gone.point.name}: " if gone.point and len(gone.verdict.points) > 1 else ""
@@ -383,9 +382,8 @@ def _standing(board: ranking.Board, path: str) -> str:
 
 def value_of(track: Track, place: Place, metric: str) -> float | None:
     """The number of a cell of the board."""
-    value: Any
     if metric == track.quality.metric:
-        value = place.entry.quality
+        value: Any = place.entry.quality
     elif metric == track.cost.metric:
         value = place.entry.shown_cost
     elif metric == "ratio":
