@@ -65,7 +65,8 @@ def improvement_not_significant(case: Case) -> Iterator[Finding]:
     test if the runs of the two arms took turns on one machine; steps by the pairwise rule, which
     converts steps to loss. A time is never tested against a time from another session: the machines
     differ by more than most gains. Without a baseline arm a time below the record's is a possible
-    record until the two are timed side by side.
+    record until the two are timed side by side; a track whose machine is always the same one sets
+    `"improvement-not-significant" = "note"` under `[levels]` and asks for no arm.
     """
     if case.track.objective == "pareto":
         return

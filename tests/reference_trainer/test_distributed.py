@@ -306,7 +306,8 @@ def test_another_number_of_processes_reads_the_shards(
     assert [status for status, *_ in ends(start(alone))] == [0]
     assert [s for s, *_ in ends(start(command(backend_name, corpus, whole, **fsdp)))] == [0]
     one, two = (numbers(losses(folder)) for folder in (whole, out))
-    assert len(one) == len(two) and max(abs(a - b) for a, b in zip(one, two, strict=True)) < 1e-4
+    # Other processes sum in another order, which 120 steps carry on.
+    assert len(one) == len(two) and max(abs(a - b) for a, b in zip(one, two, strict=True)) < 5e-4
 
 
 def numbers(lines: list[str]) -> list[float]:

@@ -59,7 +59,8 @@ def test_twelve_findings_are_mended_by_the_comment_alone(competition: Competitio
     assert sum(map(len, said.values())) >= 12, sorted(said)
     for items in said.values():
         for item in items:
-            assert re.search(r"\*\*(?:Fix|Optional):\*\* ", item), item
+            if not item.startswith("note"):  # a note may leave nothing to do
+                assert re.search(r"\*\*(?:Fix|Optional):\*\* ", item), item
             assert FOLDER in item or "submission.json" in item or "README" in item, item
     assert any("logs/3.log" in item and "record" in item for item in said["duplicate-run"])
     assert any("logs/1.log" in item for item in said["duplicate-run"])

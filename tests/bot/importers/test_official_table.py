@@ -9,7 +9,7 @@ from bot.commands.importing import import_
 from bot.importers import Origin
 from bot.importers.modded_nanogpt import read_records
 from bot.parse.records_json import read_official
-from tests.bot.importers.test_modded_nanogpt import FOLDER, ORIGIN, log, put
+from tests.bot.importers.nanogpt_cases import FOLDER, ORIGIN, log, put
 
 ROOT = Path(__file__).resolve().parents[3]
 HEAD = "| # | Record time | Description | Date | Log | Contributors |\n| - | - | - | - | - | - |\n"
