@@ -74,8 +74,7 @@ class Item:
     baseline: bool = False
     """Whether it is the baseline that opened its track, which the project made."""
     standing: str = ""
-    """What the community made of it (`claimed`, `confirmed`); empty where there are no states, and
-    for a baseline that nobody disputes, which claims nothing."""
+    """What the community made of it (`claimed`); empty for an undisputed baseline or no states."""
 
     @property
     def path(self) -> str:
@@ -126,8 +125,7 @@ class Item:
     @property
     def by_project(self) -> bool:
         """Whether the project made it: nobody is to be credited by name."""
-        logins = {c.github for c in self.contributors}
-        return self.baseline or logins == {PROJECT}
+        return self.baseline or {c.github for c in self.contributors} == {PROJECT}
 
     @property
     def persons(self) -> tuple[Person, ...]:

@@ -154,7 +154,7 @@ def test_only_evidence_and_github_use_the_network(below: str) -> None:
 
 def test_no_module_is_longer_than_can_be_read_at_once() -> None:
     files = {*MODULES.values(), *(ROOT / "tests").rglob("*.py")}
-    lengths = {p.name: len(p.read_text(encoding="utf-8").splitlines()) for p in files}
+    lengths = {str(p): len(p.read_text(encoding="utf-8").splitlines()) for p in files}
     assert {n: length for n, length in lengths.items() if length > LONGEST} == {}
 
 
