@@ -6,7 +6,9 @@ again from the API as well, so a forged or replayed delivery can at most repeat 
 
 from __future__ import annotations
 
+import inspect
 import itertools
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -27,7 +29,7 @@ from bot.github.conversation.commands import (
 from bot.github.conversation.intake_pull import open_submission
 from bot.github.conversation.talk import Talk, is_maintainer
 from bot.github.pull_request import suggestions
-from bot.github.pull_request.intake import Intake, submitter
+from bot.github.pull_request.intake import BRANCHES, Intake, submitter
 from bot.github.pull_request.preregistration import fetch_plan
 from bot.github.pull_request.publish import LABEL, our_checks
 from bot.github.pull_request.pull import Pull, facts, fetch
@@ -121,7 +123,7 @@ def _explain(talk: Talk, command: Command) -> str:
     entry = catalogue()[command.rule]
     check = RULES.get(command.rule)
     # the docstrings are ours and written in Markdown
-    page = Safe((check.__doc__ or "").strip()) if check else Safe("")
+    page = Safe((inspect.getdoc(check) or "") if check else "")
     talk.reply("explain.md.j2", rule=command.rule, entry=entry, page=page)
     return "explained"
 
@@ -239,12 +241,29 @@ def _correct(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
 
 def _confirm(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
     """Record that whoever asks says so: the runs bound to that login are shown with their will."""
-    text = render("confirmed.md.j2", talk.settings, by=talk.said.author)
+    by = talk.said.author
+    roles = edits.roles_of(talk.repo, pull, talk.tracks, by)
+    own = by.lower() == submitter(pull, talk.repo.name, talk.repo.login).lower()
+    if roles is None and not own and not _verdict_names(talk, by):
+        problem = f"this submission does not name {by}, so there is nothing to confirm"
+        talk.reply("mistake.md.j2", problem=problem, form=COMMANDS["runs"].form)
+        return "not named"
+    text = render("confirmed.md.j2", talk.settings, by=by, roles=roles or ())
     body = f"{Acted(talk.said.author, 'confirm').marker()}\n{text}"
     talk.thread.reply(talk.said, body)
     if pull.state == "open":
         _start_below(talk, pull.number, pull.base_ref, body)
     return "confirmed"
+
+
+def _verdict_names(talk: Talk, login: str) -> bool:
+    """Whether our verdict asks for this person: their run is shown, and they are not listed."""
+    thread = talk.thread
+    assert isinstance(thread, IssueThread)
+    with told("reading the verdict"):
+        bodies = [c.body or "" for c in thread.ours() if (c.body or "").startswith(STICKY)]
+    name = re.compile(rf"(?<![\w-]){re.escape(login)}(?![\w-])", re.IGNORECASE)
+    return any(name.search(body.replace("\\", "")) for body in bodies)
 
 
 def _decline(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
@@ -267,7 +286,7 @@ def _why(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
             if note.title == command.rule
         ]
     check = RULES.get(command.rule)
-    first = (check.__doc__ or "").strip().split("\n")[0] if check else ""
+    first = (inspect.getdoc(check) or "").split("\n\n")[0].replace("\n", " ") if check else ""
     talk.reply(
         "why.md.j2",
         rule=command.rule,
@@ -299,8 +318,9 @@ def _withdraw(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
             return edits.withdraw(data, talk.said.author, date, command.reason)
 
         return _edit(talk, pull, may, change, "Withdraw the submission")
+    values = {"by": talk.said.author, "reason": command.reason, "sha": pull.head_sha}
     with told("withdrawing"):
-        talk.reply("withdrawn.md.j2", by=talk.said.author, reason=command.reason, sha=pull.head_sha)
+        talk.reply("withdrawn.md.j2", ours=pull.head_ref.startswith(BRANCHES), **values)
         api = talk.repo.api.get_issue(pull.number)
         for label in pull.labels:
             if label.startswith(LABEL) and label != f"{LABEL}withdrawn":

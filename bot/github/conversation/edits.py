@@ -54,11 +54,7 @@ def apply(
     settings: Settings,
 ) -> Outcome:
     """Change the submission of a pull request. `may`: the person may write, not only propose."""
-    commit = pull.merge_sha if pull.merged and pull.merge_sha else pull.head_sha
-    trees = Trees(repo, commit)
-    files = changed_files(repo.api.get_pull(pull.number), pull.changed_files)
-    plan = classify(pull, files, trees, tracks)
-    path, entry = _file(plan)
+    path, entry = _listed(repo, pull, tracks)
     if entry is None:
         return Outcome("refused", path)
     old = read_blob(repo, entry)
@@ -79,6 +75,26 @@ def apply(
     if pull.state == "open":
         suggestion = suggestions.of_change(path, document.text, text, message, settings)
     return Outcome("patch", path=path, patch=patch_of(path, old, new), suggestion=suggestion)
+
+
+def roles_of(
+    repo: Repo, pull: Pull, tracks: Mapping[str, Track], login: str
+) -> tuple[str, ...] | None:
+    """What the submission of a pull request says that somebody did; None if it names them not."""
+    path, entry = _listed(repo, pull, tracks)
+    data = read_json(read_blob(repo, entry), path).value if entry is not None else None
+    people = data.get("contributors") if isinstance(data, dict) else None
+    for person in people if isinstance(people, list) else ():
+        if isinstance(person, dict) and str(person.get("github", "")).lower() == login.lower():
+            roles = person.get("roles")
+            return tuple(r for r in roles if isinstance(r, str)) if isinstance(roles, list) else ()
+    return None
+
+
+def _listed(repo: Repo, pull: Pull, tracks: Mapping[str, Track]) -> tuple[str, TreeEntry | None]:
+    commit = pull.merge_sha if pull.merged and pull.merge_sha else pull.head_sha
+    files = changed_files(repo.api.get_pull(pull.number), pull.changed_files)
+    return _file(classify(pull, files, Trees(repo, commit), tracks))
 
 
 def _file(plan: Plan) -> tuple[str, TreeEntry | None]:

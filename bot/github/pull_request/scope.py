@@ -58,7 +58,7 @@ def unheard(reading: Reading, people: Iterable[str]) -> tuple[str, ...]:
         return ()
     return (
         f"Named here without having acted: {', '.join(quiet)}. They can comment `/confirm`, or "
-        "/decline to be taken out.",
+        "`/decline` to be taken out.",
     )
 
 

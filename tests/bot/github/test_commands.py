@@ -140,6 +140,8 @@ def test_explain_a_rule(competition: Competition) -> None:
     competition.command(pull.number, comment)
     answer = competition.comments(pull.number)[-1]
     assert "target-not-significant" in answer and len(answer) > 300
+    assert "\n    " not in answer, "four spaces are a block of code"
+    assert catalogue()["target-not-significant"]["title"] not in answer, "one title, the page's own"
 
 
 def test_verify_is_dispatched_for_author_and_maintainer_only(competition: Competition) -> None:
@@ -298,7 +300,8 @@ def test_withdraw_leaves_a_note(competition: Competition) -> None:
     assert competition.command(pull.number, comment, "change") == "withdrawn"
     assert pull.state == "closed"
     assert competition.labels(pull.number) == ["speedrun: withdrawn"]
-    assert "the clock was wrong" in competition.comments(pull.number)[-1]
+    answer = competition.comments(pull.number)[-1]
+    assert "the clock was wrong" in answer and "To continue, reopen the pull request" in answer
 
 
 def test_withdraw_after_the_merge_proposes_a_tombstone(competition: Competition) -> None:

@@ -273,17 +273,26 @@ def test_a_refused_start_is_told(competition: Competition) -> None:
 
 
 def test_a_refused_start_is_told_below_what_is_recorded(competition: Competition) -> None:
-    pull = competition.open(submission("fast", seconds=90.0))
+    people = [{"github": AUTHOR}, {"github": STRANGER, "roles": ["idea", "code"]}]
+    pull = competition.open(submission("fast", seconds=90.0, contributors=people))
     comment = competition.say(pull.number, STRANGER, "/confirm")
     competition.repo.settings["workflows"] = []
     assert competition.command(pull.number, comment) == "confirmed"
     (answer,) = competition.comments(pull.number, BOT)
-    assert "could not be started" in answer
+    assert "could not be started" in answer and "confirms the roles `idea, code` here" in answer
     assert read_acted([answer]) == {STRANGER: "confirm"}, "the record stays"
     del competition.repo.settings["workflows"]
     competition.command(pull.number, comment)
     (answer,) = competition.comments(pull.number, BOT)
     assert "could not be started" not in answer and read_acted([answer])
+
+
+def test_who_is_named_nowhere_confirms_nothing(competition: Competition) -> None:
+    pull = competition.open(submission("fast", seconds=90.0))
+    comment = competition.say(pull.number, STRANGER, "/confirm")
+    assert competition.command(pull.number, comment) == "not named"
+    (answer,) = competition.comments(pull.number, BOT)
+    assert f"does not name {STRANGER}" in answer.replace("\\", "") and not read_acted([answer])
 
 
 def test_a_reviewer_who_cannot_be_asked_does_not_cost_the_verdict(

@@ -162,6 +162,7 @@ def test_a_submission_without_words_has_no_explanation(
         assert {f.rule for f in verdict.findings} & {"explanation-missing"} == rules
         comment = competition.say(pull.number, AUTHOR, "/withdraw")
         assert competition.command(pull.number, comment, "change") == "withdrawn"
+        assert "comment `/submit` again" in competition.comments(pull.number)[-1]
 
 
 def test_submit_without_a_track_names_the_choices(
