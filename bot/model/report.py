@@ -118,6 +118,8 @@ class Report(Shaped):
     author_id: int | None = None
     plans: Mapping[str, Plan] = dc.field(default_factory=dict)
     """Submission -> the experiment that its preregistration announces."""
+    baseline: str = ""
+    """TRACK/NAME of the baseline that it adds, if it changes nothing else."""
 
     @property
     def status(self) -> Status | None:

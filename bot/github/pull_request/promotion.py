@@ -24,11 +24,12 @@ from bot.github.pull_request.publish import ours
 from bot.github.pull_request.pull import Trees, read_blob
 from bot.model.board import Board
 from bot.model.report import Settings
+from bot.model.submission import Submission
 from bot.model.track import Baseline, Track
 from bot.parse.baselines_json import path_of, to_text
 from bot.rank.baseline import contenders, credit, freeze, not_due, rows
 from bot.rank.ranking import rank
-from bot.render.comment import Safe, render
+from bot.render.comment import Safe, entry_page, render
 from bot.render.states import state_words
 
 BRANCHES = "speedrun/promote-"
@@ -43,6 +44,8 @@ class Promotion:
     made: Baseline
     board: Board
     after: Board
+    sent: Mapping[str, Submission]
+    """The submissions of the track by path."""
 
     @property
     def track(self) -> Track:
@@ -78,7 +81,8 @@ def promotions(engine: Engine, at: dt.datetime) -> Iterator[Promotion]:
             continue
         before = board.track.baseline_id
         until = f"submissions/{track.id}/{before}" if before else None
-        people = credit(entry.submission, engine.submissions(track.id), until)
+        sent = engine.submissions(track.id)
+        people = credit(entry.submission, sent, until)
         made = freeze(
             entry.verdict,
             board.track,
@@ -90,7 +94,7 @@ def promotions(engine: Engine, at: dt.datetime) -> Iterator[Promotion]:
         )
         verdicts = [e.verdict for e in board.entries] + [u.verdict for u in board.unranked]
         then = dc.replace(board.base, baselines=(*board.base.baselines, made), baseline_id=made.id)
-        yield Promotion(made, board, rank(verdicts, then))
+        yield Promotion(made, board, rank(verdicts, then), sent)
 
 
 def open_promotions(
@@ -133,7 +137,7 @@ def _open(
             return {} if tip else {due.path: to_text(due.made).encode()}
 
         branches.commit(repo.api, due.branch, edit, title, start)
-        body = render("promotion.md.j2", settings, **_words(due))
+        body = render("promotion.md.j2", settings, **_words(due, settings))
         link, opened = _opened(repo, due.branch, base, title, body)
         _tell(repo, number, render("due.md.j2", settings, made=due.made, link=Safe(link)))
     if opened:
@@ -164,7 +168,10 @@ def _refreshed(
         why = _why_not(engine, pull.head.ref)
         done, body = f"no longer due: {why}", render("not_due.md.j2", settings, why=why)
     else:
-        done, body = "brought up to date", render("promotion.md.j2", settings, **_words(due))
+        done, body = (
+            "brought up to date",
+            render("promotion.md.j2", settings, **_words(due, settings)),
+        )
 
         def edit(tip: str | None) -> Mapping[str, bytes]:
             entry = Trees(repo, tip).find(due.path) if tip else None
@@ -215,20 +222,39 @@ def _tell(repo: Repo, number: int, body: str) -> None:
     settle(repo, upsert)
 
 
-def _words(due: Promotion) -> dict[str, object]:
+def _words(due: Promotion, settings: Settings) -> dict[str, object]:
     """What the description shows: values alone."""
+    verdicts = {e.submission: e.verdict for e in due.board.entries}
+    verdicts |= {u.verdict.submission: u.verdict for u in due.board.unranked}
+
+    def shown(path: str) -> dict[str, object]:
+        verdict, ratio = verdicts.get(path), ratios.get(path)
+        link = entry_page(verdict, settings) if verdict else ""
+        sent = due.sent.get(path)
+        reply = sent.reply.kind if sent and sent.reply else ""
+        title = sent.title if sent else ""
+        return {"path": path, "title": title, "link": link, "ratio": ratio, "reply": reply}
+
     ratios = {e.submission: e.progress.ratio for e in due.board.entries if e.progress}
     folded = {path for person in due.made.credits for path in person.submissions}
+    frozen = {b.submission for b in due.board.track.baselines}
     rivals = [e.submission for e in contenders(due.board)[1:]]
     state = due.board.states.get(due.made.submission)
     return {
         "track": due.track.id,
+        "threshold": due.track.promote_at,
+        "now": due.track.baseline_id,
         "made": due.made,
         "state": state_words(state) if state else "",
-        "folded": sorted(folded),
-        "rivals": rivals,
+        "folded": [shown(path) for path in sorted(folded)],
+        "rivals": [shown(path) for path in rivals],
         "rows": [
-            {"entry": e.submission, "before": ratios.get(e.submission), "after": e.progress.ratio}
+            {
+                "entry": e.submission,
+                "before": ratios.get(e.submission),
+                "after": e.progress.ratio,
+                "state": "baseline" if e.submission in frozen else e.state.name,
+            }
             for e in due.after.entries
             if e.progress
         ],

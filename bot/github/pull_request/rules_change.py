@@ -53,8 +53,14 @@ def rules_report(
         problems += outdated(engine, promotes, made)
     changes, same = engine.difference(changed, table)
     unknown = tuple(_unknown(paths))
+    alone = len(files) == 1 and files[0].status == "added" and paths[0].startswith(f"{FOLDER}/")
     return dc.replace(
-        blank, changes=changes, unchanged=same, problems=tuple(problems), advice=unknown
+        blank,
+        changes=changes,
+        unchanged=same,
+        problems=tuple(problems),
+        advice=unknown,
+        baseline=paths[0].removeprefix(f"{FOLDER}/").removesuffix(".json") if alone else "",
     )
 
 

@@ -114,11 +114,15 @@ def test_the_bot_opens_the_pull_request(lab: Competition) -> None:
 def test_its_description_says_what_why_and_who(lab: Competition) -> None:
     promoted(lab, merged(lab))
     body = lab.repo.issues[max(lab.repo.pulls)].body
-    assert "`submissions/lab/faster` has reached the threshold of `lab`" in body
+    assert "`submissions/lab/faster` has reached the threshold of `lab`, 0.9: 0.8" in body
     assert "It is confirmed by" in body and "@runner" not in body  # nobody is notified
-    assert "| `submissions/lab/first` | 1 | 1.175 |" in body
+    assert "| `submissions/lab/first` | baseline | 1 | 1.175 |" in body
     assert "- `thinker`: idea" in body
-    assert "| `submissions/lab/thought` | 0.98 |" in body
+    assert "| `submissions/lab/thought` | claimed | 0.98 |" in body
+    assert "- `submissions/lab/thought`: thought, 0.98 of `first`" in body
+    page = "([its page](https://example.org/board/entries/lab/again/))\n"
+    assert f"\n- `submissions/lab/again`: again, reproduces an entry {page}" in body
+    assert "**Its code is not on file**" in body
     assert "{{" not in body and "None" not in body
 
 
@@ -132,7 +136,9 @@ def test_its_check_is_started_and_shows_the_board_again(lab: Competition) -> Non
     }
     report = lab.answer(number)
     assert (report.kind, report.problems) == (Kind.RULES, ())
-    assert "This changes rules, tracks or schemas" in lab.sticky(number)
+    said = lab.sticky(number)
+    assert "### New baseline `lab/faster`: a maintainer merges or closes this" in said
+    assert "This changes rules" not in said
 
 
 def test_once_is_enough(lab: Competition) -> None:
