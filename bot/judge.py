@@ -30,6 +30,8 @@ _NOT_ABOUT_LUCK = frozenset(
     """arms-differ author-not-contributor baseline-slower-than-frozen copied-result duplicate-run
     entry-unknown limit-exceeded maintainer-decides out-of-scope-change run-of-another""".split()
 )
+# What confirms an entry must be somebody's own, so that it is reviewed here too.
+_OF_REPLIES = frozenset({"run-not-bound"})
 
 # What a reply shows of an entry is its answer, good or bad, and no fault of the reply.
 _NOT_OF_REPLIES = frozenset(
@@ -136,6 +138,7 @@ def _levelled(case: Case, findings: Iterable[Finding]) -> list[Finding]:
             levelled.append(dc.replace(item, level=Level.ERROR))
             continue
         own = item.rule in case.track.levels
+        own = own or (case.submission.reply is not None and item.rule in _OF_REPLIES)
         if case.track.objective == "baseline" and not own and item.rule not in _NOT_ABOUT_LUCK:
             if family in ("statistics", "provenance"):
                 item = dc.replace(item, level=Level.NOTE)

@@ -43,6 +43,7 @@ from bot.registry import Level
 
 RULE = "maintainer-decides"
 """The rule whose finding a maintainer accepts to let a challenge, or a reproduction, count."""
+UNBOUND = "run-not-bound"
 SLOW = "baseline-slower-than-frozen"
 
 
@@ -228,6 +229,8 @@ def _why_not(reply: Verdict, entry: Verdict, accepted: bool, rule: Reproduction)
     shared = {p.lower() for p in reply.people} & {p.lower() for p in entry.people}
     if shared or not reply.people:
         return "the same people ran it"
+    if UNBOUND not in reply.accepted and any(f.rule == UNBOUND for f in reply.findings):
+        return "its runs are not bound to who sent them, by the tag speedrun:LOGIN"
     return ""
 
 

@@ -114,6 +114,16 @@ def test_single_pairs_that_show_the_gain_together_are_all_named():
     assert "@p1" in words and "@p2" in words and "not shown" not in words
 
 
+def test_runs_that_nothing_binds_to_their_sender_confirm_nothing_until_accepted():
+    loose = finding("run-not-bound", "nothing in the run names you as its owner", Level.NOTE)
+    again = dc.replace(gain("again", "t/real", people=("dan",)), findings=(loose,))
+    assert state(again).name == "claimed"
+    (line,) = reply_lines(state(again))
+    assert line.endswith("its runs are not bound to who sent them, by the tag speedrun:LOGIN")
+    known = dc.replace(again, accepted={"run-not-bound": "dan is known here (host)"})
+    assert state(known).name == "confirmed"
+
+
 def test_runs_of_the_same_person_do_not_confirm_it():
     found = state(gain("again", "t/real", people=("Author",)))
     assert found.name == "claimed"
