@@ -12,13 +12,14 @@ import dataclasses as dc
 import datetime as dt
 import functools as ft
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from bot.model.case import Context, Neighbour
 from bot.model.submission import PLACEHOLDER, Folder
 from bot.model.track import Track
 from bot.parse.folder import Parsed
+from bot.parse.submission_json import SUBMISSION
 from bot.paths import cache_folder
 from bot.registry import Status
 
@@ -83,9 +84,9 @@ class Local:
             why_not=why_not(board, verdict) if stands is None else None,
             reply=reply_words(board, verdict),
         )
-        if not (board.track.globs or folder.path.startswith("submissions/")):
-            where = Where.OUTSIDE
-        said = _named_first(answer(verdict, words, Where.BOARD if merged else where), parsed)
+        said = answer(verdict, words, Where.BOARD if merged else where)
+        home = None if merged else home_of(folder, board.track, self.root)
+        said = _named_first(_moved_first(said, home), parsed)
         if self.offline and verdict.status is Status.UNVERIFIABLE:
             return dc.replace(said, next="run the check again without `--offline`.")
         return said
@@ -126,11 +127,36 @@ class Local:
         ]
 
 
+def home_of(folder: Folder, track: Track, root: Path) -> str | None:
+    """Where a folder has to go, None where it lies in its place: no board finds one that lies
+    beside the tracks or inside another submission. A folder under another track's name is a
+    finding of its own."""
+    parts = PurePosixPath(folder.path).parts
+    inside = any((root.joinpath(*parts[:n]) / SUBMISSION).is_file() for n in range(3, len(parts)))
+    under = len(parts) > 2 and parts[0] == "submissions" and not inside
+    name = folder.path.rpartition("/")[2]
+    return None if under or track.globs else f"submissions/{track.id}/{name}"
+
+
+def _moved_first(said: Answer, home: str | None) -> Answer:
+    """The answer, with the place to move the folder to, if any."""
+    if home is None:
+        return said
+    return _first(said, f"move the folder to `{home}`", f"`speedrun submit {home}`")
+
+
 def _named_first(said: Answer, parsed: Parsed) -> Answer:
     """The answer, with the login to fill in before anything else if none is."""
     if all(person.github != PLACEHOLDER for person in parsed.submission.contributors):
         return said
-    name = f'replace "{PLACEHOLDER}" in submission.json with your GitHub login'
-    act = said.next.startswith("open the pull request")
-    then = f", then {said.next}" if act else f". {said.next[:1].upper()}{said.next[1:]}"
-    return dc.replace(said, next=name + then)
+    return _first(said, f'replace "{PLACEHOLDER}" in submission.json with your GitHub login')
+
+
+def _first(said: Answer, step: str, submit: str | None = None) -> Answer:
+    """The answer with a step before what is next, `submit` in place of opening the pull request."""
+    if said.next.startswith("open the pull request"):
+        then = f", then {said.next if submit is None else f'open the pull request: {submit}.'}"
+    else:
+        moved = said.next.startswith("move the folder")
+        then = f", then {said.next}" if moved else f". {said.next[:1].upper()}{said.next[1:]}"
+    return dc.replace(said, next=step + then)

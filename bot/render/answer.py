@@ -50,12 +50,10 @@ _MOST_WORDS = 15
 
 
 class Where(enum.StrEnum):
-    """Who reads the answer, which decides the next step: `file` is a file judged alone, `outside`
-    a folder that does not lie where submissions do."""
+    """Who reads the answer, which decides the next step: `file` is a file judged alone."""
 
     PULL = "pull"
     FOLDER = "folder"
-    OUTSIDE = "outside"
     FILE = "file"
     BOARD = "board"
 
@@ -268,9 +266,6 @@ def _next(
         return f"nothing for you to do. A maintainer merges it, usually within {days}.{more}"
     if where is Where.FOLDER:
         return f"open the pull request: `speedrun submit {verdict.submission}`."
-    if where is Where.OUTSIDE:
-        home = f"submissions/{verdict.track}/{verdict.submission.rpartition('/')[2]}"
-        return f"move the folder to `{home}`, then `speedrun submit {home}`."
     return f"make a submission of it: `speedrun new TRACK/NAME --results {verdict.submission}`."
 
 

@@ -19,7 +19,7 @@ from github.Repository import Repository
 from bot.github.api import branches
 from bot.github.api.client import checked_name, connect, told
 from bot.github.host.settings import load_settings
-from bot.local import Local
+from bot.local import Local, home_of
 from bot.model.report import Settings
 from bot.model.submission import PLACEHOLDER, Folder
 from bot.parse.folder import ReadError, parse_submission, read_path
@@ -116,6 +116,9 @@ def _checked(path: Path, root: Path) -> tuple[Folder, Answer]:
                 2,
             )
         parsed = parse_submission(folder, tracks)
+        home = parsed.track and home_of(folder, parsed.track, root)
+        if home:
+            raise SubmitError(f"{path}: move the folder to {home}, where the board finds it", 2)
         return folder, Local(root, tracks).answers([(folder, parsed)])[0]
     except ReadError as error:
         raise SubmitError(str(error), 2) from error

@@ -70,6 +70,19 @@ def test_a_folder_without_a_login_is_not_to_be_submitted_yet(root):
     assert "with your GitHub login. Nothing is wrong, but it does not rank" in words
 
 
+@pytest.mark.parametrize("place", ["submissions/faster", "runs/faster", "submissions/one/faster"])
+@pytest.mark.parametrize("people", ["author", "your-github-login"])
+def test_a_folder_that_no_board_finds_is_to_be_moved(root, place, people):
+    arm(root, "faster", 610.0, people=people)
+    (root / "runs").mkdir()
+    (root / "submissions/one/faster").rename(root / place)
+    words = " ".join(run(root, "check", f"{root}/{place}", "--offline").output.split())
+    told = "move the folder to `submissions/one/faster`, then open the pull request" in words
+    assert told is (place != "submissions/one/faster")
+    refused = run(root, "submit", f"{root}/{place}", "--dry-run", "--repo", "an/example").output
+    assert ("submissions/one/faster, where the board" in refused) is (place == "submissions/faster")
+
+
 def test_the_entry_says_that_it_is_confirmed_and_a_baseline_is_due(root):
     status = json.loads(run(root, "baseline", "status", "one", "--format", "json").output)
     assert status["due"] is None
