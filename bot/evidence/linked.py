@@ -94,7 +94,7 @@ def _file_of(item: RunEvidence) -> str | None:
 
 def _with_file(run: Run, stated: Run, whole: bool) -> Run:
     """A linked run with what only the file knows of it; what the history shows counts. It is
-    graded as the file where the history does not show all that ranks (`whole` is false)."""
+    graded as the file where the run does not show all that ranks (`whole` is false)."""
     shown = {name: run.metrics[name] for name in SHOWN if run.metrics.get(name) is not None}
     values = {**stated.metrics, **shown}
     seconds, chips, peak = (values.get(k) for k in ("training_time_s", "chips", "peak_flops"))
@@ -124,7 +124,7 @@ def _with_file(run: Run, stated: Run, whole: bool) -> Run:
 
 
 def _untold(run: Run, results: ResultsRun, track: Track) -> Iterator[Finding]:
-    """Where the history lacks what ranks: then only the file says it, and a maintainer looks."""
+    """Where the run lacks what ranks: then only the file says it, and a maintainer looks."""
     quality = track.quality.metric
     for name in dict.fromkeys((quality, "training_time_s")):
         if name in SHOWN and run.metrics.get(name) is None and results.number(name) is not None:
@@ -139,3 +139,24 @@ def _untold(run: Run, results: ResultsRun, track: Track) -> Iterator[Finding]:
                 run=run.file,
                 fix="log it to W&B under the key that the track names",
             )
+    if "hardware_flops" in (track.cost.metric, quality):
+        yield from _unseen_devices(run.hardware, results)
+
+
+def _unseen_devices(seen: Hardware, results: ResultsRun) -> Iterator[Finding]:
+    """What the devices cost rests on the file alone where the run does not show them."""
+    lacking = {"device": seen.device, "number of devices": seen.count}
+    names = [name for name, value in lacking.items() if value is None]
+    if names:
+        pointer = f"{results.info_pointer}/resources"
+        yield finding(
+            "metric-missing",
+            f"the linked run shows no {' and no '.join(names)}: the file's word on the hardware "
+            "stands alone",
+            Level.WARNING,
+            file=results.file,
+            line=results.document.line(pointer),
+            pointer=pointer,
+            fix="log the device and how many of them train to the configuration of the run, "
+            "as `device` and `num_devices`",
+        )

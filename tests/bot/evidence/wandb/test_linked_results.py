@@ -32,6 +32,7 @@ REF = RunRef("example-team", "marin", "r1")
 INFO = load("v4")["runs"][0]["run_info"]
 BPB, SECONDS = INFO["eval/paloma/c4_en/bpb"], INFO["training_time"]
 STEPS = INFO["train_config"]["num_train_steps"]
+DEVICES = {"device": "TPU v5p", "num_chips": INFO["num_chips"]}
 
 
 def rows(bpb: float = BPB, seconds: float = SECONDS, steps: int = STEPS) -> list[dict[str, Any]]:
@@ -63,7 +64,7 @@ def judged(
 def test_a_claim_that_its_run_shows_is_graded_by_the_run(
     server: WandbDouble, fetcher: WandbFetcher, tmp_path: Path
 ) -> None:
-    server.add_run(*REF, history=rows(), config={})
+    server.add_run(*REF, history=rows(), config=DEVICES)
     verdict = judged(fetcher)
     assert (verdict.status, verdict.evidence) == (Status.VERIFIED, Grade.WANDB), verdict.findings
     assert verdict.runs[0].file == REF.url
@@ -85,7 +86,7 @@ def test_a_claim_that_its_run_shows_is_graded_by_the_run(
 def test_a_claim_is_compared_with_the_history(
     server: WandbDouble, fetcher: WandbFetcher, shown: dict[str, Any], rule: str | None
 ) -> None:
-    server.add_run(*REF, history=rows(**shown), config={})
+    server.add_run(*REF, history=rows(**shown), config=DEVICES)
     verdict = judged(fetcher)
     told = {f.rule for f in verdict.findings} - {"too-few-runs"}  # where the run is unfinished
     assert told == ({rule} if rule else set())
@@ -96,7 +97,10 @@ def test_a_claim_is_compared_with_the_history(
 
 @pytest.mark.parametrize(
     ("metadata", "rules"),
-    [({"gpu": "NVIDIA A100-SXM4-80GB", "gpu_count": 8}, ["hardware-differs-from-run"]), ({}, [])],
+    [
+        ({"gpu": "NVIDIA A100-SXM4-80GB", "gpu_count": 8}, ["hardware-differs-from-run"]),
+        ({"tpu": {"name": "v5p", "devicesPerChip": 1, "count": 4}}, []),
+    ],
 )
 def test_the_hardware_is_compared_too(
     server: WandbDouble, fetcher: WandbFetcher, metadata: dict[str, Any], rules: list[str]
@@ -106,13 +110,32 @@ def test_the_hardware_is_compared_too(
     assert [f.rule for f in judged(fetcher).findings] == rules
 
 
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ({}, "shows no device and no number of devices: the file's word"),
+        ({"device": "TPU v5p"}, "shows no number of devices: the file's word"),
+        (DEVICES, None),
+    ],
+)
+def test_where_devices_rank_the_run_shows_them(
+    server: WandbDouble, fetcher: WandbFetcher, config: dict[str, Any], says: str | None
+) -> None:
+    server.add_run(*REF, history=rows(), config=config)
+    verdict = judged(fetcher)
+    told = [f.message for f in verdict.findings if f.rule == "metric-missing"]
+    assert len(told) == bool(says) and all(says and says in text for text in told)
+    assert verdict.evidence is (Grade.SELF_REPORTED if says else Grade.WANDB)
+    assert verdict.status is (Status.NEEDS_REVIEW if says else Status.VERIFIED)
+
+
 def test_a_history_without_a_clock_leaves_the_grade_where_it_was(
     server: WandbDouble, fetcher: WandbFetcher
 ) -> None:
     made = [{k: v for k, v in row.items() if not k.startswith("throughput")} for row in rows()]
     for row in made:
         row["throughput/total_tokens"] = 1024.0 * (row["_step"] + 1)
-    server.add_run(*REF, history=made, config={"trainer": {"num_train_steps": STEPS}})
+    server.add_run(*REF, history=made, config={"trainer": {"num_train_steps": STEPS}, **DEVICES})
     verdict = judged(fetcher)
     assert verdict.evidence is Grade.SELF_REPORTED
     assert ("metric-missing", "warning") in [(f.rule, f.level.value) for f in verdict.findings]
@@ -122,7 +145,7 @@ def test_a_history_without_the_quality_leaves_the_grade_where_it_was(
     server: WandbDouble, fetcher: WandbFetcher
 ) -> None:
     made = [{k: v for k, v in row.items() if not k.startswith("eval/")} for row in rows()]
-    server.add_run(*REF, history=made, config={})
+    server.add_run(*REF, history=made, config=DEVICES)
     verdict = judged(fetcher)
     assert (verdict.status, verdict.evidence) == (Status.NEEDS_REVIEW, Grade.SELF_REPORTED)
     assert [f.rule for f in verdict.findings] == ["metric-missing"]
@@ -131,7 +154,7 @@ def test_a_history_without_the_quality_leaves_the_grade_where_it_was(
 def test_a_run_that_changed_behind_a_results_file_is_drift(
     server: WandbDouble, fetcher: WandbFetcher, tmp_path: Path
 ) -> None:
-    server.add_run(*REF, history=rows(), config={})
+    server.add_run(*REF, history=rows(), config=DEVICES)
     track = TRACKS["fineweb-edu"]
     read = fetcher.fetch([REF], track.keys)[REF].run
     assert read is not None
@@ -141,7 +164,7 @@ def test_a_run_that_changed_behind_a_results_file_is_drift(
     folder = Folder("submissions/fineweb-edu/example", files)
     submission = with_linked(parse_submission(folder, TRACKS), folder)
     assert [d.kind for d in drift([(submission, track)], kept, fetcher)] == ["same"]
-    server.add_run(*REF, history=rows(bpb=BPB - 0.01), config={})
+    server.add_run(*REF, history=rows(bpb=BPB - 0.01), config=DEVICES)
     again = WandbFetcher(server.key, server=server.url, patience=QUICK)
     assert [d.kind for d in drift([(submission, track)], kept, again)] == ["changed"]
 
@@ -162,7 +185,7 @@ def test_offline_the_file_speaks_for_itself_unless_a_snapshot_is_kept(
     alone = judged(None)
     # It would stand on an empty frontier, and a maintainer looks at that first.
     assert (alone.status, alone.evidence) == (Status.CONSISTENT, Grade.SELF_REPORTED)
-    server.add_run(*REF, history=rows(bpb=BPB + 0.01), config={})
+    server.add_run(*REF, history=rows(bpb=BPB + 0.01), config=DEVICES)
     read = fetcher.fetch([REF], TRACKS["fineweb-edu"].keys)[REF].run
     assert read is not None
     Snapshots(tmp_path).add(read)
