@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from bot.compute import aligned, alike
+from bot.compute import aligned, alike, averages
 from bot.compute.case_statistics import of_case, points_of
 from bot.compute.duplicates import MOST_RUNS, link_key, repeats, run_key, trace_of, value_keys
 from bot.model.case import Case
@@ -168,6 +168,8 @@ def too_alike(case: Case, told: frozenset[str]) -> Iterator[Finding]:
                 "curves, nearer than trainings with seeds of their own are"
             )
             yield _alike(case, runs[near[0].b].file, point, message)
+        if not near:
+            yield from _averages(case, runs, traces, point)
         parts = next(alike.other_cadence(traces), None)
         if parts is not None and not near:
             a, b = (plain(name_inside(case, runs[i].file), 80) for i in parts[:2])
@@ -175,6 +177,18 @@ def too_alike(case: Case, told: frozenset[str]) -> Iterator[Finding]:
             yield _alike(case, runs[parts.b].file, point, message)
     yield from _one_clock(case, files)
     yield from _near_others(case, files)
+
+
+def _averages(
+    case: Case, runs: Sequence[Run], traces: Sequence[Trace], point: str | None
+) -> Iterator[Finding]:
+    """Runs that were averaged from fewer: two of them have the mean curve of two others."""
+    found = averages.among(traces)
+    if found is not None:
+        one, other = ([plain(name_inside(case, runs[i].file), 60) for i in s[1:]] for s in found)
+        message = f"the mean curve of {one[0]} and {one[1]} is that of {other[0]} and {other[1]}: "
+        message += "averages of fewer runs look like this, and trainings never do"
+        yield _alike(case, runs[found[0].a].file, point, message)
 
 
 def _near_others(case: Case, files: Collection[str]) -> Iterator[Finding]:
@@ -195,6 +209,10 @@ def _near_others(case: Case, files: Collection[str]) -> Iterator[Finding]:
         near = tuple(pair for pair in near if pair.a not in again)
         clocks = () if near else tuple(alike.of_one_clock(traces, others))
         shown = _count({pair.a for pair in (*near, *clocks)})
+        means = () if near else averages.of_others(traces, others)
+        if means:
+            message = f"the curves of {_count(means)} are averages of two runs each in {where}"
+            yield _alike(case, mine[means[0]].file, None, message)
         if near:
             message = f"the curves of {shown} are {near_words(case, near)} from those of runs in "
             message += f"{where}, nearer than two trainings are"
