@@ -147,6 +147,14 @@ def test_what_is_folded_says_how_much_it_weighs_and_ends() -> None:
     ]
 
 
+def test_the_warning_about_all_runs_comes_before_those_about_one() -> None:
+    names = ("run-unfinished", "seed-reused", "unlisted-runs", "run-not-bound")
+    item = verdict(Status.NEEDS_REVIEW, tuple(found(rule, 1, "said") for rule in names))
+    said = answer(item)
+    assert [g.rule for g in said.groups] == ["run-not-bound", "run-unfinished", "seed-reused"]
+    assert [g.rule for g in said.more] == ["unlisted-runs"]
+
+
 def test_a_fold_lists_as_many_things_as_its_title_counts() -> None:
     items = [finding("schema", f"`{key}` is missing", file=FILE) for key in "abc"]
     items += [

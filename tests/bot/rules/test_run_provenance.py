@@ -171,6 +171,16 @@ def test_the_drawer_is_counted_and_the_statistics_are_given_with_it() -> None:
     assert LINK.format(5) in (item.fix or "")
 
 
+def test_the_drawer_is_named_in_one_order_whatever_order_it_came_in() -> None:
+    case = drawer(3.31, 3.30, 3.29)
+    (one,) = case.unlisted
+    turned = dc.replace(case, unlisted=(dc.replace(one, runs=one.runs[::-1]),))
+    (first,), (second,) = found("unlisted-runs", case), found("unlisted-runs", turned)
+    links = ", ".join(LINK.format(n) for n in (5, 6, 7))
+    assert first.fix == second.fix
+    assert (first.fix or "").endswith(f"why they do not count: {links}")
+
+
 def test_the_arms_in_the_drawer_are_told_apart() -> None:
     def one(n: int, config: str) -> Run:
         return a_run(n, code_sha256={}, config={"config_sha256": config})
