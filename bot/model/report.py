@@ -116,6 +116,8 @@ class Report(Shaped):
     advice: tuple[str, ...] = ()
     shown: tuple[Shown, ...] = ()
     author_id: int | None = None
+    intake: bool = False
+    """Whether we opened the pull request for its author, who cannot push to its branch."""
     plans: Mapping[str, Plan] = dc.field(default_factory=dict)
     """Submission -> the experiment that its preregistration announces."""
     baseline: str = ""

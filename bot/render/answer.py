@@ -18,6 +18,7 @@ from bot.registry import MANY_RUNS, OURS, SHORTFALL, STATUS_NAMES, Grade, Level,
 from bot.render import numbers
 from bot.render.details import listed_runs
 from bot.render.groups import MOST_GROUPS, Group, grouped, sentence
+from bot.render.needed import add_arms, by_arm, needed, short_arms
 from bot.render.place import Row
 from bot.render.schedule import how_often
 from bot.rules.statistics import in_percent
@@ -50,12 +51,19 @@ _MOST_WORDS = 15
 
 
 class Where(enum.StrEnum):
-    """Who reads the answer, which decides the next step: `file` is a file judged alone."""
+    """Who reads the answer, which decides the next step: `file` is a file judged alone, `intake` a
+    pull request of ours."""
 
     PULL = "pull"
+    INTAKE = "intake"
     FOLDER = "folder"
     FILE = "file"
     BOARD = "board"
+
+    @property
+    def on_pull(self) -> bool:
+        """Whether a comment on a pull request says it."""
+        return self in (Where.PULL, Where.INTAKE)
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -140,7 +148,7 @@ def answer(
 def _for(where: Where, item: Finding, verdict: Verdict) -> Finding:
     """A finding for one reader: on a pull request nobody can fix what is at fault on our side, and
     elsewhere nobody can comment."""
-    if where is Where.PULL:
+    if where.on_pull:
         if verdict.status is Status.NEEDS_REVIEW and item.fix:
             item = dc.replace(item, fix=item.fix.replace("in the README", "here"))
         return dc.replace(item, fix=None) if item.rule in OURS else item
@@ -182,10 +190,11 @@ def _result(verdict: Verdict, place: Place, groups: list[Group], where: Where) -
     if verdict.status is Status.REJECTED:
         return _to_fix(groups)
     if verdict.status is Status.UNVERIFIABLE:
-        return "for a reason on our side" if where is Where.PULL else "the runs could not be read"
+        return "for a reason on our side" if where.on_pull else "the runs could not be read"
     if verdict.status is Status.NEEDS_RUNS:
         need = needed(verdict)
-        about = f"about {need} more"
+        arms = short_arms(verdict)
+        about = by_arm(arms) if arms else f"about {need} more"
         return about if need <= MANY_RUNS else "slightly longer ones"
     if not place.ranks:
         return f"{place.result}, not ranked" if place.result else "not ranked"
@@ -218,17 +227,6 @@ def spelt(count: int) -> str:
     return _WORDS[count] if count < len(_WORDS) else str(count)
 
 
-def needed(verdict: Verdict) -> int:
-    """How many more runs the track asks for, at the present mean."""
-    asked = [
-        f.expected - f.claimed
-        for f in verdict.findings
-        if f.rule == "too-few-runs" and isinstance(f.expected, int) and isinstance(f.claimed, int)
-    ]
-    needs = [point.summary.needed_runs or 0 for point in verdict.points]
-    return max(1, *asked, *needs)
-
-
 # ---- the next step ------------------------------------------------------------------------------
 
 
@@ -240,7 +238,7 @@ def _next(
     if verdict.status is Status.REJECTED:
         return _fix(groups, where)
     if verdict.status is Status.UNVERIFIABLE:
-        if where is Where.PULL:
+        if where.on_pull:
             return (
                 f"nothing for you to do. The bot tries again {how_often(promised[1])}, and a "
                 f"maintainer steps in if it still fails after {days}. `/verify` tries at once."
@@ -256,10 +254,10 @@ def _next(
         who = (
             f"a maintainer weighs it within {days}: `/accept {DECIDES} because ...` lets it count."
         )
-        return who if where is Where.PULL else f"open the pull request; {who}"
+        return who if where.on_pull else f"open the pull request; {who}"
     if verdict.status is Status.NEEDS_REVIEW:
         return _review(groups, where, days)
-    if where is Where.PULL:
+    if where.on_pull:
         more = ""
         if verdict.status is Status.CONSISTENT:
             more = " To have it verified, link the W&B run or add its log."
@@ -276,15 +274,23 @@ def _below(groups: list[Group], where: Where, verb: str = "fix") -> str:
     shown, more = f"{verb} the {spelt(min(len(groups), MOST_GROUPS))} below", len(groups)
     if more <= MOST_GROUPS:
         return shown
-    rest = "in the fold" if where is Where.PULL else "that `-v` shows"
+    rest = "in the fold" if where.on_pull else "that `-v` shows"
     return f"{shown} and the {spelt(more - MOST_GROUPS)} {rest}"
+
+
+_CORRECTED = (
+    "Nobody can push to this branch: comment `/withdraw` here, then `/submit` again with the "
+    "corrected line, or edit your form if you filled one in"
+)
 
 
 def _fix(groups: list[Group], where: Where) -> str:
     """What to fix, and how the check runs again."""
     what, many = _below(groups, where), len(groups) > MOST_GROUPS
+    if where is Where.INTAKE:
+        return f"{what}. {_CORRECTED}."
     what += ", then " if many else " and "
-    if where is not Where.PULL:
+    if not where.on_pull:
         return f"{what}run the check again."
     what += "push once" if many else "push"
     if any(_AGAIN.search(group.first.fix or "") for group in groups[:MOST_GROUPS]):
@@ -295,11 +301,13 @@ def _fix(groups: list[Group], where: Where) -> str:
 def _review(groups: list[Group], where: Where, days: str) -> str:
     if not any(group.fix for group in groups):
         return f"a maintainer reviews it within {days}; you may explain it in a comment."
-    if where is Where.PULL:
+    if where.on_pull:
         what, them = _below(groups, where), "it" if len(groups) == 1 else "them"
+        how = "A push starts the check again, as does the comment `/verify`"
+        how = _CORRECTED if where is Where.INTAKE else how
         return (
-            f"{what}, or explain {them} in a comment. A push starts the check again, as does the "
-            f"comment `/verify`; then a maintainer reviews it within {days}."
+            f"{what}, or explain {them} in a comment. {how}; then a maintainer reviews it within "
+            f"{days}."
         )
     what = _below(groups, where, "fix or explain")
     return f"{what}; a maintainer decides in the pull request."
@@ -317,10 +325,15 @@ def _more_runs(verdict: Verdict, groups: list[Group], where: Where) -> str:
         again, logs = "about once more with a new seed", "the log"
     how = f"Add {logs} to the folder and to `runs` in `submission.json`"
     link = "or comment `/runs add LINK` with the address of each W&B run"
-    how += f" and push, {link}." if where is Where.PULL else ", and run the check again."
+    how += f" and push, {link}." if where.on_pull else ", and run the check again."
+    if where is Where.INTAKE:
+        how = "Comment `/runs add LINK` with the address of each W&B run."
+    if arms := short_arms(verdict):
+        again, how = f"{by_arm(arms)}, in turn on one machine", add_arms(arms, where.on_pull)
     others = [g for g in groups if g.rule not in SHORTFALL]
     also = f" Fix {'it' if len(others) == 1 else 'them'} too: see below." if others else ""
-    return f"run it {again}{_cost(verdict, need)}. {how}{also}"
+    again = again if arms else f"it {again}"
+    return f"run {again}{_cost(verdict, need)}. {how}{also}"
 
 
 def _outlook(verdict: Verdict, place: Place) -> str:

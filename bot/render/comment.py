@@ -23,9 +23,10 @@ from bot.model.values import finite
 from bot.model.verdict import Finding, Verdict
 from bot.registry import OURS, Level, Status, catalogue
 from bot.render import details, markdown
-from bot.render.answer import Answer, Where, answer, gpu_hours, heading, needed
+from bot.render.answer import Answer, Where, answer, gpu_hours, heading
 from bot.render.experiment import of_report
 from bot.render.groups import Group, sentence, weight
+from bot.render.needed import needed
 from bot.render.place import table
 
 LIMIT = 65_536
@@ -247,7 +248,8 @@ def body_of(
 def answer_of(report: Report, verdict: Verdict, settings: Settings) -> Answer:
     """The answer to one submission of a pull request."""
     place = report.places.get(verdict.submission)
-    return answer(verdict, place, Where.PULL, settings.review_days, settings.schedule)
+    where = Where.INTAKE if report.intake else Where.PULL
+    return answer(verdict, place, where, settings.review_days, settings.schedule)
 
 
 def entry_page(verdict: Verdict, settings: Settings) -> Safe:

@@ -121,6 +121,7 @@ def _blank(repo: Repo, pull: Pull, merged: bool) -> Report:
         Kind.OTHER,
         author,
         author_id=identity,
+        intake=author != pull.author,
     )
 
 

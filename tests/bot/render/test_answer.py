@@ -14,9 +14,10 @@ from bot.model.summary import Excluded, Summary
 from bot.model.verdict import Finding, Point, Verdict, finding, status_of
 from bot.registry import OURS, STATUS_NAMES, Grade, Level, Status, catalogue
 from bot.render import details
-from bot.render.answer import Answer, Where, answer, needed
+from bot.render.answer import Answer, Where, answer
 from bot.render.comment import body_of, to_markdown
 from bot.render.groups import grouped
+from bot.render.needed import needed
 from bot.render.terminal import to_text
 from tests.bot.render.words import before_next, rules, visible, words
 
@@ -322,7 +323,7 @@ def test_a_next_step_for_every_reader(where: Where, status: Status) -> None:
     [item] = [v for name, v in CASES if name == f"{status}-one"]
     step = answer(item, PLACE, where).next
     assert step.endswith(".") and len(step.split()) >= 3
-    if where is not Where.PULL:
+    if not where.on_pull:
         assert "`/" not in step, "a command on a pull request, to somebody who has none"
 
 

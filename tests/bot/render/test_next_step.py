@@ -7,7 +7,8 @@ import dataclasses as dc
 import pytest
 
 from bot.model.report import Place, Settings
-from bot.model.summary import Chance, Summary
+from bot.model.submission import Reply
+from bot.model.summary import BaselineArm, Chance, Sample, Summary
 from bot.model.verdict import Finding, Point, Verdict, finding
 from bot.registry import Grade, Status
 from bot.render.answer import Where, answer
@@ -202,3 +203,37 @@ def test_a_suggestion_comes_first_and_leaves_one_other_way(fix: str, shown: str)
 
 def wrong(fix: str) -> Finding:
     return finding("claim-differs-from-run", "said", file=FILE, line=5, fix=fix)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "said", "line"),
+    [
+        (1, 1, "2 more of the entry and 2 more of the baseline", "LINK... baseline LINK..."),
+        (3, 1, "2 more of the baseline", "baseline LINK..."),
+        (1, 3, "2 more of the entry", "LINK..."),
+        (3, 0, "3 more of the baseline", "baseline LINK..."),
+    ],
+)
+def test_more_runs_name_the_arm_that_lacks_them(
+    ours: int, theirs: int, said: str, line: str
+) -> None:
+    item = finding("too-few-runs", "few", claimed=min(ours, theirs), expected=3)
+    arm = BaselineArm(cost=Sample((100.0,) * theirs)) if theirs else None
+    summary = Summary(quality=Sample((3.27,) * ours), baseline=arm)
+    verdict = dc.replace(short(), findings=(item,), reply=Reply("reproduces", "lab/x"))
+    told = answer(dc.replace(verdict, points=(Point("main", 3.27, 76.0, {}, summary),)))
+    assert told.result == said
+    assert told.next == (
+        f"run {said}, in turn on one machine. Comment `/runs add {line}` with the address of each "
+        "W&B run."
+    )
+
+
+def test_nobody_is_told_to_push_to_a_branch_of_ours() -> None:
+    for status in (Status.REJECTED, Status.NEEDS_REVIEW):
+        verdict = of(status, "explanation-missing", 1)
+        told = answer(verdict, where=Where.INTAKE).next
+        assert "comment `/withdraw` here, then `/submit` again" in told and "A push" not in told
+        assert "/withdraw" not in answer(verdict).next
+    told = answer(short(), where=Where.INTAKE).next
+    assert "Comment `/runs add LINK`" in told and "push" not in told
