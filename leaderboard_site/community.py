@@ -150,6 +150,7 @@ def baselines(board: TrackBoard, base: str) -> dict[str, Any] | None:
 def _baseline(board: TrackBoard, made: Baseline, base: str) -> dict[str, Any]:
     item = board.items.get(made.submission)
     state = board.board.states.get(made.submission)
+    frozen = {b.submission for b in board.track.baselines if b.id != made.id}
     people = [
         f"{c.name or c.github} ({', '.join(c.roles) or 'contributed'})" for c in credited(made)
     ]
@@ -168,7 +169,7 @@ def _baseline(board: TrackBoard, made: Baseline, base: str) -> dict[str, Any]:
         "people": people or ["the project"],
         "board": [
             {"name": row.submission.rpartition("/")[2], "ratio": board.words("ratio", row.ratio),
-             "state": row.state}
+             "state": "baseline" if row.submission in frozen and row.ratio == 1 else row.state}
             for row in made.board[:MOST]
         ],
     }  # fmt: skip

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from bot.model.board import RecordStep, State
 from bot.registry import STATUS_NAMES, Status
+from bot.render.states import state_words
 from leaderboard_site import text
 from leaderboard_site.community import credited, event_of
 from leaderboard_site.formats import change
@@ -70,7 +71,7 @@ def _baselines(site: Site) -> Iterator[Event]:
             link = site.url + item.url if item else page
             gain = f" It takes {base.ratio:.4f} of what {base.after} took." if base.ratio else ""
             yield Event(
-                base.frozen_on,
+                base.frozen_at or base.frozen_on,
                 f"{page}#baseline-{base.id}",
                 link,
                 f"{board.track.title}: baseline {base.id}",
@@ -103,9 +104,7 @@ def _states(site: Site) -> Iterator[Event]:
 def _answered(site: Site, board: TrackBoard, item: Item, state: State) -> Event:
     replies = [board.items[r.submission] for r in state.replies if r.submission in board.items]
     date = max((reply.verdict.date or "" for reply in replies), default="")
-    words = (
-        f"{item.title} is {state.name}, by {text.plural(len(state.replies), 'reply', 'replies')}."
-    )
+    words = f"{item.title} is {state_words(state)}."
     event = _entry(site, f"state-{state.name}", board, item, date, words)
     return event._replace(title=f"{event.title}: {state.name}")
 

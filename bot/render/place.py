@@ -204,7 +204,7 @@ def _rows(
             )
     if progress is not None and progress.ratio != 1:
         span = progress.interval
-        spread = f" ({numbers.figure(span[0], 3)} to {numbers.figure(span[1], 3)})" if span else ""
+        spread = " ({} to {})".format(*(numbers.apart(b, 1, 3) for b in span)) if span else ""
         yield "Ratio to the baseline", f"{numbers.figure(progress.ratio, 4)}{spread}", "", ""
     band = placement.entry.band if placement else None
     if placement is not None and band is not None:

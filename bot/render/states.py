@@ -57,7 +57,7 @@ def _measured(reply: Answered) -> str:
         return "no ratio to the baseline"
     bounds = ""
     if reply.interval:
-        bounds = " [{}, {}]".format(*(numbers.figure(b, 3) for b in reply.interval))
+        bounds = " [{}, {}]".format(*(numbers.apart(b, 1, 3) for b in reply.interval))
     where = f" on {plain(reply.device, 60)}" if reply.device else ""
     pairs = numbers.count(reply.pairs, "pair")
     return f"{numbers.figure(reply.ratio, 3)} times the baseline{bounds}, {pairs} of runs{where}"

@@ -32,7 +32,7 @@ from leaderboard_site.pages.environment import (
     render,
 )
 from leaderboard_site.pages.people import person_links
-from leaderboard_site.pages.provenance import experiment, provenance
+from leaderboard_site.pages.provenance import experiment, provenance, pull_url
 from leaderboard_site.pages.story import unproved
 from leaderboard_site.rates import device_of
 from leaderboard_site.techniques import techniques_of
@@ -71,7 +71,7 @@ def entry_page(
         lineage=lineage.words(board, item),
         summary=about.summary if about else None,
         readme=readme_html(item.readme) if item.readme else None,
-        **_sources(board, item),
+        **_sources(site, board, item),
         techniques=techniques_of(item),
         code=code(item),
         digest=digest,
@@ -109,8 +109,9 @@ def _judged(board: TrackBoard, item: Item) -> dict[str, Any]:
     }
 
 
-def _sources(board: TrackBoard, item: Item) -> dict[str, Any]:
+def _sources(site: Site, board: TrackBoard, item: Item) -> dict[str, Any]:
     return {
+        "pull": pull_url(site, item),
         "links": links(item),
         "sources": sources(board, item),
         "persons": person_links(item),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from bot.compute.baselines import relation
+from bot.compute.ratios import chained
 from leaderboard_site import text
 from leaderboard_site.about import about, of_language, starter
 from leaderboard_site.charts import sparkline
@@ -104,9 +106,21 @@ def _big(board: TrackBoard, place: Place) -> tuple[str, str]:
         quality = board.words(track.quality.metric, entry.quality)
         return quality, f"{track.quality.unit}, best so far"
     if track.objective == "baseline" and entry.progress:
-        return board.words("ratio", entry.progress.ratio), "of the baseline’s time"
+        return _progress(board, entry.progress.ratio)
     shown = board.words(track.cost.metric, entry.shown_cost)
     return shown, "" if shown[-1:].isalpha() else track.cost.unit
+
+
+def _progress(board: TrackBoard, ratio: float) -> tuple[str, str]:
+    """A ratio to the first baseline, once there were several; else to the one there is."""
+    track = board.track
+    cost = track.in_sentence(track.cost.metric)
+    now = track.baseline_id or ""
+    first = next((b.id for b in track.baselines), now)
+    since = relation(track.baselines, now, first)
+    if not since:
+        return board.words("ratio", ratio), f"of the baseline’s {cost}"
+    return board.words("ratio", ratio * chained(since).ratio), f"of the first baseline’s {cost}"
 
 
 def _last_words(history: Sequence[Milestone]) -> str:

@@ -40,7 +40,12 @@ class Someone:
     @property
     def again(self) -> int:
         """How many entries of others their runs speak of."""
-        return sum(replied.answer.counts and not replied.mistake for _, replied in self.replies)
+        return sum(r.answer.counts and r.answer.kind == "reproduction" for _, r in self.replies)
+
+    @property
+    def challenged(self) -> int:
+        """How many entries of others they disputed."""
+        return sum(r.answer.kind == "challenge" for _, r in self.replies)
 
     @property
     def mistakes(self) -> int:
@@ -185,6 +190,7 @@ def _lead(someone: Someone) -> str:
         (records, f"{text.plural(records, 'record')} set{unread}"),
         (someone.claimed, f"{text.plural(someone.claimed, 'best result')} claimed"),
         (someone.again, text.plural(someone.again, "reproduction")),
+        (someone.challenged, text.plural(someone.challenged, "challenge")),
         (someone.mistakes, f"{text.plural(someone.mistakes, 'mistake')} found"),
         (len(someone.baselines), text.plural(len(someone.baselines), "baseline")),
     )

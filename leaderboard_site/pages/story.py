@@ -102,7 +102,9 @@ def finding(board: TrackBoard, history: Sequence[Milestone]) -> str:
 
 def _words(board: TrackBoard, history: Sequence[Milestone]) -> str:
     """What the chart says in sentences: how much, how much lately, how much the next must gain."""
-    parts = (_brief(board, history), margin(board, history), season_words(seasons(board)))
+    tested = board.track.significance.test != "none"
+    season = season_words(seasons(board)) if tested else ""
+    parts = (_brief(board, history), margin(board, history), season)
     return " ".join(p for p in parts if p)
 
 

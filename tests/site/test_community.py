@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.model.track import BoardRow
 from leaderboard_site.community import baselines, classes, entry_section
 from leaderboard_site.model import Site, TrackBoard, make_board
 from leaderboard_site.pages.docs import doc_files
@@ -150,6 +151,24 @@ def test_reproducers_and_critics_are_credited(site: Site) -> None:
     assert (found["critic"].again, found["critic"].mistakes) == (0, 1)
     assert "1 mistake found" in person_page(found["critic"])[0]["description"]
     assert "1 reproduction." in person_page(found["runner"])[0]["description"]
+    assert "1 challenge, 1 mistake found" in person_page(found["critic"])[0]["description"]
+
+
+def test_the_home_page_counts_from_the_first_baseline(site: Site) -> None:
+    track = site.tracks[ID].board.track
+    first = track.baselines[0]
+    path = f"submissions/{ID}/grandchild"
+    entry = dc.replace(first, id="grandchild", submission=path, after="first", ratio=0.96)
+    later = dc.replace(track, baselines=(first, entry), baseline_id="grandchild")
+    verdicts = [item.verdict for item in site.tracks[ID].items.values()]
+    rows = (BoardRow(first.submission, 1.0, "claimed"), BoardRow(path, 0.96, "confirmed"))
+    later = dc.replace(later, baselines=(first, dc.replace(entry, board=rows)))
+    then = baselines(make_board(later, verdicts), "../")
+    assert then is not None
+    assert [row["state"] for row in then["rows"][0]["board"]] == ["baseline", "confirmed"]
+    page = home_page(Site({ID: make_board(later, verdicts)}))
+    assert "0.9600 <small>of the first baseline’s training time</small>" in page
+    assert "of the baseline’s training time" in home_page(site)
 
 
 def entry_of(site: Site, board: TrackBoard, name: str) -> str:

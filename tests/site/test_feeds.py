@@ -86,7 +86,7 @@ def test_an_entry_that_others_ran_again_is_an_event() -> None:
     [(title, link, date, summary)] = events(site, "states")
     assert title == f"{entry.title}: confirmed" and link.endswith(entry.url)
     assert date == (reply.verdict.date or "")[:10]
-    assert summary.startswith(f"{entry.title} is confirmed, by 1 reply.")
+    assert summary.startswith(f"{entry.title} is confirmed by @x (0.9 times the baseline, 2 pairs")
     claimed = dc.replace(board.board, states={entry.path: State()})
     alone = dc.replace(site, tracks={"baseline": dc.replace(board, board=claimed)})
     assert events(alone, "states") == []

@@ -6,6 +6,7 @@ import math
 import pytest
 
 from bot.compute.significance import welch
+from bot.model.board import Answered, State
 from bot.model.submission import Reply
 from bot.model.summary import BaselineArm, Sample, Summary
 from bot.model.track import Baseline, Reproduction, Significance
@@ -122,6 +123,12 @@ def test_runs_that_nothing_binds_to_their_sender_confirm_nothing_until_accepted(
     assert line.endswith("its runs are not bound to who sent them, by the tag speedrun:LOGIN")
     known = dc.replace(again, accepted={"run-not-bound": "dan is known here (host)"})
     assert state(known).name == "confirmed"
+
+
+@pytest.mark.parametrize(("high", "shown"), [(0.99998, "0.99998"), (1.0, "1"), (0.98, "0.98")])
+def test_an_interval_shows_on_which_side_of_the_baseline_it_ends(high: float, shown: str):
+    reply = Answered("submissions/t/again", "reproduction", ("x",), None, 2, 0.9, (0.8, high), True)
+    assert f"[0.8, {shown}]" in state_words(State("confirmed", (reply,)))
 
 
 def test_runs_of_the_same_person_do_not_confirm_it():
