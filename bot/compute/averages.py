@@ -29,6 +29,9 @@ _OFTEN = 0.8
 _ONE_APART = 4e-4
 """Sums that are further apart than this at one validation are not compared over the rest."""
 
+_STRAY = 1e-4
+"""What rounding leaves of the difference between two curves that are shifted by a constant."""
+
 
 class Sum(NamedTuple):
     """Two runs, by number, and the sum of their curves."""
@@ -48,7 +51,7 @@ def among(traces: Sequence[Trace]) -> tuple[Sum, Sum] | None:
         (
             (one, other)
             for one, other in _near(sums, sums)
-            if not {one.a, one.b} & {other.a, other.b}
+            if not {one.a, one.b} & {other.a, other.b} and _fluctuates(curves, one, other)
         ),
         None,
     )
@@ -107,6 +110,19 @@ def _near(some: Sequence[Sum], others: Sequence[Sum]) -> Iterator[tuple[Sum, Sum
                 break
             if _apart(one.curve, other.curve) <= SUM_APART:
                 yield one, other
+
+
+def _fluctuates(curves: dict[int, list[float]], one: Sum, other: Sum) -> bool:
+    """Whether the runs of two sums differ by more than a constant, as trainings do at most of their
+    validations: curves that are shifted alike have equal sums, and `shape_apart` finds those."""
+    return all(_stray(curves[one.a], curves[i]) > _STRAY for i in (one.b, other.a, other.b))
+
+
+def _stray(a: Sequence[float], b: Sequence[float]) -> float:
+    """By how much the difference of two curves strays from its median, at the usual validation."""
+    apart = [x - y for x, y in zip(a, b, strict=True)]
+    middle = statistics.median(apart)
+    return statistics.median(abs(x - middle) for x in apart)
 
 
 def _apart(a: Sequence[float], b: Sequence[float]) -> float:

@@ -61,3 +61,8 @@ def test_a_validation_that_one_run_lacks_changes_nothing() -> None:
 def test_too_few_validations_tell_nothing() -> None:
     short = [Trace(losses=t.losses[:5]) for t in traces(means(trained(4)))]
     assert averages.among(short) is None
+
+
+def test_curves_that_are_shifted_alike_are_another_matter() -> None:
+    (curve,) = trained(1)
+    assert averages.among(traces([[x + n / 1000 for x in curve] for n in range(6)])) is None
