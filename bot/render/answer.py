@@ -303,7 +303,7 @@ def _review(groups: list[Group], where: Where, days: str) -> str:
         return f"a maintainer reviews it within {days}; you may explain it in a comment."
     if where.on_pull:
         what, them = _below(groups, where), "it" if len(groups) == 1 else "them"
-        how = "A push starts the check again, as does the comment `/verify`"
+        how = "A push or the comment `/verify` starts the check again"
         how = _CORRECTED if where is Where.INTAKE else how
         return (
             f"{what}, or explain {them} in a comment. {how}; then a maintainer reviews it within "

@@ -46,7 +46,7 @@ def comment(item: Verdict, suggestion: str | None = None) -> str:
 def test_a_review_comes_after_the_fixes(many: int, step: str) -> None:
     item = answer(of(Status.NEEDS_REVIEW, "unlisted-runs", many), review_days=3)
     assert item.next == (
-        f"{step} in a comment. A push starts the check again, as does the comment `/verify`; then "
+        f"{step} in a comment. A push or the comment `/verify` starts the check again; then "
         "a maintainer reviews it within 3 days."
     )
 
