@@ -5,6 +5,7 @@ given_logs(["runs/", "a.log"], track)  ->  [(Path("runs/seed0/run.wandb"), False
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -14,8 +15,10 @@ from bot.commands.root import Unusable
 from bot.evidence.sources import read_sources
 from bot.model.run import Run
 from bot.model.track import Track
+from bot.render import numbers
 
 ENDINGS = (".log", ".txt", ".wandb")
+_TIME = re.compile(r"\d{8}-\d{6}")
 LINE = "step:80/80 val_loss:1.94 train_time:17823ms"
 
 
@@ -32,6 +35,7 @@ def given_logs(
     for name in names:
         path = Path(name)
         if path.is_dir():
+            path = _session(path, track, mapped)
             kept = _with_runs(path, track, mapped)
             found += [(p, any(map(is_baseline, p.relative_to(path).parts))) for p in kept]
         else:
@@ -52,18 +56,54 @@ def _runs(path: Path, track: Track, mapped: frozenset[str]) -> tuple[Run, ...]:
     raise Unusable(str(read.skipped[0]) if read.skipped else f"{path}: it contains no run")
 
 
+def _session(folder: Path, track: Track, mapped: frozenset[str]) -> Path:
+    """The newest session of a folder that holds several, named by their times, as the trainer
+    writes one for each start; the folder itself if none of them is complete."""
+    found = sorted((p for p in folder.iterdir() if _TIME.fullmatch(p.name)), reverse=True)
+    if len(found) < 2:
+        return folder
+    newest = next((p for p in found if _is_complete(p, track, mapped)), None)
+    said = f"{folder} holds {len(found)} sessions, none of them complete: took all"
+    if newest is not None:
+        others = numbers.count(len(found) - 1, "other session")
+        said = f"{folder}: took {newest.name}, the newest complete session, and left out "
+        said += f"{others}; `--log {folder}/*` takes all"
+    click.echo(said, err=True)
+    return newest or folder
+
+
+def _is_complete(session: Path, track: Track, mapped: frozenset[str]) -> bool:
+    """Whether all runs ended by themselves, with as many in each arm, and both arms if the track
+    compares them."""
+    found = _read([p for p in session.rglob("*") if p.suffix in ENDINGS and p.is_file()],
+                  track, mapped)  # fmt: skip
+    base = [any(map(is_baseline, path.relative_to(session).parts)) for path, _ in found]
+    equal = base.count(True) == base.count(False)
+    alone = track.objective != "baseline" and len(set(base)) == 1
+    runs = [run for _, read in found for run in read]
+    return bool(runs) and (equal or alone) and all(run.finished is not False for run in runs)
+
+
+def _read(
+    files: Iterable[Path], track: Track, mapped: frozenset[str]
+) -> list[tuple[Path, tuple[Run, ...]]]:
+    """The files that hold runs, W&B files first where two hold the same run."""
+    kept: dict[object, tuple[Path, tuple[Run, ...]]] = {}
+    for path in sorted(files, key=lambda p: (p.suffix != ".wandb", len(p.parts), str(p))):
+        runs = read_sources([str(path)], track, mapped).runs
+        if runs:
+            kept.setdefault(_identity(runs, path), (path, runs))
+    return sorted(kept.values(), key=lambda item: item[0])
+
+
 def _with_runs(folder: Path, track: Track, mapped: frozenset[str]) -> list[Path]:
-    """The files of a folder that hold runs, W&B files first where two hold the same run."""
+    """The files of a folder that hold runs, each run once."""
     files = [p for p in folder.rglob("*") if p.suffix in ENDINGS and p.is_file()]
     if not files:
         raise Unusable(
             f"{folder}: the folder has no .log, .txt or .wandb file{_why(folder, track)}"
         )
-    kept: dict[object, Path] = {}
-    for path in sorted(files, key=lambda p: (p.suffix != ".wandb", len(p.parts), str(p))):
-        runs = read_sources([str(path)], track, mapped).runs
-        if runs:
-            kept.setdefault(_identity(runs, path), path)
+    kept = [path for path, _ in _read(files, track, mapped)]
     if not kept:
         raise Unusable(
             f"{folder}: no file in the folder contains a run; expected W&B files, or logs "
@@ -75,7 +115,7 @@ def _with_runs(folder: Path, track: Track, mapped: frozenset[str]) -> list[Path]
             "that another file holds",
             err=True,
         )
-    return sorted(kept.values())
+    return kept
 
 
 def _why(folder: Path, track: Track) -> str:
