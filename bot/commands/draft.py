@@ -19,7 +19,7 @@ from bot.commands.given import given_logs
 from bot.commands.root import Unusable
 from bot.commands.suites import STEPS, members
 from bot.evidence.sources import is_link
-from bot.model.submission import MAX_JSON_BYTES, MAX_LOG_BYTES, Folder
+from bot.model.submission import MAX_JSON_BYTES, MAX_LOG_BYTES, PLACEHOLDER, Folder
 from bot.model.track import Track
 from bot.parse.folder import Parsed, ReadError, parse_submission
 from bot.parse.plan import issue_in
@@ -230,3 +230,19 @@ def parsed_draft(
         return folder, parse_submission(folder, {track.id: track})
     except ReadError as error:
         raise Unusable(str(error)) from error
+
+
+def with_login(made: dict[str, Any], files: Files, shown: str, track: Track) -> dict[str, Any]:
+    """The draft with the login that runs of the candidate name, where none is known, if any does
+    and none names another."""
+    person = made["contributors"][0]
+    if person["github"] != PLACEHOLDER:
+        return made
+    from bot.evidence.gather import gather
+    from bot.rules.ownership import owners_of
+
+    folder, parsed = parsed_draft(made, files, shown, track)
+    read = gather(parsed.submission, folder, track).runs
+    ours = [run for item in read if item.spec.arm == "candidate" for run in item.runs]
+    found = {login for run in ours for login in owners_of(run)}
+    return made | {"contributors": [person | {"github": found.pop()}]} if len(found) == 1 else made

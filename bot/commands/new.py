@@ -30,6 +30,7 @@ from bot.commands.draft import (
     parsed_draft,
     read_whole,
     text,
+    with_login,
 )
 from bot.commands.root import ROOT, Unusable, root_of, track_of, tracks_of
 from bot.commands.several import Several
@@ -137,13 +138,13 @@ def new(
         return
     shown = path.relative_to(root).as_posix()
     made = issue | draft(track, path.name, login, runs, title or "", code)
+    made = with_login(made, files, shown, track)
     local = Local(root, tracks_of(root))
     if loss_key is not None:
         made = _with_loss(made, loss_key, shown, files, local)
     made = filled(made, judged(made, shown, files, local).verdict, loss_key)
     write_folder(path, made, files)
-    answer, by_name = judged(made, shown, files, local), sum("arm" in run for run in runs)
-    _say(path, answer, login, 0 if baseline else by_name, verbose)
+    _say(path, judged(made, shown, files, local), made, bool(baseline), verbose)
 
 
 # ---- what is given ------------------------------------------------------------------------------
@@ -341,11 +342,13 @@ def write_folder(path: Path, made: Mapping[str, Any], files: Mapping[str, bytes]
         disk.write(path / name, data)
 
 
-def _say(path: Path, found: Answer, login: str, baseline: int, verbose: bool) -> None:
+def _say(
+    path: Path, found: Answer, made: Mapping[str, Any], arms_given: bool, verbose: bool
+) -> None:
     from bot.render.terminal import to_text
 
     steps = ['say in "summary" what you changed and why it helps']
-    if login == PLACEHOLDER:
+    if made["contributors"][0]["github"] == PLACEHOLDER:
         steps.insert(0, f'replace "{PLACEHOLDER}" with your GitHub login')
     if found.groups:
         steps.append("fix what is listed below")
@@ -353,6 +356,7 @@ def _say(path: Path, found: Answer, login: str, baseline: int, verbose: bool) ->
     why = "" if found.place.ranks else f" It does not rank yet: {found.place.text}."
     click.echo(to_text(dc.replace(found, next=f"{numbers.listed(steps)}.{why}"), verbose=verbose))
     click.echo(f"Written: {path}")
+    baseline = 0 if arms_given else sum("arm" in run for run in made["runs"])
     if baseline:
         verb = "is" if baseline == 1 else "are"
         click.echo(

@@ -391,26 +391,3 @@ def test_all_is_shown_on_demand(root: Path, logs: list[str]) -> None:
     full, _ = new(root, "nanogpt-small/full", "--log", logs[0], "-v")
     assert "With -v:" in short.output and "With -v:" not in full.output
     assert len(full.output.splitlines()) > len(short.output.splitlines())
-
-
-def test_of_several_sessions_the_newest_complete_one_is_taken(root: Path, logs: list[str]) -> None:
-    """The trainer writes one for each start; a stopped one and a trial of one arm are none."""
-    texts = [Path(name).read_text() for name in logs]
-    stopped = texts[5].replace("step:1000/1000", "step:900/1000")
-    sessions = {
-        "20260101-100000": {"candidate-seed0": texts[0], "baseline-seed0": texts[1]},
-        "20260102-100000": {"candidate-seed0": texts[2], "baseline-seed0": texts[3]},
-        "20260103-100000": {"candidate-seed0": texts[4]},
-        "20260104-100000": {"candidate-seed0": texts[4], "baseline-seed0": stopped},
-    }
-    for session, runs in sessions.items():
-        for arm, text in runs.items():
-            (root / "runs" / session / arm).mkdir(parents=True)
-            (root / "runs" / session / arm / "log.txt").write_text(text)
-    track = "single-gpu-fineweb"
-    made, path = new(root, f"{track}/newest", "--log", str(root / "runs"))
-    assert "took 20260102-100000, the newest complete session, and left out 3 other" in made.output
-    assert [len(document(path)["runs"])] == [2]
-    every = [part for name in sessions for part in ("--log", str(root / "runs" / name))]
-    made, path = new(root, f"{track}/all", *every)
-    assert len(document(path)["runs"]) == 7
