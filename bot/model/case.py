@@ -78,6 +78,8 @@ class Target:
     code: frozenset[str] = frozenset()
     against: str | None = None
     """The id of the frozen baseline that its baseline arm ran."""
+    configs: frozenset[str] = frozenset()
+    """Hashes of the configurations of its own runs, where they are known."""
 
 
 @dc.dataclass(frozen=True, slots=True)

@@ -314,7 +314,9 @@ def _target(board: Board, without: str | None, reply: Reply | None) -> Target | 
         return None
     found = known[path]
     statistics = found.points[0].statistics if found.points else None
-    return Target(path, statistics, _run_code(found), found.against)
+    own = [run.config_sha256 for run in found.runs if run.arm == "candidate"]
+    configs = frozenset(digest for digest in own if digest)
+    return Target(path, statistics, _run_code(found), found.against, configs)
 
 
 def _unread_record(board: Board, holder: Entry | None, without: str | None) -> float | None:

@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
+from bot.compute.baselines import config_of
 from bot.evidence.code_hash import hashes_of
 from bot.model.case import Case, RunEvidence
 from bot.model.run import Run
 from bot.model.verdict import Finding, finding
+from bot.registry import Level
 from bot.rules.about import about, per_message, runs_of, short_name
 
 # The trainer's hash of itself is not code of the submission: it differs with its version.
@@ -108,10 +110,12 @@ def code_differs_from_submission(case: Case) -> Iterator[Finding]:
     The hash of the source that a run logged, or of the source embedded in its log, must be that of
     the file under `code`, or of the file at the linked commit. Line ends and white space at the
     end of the file do not matter. Submit the file that ran, unchanged. A reproduction or a
-    challenge runs the code of the entry that it names.
+    challenge runs the code of the entry that it names. If no source says that it did, another
+    configuration than the entry's is noted: the machine alone may make it another.
     """
     if case.submission.reply is not None:
         yield from per_message(_code_of_another(case))
+        yield from per_message(_settings_of_another(case))
     yield from per_message(_code_differs_from_submission(case))
 
 
@@ -131,6 +135,29 @@ def _code_of_another(case: Case) -> Iterator[Finding]:
                 expected=min(target.code),
                 fix="run the code of the entry unchanged, or submit an entry of your own",
             )
+
+
+def _settings_of_another(case: Case) -> Iterator[Finding]:
+    """Runs of a reply whose configuration is none of the entry's, though both are known."""
+    target = case.context.standing.target
+    for item, run in runs_of(case) if target and target.configs else ():
+        digest = config_of(run)
+        if item.spec.arm != "candidate" or not digest or not target or digest in target.configs:
+            continue
+        if not target.code.isdisjoint(_own(run).values()):
+            continue
+        yield about(
+            case,
+            item,
+            run,
+            "code-differs-from-submission",
+            f"the configuration of the run has the hash {digest[:12]}, that of {target.path} "
+            f"{min(target.configs)[:12]}",
+            level=Level.NOTE,
+            claimed=digest,
+            expected=min(target.configs),
+            fix="say in the README if more differs than the machine and its versions",
+        )
 
 
 def _code_differs_from_submission(case: Case) -> Iterator[Finding]:

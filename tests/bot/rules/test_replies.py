@@ -116,6 +116,24 @@ def test_a_reply_runs_the_code_of_the_entry() -> None:
     assert of("code-differs-from-submission", reply("reproduces", 53.0, target=unknown)) == []
 
 
+def test_other_settings_than_the_entry_s_are_told() -> None:
+    known = dc.replace(TARGET, code=frozenset(), configs=frozenset({"cd" * 32}))
+    theirs = reply("reproduces", 53.0, target=known)
+    evidence = tuple(
+        dc.replace(
+            e, runs=tuple(dc.replace(r, config={"config_sha256": "ef" * 32}) for r in e.runs)
+        )
+        for e in theirs.evidence
+    )
+    theirs = dc.replace(theirs, evidence=evidence)
+    (item,) = of("code-differs-from-submission", theirs)
+    assert "configuration of each of the 3 runs has the hash efefef" in item.message, item.message
+    assert item.level is Level.NOTE
+    same = dc.replace(known, configs=frozenset({"ef" * 32}))
+    context = dc.replace(theirs.context, standing=Standing(known=True, target=same))
+    assert of("code-differs-from-submission", dc.replace(theirs, context=context)) == []
+
+
 def test_what_a_reply_shows_is_no_fault_of_it() -> None:
     unknown = dc.replace(TARGET, code=frozenset())
     verdict = judge(reply("reproduces", 60.0, target=unknown))
