@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import statistics
+import tomllib
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -93,6 +94,7 @@ def _do(arms: Arms, options: dict[str, Any], group: Group) -> Iterator[str]:
                 yield _line(arm.name, seed, info, folder)
     if first:
         yield from _summary(found)
+        yield from in_the_way(found, options["track"], arms[0].main)
 
 
 def in_turn(arms: Sequence[T], number: int) -> Sequence[T]:
@@ -258,3 +260,28 @@ def _summary(found: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
                     ("time", " s", [i["training_time"] for i in infos]),
                 )
             )
+
+
+def in_the_way(
+    found: dict[str, list[dict[str, Any]]], track: str | None, main: pathlib.Path | None
+) -> Iterator[str]:
+    """What keeps runs from a place on the board of their track, if its file is here."""
+    here = (main.parent, *main.parent.parents) if main else ()
+    folders = (*here, pathlib.Path.cwd(), *pathlib.Path.cwd().parents)
+    path = next((p for f in folders if (p := f / "tracks" / f"{track}.toml").is_file()), None)
+    rules: dict[str, Any] = {}
+    if path is not None:
+        with contextlib.suppress(ValueError, OSError):  # a broken file is for others to report
+            rules = tomllib.loads(path.read_text(encoding="utf-8"))
+    quality = rules.get("quality", {})
+    metric, target = quality.get("metric"), quality.get("target")
+    values = [info.get(f"eval/{metric}") for info in found["candidate"]]
+    if target is not None and values and None not in values:
+        mean = statistics.fmean(values)
+        if mean > target and quality.get("goal", "min") == "min":
+            yield f"target missed: {metric} {mean:.4f}, {track} asks for less than {target}"
+    if rules.get("objective") == "baseline" and "baseline" not in found:
+        yield (
+            "no baseline arm: these runs alone do not rank, for the ratio to it counts; "
+            "add --interleave baseline"
+        )
