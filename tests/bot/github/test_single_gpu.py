@@ -249,7 +249,8 @@ def test_a_season_by_links_alone(lab: Lab) -> None:
     }
     table = lab.bot.repo.issues[number].body.partition("### The board")[2]
     for entry, ratio in then.items():
-        assert f"| `{entry}` | {ratio * new:.4g} | {ratio:.4g} |" in table
+        state = "confirmed" if entry == names[fast] else "claimed"
+        assert f"| `{entry}` | {state} | {ratio * new:.4g} | {ratio:.4g} |" in table
     assert names[lucky] not in table
     assert opened.startswith(names[fast].rpartition("/")[2])
     lab.bot.answer(number)
