@@ -275,7 +275,7 @@ def in_the_way(
             rules = tomllib.loads(path.read_text(encoding="utf-8"))
     quality = rules.get("quality", {})
     metric, target = quality.get("metric"), quality.get("target")
-    values = [info.get(f"eval/{metric}") for info in found["candidate"]]
+    values: list[Any] = [info.get(f"eval/{metric}") for info in found["candidate"]]
     if target is not None and values and None not in values:
         mean = statistics.fmean(values)
         if mean > target and quality.get("goal", "min") == "min":

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from bot.render.answer import Answer
 
 
+_COPIED = ("logs/*", "execution*.json", "speedrun_results*.json")
 AGAIN = "Train with it, then run `speedrun new` again with the runs."
 
 
@@ -340,6 +341,14 @@ def write_folder(path: Path, made: Mapping[str, Any], files: Mapping[str, bytes]
     """Write everything, the list last, so that a folder with a list is whole."""
     for name, data in {**files, "submission.json": text(made)}.items():
         disk.write(path / name, data)
+    old = [file.relative_to(path).as_posix() for kind in _COPIED for file in path.glob(kind)]
+    if loose := sorted(set(old) - files.keys()):
+        shown = numbers.listed([*loose[:3], *([f"{len(loose) - 3} more"] if loose[3:] else [])])
+        click.echo(
+            f"{path}: left over from an earlier try, and listed nowhere: {shown}; remove them, or "
+            "`submit` pushes them too",
+            err=True,
+        )
 
 
 def _say(

@@ -52,3 +52,16 @@ def test_the_login_is_the_one_that_runs_name(
     named = "example-user" if agree else "your-github-login"
     assert [person["github"] for person in document(path)["contributors"]] == [named]
     assert ("with your GitHub login" in made.output) is not agree
+
+
+def test_files_of_an_earlier_try_are_named(root: Path, logs: list[str]) -> None:  # noqa: F811
+    place = "nanogpt-small/again"
+    every = [part for name in logs for part in ("--log", name)]
+    made, path = new(root, place, *every)
+    assert "left over" not in made.output
+    (path / "submission.json").unlink()
+    made, path = new(root, place, *every[:2])
+    assert "logs/run_1.log, logs/run_2.log, logs/run_3.log and 2 more; remove" in made.output
+    (path / "submission.json").unlink()
+    made, path = new(root, place, *every)
+    assert "left over" not in made.output
