@@ -9,6 +9,7 @@ of it. A name that is not known here is nothing.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -53,7 +54,7 @@ _SHORT_LENGTHS = frozenset({"steps", "iters"})
 COUNTS = frozenset(
     "chips world_size num_gpus n_gpus ngpus gpus gpu_count num_devices n_devices device_count "
     "num_processes num_chips total_gpus n_gpu num_gpu data_parallel_size dp_size dp_world_size "
-    "data_parallel_degree dp_degree data_parallel_replicas".split()
+    "data_parallel_degree dp_degree data_parallel_replicas num_ranks".split()
 )
 TOTALS = (
     ("num_chips",), ("num_devices", "device_count", "n_devices", "global_device_count"),
@@ -68,6 +69,11 @@ PRODUCTS = (
      ("local_device_count", "num_local_devices", "devices_per_host")),
 )  # fmt: skip
 """Names for the machines or processes of a run, with those for the devices of each."""
+RANKS = "nranks"
+"""The ranks of NCCL's largest communicator; there may be more devices than it has."""
+_SPLIT_OVER = re.compile(
+    r"^(?:([tpc])p_size|(tensor|pipeline|context)(?:_model)?_parallel_size|(\w{1,20})_dcn_axis_size)$"
+)
 _OF_ONE_DEVICE = re.compile(
     r"(?:^|_)(?:(?:micro_|train_)*batch(?:_size)?_per_(?:device|gpu|rank|chip)"
     r"|per_(?:device|gpu|rank|chip)_(?:\w{1,12}_)?batch_size"
@@ -263,10 +269,22 @@ def device_counts(
     product, batches = devices_by_machines(settings), _devices_by_batch(settings)
     found |= {} if product is None else {"nodes x devices of each": float(product)}
     found |= {} if batches is None else {"batch / (per-device batch x passes)": batches}
+    least = {RANKS: settings.get(RANKS, 0.0), "parallel sizes": _split_over(settings)}
+    found |= {n: v for n, v in least.items() if chips is not None and v > chips}
     for name, value in found.items():
         if value != chips and value == int(value) and value < 1e6:
             source = f"`{plain(name, 40)}` in {where}"
             yield Witness("chips", int(value), WitnessKind.PROGRAM, source)
+
+
+def _split_over(settings: Mapping[str, float]) -> float:
+    """Over how many devices one copy of the model is split, at the least."""
+    sizes = dict[str, float]()
+    for name, value in settings.items():
+        if match := _SPLIT_OVER.match(last_part(name)):
+            kind = match[1] or (match[2] or "")[:1] or match[3]
+            sizes[kind] = max(value, sizes.get(kind, 1.0))
+    return math.prod(sizes.values())
 
 
 def devices_by_machines(settings: Mapping[str, float]) -> int | None:

@@ -38,6 +38,7 @@ _GPUS = re.compile(
     r"\b(?:on|using|with|over)\s{1,3}(\d{1,5})\s{0,2}x?\s{0,2}(?:GPU|device|chip)s?\b",
     re.IGNORECASE,
 )
+_RANKS = re.compile(r"\bnranks\s{1,3}(\d{1,5})\b")
 _TIME = re.compile(
     r"\b((?:total[ _])?(?:train(?:ing)?[ _]time|wall(?:[ _-]?clock)?(?:[ _]time)?"
     r"|elapsed(?:[ _]time)?|run[ _]?time|job[ _]time)|total[ _](?:time|train(?:ing)?[ _]time))"
@@ -93,7 +94,7 @@ _HINTS = ("time", "elapsed", "wall", "gpu", "device", "chip", "world", "nodes", 
           "iter", "batch", "loss", "memory", "param", "seq", "block", "start", "finish", "ended",
           "complete", "began", "done", "load", "resum", "seed", "token", "train", "sample",
           "best of", "trial", "inner", "updates", "_from", "ckpt", "checkpoint", "tun", "warm",
-          "continu", "initiali")  # fmt: skip
+          "continu", "initiali", "nranks")  # fmt: skip
 
 
 @dc.dataclass(slots=True)
@@ -127,6 +128,9 @@ class Statements:
                 self.settings[name] = value
         if match := _GPUS.search(line):
             self.gpus = int(match[1])
+        if match := _RANKS.search(line):
+            most = max(float(match[1]), self.settings.get(second.RANKS, 0.0))
+            self.settings[second.RANKS] = most
         if match := _BEST_OF.search(line):
             self.settings["best_of"] = float(match[1])
         if "train" in line.lower():

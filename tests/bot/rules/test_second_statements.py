@@ -55,6 +55,8 @@ LOGS: list[tuple[str, str, bytes, bytes]] = [
     ("devices", "GPUs", log(head="Running on 16 GPUs"), log(head="Running on 8 GPUs")),
     ("machines", "nodes", log(head="nnodes: 2 nproc_per_node: 8"),
      log(head="nnodes: 1 nproc_per_node: 8")),
+    ("ranks", "nranks", log(head="[0] NCCL INFO comm 0x5 rank 0 nranks 16 cudaDev 0 - Init"),
+     log(head="[0] NCCL INFO comm 0x5 rank 0 nranks 4 cudaDev 0 - Init")),
     ("a higher loss", "`val_loss_full`", log(lambda s: f" val_loss_full:{loss_at(s) + 0.3:.4f}"),
      log(lambda s: f" val_loss_ema:{loss_at(s) - 0.01:.4f}")),
     ("a final loss", "the final loss", log(tail="Final val_loss: 3.41"),
