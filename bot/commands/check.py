@@ -17,6 +17,7 @@ from bot.model.submission import LOG_ENDINGS, Folder
 from bot.model.track import Track
 from bot.model.verdict import exit_code
 from bot.parse.folder import Parsed, ReadError, parse_submission, read_path
+from bot.parse.listing import loose
 from bot.parse.submission_json import SUBMISSION
 from bot.render.untrusted import plain
 
@@ -63,6 +64,8 @@ def check(
     judged = Local(root, tracks, offline).answers(read)
     if judged:
         _print(judged, form, verbose, root)
+    for line in filter(None, (loose(f, p.submission) for f, p in read if form == "text")):
+        click.echo(f"Note: {line}.", err=True)
     for problem in problems:
         click.echo(f"Error: {problem}", err=True)
     sys.exit(2 if problems else exit_code(item.verdict for item in judged))

@@ -57,6 +57,21 @@ def holds(folder: Folder, target: str) -> bool:
     return target in folder.files or any(name.startswith(below) for name in folder.files)
 
 
+def loose(folder: Folder, submission: Submission) -> str | None:
+    """What to say of logs in `logs/` that no entry of the list names; None without any."""
+    named = tuple(spec.target.rstrip("/") for spec in submission.runs)
+    logs = [n for n in folder.files if n.startswith("logs/") and n.lower().endswith(LOG_ENDINGS)]
+    left = sorted(n for n in logs if not any(n == t or n.startswith(f"{t}/") for t in named))
+    if not left or not submission.raw:
+        return None
+    several = [f"{len(left) - 3} more"] if left[3:] else []
+    return (
+        f"{plain(folder.path, 200)}: submission.json does not list "
+        f"{in_words([*(plain(n, 120) for n in left[:3]), *several])}; list or remove them, or "
+        "they become part of the pull request"
+    )
+
+
 def specs(folder: Folder, submission: Submission, listed: Document | None) -> Iterator[Finding]:
     """Runs that name a file which the folder does not hold, or points that are not declared."""
     named = {spec.point for spec in submission.runs}

@@ -24,6 +24,7 @@ from bot.model.report import Settings
 from bot.model.submission import PLACEHOLDER, Folder
 from bot.parse.folder import ReadError, parse_submission, read_path
 from bot.parse.globs import matches
+from bot.parse.listing import loose
 from bot.parse.track_toml import load_tracks
 from bot.registry import Status
 from bot.render.answer import Answer
@@ -56,7 +57,7 @@ def submit_folder(
     """Open the pull request for a folder; its address, empty for a dry run. Raises SubmitError."""
     settings = load_settings(root)
     target = _target(repo, root)
-    folder, checked = _checked(path, root)
+    folder, checked = _checked(path, root, say)
     say(f"1/5 checked: {checked.line}")
     _refuse(folder, checked)
     verdict = checked.verdict
@@ -104,7 +105,7 @@ def _refuse(folder: Folder, checked: Answer) -> None:
         )
 
 
-def _checked(path: Path, root: Path) -> tuple[Folder, Answer]:
+def _checked(path: Path, root: Path, say: Say) -> tuple[Folder, Answer]:
     """The folder and the answer that `speedrun check` gives to it."""
     try:
         folder, tracks = read_path(path, root), load_tracks(root)
@@ -119,6 +120,8 @@ def _checked(path: Path, root: Path) -> tuple[Folder, Answer]:
         home = parsed.track and home_of(folder, parsed.track, root)
         if home:
             raise SubmitError(f"{path}: move the folder to {home}, where the board finds it", 2)
+        if line := loose(folder, parsed.submission):
+            say(f"note: {line}")
         return folder, Local(root, tracks).answers([(folder, parsed)])[0]
     except ReadError as error:
         raise SubmitError(str(error), 2) from error

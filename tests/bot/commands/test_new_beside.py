@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bot.commands.test_new import document, logs, new, root  # noqa: F401  (fixtures)
+from tests.bot.commands.test_new import document, logs, new, root, run  # noqa: F401  (fixtures)
 from tests.doubles.wandb.offline_file import offline_file
 
 
@@ -59,9 +59,13 @@ def test_files_of_an_earlier_try_are_named(root: Path, logs: list[str]) -> None:
     every = [part for name in logs for part in ("--log", name)]
     made, path = new(root, place, *every)
     assert "left over" not in made.output
+    assert "does not list" not in run(root, "check", str(path)).output
     (path / "submission.json").unlink()
     made, path = new(root, place, *every[:2])
     assert "logs/run_1.log, logs/run_2.log, logs/run_3.log and 2 more; remove" in made.output
+    told = "does not list logs/run_1.log, logs/run_2.log, logs/run_3.log and 2 more; list"
+    assert told in run(root, "check", str(path)).output
     (path / "submission.json").unlink()
     made, path = new(root, place, *every)
     assert "left over" not in made.output
+    assert "does not list" not in run(root, "check", str(path)).output
