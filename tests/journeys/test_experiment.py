@@ -47,8 +47,10 @@ def trained(root: Path, issue: int) -> dict[str, bytes]:
     folder = root / PLACE
     text = (folder / "main.py").read_text(encoding="utf-8")
     (folder / "main.py").write_text(text.replace('# "optimizer.muon_lr": 0.02,', SETTINGS))
+    other = root / "other.py"
+    other.write_bytes((folder / "main.py").read_bytes())
     said = do(
-        [sys.executable, "main.py", "--interleave", "baseline", "--quiet", "--wandb", "off"], folder
+        [sys.executable, "main.py", "--interleave", str(other), "--quiet", "--wandb", "off"], folder
     )
     following = said.splitlines()[-1].removeprefix("next: speedrun ")
     speedrun(f"{following} --preregistration {issue} --author {AUTHOR} --code main.py", folder)
