@@ -61,11 +61,12 @@ def generate(site: Site, out: Path) -> int:
         for name, data in _docs(site):
             docs.put(name, data)
         docs.close()
-        return docs.written + others()
+        # The entries come when the copy is gone: two processes that touch them hold all twice.
+        return docs.written + others() + write_parts(out, entries(site))
 
 
 def _beside_docs(site: Site, out: Path) -> int:
-    """Everything that mkdocs does not read."""
+    """Everything but the entries that mkdocs does not read."""
     static = Writer(out / "static")
     for name, data in _static(site):
         static.put(name, data)
@@ -75,7 +76,7 @@ def _beside_docs(site: Site, out: Path) -> int:
     people = Writer(out / "people")
     people.put(PEOPLE, "".join(lines).encode("utf-8", "replace"))
     people.close()
-    return static.written + people.written + write_parts(out, entries(site))
+    return static.written + people.written
 
 
 def _docs(site: Site) -> Iterator[tuple[str, str | bytes]]:
