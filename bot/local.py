@@ -128,7 +128,7 @@ class Local:
 
 
 def home_of(folder: Folder, track: Track, root: Path) -> str | None:
-    """Where a folder has to go, None where it lies in its place: no board finds one that lies
+    """Where a folder has to go, or None if it is in its place. No board finds one that lies
     beside the tracks or inside another submission. A folder under another track's name is a
     finding of its own."""
     parts = PurePosixPath(folder.path).parts

@@ -153,7 +153,7 @@ def _state(entry: Entry, track: Track) -> str:
 
 
 def _claimed(entry: Entry, track: Track) -> bool:
-    """Whether an entry's gain waits for others to show it; a baseline is no claim."""
+    """Whether an entry's gain waits for others to show it. A baseline claims none."""
     frozen = any(b.submission == entry.submission for b in track.baselines)
     made = entry.progress is None or frozen or track.is_baseline(entry.submission)
     return not made and entry.state.name in ("claimed", "challenged")

@@ -158,7 +158,7 @@ def baseline_stale(case: Case) -> Iterator[Finding]:
     of the same code is luck. It is recognised by the source hash and the configuration of the two
     arms, by `based_on`, and by the source hash of the record or baseline, if that is known.
 
-    On a track with baselines an arm that ran an older one is told so: its ratio is converted by the
+    If an arm ran an older baseline of the track, a finding says so: its ratio is converted by the
     ratios of the baselines between, or if nothing relates the two, the baseline has to be run. A
     reproduction or a challenge may run the baseline that the entry ran, and is told the same.
     """

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.model.track import BoardRow
+from bot.model.track import BoardRow, Track
+from bot.model.verdict import Verdict
 from leaderboard_site.community import baselines, classes, entry_section
 from leaderboard_site.model import Site, TrackBoard, make_board
 from leaderboard_site.pages.docs import doc_files
@@ -133,13 +134,21 @@ def test_a_baseline_without_code_is_run_by_hand(site: Site, board: TrackBoard) -
     assert f"/submit {ID} LINK LINK LINK baseline" in page and "interleave" not in page
 
 
-def test_a_baseline_that_an_entry_became_is_its_peoples(site: Site) -> None:
+def promoted(site: Site) -> tuple[Track, list[Verdict]]:
+    """The track after one of its entries became the baseline, and its verdicts."""
     track = site.tracks[ID].board.track
     first = track.baselines[0]
     path = f"submissions/{ID}/grandchild"
     entry = dc.replace(first, id="grandchild", submission=path, after="first", ratio=0.96)
     later = dc.replace(track, baselines=(first, entry), baseline_id="grandchild")
     verdicts = [item.verdict for item in site.tracks[ID].items.values()]
+    return later, verdicts
+
+
+def test_a_baseline_that_an_entry_became_is_its_peoples(site: Site) -> None:
+    later, verdicts = promoted(site)
+    first, entry = later.baselines
+    path = entry.submission
     again = make_board(later, verdicts).items
     assert again[f"submissions/{ID}/first"].people == "the project"
     assert again[path].people != "the project"
@@ -155,12 +164,9 @@ def test_reproducers_and_critics_are_credited(site: Site) -> None:
 
 
 def test_the_home_page_counts_from_the_first_baseline(site: Site) -> None:
-    track = site.tracks[ID].board.track
-    first = track.baselines[0]
-    path = f"submissions/{ID}/grandchild"
-    entry = dc.replace(first, id="grandchild", submission=path, after="first", ratio=0.96)
-    later = dc.replace(track, baselines=(first, entry), baseline_id="grandchild")
-    verdicts = [item.verdict for item in site.tracks[ID].items.values()]
+    later, verdicts = promoted(site)
+    first, entry = later.baselines
+    path = entry.submission
     rows = (BoardRow(first.submission, 1.0, "claimed"), BoardRow(path, 0.96, "confirmed"))
     later = dc.replace(later, baselines=(first, dc.replace(entry, board=rows)))
     then = baselines(make_board(later, verdicts), "../")

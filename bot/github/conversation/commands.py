@@ -341,8 +341,8 @@ def _person(rest: deque[str]) -> str:
 
 
 def _given(text: str, whole: bool = False) -> list[str]:
-    """The words of a text that are meant as links: `whole` ones below the line of a command, on it
-    also a part of one, which is told. Any other word is prose."""
+    """The words of a text that are meant as links. Below the line of a command (`whole`) only whole
+    links count; on the line a part of one counts too, and is answered. Any other word is prose."""
     part = re.compile(r"\w/\w|wandb|^(?=[a-z]*\d)(?=\d*[a-z])[a-z\d]{6,}$")
     return [w for w in link_words(text) if "://" in w or (not whole and part.search(w))]
 
