@@ -158,6 +158,11 @@ def _text(file: pathlib.Path) -> str:
     """What a file says. Raises ConfigError."""
     try:
         return file.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise ConfigError(
+            f"{file} is missing; the other arm runs its code: use a clone of the whole repository, "
+            "or name a starter file, as in `--interleave FILE.py`"
+        ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} cannot be read: {error}") from error
 
