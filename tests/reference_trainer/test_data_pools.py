@@ -122,7 +122,7 @@ def test_a_model_is_asked_only_if_the_user_says_so(
     place: Place, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     address = f"http://127.0.0.1:{server.server_address[1]}/v1/chat/completions"
     rater = f'endpoint = "{address}"\nmodel = "m"\nprompt = "Rate from 0 to 9: {{text}}"'
     pool = POOL.replace('command = ["PYTHON", "score.py"]', rater)

@@ -77,7 +77,7 @@ class Server:
         self.url = f"http://127.0.0.1:{self.http.server_address[1]}/"
 
     def __enter__(self) -> str:
-        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+        threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
         return self.url
 
     def __exit__(self, *_: object) -> None:

@@ -39,7 +39,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, tuple[int, by
             """Tests print no log of requests."""
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     monkeypatch.setenv("SPEEDRUN_RELEASES", f"http://127.0.0.1:{server.server_port}")
     yield found
     server.shutdown()

@@ -109,7 +109,7 @@ class GitHubDouble(World):
         self.shapes = Shapes(self, self.url)
 
     def __enter__(self) -> GitHubDouble:
-        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
