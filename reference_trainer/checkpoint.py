@@ -136,7 +136,7 @@ def load(folder: Folder, step: int) -> tuple[dict[str, np.ndarray], dict[str, An
 
 
 def _files(names: list[str]) -> list[str]:
-    """The files of a complete state; [] where it is none."""
+    """The files of a complete state; [] if it is not one."""
     if MARKER in names:
         return ["state.npz"]
     done: dict[int, set[int]] = {}

@@ -41,7 +41,7 @@ def login(ctx: click.Context, param: click.Parameter, value: str | None) -> str 
     """A GitHub login without its @. Raises BadParameter."""
     name = value.removeprefix("@") if value else None
     if name and not re.fullmatch(r"[A-Za-z0-9](?:[A-Za-z0-9]|-(?=[A-Za-z0-9])){0,38}", name):
-        raise click.BadParameter(f'"{name}" is no GitHub login; write yours, such as octocat')
+        raise click.BadParameter(f'"{name}" is not a GitHub login; write yours, such as octocat')
     return name
 
 

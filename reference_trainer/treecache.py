@@ -37,7 +37,7 @@ def described(folder: pathlib.Path, limit: int | None = None) -> tuple[Any, np.n
         raise DataError("a TreeCache needs a package: pip install -e '.[corpora]'") from error
     root = folder / "input_ids"
     if not (root / "offsets").is_dir() or not (root / "data").is_dir():
-        raise DataError(f"{folder.name} is no TreeCache: it has no input_ids/offsets and data")
+        raise DataError(f"{folder.name} is not a TreeCache: it has no input_ids/offsets and data")
     try:
         ids = zarr.open_array(str(root / "data"), mode="r")
         offsets = np.asarray(zarr.open_array(str(root / "offsets"), mode="r")[:], np.int64)

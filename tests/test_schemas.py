@@ -13,7 +13,8 @@ from referencing import Registry, Resource
 
 from bot.model.submission import Folder
 from bot.parse.track_toml import load_tracks
-from bot.registry import Level, catalogue
+from bot.rank.admission import WHY_NOT
+from bot.registry import STATUS_NAMES, Level, Status, catalogue
 from bot.render.terminal import to_json
 from bot.verify import verify
 from tests.conftest import ROOT
@@ -116,6 +117,12 @@ def test_the_catalogue_of_rules_is_well_formed() -> None:
     for rule in data["rules"]:
         assert rule["family"] in data["families"] and rule["title"]
         assert Level(rule["level"])
+
+
+def test_every_status_is_in_the_schema_and_every_one_that_does_not_rank_has_a_reason() -> None:
+    data = json.loads((ROOT / "schemas" / "verdict.schema.json").read_text(encoding="utf-8"))
+    assert set(data["properties"]["status"]["enum"]) == set(Status) == set(STATUS_NAMES)
+    assert set(WHY_NOT) == {status for status in Status if not status.counts}
 
 
 def test_the_published_results_pass(golden: Path) -> None:

@@ -72,7 +72,7 @@ def mixed(case: Case) -> tuple[str, ...]:
 
 
 def code_of(runs: Iterable[Run]) -> frozenset[str]:
-    """Source hashes of runs; the trainer's own, which all that use it share, is none."""
+    """Source hashes of runs; without the trainer's own, which all its users share."""
     return frozenset(
         digest for run in runs for name, digest in run.code_sha256.items() if name != TRAINER
     )

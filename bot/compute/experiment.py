@@ -41,7 +41,7 @@ def compare(plan: Plan, verdict: Verdict, ended: bool) -> Comparison:
 
 
 def moment(text: str | None) -> str:
-    """A time as `2026-11-28 12:01 UTC`; empty if it is none."""
+    """A time as `2026-11-28 12:01 UTC`; empty if it is not a time."""
     found = parse_timestamp(text)
     return f"{found:%Y-%m-%d %H:%M} UTC" if found else ""
 

@@ -50,7 +50,7 @@ def normal_tail(z: float) -> float:
 def t_statistic(gain: Moments) -> float | None:
     """Mean gain in standard errors; None for one run or a sample without spread."""
     error = 0.0 if gain.sd is None else gain.sd / math.sqrt(gain.n)
-    # A spread that rounds away against the mean is none.
+    # A spread that rounds away against the mean counts as zero.
     return gain.mean / error if error > abs(gain.mean) * 1e-300 else None
 
 

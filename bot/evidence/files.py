@@ -50,7 +50,7 @@ def read_file(
 ) -> FileRuns:
     """The runs of a file; `file` is the path to show, and its ending says what it is.
 
-    `results` says that it is a results file, or that it is none, whatever its name; `mapped` names
+    `results` says whether it is a results file, whatever its name; `mapped` names
     the quantities whose names the submission itself gives.
     """
     if file.lower().endswith(".wandb"):

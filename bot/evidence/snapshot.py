@@ -329,7 +329,9 @@ def ref_of(run: Run) -> RunRef:
     """The W&B run that `run` is. Raises SnapshotError for a run that has no link."""
     found = parse_link(run.file)
     if isinstance(found, LinkProblem):
-        raise SnapshotError(f"{run.file[:100]} is no W&B run, nothing to keep apart from its file")
+        raise SnapshotError(
+            f"{run.file[:100]} is not a W&B run: there is nothing to keep beside its file"
+        )
     return found
 
 

@@ -81,7 +81,7 @@ class Scan:
                     yield Event(len(frames), None if frame is None else frame.key, offset, token)
 
     def _key(self, token: str, start: int) -> Event | None:
-        """The event of an object's key; None where the token is none."""
+        """The event of an object's key; None if the token is not a key."""
         frame = self._frames[-1]
         try:
             key = json.loads(token)
@@ -159,5 +159,5 @@ def is_odd(token: str) -> bool:
         return len(token) > MAX_INT_DIGITS
     try:
         return not math.isfinite(float(token))
-    except ValueError:  # what follows the first odd thing may be no number
+    except ValueError:  # what follows the first odd thing may not be a number
         return False

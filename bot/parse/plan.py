@@ -115,7 +115,7 @@ def _stop(text: str, unread: list[str]) -> Stop | None:
 
 
 def _conditions(text: str, track: Track | None, unread: list[str]) -> tuple[Condition, ...]:
-    """One condition a line; a line that is none is said, and the outcome is left to people."""
+    """One condition per line; any other line is reported, and people decide the outcome."""
     found = []
     for raw in re.split(r"[\n;]|,\s|\band\b", text.replace("≤", "<=").replace("≥", ">=")):
         line = raw.strip(" \t-*.")

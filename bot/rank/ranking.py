@@ -306,7 +306,7 @@ def standing(board: Board, without: str | None = None, reply: Reply | None = Non
 
 
 def _target(board: Board, without: str | None, reply: Reply | None) -> Target | None:
-    """The entry that a reply names; a reply is none itself."""
+    """The entry that a reply names; a reply never names another reply."""
     verdicts = [e.verdict for e in board.entries] + [u.verdict for u in board.unranked]
     known = {v.submission: v for v in verdicts if v.reply is None and v.submission != without}
     path = entry_path(reply.entry if reply else None, board.track.id, known)

@@ -49,7 +49,7 @@ SLOW = "baseline-slower-than-frozen"
 
 @dc.dataclass(frozen=True, slots=True)
 class Settled:
-    """The track as its states leave it: its baseline is none that is refuted. `states` and
+    """The track as its states leave it: a refuted baseline is never its baseline. `states` and
     `ratios` (own runs and those of all replies together) are by path of the entry."""
 
     track: Track

@@ -138,7 +138,7 @@ def _code_of_another(case: Case) -> Iterator[Finding]:
 
 
 def _settings_of_another(case: Case) -> Iterator[Finding]:
-    """Runs of a reply whose configuration is none of the entry's, though both are known."""
+    """Runs of a reply whose configuration is known and matches none of the entry's known ones."""
     target = case.context.standing.target
     for item, run in runs_of(case) if target and target.configs else ():
         digest = config_of(run)

@@ -203,7 +203,7 @@ def author_not_contributor(case: Case) -> Iterator[Finding]:
         return
     logins = {c.github.lower() for c in case.submission.contributors}
     if listed and "contributors" not in case.submission.raw:
-        return  # that there is no such list is told
+        return  # a missing list is reported elsewhere
     if not listed:
         logins |= _pages(case)
     if request.author.lower() not in logins:

@@ -90,7 +90,7 @@ def _finding(
 
 
 def _last(points: Any) -> tuple[float, float, float | None] | None:
-    """Step, loss and clock of the last point of a history; None where it is none."""
+    """Step, loss and clock of the last point of a history; None if it has no finite one."""
     point = points[-1] if isinstance(points, list) and points else None
     if not isinstance(point, list) or not 2 <= len(point) <= 3:
         return None

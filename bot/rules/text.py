@@ -122,7 +122,7 @@ def plain_name(name: str) -> bool:
 
 
 def bad_name(what: str, name: str, file: str) -> Finding:
-    """A name that is none, and one that would do."""
+    """A name that is not allowed, and one that would be."""
     slug = re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_")[:64] or "name"
     return finding(
         "unsafe-name",

@@ -202,7 +202,7 @@ def documents(pool: Pool) -> Iterator[Document]:
 
 def _texts(path: pathlib.Path) -> Iterator[str]:
     if not path.name.endswith(ENDINGS):
-        raise DataError(f"{path.name} is none of {', '.join(ENDINGS)}")
+        raise DataError(f"{path.name} does not end in {' or '.join(ENDINGS)}")
     try:
         if path.suffix == ".txt":
             yield _decoded(_bounded(path), path.name)

@@ -118,4 +118,4 @@ def clip(grads: Params, bound: float) -> dict[str, Array]:
 
 def build(config: OptimizerConfig, dtype: jnp.dtype) -> Optimizer:
     """The optimizer that the configuration names."""
-    return muon(config, dtype) if config.name == "muon" else adamw(config)
+    return {"adamw": adamw(config), "muon": muon(config, dtype)}[config.name]

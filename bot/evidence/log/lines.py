@@ -134,7 +134,7 @@ def _modern(key: str, step: int, total: int, rest: str, names: Names) -> Line:
 
 
 def _told(names: Names, name: str, text: str) -> tuple[float | None, str]:
-    """A clock, or why it is none, in words."""
+    """A clock, or in words why it cannot be read."""
     seconds, why = names.clock(name, text)
     return seconds, "" if why is None else f"`{plain(f'{name}:{text}', 40)}` {why}"
 

@@ -68,7 +68,7 @@ _QUOTES = str.maketrans("", "", "'\"`")
 
 
 class Clock(NamedTuple):
-    """A clock: its seconds, or why it is none."""
+    """A clock: its seconds, or why it cannot be read."""
 
     seconds: float | None
     why: str | None = None

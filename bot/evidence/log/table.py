@@ -19,7 +19,7 @@ _HEADING = re.compile(r"[^\W\d][^=:]{0,79}")
 
 @dc.dataclass(slots=True)
 class Row:
-    """A row of the table: a step, or the cause why it is none. `number` is its line, from 1."""
+    """A row of the table: a step, or why it is not one. `number` is its line, from 1."""
 
     number: int
     step: LogStep | None = None

@@ -323,7 +323,7 @@ def _beside(draft: _Draft, siblings: list[_Draft]) -> str | None:
 
 
 def _run(draft: _Draft, file: str, index: int, siblings: list[_Draft], near: Near) -> Run:
-    """The finished run. Its final loss is the last validation; one that is not finite is none."""
+    """The finished run. Its final loss is that of the last validation, if it is finite."""
     lines = [s for s in draft.steps if s.is_validation]
     finite = [(s, s.loss) for s in lines if s.loss is not None and math.isfinite(s.loss)]
     points = {s.step: Validation(s.step, loss, s.clock_s) for s, loss in finite}

@@ -83,7 +83,7 @@ def all_names(keys: Keys) -> tuple[str, ...]:
 
 
 def number(value: Any) -> float | None:
-    """A history value as a float: W&B sends NaN and infinities as text. None where it is none."""
+    """A history value as a float: W&B sends NaN and infinities as text. None if not a number."""
     if isinstance(value, str):
         return NOT_FINITE.get(value)
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -37,7 +37,7 @@ _SOFTWARE = ("torch", "jax", "numpy", "triton", "flash-attn", "transformers")
 
 
 class OfflineFileError(ValueError):
-    """The bytes are no W&B offline file; the message is one sentence."""
+    """The bytes are not a W&B offline file; the message is one sentence."""
 
 
 def read_offline(data: bytes, file: str, keys: Keys) -> Run:

@@ -120,7 +120,7 @@ def _retry(backoff: float) -> GithubRetry:
 
 
 def open_repo(github: Github, name: str, login: str) -> Repo:
-    """The repository; raises ValueError for a name that is none."""
+    """The repository; raises ValueError if the name is not OWNER/REPO."""
     return Repo(github.get_repo(checked_name(name)), name, login)
 
 

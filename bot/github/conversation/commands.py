@@ -1,7 +1,7 @@
 """Comment commands: what a comment asks for. Parsing only; nothing here talks to GitHub.
 
 A command is the first line of a comment and starts with `/` in its first column, so a quoted reply,
-a code block or a sentence that mentions a command is none.
+a code block or a sentence that mentions a command is not a command.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _HEADING = re.compile(r"[#*_\s-]*baseline(?:\s+(?:runs?|arm))?[*_\s]*:?[*_\s]*",
 _LEFT_IN = re.compile(r"(?:LINKS?|@?LOGIN|TRACK|TRACK/NAME)(?:\.\.\.|\u2026)?")
 """A word of the form that was copied and not replaced."""
 _LEAST_WORDS = 3
-"""Between links, fewer words than this are no sentence: `and`, `my runs`."""
+"""Fewer words than this between links are not prose: `and`, `my runs`."""
 _BASELINE = re.compile(r"(?<!\S)baseline:?(?!\S)", re.IGNORECASE)
 _OF = ("by", "from", "of")
 """What may stand between `idea` and the login."""
@@ -108,7 +108,7 @@ class Mistake:
 
 @dc.dataclass(frozen=True, slots=True)
 class Unknown:
-    """A line that is written like a command and is none of ours; `near` is the one meant."""
+    """A line written like a command that does not exist; `near` is the one probably meant."""
 
     word: str
     near: str = ""
@@ -148,6 +148,7 @@ def parse(body: str) -> Command | Mistake | Unknown | Links | None:
         return _correct(words)
     if name == "submit":
         return _submit([line.split() for line in bare_links(f"{rest}\n{more}").split("\n")])
+    assert name == "runs", f"no reading of /{name}"
     if words[:1] != ["add"] and not _given(rest):
         return Mistake(name, "say `add`, then the links")
     return _add(rest.removeprefix("add"), more)

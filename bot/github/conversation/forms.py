@@ -178,7 +178,7 @@ def with_known_entry(form: Intake, tracks: Mapping[str, Track], root: Path) -> I
 
 
 def _entries(root: Path, track: Track) -> Mapping[str, str]:
-    """The entries of a track by path, with their titles; replies are none."""
+    """The entries of a track by path, with their titles, without replies."""
     found = {}
     for path, _ in submission_folders(root, {track.id: track}):
         data = _listed(path)

@@ -86,7 +86,7 @@ def _line(start: str, data: Mapping[str, str]) -> str:
 
 
 def _read(bodies: Iterable[str], start: str, kind: type[Any]) -> Iterator[Any]:
-    """The records of one kind; what somebody with the right to broke by editing is none."""
+    """The records of one kind; a record that an editor broke does not count."""
     for body in bodies:
         lines = body.split("\n", 2)
         if len(lines) < 2 or not lines[0].startswith(REPLY) or not lines[1].startswith(start):

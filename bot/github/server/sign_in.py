@@ -39,7 +39,7 @@ def read_key(value: str) -> str:
     try:
         jwt.encode({"iss": "0"}, value, algorithm="RS256")
     except Exception:
-        # the libraries raise a dozen kinds for a key that is none, some of them with its text
+        # the libraries raise a dozen kinds for an invalid key, some of them with its text
         raise ValueError(f"{APP_KEY} is not an RSA private key in PEM format") from None
     return value
 

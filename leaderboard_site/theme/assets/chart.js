@@ -25,7 +25,7 @@
           if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
           const text = await answer.text();
           const node = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
-          if (node.localName !== "svg") throw new Error("the file is no chart");
+          if (node.localName !== "svg") throw new Error("the file is not a chart");
           node.querySelector("style")?.remove();
           return document.importNode(node, true);
         });

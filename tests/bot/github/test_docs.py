@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from bot.github.api.workflows import WORKFLOWS
-from bot.github.conversation.commands import COMMANDS
+from bot.github.conversation import actions
+from bot.github.conversation.commands import COMMANDS, Command, Mistake, parse
 from tests.conftest import ROOT
 from tests.workflows.test_static import HOLDS_THE_KEY, PERMISSIONS, PRIVILEGED
 
@@ -15,6 +16,12 @@ PAGE = (ROOT / "leaderboard_site/docs/bot.md").read_text()
 def test_every_command_is_described_as_it_is_written() -> None:
     described = re.findall(r"^\| `(/[^`]+)` \|", PAGE, re.MULTILINE)
     assert described == [usage.form for usage in COMMANDS.values()]
+
+
+def test_every_command_is_read_and_answered() -> None:
+    for name in COMMANDS:
+        assert isinstance(parse(f"/{name}"), Command | Mistake)
+    assert set(COMMANDS) == set(actions._ANYWHERE) | set(actions._HANDLERS)
 
 
 def test_every_workflow_and_job_is_in_the_table() -> None:
