@@ -283,7 +283,8 @@ def check(config: Config) -> None:
     _divides(train.batch, train.micro_batch, "train.batch", "train.micro_batch")
     if model.width_of_head % 2:
         raise ConfigError(
-            f"the width of a head is {model.width_of_head}, rotary positions need an even one; "
+            f"the width of a head is {model.width_of_head}, expected an even number for rotary "
+            "positions; "
             "change model.hidden or model.heads"
         )
     if model.vocab % 64:

@@ -12,7 +12,7 @@ from reference_trainer.formulas import accelerators, accounting
 
 # What a model says that computes the products of its MLP and head in fp8; see `peak_flops`.
 NO_FP8 = (
-    "train.precision is fp8, which this model does not compute; write auto, or give {} fp8 = True "
+    "train.precision is fp8, which this model does not support; write auto, or give {} fp8 = True "
     "once the products of its MLP and head are in 8 bits"
 )
 # What a model says whose attention ends where a document does.
@@ -114,7 +114,7 @@ def choose_precision(
         return "fp32", f"fp32, {name} has no 16-bit format that this backend trains in"
     if wanted == "fp8" and not has_fp8 and name != "cpu":
         raise TrainerError(
-            f"train.precision is fp8, which {name} does not compute; write auto or bf16"
+            f"train.precision is fp8, which {name} does not support; write auto or bf16"
         )
     if wanted == "fp8":
         where = "emulated on a CPU, which gains no speed" if name == "cpu" else "as configured"
@@ -122,7 +122,7 @@ def choose_precision(
     lacks_bf16 = wanted == "bf16" and not has_bf16 and name not in EMULATED
     if (wanted == "fp16" and not has_fp16) or lacks_bf16:
         raise TrainerError(
-            f"train.precision is {wanted}, which {name} does not compute; write auto or fp32"
+            f"train.precision is {wanted}, which {name} does not support; write auto or fp32"
         )
     return wanted, f"{wanted}, as the configuration asks"
 

@@ -383,5 +383,5 @@ def _check_corpus(config: Config, corpus: Corpus) -> None:
             f"{config.model.vocab:,} rows; set model.vocab = {-(-corpus.vocab // 64) * 64}"
         )
     if corpus.validation.tokens < 2:
-        raise TrainerError(f"corpus {corpus.name} has no validation text")
+        raise TrainerError(f"corpus {corpus.name} has no validation text; add a validation split")
     bpb.scored_bytes(corpus, config.data.val_tokens)  # raises where the tokenizer is another one

@@ -178,7 +178,8 @@ def split_documents(
         for part in np.split(array, ends):
             if len(part) and part.max() >= known:
                 raise DataError(
-                    f"a shard has the token id {part.max():,}; the tokenizer has {known:,} ids"
+                    f"a shard has the token id {part.max():,}; the tokenizer has {known:,} ids; "
+                    "name the tokenizer that the shards were made with"
                 )
             if len(part) and part[0] == end_of_text:
                 if any(open_document):

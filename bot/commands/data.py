@@ -68,7 +68,7 @@ def _say(text: str) -> None:
 @click.option(
     "--allow-endpoint",
     is_flag=True,
-    help="Let the pool's [score] send texts to the model that it names.",
+    help="Allow the pool's [score] section to send texts to the endpoint that it names.",
 )
 @ROOT
 @_spoken

@@ -79,7 +79,7 @@ def reproduce(
         click.echo("Nothing was run (--dry-run).")
         return
     if not yes and not click.confirm("Run it?", default=False):
-        raise Unusable("nothing was run")
+        raise Unusable("you answered no, so nothing was run; --yes runs it without asking")
     with clean_folder() as (code, out):
         if made_of.repository is not None:
             checkout(*made_of.repository, code)

@@ -209,9 +209,11 @@ def _accelerator(row: dict[str, Any]) -> Accelerator:
 def _checked(accelerator: Accelerator) -> Accelerator:
     counts = (accelerator.cores_per_chip, accelerator.devices_per_chip)
     if not all(type(count) is int and 0 < count <= 64 for count in counts):
-        raise ValueError(f"{accelerator.id}: cores and devices of a chip are counts from 1 to 64")
+        raise ValueError(
+            f"{accelerator.id}: cores and devices per chip must be whole numbers from 1 to 64"
+        )
     if not all(0 < peak < 1e21 for peak in accelerator.peaks.values()):
-        raise ValueError(f"{accelerator.id}: a peak is a positive number of FLOP/s below 1e21")
+        raise ValueError(f"{accelerator.id}: a peak must be a positive number of FLOP/s below 1e21")
     return accelerator
 
 

@@ -130,8 +130,8 @@ def _untold(run: Run, results: ResultsRun, track: Track) -> Iterator[Finding]:
         if name in SHOWN and run.metrics.get(name) is None and results.number(name) is not None:
             yield finding(
                 "metric-missing",
-                f"the history of the linked run shows no {_WORDS.get(name, name)}: the file's "
-                "number stands alone",
+                f"the history of the linked run shows no {_WORDS.get(name, name)}, so nothing "
+                "confirms the number in the file",
                 Level.WARNING,
                 file=results.file,
                 line=results.line(name),

@@ -67,7 +67,7 @@ def _baseline(raw: Mapping[str, Any]) -> Baseline:
     made = read(Baseline, {"losses": [], **raw})
     numbers = (*made.costs, *made.losses, *(made.interval or ()))
     if not all(map(finite, numbers)):
-        raise ValueError(f"{numbers!r} are not all numbers")
+        raise ValueError(f"costs, losses and interval are {numbers!r}, expected finite numbers")
     if made.ratio is not None and not (finite(made.ratio) and made.ratio > 0):
         raise ValueError(f"ratio is {made.ratio!r}, expected a number above 0")
     day = dt.date.fromisoformat(made.frozen_on).isoformat()

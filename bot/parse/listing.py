@@ -94,10 +94,10 @@ def specs(folder: Folder, submission: Submission, listed: Document | None) -> It
         if spec.point is None and spec.arm == "candidate" and len(submission.points) > 1:
             yield finding(
                 "schema",
-                f"the run {shown(spec.target)} names no point; it belongs to one of "
+                f"the run {shown(spec.target)} has no `point`; expected one of "
                 f"{plain(', '.join(submission.points), 200)}",
                 claimed=plain(spec.target),
-                fix=f'add "point": "{plain(submission.points[0], 64)}", or the one that it is of',
+                fix=f'add "point": "{plain(submission.points[0], 64)}", or the one it belongs to',
                 **_listed_at(spec, listed),
             )
         if spec.point is not None and several and spec.point not in submission.points:

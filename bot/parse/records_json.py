@@ -58,7 +58,7 @@ def _table(data: Mapping[str, Any], track: str) -> OfficialTable:
     numbers = [r.number for r in records]
     twice = next((n for n in numbers if numbers.count(n) > 1), None)
     if twice is not None:
-        raise ValueError(f"number {twice} stands twice; a re-timing belongs under `retimings`")
+        raise ValueError(f"record number {twice} appears twice; list a re-timing under `retimings`")
     source = data["source"]
     return OfficialTable(
         tuple(records), str(source["repository"]), str(source["file"]), str(source["commit"])

@@ -29,10 +29,9 @@ from bot.render.groups import Group, sentence, weight
 from bot.render.needed import needed
 from bot.render.place import table
 
-LIMIT = 65_536
 MOST_PROSE = 2_000
 ROOM = 60_000
-"""We stay under GitHub's limit with room to spare: it counts characters after its own changes."""
+"""Below GitHub's limit of 65,536 with room to spare: it counts characters after its own changes."""
 STICKY = "<!-- speedrun:verdict -->"
 STATE = "<!-- speedrun:state "
 PASSING = tuple(status for status in Status if status.counts)

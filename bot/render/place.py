@@ -124,7 +124,7 @@ def _beside_baseline(ratio: float, cost: str, than: str = "the baseline") -> str
 def _text(placement: Placement, track: Track, status: Status) -> str:
     entry, of = placement.entry, placement.of
     if track.objective == "pareto":
-        return _frontier(placement, track)
+        return _frontier(placement)
     where = f"{'shared ' if placement.tied else ''}{numbers.ordinal(placement.place)} of {of}"
     gap = placement.gap
     if entry.progress is not None:
@@ -159,7 +159,7 @@ def _claimed(entry: Entry, track: Track) -> bool:
     return not made and entry.state.name in ("claimed", "challenged")
 
 
-def _frontier(placement: Placement, track: Track) -> str:
+def _frontier(placement: Placement) -> str:
     if placement.on_frontier:
         among = f" of {placement.of} entries" if placement.of > 1 else ", the only entry"
         words = f"on the frontier{among}"

@@ -134,13 +134,13 @@ def _trained_on(case: Case, summary: Summary) -> tuple[Level | None, str] | None
 def baseline_slower_than_frozen(case: Case) -> Iterator[Finding]:
     """The baseline arm takes as long as the frozen baseline took on the same hardware.
 
-    Beyond the spread of the frozen runs something else was slow: another program on the machine, a
-    changed baseline, another machine of the same name. On hardware that no frozen baseline ran on,
-    the peaks of both devices say roughly what to expect. The ratio is shown with its interval, and
-    such an entry makes no new baseline; if the hardware is the same it has no place either until a
-    maintainer accepts it. On a track with a target and one kind of machine, runs of the record are
-    compared with the record's time in the same way. Run both arms again on an idle machine, taking
-    turns.
+    If it takes longer, beyond the spread of the frozen runs, something else was slow: another
+    program on the machine, a changed baseline, another machine of the same name. On hardware that
+    no frozen baseline ran on, the peaks of both devices say roughly what to expect. The ratio is
+    shown with its interval, and such an entry makes no new baseline; if the hardware is the same it
+    has no place either until a maintainer accepts it. On a track with a target and one kind of
+    machine, runs of the record are compared with the record's time in the same way. Run both arms
+    again on an idle machine, taking turns.
     """
     if case.track.cost.goal != "min":
         return

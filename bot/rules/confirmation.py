@@ -27,7 +27,7 @@ def confirmation_not_fixed(case: Case) -> Iterator[Finding]:
         yield _found(
             case,
             "nothing fixed the number of runs that confirm the choice",
-            'Name the issue that announced them under "preregistration".',
+            'name the issue that announced them under "preregistration".',
         )
     ends = [parse_timestamp(run.finished_at or run.heartbeat_at) for run in search]
     last = max((end for end in ends if end is not None), default=None)
@@ -37,7 +37,7 @@ def confirmation_not_fixed(case: Case) -> Iterator[Finding]:
             yield _found(
                 case,
                 "the runs do not say that those which count began after the search",
-                "Bring runs whose times W&B states, in both arms.",
+                "bring runs whose times W&B states, in both arms.",
             )
             return
         if begun < last:
@@ -45,7 +45,7 @@ def confirmation_not_fixed(case: Case) -> Iterator[Finding]:
                 case,
                 f"the run began on {begun:%Y-%m-%d %H:%M} UTC, before the search ended on "
                 f"{last:%Y-%m-%d %H:%M} UTC",
-                "Run the chosen variant again, as often as was announced, and list those runs.",
+                "run the chosen variant again, as often as was announced, and list those runs.",
                 run,
             )
 

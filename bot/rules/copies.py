@@ -95,7 +95,7 @@ def across_points(case: Case) -> Iterator[Finding]:
                 "duplicate-run",
                 f"{name} in {plain(str(point), 64)} is the same run as {twin} in "
                 f"{plain(str(first), 64)}",
-                fix="Give each point runs of its own.",
+                fix="give each point runs of its own.",
                 run=plain(run.file, 160),
                 point=point,
                 **place(case, "", run.file),

@@ -145,7 +145,7 @@ def _wrong_data(case: Case, results: ResultsRun) -> Iterator[Finding]:
         elif wanted and not found:
             yield finding(
                 "data-fingerprint-mismatch",
-                f"nothing in the file says what the {what} data of the run were",
+                f"the file does not say which {what} data the run used",
                 Level.WARNING,
                 file=results.file,
                 pointer=results.pointer,

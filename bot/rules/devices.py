@@ -49,12 +49,12 @@ def device_peak_mismatch(case: Case) -> Iterator[Finding]:
                 ratio=claimed / devices.table,
                 write=devices.table,
                 fix=f"write {exact(devices.table)} and compute hardware FLOPs with it"
-                if _uses(run, claimed / devices.table, case)
+                if _uses(run, case)
                 else f"write {exact(devices.table)}",
             )
 
 
-def _uses(run: ResultsRun, ratio: float, case: Case) -> bool:
+def _uses(run: ResultsRun, case: Case) -> bool:
     """Whether the hardware FLOPs of a file may come from its wrong peak: they are not right."""
     stated = run.number("hardware_flops")
     right = metrics.of_results(run, case.track.vocab_size)["hardware_flops"]
@@ -128,7 +128,8 @@ def _no_slice(run: ResultsRun, devices: metrics.Devices) -> Finding:
     pointer = f"{run.info_pointer}/resources"
     return finding(
         "chip-count-mismatch",
-        f"there is no slice {shown(devices.name)}: the number counts cores, two to a chip",
+        f"there is no slice {shown(devices.name)}: the number in its name counts "
+        "cores, two per chip",
         file=run.file,
         line=run.document.line(pointer),
         pointer=pointer,
@@ -150,7 +151,7 @@ def _low_peak(run: ResultsRun, devices: metrics.Devices, usual: float | None) ->
         line=run.document.line(pointer),
         pointer=pointer,
         claimed=devices.precision,
-        fix="say in the description what ran in it",
+        fix=f"say in the description what ran in {plain(devices.precision)}",
     )
 
 

@@ -274,7 +274,7 @@ def _dropped(case: Case) -> Iterator[Finding]:
             "any more",
             file=plain(case.folder.path, 200),
             claimed=gone,
-            fix="Keep the runs that were verified, or submit the new ones as a new entry.",
+            fix="keep the runs that were verified, or submit the new ones as a new entry.",
         )
 
 

@@ -47,7 +47,7 @@ def not_better_than_record(case: Case) -> Iterator[Finding]:
             claimed=m.mean,
             expected=record,
             ratio=ratio_of(m.mean, record),
-            fix="Nothing to do: results that are not records are welcome.",
+            fix="nothing to do: results that are not records are welcome.",
         )
 
 
@@ -96,7 +96,7 @@ def improvement_not_significant(case: Case) -> Iterator[Finding]:
             level=level,
             claimed=p,
             expected=expected,
-            fix="Add runs to both arms, taking turns on one machine.",
+            fix="add runs to both arms, taking turns on one machine.",
         )
 
 
@@ -124,10 +124,10 @@ def _not_timed_together(case: Case, s: Summary, point: str | None) -> Iterator[F
         level=Level.WARNING,
         claimed=ours.mean,
         expected=record,
-        fix="Add runs of the record as the baseline arm, taking turns with yours on one machine, "
+        fix="add runs of the record as the baseline arm, taking turns with yours on one machine, "
         "or ask a maintainer to time both."
         if asked
-        else "Nothing to do: this track accepts times of different sessions.",
+        else "nothing to do: this track accepts times of different sessions.",
     )
 
 
@@ -147,7 +147,7 @@ def _stale(
         claimed=claimed,
         expected=expected,
         pointer=pointer,
-        fix=f"Run {current} as the baseline arm.",
+        fix=f"run {current} as the baseline arm.",
     )
 
 
@@ -184,7 +184,7 @@ def baseline_stale(case: Case) -> Iterator[Finding]:
                 point,
                 why,
                 level=level,
-                fix=f"Run {name} as the baseline arm, and bring logs with its source.",
+                fix=f"run {name} as the baseline arm, and bring logs with its source.",
             )
 
 
@@ -241,7 +241,7 @@ def _older_baseline(case: Case) -> Iterator[Finding]:
             case, f"{message}; the ratio is converted: times {factor}", current, arm.id, current
         ),
         level=Level.NOTE,
-        fix=f"Nothing to do. To be measured directly, run {current} as the baseline arm.",
+        fix=f"nothing to do. To be measured directly, run {current} as the baseline arm.",
     )
 
 

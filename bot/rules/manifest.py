@@ -124,8 +124,8 @@ def stated_overlap(case: Case) -> Iterator[Finding]:
             length = " of 13 words" if name == "ngrams" else ""
             yield finding(
                 "train-validation-overlap",
-                f"training and validation text share {counted(count, what)}{length}, says the "
-                "manifest",
+                f"training and validation text share {counted(count, what)}{length}, according "
+                "to the manifest",
                 file=case.documents[DATA_MANIFEST].file,
                 pointer=f"/data/overlap/{name}",
                 claimed=count,

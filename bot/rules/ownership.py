@@ -94,7 +94,7 @@ def _bound_elsewhere(case: Case) -> Iterator[Finding]:
                 f"the run is bound to {owner}, who is not a contributor of this submission",
                 claimed=", ".join(plain(name, 60) for name in sorted(accepted)[:5]),
                 expected=owner,
-                fix=f"Bring runs of your own, or ask {owner} to add this one by `/runs add`.",
+                fix=f"bring runs of your own, or ask {owner} to add this one by `/runs add`.",
             )
 
 
@@ -119,7 +119,7 @@ def _shown_before(case: Case) -> Iterator[Finding]:
                 f"{who} showed this run first, in #{first.pull_request} on {first.at:%Y-%m-%d}",
                 claimed=plain(request.author, 60),
                 expected=who,
-                fix="Bring runs of your own.",
+                fix="bring runs of your own.",
             )
 
 

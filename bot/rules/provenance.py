@@ -194,8 +194,8 @@ def author_not_contributor(case: Case) -> Iterator[Finding]:
     if case.submission.imported is not None:
         yield finding(
             "author-not-contributor",
-            "the submission says that it was imported, which only a maintainer's import can say, "
-            "so it is judged like any other",
+            "the submission has `imported`, which only a maintainer's import may set; it is "
+            "judged like any other",
             file=case.list_file,
             pointer="/imported",
             fix="remove `imported` and name the contributors",

@@ -50,7 +50,7 @@ def wrong_claims(case: Case, point: str | None, summary: Summary) -> Iterator[Wr
             continue
         sample = sample_of(case, claim.metric, summary, key)
         if sample is not None:
-            for wrong in _compare(claim, sample, summary, key):
+            for wrong in _compare(claim, sample, summary):
                 yield dc.replace(wrong, fix=_fix(wrong, claim, summary, len(sample.values)))
     yield from _table(case, summary)
 
@@ -95,7 +95,7 @@ def sample_of(case: Case, metric: str, summary: Summary, key: str | None) -> Sam
     return Sample(tuple(values)) if values and len(values) == len(runs) else None
 
 
-def _compare(claim: Claim, sample: Sample, s: Summary, key: str | None) -> Iterator[Wrong]:
+def _compare(claim: Claim, sample: Sample, s: Summary) -> Iterator[Wrong]:
     m = sample.moments
     n = len(sample.values)
     if claim.n is not None and claim.n != n:
@@ -255,5 +255,5 @@ def _table(case: Case, s: Summary) -> Iterator[Wrong]:
     if abs(shown - m.mean) > resolution + TABLE_TOLERANCE_S:
         # The maintainers timed it themselves, on another machine: a fact about this result.
         message = f"the official table shows {figure(shown)} s; these runs took {figure(m.mean)} s"
-        fix = "Nothing to do: both times are shown, and the official one decides."
+        fix = "nothing to do: both times are shown, and the official one decides."
         yield Wrong(message, float(shown), m.mean, "/imported/time_s", fix, Level.NOTE)

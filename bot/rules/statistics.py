@@ -240,7 +240,7 @@ def depends_on_best_run(case: Case) -> Iterator[Finding]:
                 f"the test does not pass without the best run{without_best(s)}",
                 claimed=s.decision.p,
                 expected=rest.p,
-                fix="One or two more runs would settle it.",
+                fix="one or two more runs would settle it.",
             )
 
 

@@ -91,8 +91,8 @@ def unsafe_name(case: Case) -> Iterator[Finding]:
         if not all(_FILE_PART.fullmatch(part) for part in name.split("/")):
             yield finding(
                 "unsafe-name",
-                f"the file name {shown(name)} is not made of letters, digits and ._@+- alone, "
-                "with a letter or digit first",
+                f"the file name {shown(name)} is not valid: use only letters, digits and ._@+-, "
+                "and begin with a letter or digit",
                 file=plain(folder.full(name), 200),
                 fix="rename it, or remove it",
             )

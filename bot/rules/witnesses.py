@@ -223,7 +223,7 @@ def clock_implausible(case: Case) -> Iterator[Finding]:
                 point=point,
                 claimed=cost.mean,
                 expected=record,
-                fix="Check the unit of the clock, and say in the README what makes it so fast.",
+                fix="check the unit of the clock, and say in the README what makes it so fast.",
             )
 
 
@@ -243,7 +243,7 @@ def _too_short_steps(case: Case) -> Iterator[Finding]:
                 "microseconds a step",
                 level=Level.ERROR,
                 claimed=time,
-                fix="Log the time in the unit that the key or the suffix names: `ms` means "
+                fix="log the time in the unit that the key or the suffix names: `ms` means "
                 "milliseconds, `s` seconds.",
             )
 
@@ -272,9 +272,9 @@ def uncorroborated(case: Case) -> Iterator[Finding]:
             point=point,
             fix=AGAIN
             if busy
-            else "Nothing to do."
+            else "nothing to do."
             if waits
-            else "Ask for runs of the baseline on the same hardware, or for a maintainer to look.",
+            else "ask for runs of the baseline on the same hardware, or for a maintainer to look.",
         )
     told = case.context.standing.known
     if not told or case.folder.bare or case.brought_over or case.context.merged:
@@ -307,7 +307,7 @@ def _alone(case: Case) -> Iterator[Finding]:
                 level,
                 file=plain(case.folder.path, 200),
                 point=point,
-                fix="Link the W&B run, or add the log, of each run.",
+                fix="link the W&B run, or add the log, of each run.",
             )
 
 

@@ -60,7 +60,7 @@ def built(place: Place, tmp_path: pathlib.Path, text: str, *more: str) -> Result
         ("min_words = 50", "min_wrods = 50", 'unknown key "min_wrods"'),
         ('path = "speeches/*.txt"', 'path = "/etc/*.txt"', "is absolute"),
         ('path = "speeches/*.txt"', 'path = "nothing/*.txt"', "has no file"),
-        ('path = "speeches/*.txt"', 'path = "score.py"', "score.py is none of .txt"),
+        ('path = "speeches/*.txt"', 'path = "score.py"', "score.py does not end in .txt"),
         ('licence = "MIT"', "", "licence is missing"),
         ('name = "manuals"', 'name = "speeches"', "two sources have one name"),
         ("min_words = 50", "min_words = 900000", "documents are left to rate"),

@@ -64,7 +64,7 @@ def test_cache_cut_short_and_foreign_ids(tmp_path: pathlib.Path) -> None:
     out.mkdir()
     with pytest.raises(DataError, match="id 999, the tokenizer has 257"):
         downloads.from_cache(tmp_path / "cache", out, "small", ByteTokenizer())
-    with pytest.raises(DataError, match="no TreeCache"):
+    with pytest.raises(DataError, match="is not a TreeCache"):
         list(read_documents(tmp_path))
     import zarr
 

@@ -330,7 +330,7 @@ def test_fp8_is_refused_where_it_is_not_computed(has_fp8: bool) -> None:
     if has_fp8:
         assert devices.choose_precision("fp8", True, True, True, "NVIDIA H100")[0] == "fp8"
         return
-    with pytest.raises(TrainerError, match="fp8, which NVIDIA A100 does not compute; write auto"):
+    with pytest.raises(TrainerError, match="fp8, which NVIDIA A100 does not support; write auto"):
         devices.choose_precision("fp8", True, True, False, "NVIDIA A100")
     assert devices.choose_precision("auto", True, True, True, "NVIDIA H100")[0] == "bf16"
 
@@ -352,5 +352,5 @@ def test_a_model_of_ones_own_is_not_called_fp8(backend_name: str, small: Config)
         def make() -> Any:
             return JaxBackend(config, 0, lambda *a: step.reference_losses(*a))
 
-    with pytest.raises(TrainerError, match=r"this model does not compute; write auto, or give .*"):
+    with pytest.raises(TrainerError, match=r"this model does not support; write auto, or give .*"):
         make()

@@ -228,7 +228,7 @@ def test_formats_of_devices_of_jax(
 
 
 def test_bf16_is_refused_where_no_unit_computes_it() -> None:
-    with pytest.raises(TrainerError, match="bf16, which Tesla T4 does not compute; write auto"):
+    with pytest.raises(TrainerError, match="bf16, which Tesla T4 does not support; write auto"):
         devices.choose_precision("bf16", False, True, False, "Tesla T4")
     assert devices.choose_precision("bf16", False, False, False, "cpu")[0] == "bf16"
     assert devices.choose_precision("auto", False, False, False, "Tesla V100")[0] == "fp32"

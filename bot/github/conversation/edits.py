@@ -94,7 +94,7 @@ def roles_of(
 def _listed(repo: Repo, pull: Pull, tracks: Mapping[str, Track]) -> tuple[str, TreeEntry | None]:
     commit = pull.merge_sha if pull.merged and pull.merge_sha else pull.head_sha
     files = changed_files(repo.api.get_pull(pull.number), pull.changed_files)
-    return _file(classify(pull, files, Trees(repo, commit), tracks))
+    return _file(classify(files, Trees(repo, commit), tracks))
 
 
 def _file(plan: Plan) -> tuple[str, TreeEntry | None]:

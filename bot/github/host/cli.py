@@ -170,7 +170,7 @@ def doctor(repo: str | None, watch: bool, report: str | None, root: str | None) 
         if repo is None and (report or watch):
             raise click.UsageError(f"--{'report' if report else 'watch'} needs --repo OWNER/REPO")
         if report and repo:
-            click.echo(keep_issue(open_named(repo, settings), settings, Path(report)))
+            click.echo(keep_issue(open_named(repo, settings), Path(report)))
             return
         target = open_named(repo, settings) if repo else None
         if watch and target:

@@ -119,8 +119,8 @@ def _built() -> tuple[str, bytes]:
         from hatchling.builders.wheel import WheelBuilder
     except ImportError as error:
         raise SourceError(
-            "a checkout builds its wheel with hatchling: `pip install hatchling`, or give a wheel "
-            "with --wheel FILE"
+            "building a wheel from a checkout needs hatchling: `pip install hatchling`, or give a "
+            "built wheel with --wheel FILE"
         ) from error
     with tempfile.TemporaryDirectory() as folder:
         builder = WheelBuilder(str(_PROJECT))

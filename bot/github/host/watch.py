@@ -87,7 +87,7 @@ def _unrecorded(repo: Repo, now: dt.datetime) -> Iterator[Line]:
             yield Line(f"redo record {pull.number} {pull.base.ref}")
 
 
-def keep_issue(repo: Repo, settings: Settings, folder: Path) -> str:
+def keep_issue(repo: Repo, folder: Path) -> str:
     """One audit issue: opened, kept up to date, closed. Starts again what the files ask for."""
     texts = {
         path.name: path.read_text(encoding="utf-8", errors="replace")[:20_000]

@@ -10,7 +10,7 @@ import dataclasses as dc
 import re
 from collections.abc import Iterable, Mapping
 
-from bot.github.pull_request.pull import ChangedFile, Pull, TreeEntry, Trees
+from bot.github.pull_request.pull import ChangedFile, TreeEntry, Trees
 from bot.model.report import Kind
 from bot.model.track import Track
 from bot.patterns import SLUG
@@ -56,9 +56,7 @@ def glob_pattern(glob: str) -> re.Pattern[str]:
     return re.compile("".join(table.get(part, re.escape(part)) for part in parts))
 
 
-def classify(
-    pull: Pull, files: tuple[ChangedFile, ...], trees: Trees, tracks: Mapping[str, Track]
-) -> Plan:
+def classify(files: tuple[ChangedFile, ...], trees: Trees, tracks: Mapping[str, Track]) -> Plan:
     """Sort the changed files into submissions and the rest. Reads trees, no blobs."""
     found: dict[str, tuple[TreeEntry, ...]] = {}
     owner: dict[str, str] = {}

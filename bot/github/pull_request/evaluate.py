@@ -75,7 +75,7 @@ def evaluate(
     try:
         pull, files = _files(repo, api, pull)
         reading = _reading(repo, engine, pull, merged, today)
-        plan = classify(pull, files, reading.trees, engine.tracks)
+        plan = classify(files, reading.trees, engine.tracks)
     except Incomplete as error:
         if pull.changed_files > FILES_LIMIT and not _touches_ours(repo, engine, pull):
             return _blank(repo, pull, merged), ()

@@ -67,7 +67,7 @@ def with_scope(
 ) -> Verdict:
     """The verdict with what only the pull request as a whole can tell, each rule once."""
     present = {f.rule for f in verdict.findings}
-    added = [f for f in _scope(reading, plan, path, files) if f.rule not in present]
+    added = [f for f in _scope(plan, path, files) if f.rule not in present]
     findings = (*added, *verdict.findings)
     other = None if _ours_to_propose(reading) else _of_others(reading, path)
     if other is not None:
@@ -87,9 +87,7 @@ def _ours_to_propose(reading: Reading) -> bool:
     return own and pull.head_ref.startswith(EDITS)
 
 
-def _scope(
-    reading: Reading, plan: Plan, path: str, files: tuple[ChangedFile, ...]
-) -> list[Finding]:
+def _scope(plan: Plan, path: str, files: tuple[ChangedFile, ...]) -> list[Finding]:
     found = []
     outside = list(plan.outside) + [
         f.previous

@@ -151,5 +151,5 @@ def test_cores_and_devices_of_a_chip_are_counted(key: str, count: int, taken: bo
         (accelerator,) = parse(data)
         assert getattr(accelerator, key) == count
     else:
-        with pytest.raises(ValueError, match="counts from 1 to 64"):
+        with pytest.raises(ValueError, match="whole numbers from 1 to 64"):
             parse(data)

@@ -381,16 +381,16 @@ def test_one_issue_for_all_nights(competition: Competition, tmp_path: Path) -> N
         (folder / "watch.txt").write_text(
             f"wrong pull request {night} has no answer @example-user\nredo verify 5 main\nexit 1\n"
         )
-        keep_issue(repo, Settings(), folder)
+        keep_issue(repo, folder)
     issues = [i for i in competition.repo.issues.values() if AUDIT_LABEL in i.labels]
     assert len(issues) == 1 and issues[0].state == "open"
     assert "pull request 2" in issues[0].body
     assert "`wrong pull request 2 has no answer @example-user`" in issues[0].body
     assert len(competition.repo.dispatches) == 3
     (folder / "watch.txt").write_text("ok    every open pull request has an answer\n")
-    assert keep_issue(repo, Settings(), folder) == "all is well"
+    assert keep_issue(repo, folder) == "all is well"
     assert issues[0].state == "closed"
 
 
 def test_audit_that_left_nothing_is_reported(competition: Competition, tmp_path: Path) -> None:
-    assert keep_issue(competition.as_job("issue"), Settings(), tmp_path).startswith("opened")
+    assert keep_issue(competition.as_job("issue"), tmp_path).startswith("opened")

@@ -277,7 +277,7 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(unfinished("running"), Status.NEEDS_REVIEW, "run-unfinished", WAIT, ended),
     Mistake(unfinished("running", True), Status.NEEDS_REVIEW, "run-unfinished", WAIT, ended),
     Mistake(unfinished("crashed"), Status.NEEDS_REVIEW, "run-crashed", OWN, nothing),
-    Mistake(of_another, NO, "run-of-another", r"Bring runs of your own", relinked),
+    Mistake(of_another, NO, "run-of-another", r"bring runs of your own", relinked),
     Mistake(not_tagged, Status.NEEDS_REVIEW, "run-not-bound", r"tag `([\w:-]+)`", tagged),
     Mistake(copied, NO, "duplicate-run", r"or submit runs of your own", as_it_was),
     Mistake(of_an_entry, NO, "duplicate-run", r"or submit runs of your own", relinked),

@@ -141,7 +141,7 @@ SOUND = {
     [
         ({"frozen_on": "today"}, "not a frozen baseline"),
         ({"costs": ["1"]}, "costs: expected float or int, found str"),
-        ({"costs": [float("nan")]}, "are not all numbers"),
+        ({"costs": [float("nan")]}, "expected finite numbers"),
         ({"costs": 3}, "not a frozen baseline"),
         ({"ratio": 0}, "ratio is 0, expected a number above 0"),
         ({"schema_version": 9}, "schema_version is 9, we know 1"),

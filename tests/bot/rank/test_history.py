@@ -222,7 +222,7 @@ SOURCE = {"repository": "https://github.com/o/r", "file": "README.md", "commit":
                 "source": SOURCE,
                 "records": [{"number": 1, "cost": 2}, {"number": 1, "cost": 3}],
             },
-            "number 1 stands twice",
+            "number 1 appears twice",
         ),
         ({"schema_version": 1, "source": SOURCE, "records": [{"number": 1}]}, "'cost' is missing"),
         ([], "records.json"),

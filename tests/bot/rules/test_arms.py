@@ -171,7 +171,7 @@ def test_an_arm_of_the_old_baseline_is_told_so() -> None:
     assert (item.level, item.claimed, item.expected) == (Level.NOTE, "first", "second")
     (item,) = found("baseline-stale", with_arm("c3", "c3"))
     assert "nothing relates the two" in item.message and item.level is Level.WARNING
-    assert item.fix == "Run second as the baseline arm."
+    assert item.fix == "run second as the baseline arm."
     assert found("baseline-stale", with_arm("c2", "c2")) == ()
 
 
@@ -247,7 +247,7 @@ def test_an_arm_on_hardware_that_no_frozen_baseline_ran_on(
 def test_where_others_confirm_an_entry_no_second_witness_is_asked_for() -> None:
     case = arms({"seconds": 129.0, "hardware": A100}, {"hardware": A100})
     (item,) = found("uncorroborated", case)
-    assert item.level is Level.NOTE and item.fix == "Nothing to do."
+    assert item.level is Level.NOTE and item.fix == "nothing to do."
     assert item.message.endswith("; it stays claimed until 3 pairs of runs by another person "
                                  "confirm it")  # fmt: skip
     # against an older baseline it makes no new one

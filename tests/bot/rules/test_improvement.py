@@ -53,7 +53,7 @@ def test_a_time_from_another_session_is_a_possible_record_only() -> None:
     one_machine = dc.replace(SMALL, levels={"improvement-not-significant": "note"})
     (finding,) = found("improvement-not-significant", case(one_machine, fast, standing=RECORD))
     assert "possible" not in finding.message
-    assert finding.fix == "Nothing to do: this track accepts times of different sessions."
+    assert finding.fix == "nothing to do: this track accepts times of different sessions."
 
 
 def test_two_runs_an_arm_prove_no_time() -> None:
