@@ -22,6 +22,7 @@ from bot.rules.about import SAME_MACHINE, about, per_message, ratio, read_proble
 from bot.rules.claims import claims_wait, wrong_scalars, wrong_seeds
 from bot.rules.described import described
 from bot.rules.reported import tolerance
+from bot.rules.values import at
 
 # ---- does it show what is claimed ---------------------------------------------------------------
 
@@ -177,9 +178,7 @@ def _wrong_machine(case: Case, results: ResultsRun) -> Iterator[Finding]:
     yield finding(
         "hardware-differs-from-run",
         f"the linked run used {is_}, but the file states {told}",
-        file=results.file,
-        line=results.document.line(where),
-        pointer=where,
+        **at(results, where),
         claimed=told,
         expected=is_,
         run=run.file,

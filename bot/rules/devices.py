@@ -18,7 +18,7 @@ from bot.render.numbers import exact, figure
 from bot.render.untrusted import plain, shown
 from bot.rules.about import about, per_message, runs_of
 from bot.rules.causes import chip_cause, is_no_slice, peak_cause
-from bot.rules.values import key_of, place
+from bot.rules.values import at, key_of, place
 
 
 def device_peak_mismatch(case: Case) -> Iterator[Finding]:
@@ -41,9 +41,7 @@ def device_peak_mismatch(case: Case) -> Iterator[Finding]:
                 f"`{where.rpartition('/')[2]}` is {figure(claimed, 4)}; the dense "
                 f"{devices.precision} peak of one {devices.accelerator.name} is "
                 f"{figure(devices.table, 4)} FLOP/s{cause}",
-                file=run.file,
-                line=run.document.line(where),
-                pointer=where,
+                **at(run, where),
                 claimed=claimed,
                 expected=devices.table,
                 ratio=claimed / devices.table,
@@ -130,9 +128,7 @@ def _no_slice(run: ResultsRun, devices: metrics.Devices) -> Finding:
         "chip-count-mismatch",
         f"there is no slice {shown(devices.name)}: the number in its name counts "
         "cores, two per chip",
-        file=run.file,
-        line=run.document.line(pointer),
-        pointer=pointer,
+        **at(run, pointer),
         claimed=plain(devices.name or ""),
         fix="write the name of the slice that was used",
     )
@@ -147,9 +143,7 @@ def _low_peak(run: ResultsRun, devices: metrics.Devices, usual: float | None) ->
         "device-unknown",
         f"the precision {shown(devices.precision)} is self-declared, and its peak is "
         f"{figure(usual / devices.table, 3)} times lower than that of bf16",
-        file=run.file,
-        line=run.document.line(pointer),
-        pointer=pointer,
+        **at(run, pointer),
         claimed=devices.precision,
         fix=f"say in the description what ran in {plain(devices.precision)}",
     )
@@ -187,9 +181,7 @@ def device_unknown(case: Case) -> Iterator[Finding]:
         yield finding(
             "device-unknown",
             f"{name}, {peak}",
-            file=run.file,
-            line=run.document.line(pointer),
-            pointer=pointer,
+            **at(run, pointer),
             claimed=None if devices.name is None else plain(devices.name),
             fix="name the accelerator, such as H100 SXM, A100, v5p-32 or v6e-8"
             + _closest(devices.name),
@@ -212,9 +204,7 @@ def _two_devices(run: ResultsRun) -> Iterator[Finding]:
             "device-unknown",
             f"two accelerators are named, {shown(first[1])} and {shown(name)}; "
             f"{shown(first[1])} is used",
-            file=run.file,
-            line=run.document.line(pointer),
-            pointer=pointer,
+            **at(run, pointer),
             claimed=plain(name),
             expected=plain(first[1]),
             fix="keep the one that the run used",
@@ -251,9 +241,7 @@ def _unknown_precision(case: Case) -> Iterator[Finding]:
                 "device-unknown",
                 f"the precision {shown(told)} is not known, so its peak cannot be checked",
                 Level.WARNING,
-                file=results.file,
-                line=results.document.line(pointer),
-                pointer=pointer,
+                **at(results, pointer),
                 claimed=plain(told, 40),
                 fix=fix,
             )

@@ -66,7 +66,11 @@ _KEYS_OF_OLD = {
 
 def place(run: ResultsRun, name: str) -> dict[str, Any]:
     """Where a finding about a quantity of a results file points."""
-    pointer = run.where(name)
+    return at(run, run.where(name))
+
+
+def at(run: ResultsRun, pointer: str) -> dict[str, Any]:
+    """What a finding about a place of a results file says of it."""
     return {"file": run.file, "line": run.document.line(pointer), "pointer": pointer}
 
 
@@ -280,9 +284,7 @@ def _odd_counts(run: ResultsRun) -> Iterator[Finding]:
             yield finding(
                 "metric-implausible",
                 f"`{key}` is {shown(value)}, expected a whole number above 0",
-                file=run.file,
-                line=run.document.line(pointer),
-                pointer=pointer,
+                **at(run, pointer),
                 claimed=value,
                 fix="write the number that was used",
             )
