@@ -38,6 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "more: does more in a full run (SPEEDRUN_FULL=1).")
+    config.addinivalue_line("markers", "full(why): slow, so it is left to a full run.")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -84,6 +85,13 @@ def pytest_runtest_makereport(
             report.outcome = "failed"
             report.longrepr = f"skipped in a full run: {reason}"
     return report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what is marked `full` before anything is set up for it."""
+    if mark := item.get_closest_marker("full"):
+        in_a_full_run(*mark.args)
 
 
 def in_a_full_run(why: str) -> None:

@@ -26,7 +26,6 @@ from reference_trainer.loop import train
 from reference_trainer.schedule import multiplier
 from reference_trainer.shards import Corpus, TrainingBatches
 from reference_trainer.storage import LocalFolder
-from tests.conftest import in_a_full_run
 from tests.reference_trainer.conftest import PATIENT, invented, job, need, with_
 from tests.reference_trainer.test_schema import SCHEMA, undescribed
 
@@ -95,12 +94,11 @@ def test_fifty_steps_stay_together(
 
 
 @pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.full("compiles four times")
 def test_the_embedding_moves_at_its_own_rate(
     tied: bool, backend_name: str, small: Config, corpus: Corpus
 ) -> None:
     """Three times the rate is three times the first step; every other parameter steps as before."""
-    if not tied:
-        in_a_full_run("compiles four times")
 
     def step(embed_lr: float) -> dict[str, np.ndarray]:
         optimizer = dc.replace(small.optimizer, lr=0.001, embed_lr=embed_lr)
@@ -280,11 +278,10 @@ def run_worker(
 
 
 @pytest.mark.parametrize("sharding", ["data", "fsdp"])
+@pytest.mark.full("trains twice")
 def test_two_devices_give_the_curve_of_one(
     sharding: str, backend_name: str, corpus: Corpus, tmp_path: pathlib.Path
 ) -> None:
-    if sharding == "data":
-        in_a_full_run("trains twice")
     one = run_worker(backend_name, 1, corpus, tmp_path / "one", "data")
     two = run_worker(backend_name, 2, corpus, tmp_path / "two", sharding)
     assert len(one) == len(two) == 11

@@ -19,6 +19,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 SMALL = {"model.layers": 1, "model.hidden": 32, "model.intermediate": 32, "model.seq_len": 32}
 
 
+@pytest.mark.full("compiles for each row")
 def test_best_row_is_compared_with_a_peer(small: Config) -> None:
     need("jax")
     report = bench.measure(small, make_backend("jax"), (2, 4), 1, against=10.0)

@@ -287,6 +287,7 @@ def test_one_killed_member_ends_the_others_and_the_run_goes_on(
     assert losses(out) == losses(tmp_path / "whole")
 
 
+@pytest.mark.full("three trainings of two processes")
 def test_another_number_of_processes_reads_the_shards(
     backend_name: str, corpus: Corpus, tmp_path: pathlib.Path
 ) -> None:

@@ -1,5 +1,5 @@
 """Kill trials: real processes of the command line, ended at random moments, go on as if nothing
-had happened. SPEEDRUN_FULL=1 does 20 kills a backend; SPEEDRUN_KILL_SEED repeats a trial.
+had happened. Twenty kills a backend; SPEEDRUN_KILL_SEED repeats a trial.
 
 Moments take turns: before the first step (importing, compiling), between steps, while a checkpoint
 is being written, while the model is evaluated."""
@@ -44,8 +44,7 @@ LINE = re.compile(r"(step:(\d+)/\d+ (?:train|val)_loss:\S+) train_time:([0-9.]+)
 Log = dict[str, float]  # what a line says of step and loss -> milliseconds so far
 
 
-def kills() -> int:
-    return 20 if os.environ.get("SPEEDRUN_FULL") == "1" else 3
+KILLS = 20
 
 
 def begin(backend: str, data: str, out: pathlib.Path) -> subprocess.Popen[str]:
@@ -151,15 +150,15 @@ def one_life(
     return status, time.monotonic() - born
 
 
-@pytest.mark.more
 @pytest.mark.parametrize("backend", ["torch", "jax"])
+@pytest.mark.full("kills twenty runs")
 def test_killed_at_random_moments_the_curve_is_that_of_an_uninterrupted_run(
     backend: str, corpus: Corpus, tmp_path: pathlib.Path
 ) -> None:
     need(backend)
     seed = int(os.environ.get("SPEEDRUN_KILL_SEED", 0)) or random.randrange(1, 10**6)
     print(f"SPEEDRUN_KILL_SEED={seed}")
-    rng, data, count = random.Random(f"{seed} {backend}"), str(corpus.folder), kills()
+    rng, data, count = random.Random(f"{seed} {backend}"), str(corpus.folder), KILLS
     whole, out = begin(backend, data, tmp_path / "whole"), tmp_path / "cut"
     began, lived = time.monotonic(), 0.0
     endings: list[tuple[str, int]] = []

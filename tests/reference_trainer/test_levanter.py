@@ -73,6 +73,7 @@ def end_loss(tokens: list[int], p: dict[str, Any], config: Config) -> float:
     return before - rest
 
 
+@pytest.mark.full("trains")
 def test_both_definitions_agree_with_a_recomputation_from_the_raw_bytes(
     backend_name: str, small: Config, tmp_path: pathlib.Path
 ) -> None:

@@ -91,6 +91,7 @@ def window(config: Config) -> np.ndarray:
     return rows
 
 
+@pytest.mark.full("compiles twice")
 def test_attention_ends_where_a_document_does(backend_name: str, small: Config) -> None:
     """The losses of a window are those of its documents, each in a row of its own."""
     # With larger first values attention matters before any training.

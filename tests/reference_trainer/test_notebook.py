@@ -118,6 +118,7 @@ def kernel(tmp_path: pathlib.Path) -> Kernel:
     return Kernel(tmp_path / "competition", tools)
 
 
+@pytest.mark.full("trains four times")
 def test_every_cell_runs_up_to_the_pull_request(kernel: Kernel) -> None:
     fetched = 0
     for source in cells():

@@ -222,6 +222,7 @@ def test_both_backends_multiply_alike() -> None:
 
 
 @pytest.mark.parametrize("change", [{"gated": False, "norm_weights": False}, {"tied": True}])
+@pytest.mark.full("compiles four times")
 def test_fp8_losses_and_gradients_are_near_float32(
     change: dict[str, Any], backend_name: str, small: Config, corpus: Corpus
 ) -> None:
@@ -274,6 +275,7 @@ def test_bound_of_the_mlp_holds(small: Config) -> None:
 # ---- runs ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.full("trains twice")
 def test_a_run_names_fp8_and_validates_in_bf16(
     backend_name: str, small: Config, corpus: Corpus, out: pathlib.Path
 ) -> None:
@@ -293,6 +295,7 @@ def test_a_run_names_fp8_and_validates_in_bf16(
     assert "precision: fp8 for MLP and head in training, bf16 elsewhere, emulated on a CPU" in log
 
 
+@pytest.mark.full("trains twice")
 def test_an_fp8_run_resumes_to_the_bit(
     backend_name: str, small: Config, corpus: Corpus, out: pathlib.Path
 ) -> None:

@@ -40,7 +40,9 @@ def collectives(program: str) -> tuple[dict[str, int], dict[str, int]]:
     return inside, outside
 
 
-@pytest.mark.parametrize("sharding", ["data", "fsdp"])
+@pytest.mark.parametrize(
+    "sharding", ["data", pytest.param("fsdp", marks=pytest.mark.full("compiles once more"))]
+)
 def test_micro_batches_are_reduced_once(sharding: str, small: Config) -> None:
     config = with_(small, batch=16, micro_batch=2, sharding=sharding)
     # Muon orthogonalises whole matrices, which it gathers.
@@ -76,6 +78,7 @@ def test_a_reduction_in_a_loop_is_seen() -> None:
     assert inside["all-reduce"] == 1
 
 
+@pytest.mark.full("compiles twice")
 def test_the_number_of_micro_batches_changes_no_loss(small: Config) -> None:
     need("jax")
     from reference_trainer.jax_backend.engine import JaxBackend

@@ -79,6 +79,7 @@ def with_step(make: Any, change: Callable[[int, Step], Any]) -> Any:
     return made
 
 
+@pytest.mark.full("trains three times")
 def test_sigterm_saves_and_a_resumed_run_finishes(
     backend_name: str, small: Config, corpus: Corpus, out: pathlib.Path
 ) -> None:
@@ -143,6 +144,7 @@ def test_a_damaged_checkpoint_is_named(
         )
 
 
+@pytest.mark.full("trains twice")
 def test_a_run_killed_before_its_results_are_written_states_the_clock_of_its_log(
     backend_name: str, small: Config, corpus: Corpus, out: pathlib.Path
 ) -> None:

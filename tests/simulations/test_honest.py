@@ -26,6 +26,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.full("judges a hundred submissions")
 def test_nobody_honest_is_turned_away(root: Path) -> None:
     found = list(judged(root, NUMBERS, SEED))
     turned_away = [

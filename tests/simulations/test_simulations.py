@@ -4,11 +4,22 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.simulations import bands, seasons
 from tests.simulations.__main__ import SIMULATIONS
 from tests.simulations.common import Result
 
+LONG = pytest.mark.full("seconds even with few repetitions")
 
-@pytest.mark.parametrize("simulate", [s for s, _ in SIMULATIONS], ids=lambda s: s.__module__)
+
+@pytest.mark.parametrize(
+    "simulate",
+    [
+        pytest.param(
+            s, id=s.__module__, marks=LONG if s in (bands.simulate, seasons.simulate) else ()
+        )
+        for s, _ in SIMULATIONS
+    ],
+)
 def test_every_target_is_met(simulate: Callable[[int], Iterator[Result]]) -> None:
     results = list(simulate(400))
     assert results and [r.line() for r in results if not r.holds] == []

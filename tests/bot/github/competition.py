@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bot.github.api.client import Repo, connect, open_repo
 from bot.github.host.settings import load_settings
 from bot.github.pull_request.engine import Engine
@@ -357,6 +359,16 @@ class Competition:
             "refs/heads",
         )
         return dict(line.split() for line in lines.splitlines())
+
+
+def kill_points(last: int, every: int) -> pytest.MarkDecorator:
+    """`at` and `phase` of `killed_at` for as many requests; a full run takes each of them, any
+    other run one in so many."""
+    points = [(at, phase) for phase in ("before", "after") for at in range(1, last + 1)]
+    rest = pytest.mark.full("before and after each request")
+    marks = [() if number % every == 0 else rest for number in range(len(points))]
+    params = [pytest.param(*point, marks=m) for point, m in zip(points, marks, strict=True)]
+    return pytest.mark.parametrize(("at", "phase"), params)
 
 
 def killed_at(

@@ -28,6 +28,7 @@ from tests.bot.github.competition import (
     REPO,
     STRANGER,
     Competition,
+    kill_points,
     killed_at,
     submission,
     wandb_submission,
@@ -288,11 +289,8 @@ def run_and_kill(competition: Competition, what: str, number: int, at: int, phas
     return killed_at(competition, RUN, [what, *paths, str(number)], at, phase)
 
 
-@pytest.mark.parametrize("phase", ["before", "after"])
-@pytest.mark.parametrize("at", range(1, 10))
+@kill_points(9, every=4)
 def test_publish_killed_at_each_request(competition: Competition, at: int, phase: str) -> None:
-    if (at + (phase == "after")) % 2:
-        in_a_full_run("before and after each request")
     number = mended(competition)
     killed = run_and_kill(competition, "publish", number, at, phase)
     assert killed or at == 9, "publish makes at least eight requests here"
@@ -300,11 +298,8 @@ def test_publish_killed_at_each_request(competition: Competition, at: int, phase
     check_mended(competition, number)
 
 
-@pytest.mark.parametrize("phase", ["before", "after"])
-@pytest.mark.parametrize("at", range(1, 10))
+@kill_points(9, every=4)
 def test_record_killed_at_each_request(competition: Competition, at: int, phase: str) -> None:
-    if (at + (phase == "after")) % 2:
-        in_a_full_run("before and after each request")
     pull = competition.open(submission("fast", seconds=90.0))
     competition.answer(pull.number)
     competition.github.merge(REPO, pull.number)

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from tests.bot.github.competition import (
     AUTHOR,
     MAINTAINER,
     REPO,
     Competition,
+    kill_points,
     killed_at,
     submission,
     wandb_submission,
@@ -33,7 +32,6 @@ settings = load_settings(Path(root))
 repo = open_repo(connect("token-of-change"), "example-org/speedrun", settings.login)
 print(answer_event(repo, settings, Path(root), event, int(number), comment))
 """
-PHASES = ["before", "after"]
 LAST = 14
 """More requests than any of these steps makes."""
 
@@ -49,8 +47,7 @@ def killed(
     return was_killed
 
 
-@pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("at", range(1, LAST + 1))
+@kill_points(LAST, every=5)
 def test_form_killed_at_each_request(
     competition: Competition, wandb: WandbDouble, at: int, phase: str
 ) -> None:
@@ -70,8 +67,7 @@ def test_form_killed_at_each_request(
     assert ("issue", number, "github-actions[bot]", "eyes") in competition.repo.reactions
 
 
-@pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("at", range(1, LAST + 1))
+@kill_points(LAST, every=5)
 def test_command_that_commits_killed_at_each_request(
     competition: Competition, wandb: WandbDouble, at: int, phase: str
 ) -> None:
@@ -92,8 +88,7 @@ def test_command_that_commits_killed_at_each_request(
     assert started == {str(pull.number)}, "what was committed is verified"
 
 
-@pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("at", range(1, LAST + 1))
+@kill_points(LAST, every=5)
 def test_tombstone_killed_at_each_request(competition: Competition, at: int, phase: str) -> None:
     pull = competition.open(submission("fast", seconds=90.0))
     competition.github.merge(REPO, pull.number)

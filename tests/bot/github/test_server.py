@@ -109,6 +109,7 @@ def wait_for(condition: Any, seconds: float = 60.0) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.full("starts three servers")
 def test_kill_in_the_middle_loses_nothing(tmp_path: Path) -> None:
     """kill -9 while deliveries come: every one that was acknowledged is in the file, once."""
     environment = {**os.environ, "SPEEDRUN_WEBHOOK_SECRET": SECRET}

@@ -199,6 +199,7 @@ def test_an_entry_that_nobody_has_is_asked_for(lab: Lab) -> None:
     assert lab.bot.command(lab.thread.number, comment, "change") == "opened"
 
 
+@pytest.mark.full("a season of pull requests")
 def test_a_season_by_links_alone(lab: Lab) -> None:
     # five submissions by link
     fast = lab.submit("ann-lab", 85.0, more="idea ben-lab")

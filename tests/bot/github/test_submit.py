@@ -16,6 +16,7 @@ from tests.bot.github.competition import (
     AUTHOR,
     REPO,
     Competition,
+    kill_points,
     killed_at,
     submission,
     wandb_submission,
@@ -255,6 +256,7 @@ def test_what_check_rejects_after_asking_is_not_submitted(
     assert competition.github.calls == []
 
 
+@pytest.mark.full("waits for each of its tries")
 def test_a_service_that_is_down_does_not_hold_a_submission_up(
     competition: Competition, linked: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -276,8 +278,7 @@ submit_folder(Path(folder), Path(root), repo, None, False, print)
 LAST = 13
 
 
-@pytest.mark.parametrize("phase", ["before", "after"])
-@pytest.mark.parametrize("at", range(1, LAST + 1))
+@kill_points(LAST, every=5)
 def test_submit_killed_at_each_request(
     competition: Competition, folder: Path, monkeypatch: pytest.MonkeyPatch, at: int, phase: str
 ) -> None:

@@ -235,7 +235,17 @@ TABLE = [
 ]
 
 
-@pytest.mark.parametrize("case", TABLE, ids=[case.name for case in TABLE])
+PATIENCE = ("503 for ever", "429 for ever", "the files cannot be listed", "a hang")
+"""These wait until no try is left, for seconds; `500 for ever` does so in every run."""
+
+
+def of_table(case: Case) -> Any:
+    waits = case.name.startswith(PATIENCE)
+    marks = pytest.mark.full("waits for each of its tries") if waits else ()
+    return pytest.param(case, id=case.name, marks=marks)
+
+
+@pytest.mark.parametrize("case", [of_table(case) for case in TABLE])
 def test_a_fault_ends_where_it_belongs(
     case: Case,
     server: WandbDouble,

@@ -169,6 +169,7 @@ def test_a_run_that_changed_behind_a_results_file_is_drift(
     assert [d.kind for d in drift([(submission, track)], kept, again)] == ["changed"]
 
 
+@pytest.mark.full("waits for each of its tries")
 def test_a_run_that_is_not_there_and_a_service_that_is_down(
     server: WandbDouble, fetcher: WandbFetcher
 ) -> None:

@@ -202,6 +202,7 @@ def test_bytes_cut_anywhere_never_raise_anything_else(trained: Trained) -> None:
             assert length < 4000
 
 
+@pytest.mark.full("trains twice")
 def test_a_run_that_was_resumed_is_one_run_with_its_mark(
     server: WandbDouble, tmp_path: Path
 ) -> None:
@@ -214,6 +215,7 @@ def test_a_run_that_was_resumed_is_one_run_with_its_mark(
     assert run.problems == () and run.finished and run.nodes == 1
 
 
+@pytest.mark.full("trains twice")
 def test_two_offline_files_of_a_resumed_run_are_one_run(wandb_home: Path, tmp_path: Path) -> None:
     files = {}
     for part in ((0, 100), (101, 200)):
