@@ -153,7 +153,7 @@ def test_versions_are_added_and_never_changed(tmp_path: Path) -> None:
 
 
 def test_a_run_without_a_link_has_no_snapshot(tmp_path: Path) -> None:
-    with pytest.raises(SnapshotError, match="no W&B run"):
+    with pytest.raises(SnapshotError, match="is not a W&B run"):
         Snapshots(tmp_path).add(a_run(file="submissions/x/y/a.log"))
 
 

@@ -84,7 +84,7 @@ def test_tracks_and_table_together(two_chips: Competition) -> None:
         ("{", "accelerators.json"),
         ("[]", "not a table of accelerators"),
         ('{"accelerators": [{}]}', "not a table of accelerators"),
-        (table(a100_sxm_80gb=-1.0, a100_sxm=-1.0), "a peak is a positive number"),
+        (table(a100_sxm_80gb=-1.0, a100_sxm=-1.0), "a peak must be a positive number"),
         (json.dumps({"accelerators": SHIPPED["accelerators"][:1] * 2}).replace("v100", "q", 1), ""),
         ('{"accelerators": [NaN]}', "NaN is not a number"),
     ],
