@@ -79,10 +79,10 @@ def alike_below(n: int, pooled_sd: float) -> float:
 
 def too_alike(sd: float | None, n: int, pooled_sd: float) -> bool:
     """Whether a sample of `n` spreads less than all but one in a hundred of the pooled spread."""
-    return sd is not None and n >= 2 and sd < alike_below(n, pooled_sd)
+    return sd is not None and sd < alike_below(n, pooled_sd)
 
 
-def pooled_p(gain: Moments, sd: float, df: int) -> float:
+def pooled_p(gain: Moments, sd: float, df: float) -> float:
     """The t-test with an sd pooled over many earlier groups, and its degrees of freedom."""
     return t_cdf(-gain.mean * math.sqrt(gain.n) / sd, df)
 
@@ -125,7 +125,7 @@ def anytime_p(gain: Moments, sigma: float | None = None) -> float | None:
     (`python -m tests.benchmarks.anytime_simulation`).
     """
     log_e = _log_e_known(gain, sigma) if sigma is not None else _log_e_unknown(gain)
-    return None if log_e is None else min(1.0, math.exp(min(0.0, -log_e)))
+    return None if log_e is None else math.exp(min(0.0, -log_e))
 
 
 def _log_e_known(gain: Moments, sigma: float) -> float:
@@ -184,11 +184,10 @@ def needed_runs(
     def enough(n: int) -> bool:
         return passes(Moments(n, gain.mean, sd))
 
-    low = high = max(gain.n, 1)
     for n in range(gain.n + 1, gain.n + 65):
         if enough(n):
             return n - gain.n
-        low = high = n
+    low = high = gain.n + 64
     while not enough(high):
         low, high = high, high * 2
         if high > _MAX_RUNS:

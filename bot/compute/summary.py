@@ -91,12 +91,12 @@ def _beside(gain: Moments | None, track: Track, look: Look | None) -> dict[str, 
     if gain is None:
         names = ("p_t", "p_sigma", "p_pooled", "p_anytime", "p_moderated", "needed_runs")
         return {**dict.fromkeys(names), "chances": ()}
-    sd, df = rule.pooled_sd, rule.pooled_df
-    guess = sd if sd is not None else rule.sigma
+    pooled = _pooled(rule)
+    guess = pooled[0] if pooled else rule.sigma
     return {
         "p_t": sig.t_p(gain),
         "p_sigma": sig.z_p(gain, rule.sigma) if rule.sigma else None,
-        "p_pooled": sig.pooled_p(gain, sd, df) if sd and df else None,
+        "p_pooled": sig.pooled_p(gain, *pooled) if pooled else None,
         "p_anytime": sig.anytime_p(gain, _anytime_sigma(track)),
         "p_moderated": _moderated(gain, rule),
         "needed_runs": sig.needed_runs(gain, lambda m: m.n > taken and _passes_at(m, track), guess),
@@ -148,9 +148,7 @@ def _passes_at(gain: Moments, track: Track) -> bool:
 
 
 def _moderated(gain: Moments, rule: Significance) -> float | None:
-    if not rule.prior_sd or not rule.prior_df or gain.n < 2:
-        return None
-    return moderated_p(gain, rule.prior_sd, rule.prior_df)
+    return moderated_p(gain, *prior) if (prior := _prior(rule)) and gain.n > 1 else None
 
 
 def _chances(gain: Moments, track: Track, taken: int) -> tuple[Chance, ...]:
@@ -159,12 +157,10 @@ def _chances(gain: Moments, track: Track, taken: int) -> tuple[Chance, ...]:
     if rule.test in ("none", "anytime") or (_passes_at(gain, track) and gain.n > taken):
         return ()
     known = (rule.sigma, float("inf")) if rule.test == "z" and rule.sigma else None
-    if rule.test == "moderated" and rule.prior_sd and rule.prior_df:
-        known = (rule.prior_sd, rule.prior_df)
+    if rule.test == "moderated":
+        known = _prior(rule)
     if known is None and not gain.sd:
-        if not rule.pooled_sd or not rule.pooled_df:
-            return ()
-        known = (rule.pooled_sd, float(rule.pooled_df))
+        known = _pooled(rule)
 
     def judged(n: int) -> bool:
         return n >= rule.least_runs and judged_at(n, rule.looks) == n and n > taken
@@ -179,14 +175,15 @@ def _bar(n: int, rule: Significance) -> Bar:
         if rule.threshold is not None:
             return Bar(rule.threshold, 1.0, 0.0)
         return Bar(sig.normal_quantile(1 - alpha), (rule.sigma or 0.0) ** 2, 0.0)
-    if rule.test == "moderated" and rule.prior_sd and rule.prior_df:
-        df = rule.prior_df + n - 1
-        prior = rule.prior_df * rule.prior_sd**2 / df
-        return Bar(sig.t_quantile(1 - alpha, df), prior, (n - 1) / df)
+    if rule.test == "moderated" and (shrunk := _prior(rule)):
+        sd, usual = shrunk
+        df = usual + n - 1
+        return Bar(sig.t_quantile(1 - alpha, df), usual * sd**2 / df, (n - 1) / df)
     height = sig.t_quantile(1 - alpha, n - 1)
-    sd, many = rule.pooled_sd, rule.pooled_df
-    if not rule.guard or not sd or not many:
+    pooled = _pooled(rule) if rule.guard else None
+    if pooled is None:
         return Bar(height, 0.0, 1.0)
+    sd, many = pooled
     alike = float("inf") if n <= _FEW else sig.alike_below(n, sd)
     return Bar(height, 0.0, 1.0, sig.t_quantile(1 - alpha, many) * sd, alike)
 
@@ -210,9 +207,8 @@ def decide(gain: Moments | None, track: Track, sample: Moments | None = None) ->
         p = sig.anytime_p(gain, rule.sigma)
         return Decision("anytime", sig.t_statistic(gain), p, _below(p, rule.alpha) and enough)
     statistic, p = sig.t_statistic(gain), sig.t_p(gain)
-    if rule.test == "moderated" and rule.prior_sd and rule.prior_df:
-        statistic = moderated_statistic(gain, rule.prior_sd, rule.prior_df)
-        p = moderated_p(gain, rule.prior_sd, rule.prior_df)
+    if rule.test == "moderated" and (prior := _prior(rule)):
+        statistic, p = moderated_statistic(gain, *prior), moderated_p(gain, *prior)
     if statistic is not None and track.quality.goal == "min":
         statistic = -statistic
     passes = _below(p, rule.alpha_each) and enough and not _guarded(gain, rule)
@@ -225,11 +221,11 @@ _FEW = 3
 def _guarded(gain: Moments, rule: Significance) -> bool:
     """Whether the t-test alone is not believed: few runs, or runs too alike, that do not pass with
     the pooled spread. p stays what it is."""
-    sd, df = rule.pooled_sd, rule.pooled_df
-    if not rule.guard or rule.test != "t" or not sd or not df:
+    pooled = _pooled(rule) if rule.guard and rule.test == "t" else None
+    if pooled is None:
         return False
-    doubtful = gain.n <= _FEW or sig.too_alike(gain.sd, gain.n, sd)
-    return doubtful and not sig.pooled_p(gain, sd, df) < rule.alpha_each
+    doubtful = gain.n <= _FEW or sig.too_alike(gain.sd, gain.n, pooled[0])
+    return doubtful and not sig.pooled_p(gain, *pooled) < rule.alpha_each
 
 
 def _decide_z(gain: Moments, track: Track, enough: bool) -> Decision:
@@ -248,6 +244,17 @@ def _level(rule: Significance) -> float:
     if rule.test == "z" and rule.threshold is not None and rule.sigma:
         return sig.normal_tail((rule.threshold - sig.SLACK) / rule.sigma)
     return rule.alpha_each
+
+
+def _pooled(rule: Significance) -> tuple[float, float] | None:
+    """The pooled sd of a track and its degrees of freedom."""
+    sd, df = rule.pooled_sd, rule.pooled_df
+    return (sd, float(df)) if sd and df else None
+
+
+def _prior(rule: Significance) -> tuple[float, float] | None:
+    """The usual spread of the moderated test and its degrees of freedom."""
+    return (rule.prior_sd, rule.prior_df) if rule.prior_sd and rule.prior_df else None
 
 
 def _below(p: float | None, alpha: float) -> bool:

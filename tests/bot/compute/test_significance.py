@@ -246,3 +246,68 @@ def test_an_interval_is_that_of_95_per_cent() -> None:
     assert (
         sig.interval(Moments(4, 1.0, 0.0)) is None and sig.interval(Moments(1, 1.0, None)) is None
     )
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 10])
+def test_runs_are_too_alike_below_the_one_per_cent_point(n: int) -> None:
+    bound = 0.002 * math.sqrt(scipy.stats.chi2.ppf(0.01, n - 1) / (n - 1))
+    assert sig.alike_below(n, 0.002) == pytest.approx(bound)
+    assert sig.too_alike(0.999 * bound, n, 0.002) and not sig.too_alike(1.001 * bound, n, 0.002)
+    assert not sig.too_alike(sig.alike_below(n, 0.002), n, 0.002)
+    assert not sig.too_alike(None, n, 0.002)
+
+
+@pytest.mark.parametrize(("reached", "found"), [(-0.9e-9, True), (-1.1e-9, False), (1.0, True)])
+def test_a_bound_is_reached_up_to_the_noise_of_floats(reached: float, found: bool) -> None:
+    assert sig.reaches(reached, 0.0) is found
+
+
+@pytest.mark.parametrize(("high", "known"), [(1.4, True), (1.25, False)])
+def test_an_interval_of_means_near_zero_says_nothing(high: float, known: bool) -> None:
+    """Half of it is t x sd / mean / sqrt(2) = 12.706 x 1.2 / 0.2 = 76, and 12.706 x 9 = 114."""
+    found = sig.welch([-1.0, high], [1.0, 1.0])
+    assert found.ratio == pytest.approx((high - 1) / 2)
+    assert (found.ratio_interval is not None) is known
+    if found.ratio_interval:
+        half = math.log(found.ratio_interval[1] / found.ratio_interval[0]) / 2
+        assert half == pytest.approx(12.7062 * 6, rel=1e-5)
+
+
+@pytest.mark.parametrize(("log", "known"), [(7.8, True), (8.0, False)])
+def test_an_interval_of_pairs_that_differ_wildly_says_nothing(log: float, known: bool) -> None:
+    """The mean of -x and x has the error x, and half an interval of 12.706 x: 99.1 and 101.6."""
+    found = sig.paired([math.exp(log), math.exp(-log)], [1.0, 1.0])
+    assert (found.ratio_interval is not None) is known
+    assert found.ratio == pytest.approx(1.0) and found.p == pytest.approx(0.5)
+    assert found.df == 1
+
+
+def test_the_paired_statistic_is_that_of_the_smaller_cost() -> None:
+    a, b = [9.0, 9.1, 9.3], [10.0, 10.0, 10.1]
+    logs = [math.log(x / y) for x, y in zip(a, b, strict=True)]
+    want = scipy.stats.ttest_1samp(logs, 0, alternative="less")
+    found = sig.paired(a, b)
+    assert (found.statistic, found.df) == (pytest.approx(want.statistic), 2)
+    assert found.difference == pytest.approx(sum(a) / 3 - sum(b) / 3)
+    assert sig.paired(a, b, "max").p == pytest.approx(1 - want.pvalue)
+
+
+@pytest.mark.parametrize(
+    ("gain", "sigma"),
+    [(Moments(3, 0.0, 0.0), None), (Moments(5, -0.01, 1e-9), None), (Moments(5, -1.0, 0.1), 0.1)],
+)
+def test_runs_that_show_nothing_have_an_anytime_p_of_one(gain: Moments, sigma: float | None):
+    assert sig.anytime_p(gain, sigma) == 1.0
+
+
+@pytest.mark.parametrize(("only", "need"), [(67, 63), (68, 64), (69, None)])
+def test_each_of_the_next_64_numbers_of_runs_is_tried(only: int, need: int | None) -> None:
+    """A number that passes alone, as the last of some looks does."""
+    assert sig.needed_runs(Moments(4, 0.1, 0.1), lambda m: m.n == only, None) == need
+
+
+def test_ten_million_runs_are_tried_at_most() -> None:
+    """78,125 doubled seven times is ten million."""
+    gain = Moments(78_125 - 64, 0.1, 0.1)
+    for bound, need in ((10_000_000, 10_000_000 - gain.n), (10_000_001, None)):
+        assert sig.needed_runs(gain, lambda m, at=bound: m.n >= at, None) == need
