@@ -63,7 +63,8 @@ def time_cause(
 
 
 def explain(candidates: list[Cause], ratio: float, tolerance: float) -> tuple[Cause, ...]:
-    """The fewest candidates, at most 3, whose factors multiply to `ratio`; () for none."""
+    """The fewest candidates, at most 3, whose factors multiply to `ratio`; () for none. A factor of
+    1 is no slip."""
     usable = [c for c in candidates if not same(c.factor, 1.0)]
     for count in (1, 2, 3):
         for chosen in it.combinations(usable, count):
@@ -94,19 +95,18 @@ def _chip_candidates(run: ResultsRun, devices: Devices) -> Iterator[Cause]:
         return
     fix = f"multiply by {chips} chips" if chips > 1 else "multiply by 1 chip"
     accelerator = devices.accelerator
-    if accelerator is not None and accelerator.cores_per_chip > 1:
+    if accelerator is not None:
         words = f"TPU cores were counted as chips ({name} has {chips} chips)"
         yield Cause(float(accelerator.cores_per_chip), words, fix)
     for field, words in (("chips", "num_chips"), ("devices", "num_devices")):
         stated = positive(run.number(field))
-        if stated is not None and stated != chips:
+        if stated is not None:
             words = f"`{words}` {stated} was multiplied in ({name} has {chips} chips)"
             yield Cause(stated / chips, words, fix)
-    if chips > 1:
-        yield Cause(1 / chips, f"one chip was counted ({name} has {chips})", fix)
+    yield Cause(1 / chips, f"one chip was counted ({name} has {chips})", fix)
     for key in ("replicas", "slice_count"):
         count = positive(run.section("resources").get(key))
-        if count is not None and count > 1:
+        if count is not None:
             yield Cause(float(count), f"`{key}` = {count} was multiplied in once too often", fix)
             yield Cause(1 / count, f"`{key}` = {count} was left out", fix)
 
@@ -117,23 +117,21 @@ def _peak_candidates(run: ResultsRun, devices: Devices) -> Iterator[Cause]:
         return
     name, fix = accelerator.name, f"use the peak of {figure(table, 4)} FLOP/s"
     for precision, peak in accelerator.peaks.items():
-        if precision != devices.precision:
-            words = (
-                f"the {precision} peak of {name} was used ({figure(peak, 4)} instead of "
-                f"{figure(table, 4)} FLOP/s)"
-            )
-            yield Cause(peak / table, words, fix)
+        words = (
+            f"the {precision} peak of {name} was used ({figure(peak, 4)} instead of "
+            f"{figure(table, 4)} FLOP/s)"
+        )
+        yield Cause(peak / table, words, fix)
     stated = run.number("peak_flops")
-    if stated is not None and stated > 0:
+    if stated:
         words = f"a peak of {figure(stated, 4)} instead of {figure(table, 4)} FLOP/s was used"
         yield Cause(stated / table, words, fix)
     if accelerator.kind == "gpu":
         yield Cause(
             2.0, f"the peak with sparsity was used (the dense one is {figure(table, 4)})", fix
         )
-    if accelerator.cores_per_chip > 1:
-        words = f"the peak of one core was used (a chip has {figure(table, 4)} FLOP/s)"
-        yield Cause(1 / accelerator.cores_per_chip, words, fix)
+    words = f"the peak of one core was used (a chip has {figure(table, 4)} FLOP/s)"
+    yield Cause(1 / accelerator.cores_per_chip, words, fix)
 
 
 def peak_cause(claimed: float, devices: Devices) -> str:
@@ -142,7 +140,7 @@ def peak_cause(claimed: float, devices: Devices) -> str:
     if accelerator is None or table is None:
         return ""
     for precision, peak in accelerator.peaks.items():
-        if same(claimed, peak) and precision != devices.precision:
+        if same(claimed, peak):
             return f": {figure(claimed, 4)} is its {precision} peak"
     if same(claimed, 2 * table):
         return ": that is the figure with sparsity, twice the dense one"
@@ -159,7 +157,7 @@ def peak_cause(claimed: float, devices: Devices) -> str:
 def chip_cause(claimed: float, devices: Devices) -> str:
     """Why a stated number of chips is another, where that can be told; else ""."""
     accelerator = devices.accelerator
-    if accelerator is not None and devices.chips and accelerator.cores_per_chip > 1:
+    if accelerator is not None and devices.chips:
         if claimed == devices.chips * accelerator.cores_per_chip:
             return f": TPU cores counted as chips, {accelerator.cores_per_chip} to a chip"
     return ""

@@ -71,3 +71,66 @@ def test_that_no_run_counts_is_left_out_beside_the_error_that_says_why(
 
 def test_that_no_run_counts_is_said_where_nothing_else_says_why() -> None:
     assert len(merge([of("too-few-runs", claimed=0), of("evidence-unavailable")])) == 2
+
+
+@pytest.mark.parametrize(
+    ("rule", "cause", "mine", "theirs", "follows"),
+    [
+        # Both fall with one act only if the act is the same.
+        ("hardware-differs-from-run", "arms-differ", {"fix": "a"}, {"fix": "a"}, True),
+        ("hardware-differs-from-run", "arms-differ", {"fix": "a"}, {"fix": "b"}, False),
+        ("too-few-runs", "run-crashed", {"fix": "a"}, {"fix": "b"}, True),
+        # What lacks in one run follows from what is wrong with that run, or with its entry.
+        ("metric-missing", "run-crashed", {"run": "r0"}, {"run": "r0"}, True),
+        ("metric-missing", "run-crashed", {"run": "r0"}, {"run": "r1"}, True),
+        ("metric-missing", "run-crashed", {"run": "r0", "pointer": "/runs/0"},
+         {"run": "r0", "pointer": "/runs/1"}, True),
+        ("metric-missing", "run-crashed", {"run": "r0", "pointer": "/runs/0"},
+         {"run": "r1", "pointer": "/runs/1"}, False),
+        ("metric-missing", "schema", {"run": "r0", "pointer": "/runs/0"},
+         {"pointer": "/runs/0/path"}, True),
+        ("metric-missing", "schema", {"run": "r0", "pointer": "/runs/1"},
+         {"pointer": "/runs/10/path"}, False),
+        ("metric-missing", "run-crashed", {}, {"run": "r1", "pointer": "/runs/1"}, True),
+        ("too-few-runs", "run-crashed", {"run": "r0", "pointer": "/runs/0"},
+         {"run": "r1", "pointer": "/runs/1"}, True),
+        # A figure follows from another of its own file; other findings from any file.
+        ("explanation-missing", "json-invalid", {"file": "a"}, {"file": "a"}, True),
+        ("explanation-missing", "json-invalid", {"file": "a"}, {"file": "b"}, False),
+        ("too-few-runs", "run-crashed", {"file": "a"}, {"file": "b"}, True),
+        # What names no point is about all of them.
+        ("too-few-runs", "run-crashed", {"point": "a"}, {}, True),
+        ("too-few-runs", "run-crashed", {}, {"point": "a"}, True),
+        ("too-few-runs", "run-crashed", {"point": "a"}, {"point": "b"}, False),
+        ("too-few-runs", "target-missed", {}, {}, False),
+    ],
+)  # fmt: skip
+def test_what_follows_from_what(
+    rule: str, cause: str, mine: dict[str, str], theirs: dict[str, str], follows: bool
+) -> None:
+    assert because(of(rule, **mine), of(cause, **theirs)) == [cause if follows else None, None]
+
+
+@pytest.mark.parametrize(
+    ("cause", "item", "follows"),
+    [(ERROR, ERROR, True), (ERROR, Level.NOTE, True), (WARNING, WARNING, True),
+     (WARNING, ERROR, False), (Level.NOTE, WARNING, False), (Level.NOTE, ERROR, False),
+     (Level.NOTE, Level.NOTE, True), (WARNING, Level.NOTE, True)],
+)  # fmt: skip
+def test_a_cause_weighs_as_much_as_what_follows(cause: Level, item: Level, follows: bool) -> None:
+    found = [of("run-crashed", cause), of("too-few-runs", item)]
+    assert because(*found) == [None, "run-crashed" if follows else None]
+
+
+@pytest.mark.parametrize(
+    ("other", "kept"),
+    [
+        (of("copied-result"), False),
+        (of("copied-result", WARNING), True),
+        (of("evidence-unavailable"), True),
+        (of("target-not-significant"), True),
+    ],
+)
+def test_an_error_of_the_files_alone_says_why_no_run_counts(other: Finding, kept: bool) -> None:
+    rules = [f.rule for f in merge([other, of("too-few-runs", claimed=0)])]
+    assert rules == [other.rule, "too-few-runs"][: 1 + kept]
