@@ -6,11 +6,13 @@ import fcntl
 import os
 import pickle
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
+from _pytest.mark import ParameterSet
 
 from bot.model.verdict import Verdict
 from bot.repository import verify_repository
@@ -98,6 +100,15 @@ def in_a_full_run(why: str) -> None:
     """Leave the rest of a test to `make test-full`, which tries all of it."""
     if not os.environ.get("SPEEDRUN_FULL"):
         pytest.skip(f"slow: {why}; make test-full runs it")
+
+
+def in_turn(
+    values: Sequence[Any], ids: Sequence[str], why: str, first: int = 0
+) -> list[ParameterSet]:
+    """Parameters of which every other, from number `first` on, is left to a full run."""
+    marks = [pytest.mark.full(why) if n % 2 == first else () for n in range(len(values))]
+    rows = zip(values, ids, marks, strict=True)
+    return [pytest.param(value, id=name, marks=mark) for value, name, mark in rows]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -117,6 +117,7 @@ def test_the_embedding_moves_at_its_own_rate(
         assert fast[name] == pytest.approx(expected, abs=2e-6), name
 
 
+@pytest.mark.full("trains")
 def test_bits_per_byte_equal_a_computation_from_the_raw_bytes(
     backend_name: str, small: Config, corpus: Corpus, out: pathlib.Path
 ) -> None:

@@ -140,9 +140,8 @@ def plug_in(kind: str, module: str, function: str) -> str:
     return changed.replace("        muon,\n", f"        {function},\n")
 
 
-@pytest.mark.parametrize(
-    "name", ["lion", pytest.param("sophia", marks=pytest.mark.full("trains three times"))]
-)
+@pytest.mark.parametrize("name", ["lion", "sophia"])
+@pytest.mark.full("trains three times")
 def test_an_optimizer_in_one_file_is_swept_by_set(
     name: str, backend_name: str, corpus: Corpus, tmp_path: pathlib.Path
 ) -> None:

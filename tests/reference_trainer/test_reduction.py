@@ -40,9 +40,8 @@ def collectives(program: str) -> tuple[dict[str, int], dict[str, int]]:
     return inside, outside
 
 
-@pytest.mark.parametrize(
-    "sharding", ["data", pytest.param("fsdp", marks=pytest.mark.full("compiles once more"))]
-)
+@pytest.mark.parametrize("sharding", ["data", "fsdp"])
+@pytest.mark.full("compiles")
 def test_micro_batches_are_reduced_once(sharding: str, small: Config) -> None:
     config = with_(small, batch=16, micro_batch=2, sharding=sharding)
     # Muon orthogonalises whole matrices, which it gathers.

@@ -121,6 +121,7 @@ def test_nan_stops_with_step_checkpoint_and_hint(
     assert not (out / "speedrun_results.json").exists()
 
 
+@pytest.mark.full("trains")
 def test_resuming_with_another_configuration_is_refused(
     backend_name: str, small: Config, corpus: Corpus, out: pathlib.Path
 ) -> None:

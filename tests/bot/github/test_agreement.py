@@ -18,6 +18,7 @@ from bot.registry import Status
 from bot.render.answer import Answer, Where, answer
 from tests.bot.github.competition import REPO, Competition
 from tests.bot.github.test_promotion import FROZEN
+from tests.conftest import in_turn
 from tests.journeys import evidence_mistakes, mistakes
 from tests.journeys.evidence_mistakes import two_arms
 from tests.journeys.mistakes import Files, Mistake, good
@@ -65,7 +66,11 @@ def said(item: Answer) -> list[tuple[Any, ...]]:
     )
 
 
-@pytest.mark.parametrize("mistake", MISTAKES, ids=[mistake.name for mistake in MISTAKES])
+NAMES = [mistake.name for mistake in MISTAKES]
+TURN = "the other mistakes; of two tests each takes every other"
+
+
+@pytest.mark.parametrize("mistake", in_turn(MISTAKES, NAMES, TURN, 0))
 def test_check_and_comment_say_the_same(mistake: Mistake, tracks: Competition) -> None:
     root, folder = on_disk(tracks, mistake)
     here = checked(root, folder)
@@ -82,7 +87,7 @@ def test_check_and_comment_say_the_same(mistake: Mistake, tracks: Competition) -
     assert [(g.rule, g.says) for g in here.groups] == [(g.rule, g.says) for g in there.groups]
 
 
-@pytest.mark.parametrize("mistake", MISTAKES, ids=[mistake.name for mistake in MISTAKES])
+@pytest.mark.parametrize("mistake", in_turn(MISTAKES, NAMES, TURN, 1))
 def test_every_command_agrees_with_check(mistake: Mistake, tracks: Competition) -> None:
     root, folder = on_disk(tracks, mistake)
     item = checked(root, folder)

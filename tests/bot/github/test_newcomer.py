@@ -21,6 +21,7 @@ from tests.bot.github.competition import (
     wandb_submission,
 )
 from tests.bot.render.words import before_next, rules, visible, words
+from tests.conftest import in_turn
 from tests.doubles.wandb import WandbDouble
 from tests.doubles.wandb.world import StoredRun
 
@@ -307,7 +308,7 @@ MISTAKES: tuple[Mistake, ...] = (
 NAMES = [f"{mistake.make.__qualname__.split('.')[0]}-{n}" for n, mistake in enumerate(MISTAKES)]
 
 
-@pytest.mark.parametrize("mistake", MISTAKES, ids=NAMES)
+@pytest.mark.parametrize("mistake", in_turn(MISTAKES, NAMES, "every other mistake"))
 def test_the_comment_names_cause_and_next_step_and_that_suffices(
     mistake: Mistake, competition: Competition, wandb: WandbDouble
 ) -> None:
