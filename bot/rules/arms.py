@@ -22,6 +22,7 @@ from bot.registry import Level
 from bot.render.numbers import figure
 from bot.render.untrusted import plain
 from bot.rules.about import SAME_MACHINE
+from bot.rules.arm_settings import unequal
 
 _SOFTWARE = ("torch", "pytorch", "jax", "cuda")
 # Means of repetitions differ by a tenth of these, and who trains on pays for it in time: 0.15 % of
@@ -40,8 +41,9 @@ def arms_differ(case: Case) -> Iterator[Finding]:
     """The two arms differ in the code under test and in nothing else.
 
     Both run on one kind of device, and both stop by one rule: a baseline that trains on after the
-    target takes longer for nothing. Another precision or another version of the framework is a
-    warning: where it is the improvement itself, say so in the README. The baseline arm is of one
+    target takes longer for nothing. Another precision, another version of the framework, and other
+    settings of validation, data, parallelism, compilation or logging are
+    warnings: if that is the improvement itself, say so in the README. The baseline arm is of one
     baseline. A run whose entry names no arm counts in that whose code or configuration it has.
     """
     if case.track.objective == "pareto":
@@ -95,6 +97,10 @@ def _differences(
             text = "{} is {} in the candidate and {} in the baseline arm".format(name, *shown)
             fix = "Use the same in both arms, or say in the README that it is the improvement."
             yield Level.WARNING, text, fix
+    settings = unequal(ours, theirs) if case.track.objective == "baseline" else None
+    if settings is not None:
+        fix = "Use the same in both arms, or say in the README that it is the improvement."
+        yield Level.WARNING, settings, fix
     summary = of_case(case, point)
     longer = None if summary is None else _trained_on(case, summary)
     if longer is not None:

@@ -1,0 +1,95 @@
+"""Settings in which two arms differ: those that trigger the rule, and near misses."""
+
+from __future__ import annotations
+
+import dataclasses as dc
+from typing import Any
+
+import pytest
+
+from bot.model.case import Case
+from bot.model.run import Run
+from bot.registry import Level
+from bot.rules.arm_settings import unequal
+from tests.bot.rules.run_cases import TRACKS, a_case, a_run, found
+
+BASE: dict[str, Any] = {"train": {"micro_batch": 64, "eval_every": 80}, "optimizer": {"lr": 0.003}}
+
+
+def runs(config: dict[str, Any], first: int = 0, **changes: Any) -> list[Run]:
+    return [a_run(n, config=config, **changes) for n in (first, first + 1)]
+
+
+def said(ours: dict[str, Any], theirs: dict[str, Any]) -> str | None:
+    return unequal(runs(BASE | ours), runs(BASE | theirs, 2))
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "says"),
+    [
+        ({"micro_batch": 64}, {"micro_batch": 2},
+         "micro_batch is 64 in the candidate and 2 in the baseline arm"),
+        ({"data": {"val_tokens": 20000}}, {"data": {"val_tokens": 0}}, "data.val_tokens is 20000"),
+        ({"data": {"corpus": "other"}}, {"data": {"corpus": "english"}}, "data.corpus is other"),
+        ({"model": {"vocab": 32000}}, {"model": {"vocab": 50304}}, "model.vocab is 32000"),
+        ({"model": {"seq_len": 512}}, {"model": {"seq_len": 1024}}, "model.seq_len is 512"),
+        ({"tp_size": 2}, {}, "tp_size is 2 in the candidate, the baseline arm does not say"),
+        ({}, {"torch_compile_mode": "eager"}, "torch_compile_mode is eager in the baseline arm"),
+        ({}, {"cudnn_benchmark": False}, "cudnn_benchmark is false in the baseline arm"),
+        ({}, {"loader": {"prefetch": 0}}, "loader.prefetch is 0 in the baseline arm"),
+        ({}, {"sleep_s": 0.1}, "sleep_s is 0.1 in the baseline arm"),
+    ],
+)  # fmt: skip
+def test_settings_that_should_be_equal(
+    ours: dict[str, Any], theirs: dict[str, Any], says: str
+) -> None:
+    message = said(ours, theirs)
+    assert message is not None and message.startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ({}, {}),
+        ({"optimizer": {"lr": 0.02, "name": "muon"}}, {}),
+        ({"model": {"hidden": 640}, "train": BASE["train"] | {"steps": 400, "batch": 32}}, {}),
+        ({"tp_size": 1, "use_fp8": False}, {}),
+        ({"run_name": "candidate", "log_dir": "a", "eval_id": 1}, {"log_dir": "b"}),
+        ({"seed": 1, "data_seed": 4}, {"seed": 2, "data_seed": 5}),
+        ({"precision": "bf16"}, {"precision": "fp32"}),
+    ],
+)
+def test_what_a_candidate_may_change(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+    assert said(ours, theirs) is None
+
+
+def test_a_log_states_less_than_a_run_on_wandb() -> None:
+    ours, theirs = runs(BASE | {"use_compile": True}), runs({"micro_batch": 64}, 2, source="log")
+    assert unequal(ours, theirs) is None
+    assert unequal(ours, runs({"micro_batch": 64}, 2)) is not None
+
+
+def test_what_varies_within_an_arm_is_no_difference_between_them() -> None:
+    ours = [a_run(0, config=BASE | {"val_tokens": 5}), a_run(1, config=BASE)]
+    theirs = runs(BASE, 2)
+    assert unequal(ours, theirs) is None
+    mixed = [a_run(0, config={"micro_batch": 4}), a_run(1, config={"micro_batch": 8})]
+    assert unequal(mixed, runs({"micro_batch": 8}, 2)) is None
+    assert unequal(mixed, runs({"micro_batch": 2}, 2)) is not None
+
+
+def test_many_settings_are_counted() -> None:
+    ours = {f"val_{name}": 1 for name in "abcdef"}
+    message = said(ours, dict.fromkeys(ours, 2))
+    assert message is not None and message.endswith("; and 2 more") and message.count(" is ") == 4
+
+
+@pytest.mark.parametrize(
+    ("track", "level"), [("single-gpu", Level.WARNING), ("nanogpt-small", None)]
+)
+def test_only_a_track_of_ratios_asks(track: str, level: Level | None) -> None:
+    every = [*runs(BASE | {"micro_batch": 64}), *runs(BASE | {"micro_batch": 2}, 2)]
+    arms = ("candidate", "candidate", "baseline", "baseline")
+    case: Case = a_case(every, arms=arms, track=dc.replace(TRACKS[track], baselines=()))
+    told = [f.level for f in found("arms-differ", case) if "micro_batch" in f.message]
+    assert told == ([] if level is None else [level])
