@@ -284,8 +284,7 @@ def check(config: Config) -> None:
     if model.width_of_head % 2:
         raise ConfigError(
             f"the width of a head is {model.width_of_head}, expected an even number for rotary "
-            "positions; "
-            "change model.hidden or model.heads"
+            "positions; change model.hidden or model.heads"
         )
     if model.vocab % 64:
         raise ConfigError(

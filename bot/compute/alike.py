@@ -39,7 +39,7 @@ NEAR = 8e-4
 which make many more pairs, one more for each `_PAIRS_A_MATCH`, and one that is nearer still for
 each `_PAIRS_A_TWIN`."""
 NEAREST = 4.5e-4
-"""A single pair this near is no evidence of copying."""
+"""A single pair this near does not show copying."""
 USUAL = 1.3e-3
 """The median over the pairs of three or more honest runs is at least this."""
 _LEAST_HALF, _LEAST_RUNS = 4, 3

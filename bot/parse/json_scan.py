@@ -2,7 +2,7 @@
 
 Works on the text by tokens, without recursion and without spelling out pointers, so that neither
 depth nor long keys cost memory. It follows JSON that Python's reader accepted, at least up to the
-first odd thing, and stops where it is none.
+first odd thing, and stops where the text is not JSON.
 """
 
 from __future__ import annotations

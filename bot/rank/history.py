@@ -39,8 +39,8 @@ class Dated:
 
     `retimings` are (date, cost) in order of time. `ratio` is that of the candidate's mean cost to
     its baseline arm's, and `against` the submission that the arm ran (None: the record of the day);
-    both count where `timed` says that the cost is a time. `fixed` is a score that is none of the
-    cost (a ratio to a frozen baseline), None where the cost itself is compared, by `sign`.
+    both count where `timed` says that the cost is a time. `fixed` is a score other than the
+    cost (a ratio to a frozen baseline); None if the cost itself is compared, by `sign`.
     """
 
     date: str | None

@@ -27,9 +27,9 @@ _MACHINE = frozenset(
 )
 _SPEED = frozenset(
     "compile compiled compiler inductor dynamo jit xla cudagraph cudagraphs graph graphs remat "
-    "recompute checkpointing offload fused kernel kernels flash sdpa attention_backend backend "
+    "recompute checkpointing offload fused kernel kernels flash sdpa backend "
     "dtype fp8 amp autocast bf16 fp16 fp32 tf32 matmul deterministic benchmark workers prefetch "
-    "pin profile profiler debug anomaly nan_check sync synchronize sleep throttle delay power "
+    "pin profile profiler debug anomaly nan sync synchronize sleep throttle delay power "
     "clocks micro microbatch microbatches log logging print watch".split()
 )
 _EXACT = frozenset("seq_len sequence_length block_size context_length max_seq_len".split())
@@ -57,9 +57,8 @@ def _unequal(ours: Sequence[Run], theirs: Sequence[Run]) -> Iterator[str]:
     for name in sorted(mine.keys() | other.keys()):
         a, b = mine.get(name, frozenset()), other.get(name, frozenset())
         if a and b and a.isdisjoint(b):
-            yield f"{plain(name, 60)} is {_show(a)} in the candidate and {_show(b)} in the " + (
-                "baseline arm"
-            )
+            told = f"is {_show(a)} in the candidate and {_show(b)} in the baseline arm"
+            yield f"{plain(name, 60)} {told}"
         elif alike and mine and other and not (a and b) and not (a and a <= _OFF):
             where, lacks = ("candidate", "baseline arm") if a else ("baseline arm", "candidate")
             yield f"{plain(name, 60)} is {_show(a or b)} in the {where}, the {lacks} does not say"

@@ -24,13 +24,14 @@ from bot.render.untrusted import plain
 from bot.rules.about import SAME_MACHINE
 from bot.rules.arm_settings import unequal
 
+_EQUAL = "use the same in both arms, or say in the README that it is the improvement"
 _SOFTWARE = ("torch", "pytorch", "jax", "cuda")
 # Means of repetitions differ by a tenth of these, and who trains on pays for it in time: 0.15 % of
 # the loss are some 4 % of the time near the target.
 _TRAINED_ON, _A_LITTLE_ON = 0.005, 0.0015
 # Three standard errors of the two means, and what two machines of one name differ by.
 _SPREADS, _LEAST = 3.0, 0.05
-AGAIN = "Run both arms again on an idle machine, taking turns."
+AGAIN = "run both arms again on an idle machine, taking turns."
 # Machines that are called by one generic name, as `cpu`, differ by less; one that was busy by more.
 _BUSY = 2.0
 # Of the peaks of two kinds of device one training uses shares that differ by less, as a rule.
@@ -56,7 +57,7 @@ def arms_differ(case: Case) -> Iterator[Finding]:
             yield _about(case, "arms-differ", point, message, fix, level)
     if several := mixed(case):
         message = f"the runs of the baseline arm are of several baselines: {', '.join(several)}"
-        fix = "List the runs of one alone; those of the others make a submission of their own."
+        fix = "list the runs of one alone; those of the others make a submission of their own."
         yield _about(case, "arms-differ", None, message, fix)
     yield from _moved(case)
 
@@ -68,7 +69,7 @@ def _moved(case: Case) -> Iterator[Finding]:
             name = plain(item.runs[0].file, 160) if item.runs else plain(item.spec.target, 160)
             message = f"{name} ran the baseline, so it counts in the baseline arm"
             found = _about(case, "arms-differ", item.spec.point, message, "", Level.NOTE)
-            fix = 'Write `"arm": "baseline"` in its entry of `runs`.'
+            fix = 'write `"arm": "baseline"` in its entry of `runs`.'
             yield dc.replace(found, pointer=item.spec.pointer or "/runs", fix=fix)
 
 
@@ -91,20 +92,18 @@ def _differences(
             told, silent = ("candidate", "baseline arm") if mine else ("baseline arm", "candidate")
             value = plain(", ".join(sorted(mine or other)), 60)
             text = f"{name} is {value} in the {told}, and the {silent} does not state it"
-            yield Level.WARNING, text, "Log it in both arms, or say in the README what they used."
+            yield Level.WARNING, text, "log it in both arms, or say in the README what they used."
         if mine and other and mine != other:
             shown = (plain(", ".join(sorted(found)), 60) for found in (mine, other))
             text = "{} is {} in the candidate and {} in the baseline arm".format(name, *shown)
-            fix = "Use the same in both arms, or say in the README that it is the improvement."
-            yield Level.WARNING, text, fix
+            yield Level.WARNING, text, _EQUAL
     settings = unequal(ours, theirs) if case.track.objective == "baseline" else None
     if settings is not None:
-        fix = "Use the same in both arms, or say in the README that it is the improvement."
-        yield Level.WARNING, settings, fix
+        yield Level.WARNING, settings, _EQUAL
     summary = of_case(case, point)
     longer = None if summary is None else _trained_on(case, summary)
     if longer is not None:
-        yield *longer, "Run the baseline to the end of its own recipe and no longer."
+        yield *longer, "run the baseline to the end of its own recipe and no longer."
 
 
 def _trained_on(case: Case, summary: Summary) -> tuple[Level | None, str] | None:

@@ -64,7 +64,7 @@ def time_cause(
 
 def explain(candidates: list[Cause], ratio: float, tolerance: float) -> tuple[Cause, ...]:
     """The fewest candidates, at most 3, whose factors multiply to `ratio`; () for none. A factor of
-    1 is no slip."""
+    1 explains nothing, so it is left out."""
     usable = [c for c in candidates if not same(c.factor, 1.0)]
     for count in (1, 2, 3):
         for chosen in it.combinations(usable, count):

@@ -171,10 +171,10 @@ def _loose(case: Case) -> Iterator[Finding]:
             request = case.context.pull_request
             authors = [request.author] if request else list(accepted)
             login = plain(authors[0], 60) if len(authors) == 1 else "LOGIN"
-            fix = f"Add the tag `speedrun:{login}` to the run on W&B, then comment `/verify`."
+            fix = f"add the tag `speedrun:{login}` to the run on W&B, then comment `/verify`."
             if run.source == "wandb-offline":
                 fix = (
-                    f"Sync the run to W&B with the tag `speedrun:{login}`, or train with "
+                    f"sync the run to W&B with the tag `speedrun:{login}`, or train with "
                     "`--github-login`."
                 )
         else:

@@ -100,10 +100,10 @@ def more_runs(s: Summary) -> str:
     if not _reached(s):
         return "More runs would not help: the mean misses the target. Train longer."
     if not s.chances and s.decision.taken is not None:
-        return "Submit it under another name, with runs that no pull request has shown."
+        return "submit it under another name, with runs that no pull request has shown."
     if not s.chances and s.needed_runs is None and not _spread_known(s):
         return (
-            "Add runs with other seeds: these show no spread, so that nobody can say how many "
+            "add runs with other seeds: these show no spread, so that nobody can say how many "
             "would pass."
         )
     if not s.chances or s.chances[0].runs > MANY_RUNS:

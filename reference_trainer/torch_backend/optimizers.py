@@ -97,7 +97,9 @@ def build(
     named: dict[str, Tensor], config: OptimizerConfig, dtype: torch.dtype, fused: bool
 ) -> list[torch.optim.Optimizer]:
     """The optimizers of a run; every parameter belongs to exactly one of their groups."""
-    use_muon = {"adamw": False, "muon": True}[config.name]
+    if config.name not in ("adamw", "muon"):
+        raise ValueError(f"optimizer.name is {config.name}, which `build` of torch lacks")
+    use_muon = config.name == "muon"
     matrices = [p for n, p in named.items() if use_muon and is_matrix_of_layer(n, p.ndim)]
     rest = {n: p for n, p in named.items() if not (use_muon and is_matrix_of_layer(n, p.ndim))}
     rates = {n: adamw_rate(config, n) for n, p in rest.items() if p.ndim >= 2}

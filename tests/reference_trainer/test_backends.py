@@ -93,6 +93,12 @@ def test_fifty_steps_stay_together(
     assert ours[-1] < ours[0] - 0.3
 
 
+def test_an_optimizer_that_a_backend_lacks_is_named(backend_name: str, small: Config) -> None:
+    optimizer = dc.replace(small.optimizer, name="lion")
+    with pytest.raises(ValueError, match=r"optimizer\.name is lion, which `build` of"):
+        make_backend(backend_name)(dc.replace(small, optimizer=optimizer), 0)
+
+
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.full("compiles four times")
 def test_the_embedding_moves_at_its_own_rate(

@@ -257,7 +257,7 @@ HOSTILE: dict[str, tuple[str, Any]] = {
     "count in letters": ("splits.train.bytes", "many"),
     "path out of the folder": ("splits.train.shards.0.file", "../../secret.bin"),
     "absolute path": ("splits.train.shards.0.file", "/etc/passwd"),
-    "hash that is none": ("splits.train.shards.0.sha256", "yes"),
+    "invalid hash": ("splits.train.shards.0.sha256", "yes"),
     "no shards": ("splits.train.shards", []),
     "no licence": ("data.licence", ""),
     "another version": ("schema_version", 2),

@@ -67,7 +67,7 @@ def test_two_processes_save_their_shards_and_one_reads_the_whole(folder: Folder)
     savers = [checkpoint.Saver(folder, part, 2) for part in range(2)]
     savers[0].save(5, halves(array, 0), {"step": 5})
     savers[0].wait()
-    assert checkpoint.steps(folder) == [], "half a checkpoint is none"
+    assert checkpoint.steps(folder) == [], "half a checkpoint does not count"
     savers[1].save(5, halves(array, 1), {"step": 5})
     savers[1].wait()
     assert checkpoint.steps(folder) == [5]

@@ -85,7 +85,7 @@ def node(script: str, *arguments: str) -> tuple[bool, str]:
 
 
 def pages_of(site: Site) -> list[str]:
-    """One page of each kind: every board, a record's entry, an entry that is none."""
+    """One page of each kind: every board, a record's entry, an entry that holds none."""
     found = [*KINDS, *(f"tracks/{name}/" for name in site.tracks)]
     for board in site.tracks.values():
         items = list(board.items.values())

@@ -1,4 +1,4 @@
-"""The board of a competition that is none of ours: its own metrics, where more may be better."""
+"""The board of a competition of somebody else: its own metrics, where more may be better."""
 
 from __future__ import annotations
 

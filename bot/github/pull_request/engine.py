@@ -303,6 +303,10 @@ def places(board: Board) -> dict[str, str]:
     return found
 
 
+TRIED_AGAIN = "nothing on your side: the bot tries again by itself; `/verify` tries at once."
+"""The fix of what did not work for a reason that is not the participant's."""
+
+
 def refused(
     path: str, track: str, rule: str, message: str, fix: str | None = None, file: str | None = None
 ) -> Verdict:

@@ -19,7 +19,7 @@ from github.PullRequest import PullRequest as ApiPull
 from bot.github.api.client import GitHubTrouble, Repo, told
 from bot.github.pull_request import claims, intake
 from bot.github.pull_request.classify import Plan, classify, names_are_safe
-from bot.github.pull_request.engine import Engine, Judged, refused
+from bot.github.pull_request.engine import TRIED_AGAIN, Engine, Judged, refused
 from bot.github.pull_request.linked_code import Elsewhere
 from bot.github.pull_request.preregistration import Plans
 from bot.github.pull_request.promotion import BRANCHES
@@ -99,9 +99,8 @@ def _touches_ours(repo: Repo, engine: Engine, pull: Pull) -> bool:
 def _incomplete(what: str, error: Incomplete) -> Verdict:
     """The verdict on a pull request of which GitHub shows a part only."""
     if isinstance(error, Disagreement):
-        fix = "Nothing on your side: the bot tries again by itself; `/verify` tries at once."
-        return refused(what, "", "evidence-unavailable", str(error), fix)
-    fix = f"A submission has at most {MAX_FILES} files; open a pull request with those alone."
+        return refused(what, "", "evidence-unavailable", str(error), TRIED_AGAIN)
+    fix = f"a submission has at most {MAX_FILES} files; open a pull request with those alone."
     return refused(what, "", "out-of-scope-change", str(error), fix)
 
 

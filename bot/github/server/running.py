@@ -91,7 +91,7 @@ def publish_file(
 def failed_report(repo: Repo, number: int) -> Report | None:
     """What is said when the evaluation itself broke: unverifiable, never silence. None for a pull
     request that is closed, which an evaluation that came too late refuses."""
-    from bot.github.pull_request.engine import refused
+    from bot.github.pull_request.engine import TRIED_AGAIN, refused
     from bot.github.pull_request.pull import facts, fetch
 
     pull = facts(fetch(repo, number))
@@ -102,7 +102,7 @@ def failed_report(repo: Repo, number: int) -> Report | None:
         "",
         "evidence-unavailable",
         "the evaluation did not finish, for a reason on our side",
-        "Nothing on your side: the bot tries again by itself; `/verify` tries at once.",
+        TRIED_AGAIN,
     )
     return Report(
         repo.name, number, pull.head_sha, pull.base_sha, Kind.SUBMISSION, pull.author, (verdict,)

@@ -111,7 +111,7 @@ def test_title_step_and_fold_have_one_count(many: int, things: str, step: str, f
     said = answer(item)
     assert said.result == f"{things} things to fix"
     assert said.next == f"{step}the check runs again by itself."
-    assert said.fold == fold, "what has no fix is no thing to fix"
+    assert said.fold == fold, "a finding without a fix is not among the things to fix"
 
 
 def test_good_numbers_do_not_stand_beside_a_bad_verdict() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses as dc
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -118,5 +119,8 @@ def results_file(info: dict[str, Any] | None = None, **ours: Any) -> dict[str, A
 
 
 def found(name: str, case: Case) -> tuple[Finding, ...]:
-    """What one rule finds."""
-    return tuple(RULES[name](case))
+    """What one rule finds. A fix is read after "Fix:", so it begins in lower case."""
+    findings = tuple(RULES[name](case))
+    for item in findings:
+        assert not re.match(r"[A-Z][a-z]+ ", item.fix or ""), item.fix
+    return findings

@@ -203,7 +203,7 @@ def test_an_old_arm_that_nothing_recognises_is_told_how_to_say_so() -> None:
     (item,) = found("baseline-slower-than-frozen", with_arm("", "", seconds=100.0))
     assert item.fix and item.fix.endswith('"based_on": "first"`: the ratio is converted.')
     (item,) = found("baseline-slower-than-frozen", with_arm("", "", seconds=80.0))
-    assert item.fix == "Run both arms again on an idle machine, taking turns."
+    assert item.fix == "run both arms again on an idle machine, taking turns."
 
 
 def test_a_run_that_counts_in_another_arm_is_named() -> None:

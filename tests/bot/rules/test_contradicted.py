@@ -72,7 +72,7 @@ def timed(seconds: float | None) -> dict[str, Any]:
         ("wall_time_s", 60.0, 100.0, "candidate", False),
         ("wall_time_s", 59.9, 100.0, "candidate", True),
         ("wall_time_s", None, 100.0, "candidate", False),
-        # The whole job: not shorter, and less than ten times as long, if it is no moment.
+        # The whole job: no shorter than the clock and under ten times it, if it took ten seconds.
         ("job_time_s", 10.0, 100.0, "candidate", False),
         ("job_time_s", 9.9, 100.0, "candidate", True),
         ("job_time_s", 0.9, 10.0, "candidate", True),

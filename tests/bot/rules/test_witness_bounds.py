@@ -87,7 +87,7 @@ SLOW = ((0.0, 100.0), (1.0, 102.5), (2.0, 105.0), (3.0, 107.5), (4.0, 110.0))
         # half the pace of the machine is enough
         (tuple((t * 1.25, seen) for t, seen in SLOW), None),
         (((0.0, 0.0), (4.0, 10.0), (8.0, 20.0), (12.0, 30.0)), 0.4),
-        # of three validations nothing is told unless the clock stands all but still
+        # with three validations, only a clock that nearly stands still is reported
         (((0.0, 0.0), (4.0, 10.0), (8.0, 20.0)), None),
         (((0.0, 0.0), (0.4, 10.0), (0.8, 20.0)), 0.04),
         # nor within less than ten seconds

@@ -129,7 +129,7 @@ def _object(request: Request, repo: Any) -> dict[str, Any] | None:
 
 
 def _issue(request: Request, repo: Any, number: int) -> dict[str, Any]:
-    """An issue; a number that is none, or a pull request's, is NOT_FOUND as on GitHub."""
+    """An issue; an unknown number, or that of a pull request, is NOT_FOUND as on GitHub."""
     permissions = request.token.permissions
     if permissions is not None and permissions.get("issues", "none") == "none":
         raise PermissionError("Resource not accessible by integration")
