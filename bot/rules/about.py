@@ -32,6 +32,11 @@ def runs_of(case: Case) -> Iterator[tuple[RunEvidence, Run]]:
             yield item, run
 
 
+def listed_in(case: Case) -> str:
+    """The file that lists the runs of a submission, else its folder."""
+    return case.list_file or case.folder.path
+
+
 def about(
     case: Case, item: RunEvidence, run: Run, name: str, message: str, **fields: Any
 ) -> Finding:

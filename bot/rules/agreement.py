@@ -116,8 +116,8 @@ def nonce_mismatch(case: Case) -> Iterator[Finding]:
                 file=results.file,
                 pointer=results.where("link"),
                 run=run.file,
-                claimed=plain(stated)[:64],
-                expected=plain(run.nonce)[:64],
+                claimed=plain(stated),
+                expected=plain(run.nonce),
                 fix="submit the results file of this run",
             )
     seen: dict[str, Run] = {}
@@ -129,7 +129,7 @@ def nonce_mismatch(case: Case) -> Iterator[Finding]:
                 item,
                 run,
                 "nonce-mismatch",
-                f"the run has the nonce of {plain(first.file)[:200]} but different numbers",
+                f"the run has the nonce of {plain(first.file, 200)} but different numbers",
                 fix="submit with each run the files that it wrote",
             )
 

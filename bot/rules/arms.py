@@ -21,7 +21,7 @@ from bot.model.verdict import Finding, finding
 from bot.registry import Level
 from bot.render.numbers import figure
 from bot.render.untrusted import plain
-from bot.rules.about import SAME_MACHINE
+from bot.rules.about import SAME_MACHINE, listed_in
 from bot.rules.arm_settings import unequal
 
 _EQUAL = "use the same in both arms, or say in the README that it is the improvement"
@@ -333,6 +333,6 @@ def _about(
     fix: str,
     level: Level | None = None,
 ) -> Finding:
-    file = case.list_file or plain(case.folder.path, 200)
+    file = listed_in(case)
     pointer = "/runs" if case.list_file else None
     return finding(name, message, level, file=file, pointer=pointer, point=point, fix=fix)

@@ -20,7 +20,7 @@ from bot.model.trace import Trace
 from bot.model.track import LOSS_METRICS
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
-from bot.render.numbers import figure
+from bot.render.numbers import count, figure
 from bot.render.untrusted import plain
 from bot.rules.at_once import at_once
 from bot.rules.ownership import shown_by_others
@@ -90,13 +90,13 @@ def across_points(case: Case) -> Iterator[Finding]:
     for copy, original in repeats([run for _, run in runs]):
         (point, run), (first, other) = runs[copy], runs[original]
         if point != first:
-            name, twin = (plain(name_inside(case, r.file), 160) for r in (run, other))
+            name, twin = (_named(case, r) for r in (run, other))
             yield finding(
                 "duplicate-run",
                 f"{name} in {plain(str(point), 64)} is the same run as {twin} in "
                 f"{plain(str(first), 64)}",
                 fix="give each point runs of its own.",
-                run=plain(run.file, 160),
+                run=run.file,
                 point=point,
                 **place(case, "", run.file),
             )
@@ -105,6 +105,11 @@ def across_points(case: Case) -> Iterator[Finding]:
 def name_inside(case: Case, file: str) -> str:
     """The name of a file inside its submission."""
     return file.removeprefix(f"{case.folder.path}/")
+
+
+def _named(case: Case, run: Run) -> str:
+    """A run as a message names it."""
+    return plain(name_inside(case, run.file))
 
 
 def _numbered(case: Case, run: ResultsRun) -> str:
@@ -127,7 +132,7 @@ def place(case: Case, key: str, file: str = "") -> dict[str, Any]:
                 "line": document.line(spec.pointer),
                 "pointer": spec.pointer,
             }
-    return {"file": plain(case.folder.path, 200), "line": None, "pointer": None}
+    return {"file": case.folder.path, "line": None, "pointer": None}
 
 
 def uncounted_copies(case: Case, told: Collection[str]) -> Iterator[Finding]:
@@ -151,11 +156,11 @@ def too_alike(case: Case, told: frozenset[str]) -> Iterator[Finding]:
         return
     files = told | {run.file for run in case.results}
     for first, run in _one_start(case, files):
-        message = f"{name_inside(case, run.file)} and {name_inside(case, first.file)} began at "
-        yield _alike(case, run.file, None, f"{plain(message, 200)}{run.created_at}")
+        message = f"{_named(case, run)} and {_named(case, first)} began at {run.created_at}"
+        yield _alike(case, run.file, None, message)
     for both in at_once(case):
         if not {both.first.file, both.second.file} & files:
-            a, b = (plain(name_inside(case, r.file), 90) for r in (both.second, both.first))
+            a, b = (_named(case, r) for r in (both.second, both.first))
             message = f"{a} began {figure(both.seconds)} s before {b} had ended, on the same GPUs"
             yield _alike(case, both.second.file, None, message)
     for arm, point in itertools.product(("candidate", "baseline"), points_of(case)):
@@ -168,11 +173,11 @@ def too_alike(case: Case, told: frozenset[str]) -> Iterator[Finding]:
                 "curves, nearer than trainings with seeds of their own are"
             )
             yield _alike(case, runs[near[0].b].file, point, message)
-        if not near:
-            yield from _averages(case, runs, traces, point)
+            continue
+        yield from _averages(case, runs, traces, point)
         parts = next(alike.other_cadence(traces), None)
-        if parts is not None and not near:
-            a, b = (plain(name_inside(case, runs[i].file), 80) for i in parts[:2])
+        if parts is not None:
+            a, b = (_named(case, runs[i]) for i in parts[:2])
             message = f"{a} and {b} end at one step and validate at different ones before"
             yield _alike(case, runs[parts.b].file, point, message)
     yield from _one_clock(case, files)
@@ -185,7 +190,7 @@ def _averages(
     """Runs that were averaged from fewer: two of them have the mean curve of two others."""
     found = averages.among(traces)
     if found is not None:
-        one, other = ([plain(name_inside(case, runs[i].file), 60) for i in s[1:]] for s in found)
+        one, other = ([_named(case, runs[i]) for i in s[1:]] for s in found)
         message = f"the mean curve of {one[0]} and {one[1]} is that of {other[0]} and {other[1]}: "
         message += "averages of fewer runs look like this, and trainings never do"
         yield _alike(case, runs[found[0].a].file, point, message)
@@ -202,16 +207,20 @@ def _near_others(case: Case, files: Collection[str]) -> Iterator[Finding]:
             if any(aligned.trained_again(trace, other) for other in others)
         }
         if again:
-            message = f"the losses of {_count(again)} are to the last digit those of runs in "
+            message = (
+                f"the losses of {count(len(again), 'run')} are to the last digit those of runs in "
+            )
             message += f"{where}, on another clock: one program and seed ran twice, or a copy has "
             yield _alike(case, mine[min(again)].file, None, f"{message}a new clock", _SAY_SO)
         near = alike.across(traces, others, alike.spread_of(case.track))
         near = tuple(pair for pair in near if pair.a not in again)
         clocks = () if near else tuple(alike.of_one_clock(traces, others))
-        shown = _count({pair.a for pair in (*near, *clocks)})
+        shown = count(len({pair.a for pair in (*near, *clocks)}), "run")
         means = () if near else averages.of_others(traces, others)
         if means:
-            message = f"the curves of {_count(means)} are averages of two runs each in {where}"
+            message = (
+                f"the curves of {count(len(means), 'run')} are averages of two runs each in {where}"
+            )
             yield _alike(case, mine[means[0]].file, None, message)
         if near:
             message = f"the curves of {shown} are {near_words(case, near)} from those of runs in "
@@ -222,14 +231,10 @@ def _near_others(case: Case, files: Collection[str]) -> Iterator[Finding]:
             yield _alike(case, mine[clocks[0].a].file, None, f"{message}constant")
 
 
-def _count(found: Collection[int]) -> str:
-    return f"{len(found)} run{'s' * (len(found) > 1)}"
-
-
 def _elsewhere(case: Case) -> Iterator[tuple[str, Sequence[Trace]]]:
     """The runs of other entries, and those that pull requests of others showed first."""
     for neighbour in case.context.neighbours:
-        yield plain(neighbour.path, 200), neighbour.traces
+        yield plain(neighbour.path), neighbour.traces
     entries = {neighbour.path for neighbour in case.context.neighbours}
     for seen in shown_by_others(case):
         if seen.submission not in entries:
@@ -245,7 +250,7 @@ def _one_clock(case: Case, files: Collection[str]) -> Iterator[Finding]:
     traces = [trace_of(run) for run in runs[: alike.MOST_RUNS]]
     pair = next(alike.of_one_clock(traces[: len(mine)], traces), None)
     if pair is not None:
-        a, b = (plain(name_inside(case, runs[i].file), 80) for i in pair[:2])
+        a, b = (_named(case, runs[i]) for i in pair[:2])
         message = f"the clock of {a} is that of {b}, as it is or times a constant"
         yield _alike(case, runs[pair.a].file, None, message)
 
@@ -278,7 +283,7 @@ def _alike(
         "duplicate-run",
         message,
         Level.WARNING,
-        run=plain(file, 160),
+        run=file,
         point=point,
         fix=fix,
         **place(case, "", file),
@@ -292,7 +297,7 @@ def _uncounted(case: Case, item: Excluded, point: str | None) -> Finding:
         "duplicate-run",
         f"{plain(name, 160)} does not count: {plain(why, 200)}",
         Level.WARNING if item.copy == "alike" else Level.NOTE,
-        run=plain(item.file, 160),
+        run=item.file,
         point=point,
         fix="list each run once",
         **place(case, "", item.file),

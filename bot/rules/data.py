@@ -138,7 +138,7 @@ def _wrong_data(case: Case, results: ResultsRun) -> Iterator[Finding]:
                 f"the run's {what} data are not the {owner[what]}'s",
                 file=results.file,
                 pointer=results.pointer,
-                claimed=plain(found)[:100],
+                claimed=plain(found),
                 expected=wanted,
                 fix=f"train with the {owner[what]}'s {what} data",
             )

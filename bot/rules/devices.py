@@ -230,7 +230,7 @@ def _unknown_precision(case: Case) -> Iterator[Finding]:
                 "device-unknown",
                 message,
                 level=Level.WARNING,
-                claimed=plain(stated, 40),
+                claimed=plain(stated),
                 fix=fix,
             )
     for results in case.results:
@@ -242,7 +242,7 @@ def _unknown_precision(case: Case) -> Iterator[Finding]:
                 f"the precision {shown(told)} is not known, so its peak cannot be checked",
                 Level.WARNING,
                 **at(results, pointer),
-                claimed=plain(told, 40),
+                claimed=plain(told),
                 fix=fix,
             )
 

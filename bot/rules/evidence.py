@@ -272,7 +272,7 @@ def _dropped(case: Case) -> Iterator[Finding]:
             "evidence-changed",
             f"{runs} of the entry on the board {'is' if gone == 1 else 'are'} not among its runs "
             "any more",
-            file=plain(case.folder.path, 200),
+            file=case.folder.path,
             claimed=gone,
             fix="keep the runs that were verified, or submit the new ones as a new entry.",
         )
@@ -293,7 +293,7 @@ def _result_links(case: Case, name: str) -> Iterator[Finding]:
                 file=results.file,
                 line=results.line("link"),
                 pointer=item.pointer,
-                claimed=plain(str(item.raw))[:300],
+                claimed=plain(str(item.raw)),
                 fix=found.fix,
             )
 

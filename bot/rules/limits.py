@@ -10,7 +10,6 @@ from bot.model.run import Run
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
 from bot.render import numbers
-from bot.render.untrusted import plain
 
 
 def limit_exceeded(case: Case) -> Iterator[Finding]:
@@ -64,7 +63,7 @@ def _finding(
         level,
         claimed=value,
         expected=limit,
-        run=plain(run.file, 200),
+        run=run.file,
         fix=f"bring a run whose {name} is within the limit"
         if value is not None and level is None
         else f"log {name} where the track reads it",

@@ -15,7 +15,6 @@ from bot.model.track import Baseline
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
 from bot.render.numbers import figure, probability
-from bot.render.untrusted import plain
 from bot.rules.about import about, per_message, runs_of
 
 _FAR = 0.75
@@ -88,7 +87,7 @@ def _beyond_target(case: Case) -> Iterator[Finding]:
                 f"a run ends at {case.track.quality.metric} "
                 f"{figure(min(values))}, far below the target {figure(target)}",
                 Level.WARNING,
-                file=plain(case.folder.path, 200),
+                file=case.folder.path,
                 point=point,
                 claimed=min(values),
                 expected=target,
@@ -115,7 +114,7 @@ def _too_alike(case: Case) -> Iterator[Finding]:
                 f"would be {probability(summary.p_pooled)} instead of "
                 f"{probability(summary.decision.p)}",
                 Level.WARNING,
-                file=plain(case.folder.path, 200),
+                file=case.folder.path,
                 point=point,
                 claimed=moments.sd,
                 expected=rule.pooled_sd,
@@ -138,7 +137,7 @@ def _odd_baseline(case: Case) -> Iterator[Finding]:
                 "metric-implausible",
                 f"the baseline arm {why}",
                 Level.WARNING,
-                file=plain(case.folder.path, 200),
+                file=case.folder.path,
                 point=point,
                 fix="run the unchanged baseline to its end on this machine",
             )

@@ -24,7 +24,7 @@ from bot.patterns import LOGIN_TEXT
 from bot.registry import Level
 from bot.render.numbers import listed
 from bot.render.untrusted import plain
-from bot.rules.about import runs_of, short_name
+from bot.rules.about import listed_in, runs_of, short_name
 from bot.rules.copies import across_points, name_inside, place, too_alike, uncounted_copies, within
 
 Keyed = Mapping[str, str | None]
@@ -68,7 +68,7 @@ def duplicate_run(case: Case) -> Iterator[Finding]:
                 f"{name}{others} also in {plain(neighbour.path, 200)}",
                 _level(case),
                 fix="keep one of the two entries, or submit runs of your own",
-                run=plain(what, 160),
+                run=what,
                 claimed=plain(what, 160),
                 **place(case, key, what),
             )
@@ -173,7 +173,7 @@ def _stated_at(case: Case, name: str | None) -> dict[str, Any]:
         if name is None or run.number(name) is not None:
             pointer = run.info_pointer if name is None else run.where(name)
             return {"file": run.file, "line": run.document.line(pointer), "pointer": pointer}
-    return {"file": case.list_file or plain(case.folder.path, 200), "pointer": None}
+    return {"file": listed_in(case), "pointer": None}
 
 
 def author_not_contributor(case: Case) -> Iterator[Finding]:

@@ -15,7 +15,6 @@ from bot.model.run import Run
 from bot.model.track import LOSS_METRICS
 from bot.model.verdict import Finding, finding
 from bot.render.numbers import figure
-from bot.render.untrusted import plain
 
 Curve = Sequence[tuple[int, float]]
 
@@ -49,9 +48,7 @@ def trained_before(case: Case) -> Iterator[Finding]:
         told = next((text for curve in ours if (text := _too_low(curve)) is not None), None)
         told = told or _beside_the_arm(ours, theirs)
         if told is not None:
-            yield finding(
-                "history-gap", told, file=plain(case.folder.path, 200), point=point, fix=_FIX
-            )
+            yield finding("history-gap", told, file=case.folder.path, point=point, fix=_FIX)
 
 
 def _curves(run: Run) -> Iterator[Curve]:

@@ -19,7 +19,6 @@ from bot.model.summary import Summary
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
 from bot.render.numbers import count, figure, probability
-from bot.render.untrusted import plain
 
 _STATE_IT = "state the planned number of steps in the log, as in `step:100/1000`"
 _CLAIM_LATER = "claim a later step, or say in the README how the step was chosen before the runs"
@@ -51,7 +50,7 @@ def chosen_stops(case: Case) -> Iterator[Finding]:
                 "witnesses-disagree",
                 told,
                 Level.WARNING,
-                file=plain(case.folder.path, 200),
+                file=case.folder.path,
                 point=point,
                 fix=fix,
             )

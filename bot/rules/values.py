@@ -208,7 +208,7 @@ def _no_metric(case: Case, point: str | None, message: str, fix: str | None = No
     return finding(
         "metric-missing",
         f"{message}{name}",
-        file=plain(case.folder.path, 200),
+        file=case.folder.path,
         point=point,
         fix=fix or f"add runs with {case.track.quality.metric} and {case.track.cost.metric}",
     )

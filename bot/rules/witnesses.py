@@ -22,7 +22,7 @@ from bot.model.verdict import Finding, finding
 from bot.registry import Grade, Level
 from bot.render.numbers import figure
 from bot.render.untrusted import plain
-from bot.rules.about import about, per_message, ratio, read_problems, runs_of
+from bot.rules.about import about, listed_in, per_message, ratio, read_problems, runs_of
 from bot.rules.arms import AGAIN, without_frozen
 from bot.rules.contradicted import contradicted
 from bot.rules.manifest import unverified_data
@@ -219,7 +219,7 @@ def clock_implausible(case: Case) -> Iterator[Finding]:
                 f"the time is {figure(cost.mean)} s, under a tenth of the record's "
                 f"{figure(record)} s",
                 Level.WARNING,
-                file=plain(case.folder.path, 200),
+                file=case.folder.path,
                 point=point,
                 claimed=cost.mean,
                 expected=record,
@@ -268,7 +268,7 @@ def uncorroborated(case: Case) -> Iterator[Finding]:
             "uncorroborated",
             why + (leads if busy else waits or leads),
             None if busy else level,
-            file=case.list_file or plain(case.folder.path, 200),
+            file=listed_in(case),
             point=point,
             fix=AGAIN
             if busy
@@ -305,7 +305,7 @@ def _alone(case: Case) -> Iterator[Finding]:
                 "uncorroborated",
                 "the numbers rest on the author's word alone" + (waits or leads),
                 level,
-                file=plain(case.folder.path, 200),
+                file=case.folder.path,
                 point=point,
                 fix="link the W&B run, or add the log, of each run.",
             )
