@@ -4,7 +4,9 @@ MFU follows the convention named in the report: model FLOPs by `bot.compute.acco
 attention, embedding lookup not counted) over the dense peak of the precision. A measurement runs
 steps back to back and waits for the device only at its two ends; the best of three is kept, and
 the spread is shown. Under torchrun, or on several JAX devices, every device gets the micro-batch
-and tokens/s are those of all devices.
+and tokens/s are those of all devices. With `whole_batch` a step is the configuration's own: its
+batch, split over the devices and added up in micro-batches, so that devices exchange gradients as
+often as in training.
 """
 
 import dataclasses as dc
@@ -15,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from reference_trainer.config import Config, check
+from reference_trainer.devices import Device
 from reference_trainer.errors import TrainerError
 from reference_trainer.formulas import accounting
-from reference_trainer.loop import MakeBackend
+from reference_trainer.loop import MakeBackend, rows_of_process
 
 CONVENTION = "3 x forward FLOPs (full attention) / dense peak"
 ROUNDS = 3
@@ -29,18 +32,20 @@ def measure(
     batches: tuple[int, ...],
     steps: int,
     against: float | None = None,
+    whole_batch: bool = False,
 ) -> dict[str, Any]:
-    """One row a micro-batch (one micro-batch a step); a batch that does not fit says so. `against`
-    is what a peer reaches in tokens/s, and is compared with the best row."""
+    """One row a micro-batch (one micro-batch a step, or the `whole_batch`); a batch that does not
+    fit says so. `against` is what a peer reaches in tokens/s, and is compared with the best row."""
     rows = []
-    device: Any = None
-    world, rank = _devices(config, make_backend)
+    device, rank = _device(config, make_backend)
+    world = device.world
     for batch in batches or (config.train.micro_batch,):
-        train = dc.replace(config.train, batch=batch * world, micro_batch=batch)
+        step = config.train.batch if whole_batch else batch * world
+        train = dc.replace(config.train, batch=step, micro_batch=batch)
         sized = dc.replace(config, train=train)
         check(sized)
         try:
-            row, device = _measure_one(sized, make_backend, steps)
+            row = _measure_one(sized, make_backend, steps)
         except (TrainerError, RuntimeError) as error:
             reason = str(error).splitlines()[0][:160]
             row = {"micro_batch": batch, "tokens_per_s": None, "error": reason}
@@ -49,12 +54,12 @@ def measure(
     best = max(measured, key=lambda row: row["tokens_per_s"], default=None)
     return {
         "config": config.name,
-        "device": device.name if device else None,
+        "device": device.name,
         "devices": world,
         "rank": rank,
-        "precision": device.precision if device else None,
-        "software": device.software if device else None,
-        "peak_flops": device.peak_flops if device else None,
+        "precision": device.precision,
+        "software": device.software,
+        "peak_flops": device.peak_flops,
         "mfu_convention": CONVENTION,
         "rows": rows,
         "best": best,
@@ -63,20 +68,22 @@ def measure(
     }
 
 
-def _devices(config: Config, make_backend: MakeBackend) -> tuple[int, int]:
-    """How many devices there are and the rank of this process, asked of the smallest model."""
+def _device(config: Config, make_backend: MakeBackend) -> tuple[Device, int]:
+    """The devices and the rank of this process, asked of the smallest model."""
     model = dc.replace(config.model, layers=1, vocab=64)
     backend = make_backend(dc.replace(config, model=model), 0)
-    return backend.device.world, backend.rank
+    return backend.device, backend.rank
 
 
-def _measure_one(config: Config, make_backend: MakeBackend, steps: int) -> tuple[Any, Any]:
+def _measure_one(config: Config, make_backend: MakeBackend, steps: int) -> dict[str, Any]:
     began = time.perf_counter()
     backend = make_backend(config, 0)
     rng = np.random.default_rng(backend.rank)
-    shape = (config.train.batch // backend.processes, config.model.seq_len + 1)
+    _, count = rows_of_process(config, backend)
+    shape = (count, config.model.seq_len + 1)
     rows = rng.integers(0, config.model.vocab, shape, dtype=np.int32)
-    backend.warm_up(rows, np.ones((shape[0], shape[1] - 1), np.float32))
+    at_once = config.train.micro_batch * backend.device.world // backend.processes
+    backend.warm_up(rows, np.ones((min(at_once, len(rows)), shape[1] - 1), np.float32))
     backend.train_step(rows, 1.0)()
     backend.train_step(rows, 1.0)()
     compiled = time.perf_counter() - began
@@ -96,6 +103,7 @@ def _measure_one(config: Config, make_backend: MakeBackend, steps: int) -> tuple
     memory = backend.peak_memory_bytes()
     return {
         "micro_batch": config.train.micro_batch,
+        "batch": config.train.batch,
         "tokens_per_s": max(speeds),
         "slowest_tokens_per_s": min(speeds),
         "step_ms": seconds * 1000,
@@ -103,7 +111,7 @@ def _measure_one(config: Config, make_backend: MakeBackend, steps: int) -> tuple
         "peak_memory_gib": memory / 2**30 if memory else None,
         "start_s": compiled,
         "loss": loss,
-    }, device
+    }
 
 
 def to_json(report: dict[str, Any]) -> str:
@@ -113,7 +121,7 @@ def to_json(report: dict[str, Any]) -> str:
 
 def to_text(report: dict[str, Any]) -> str:
     """The report as a table."""
-    software = ", ".join(f"{k} {v}" for k, v in (report["software"] or {}).items())
+    software = ", ".join(f"{k} {v}" for k, v in report["software"].items())
     lines = [
         f"{report['config']} on {_cards(report)} ({report['precision']}, {software})",
         f"MFU: {report['mfu_convention']}",

@@ -267,6 +267,11 @@ def data(corpus: str | None, listed: bool, verify: bool) -> None:
     metavar="TOKENS_PER_S",
     help="What a peer reaches here.",
 )
+@click.option(
+    "--whole-batch",
+    is_flag=True,
+    help="A step is the configuration's whole batch, not one micro-batch on each device.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @words
 def bench(batches: tuple[int, ...], **options: Any) -> None:
@@ -275,9 +280,9 @@ def bench(batches: tuple[int, ...], **options: Any) -> None:
 
     config = load_config(options["name"], pairs(options["overrides"]))
     backend = options["backend"] or installed_backend()
-    make, against = make_backend(backend), options["against"]
+    make, how = make_backend(backend), (options["against"], options["whole_batch"])
     join(backend, "auto")
-    report = benchmark.measure(config, make, batches, options["steps"], against)
+    report = benchmark.measure(config, make, batches, options["steps"], *how)
     if not report["rank"]:
         click.echo(benchmark.to_json(report) if options["as_json"] else benchmark.to_text(report))
     leave(0)

@@ -62,7 +62,7 @@ class Run:
     def __init__(self, job: Job, backend: Backend, group: Group) -> None:
         self.job, self.backend, self.config, self.group = job, backend, job.config, group
         self.first = backend.rank == 0
-        self.rows = _rows_of_process(job.config, backend)
+        self.rows = rows_of_process(job.config, backend)
         self.batches = TrainingBatches(
             job.corpus.train,
             job.config.model.seq_len,
@@ -367,7 +367,7 @@ def _documents_apart(config: Config, corpus: Corpus) -> Config:
     return dc.replace(config, model=dc.replace(config.model, document_end=corpus.end_of_text))
 
 
-def _rows_of_process(config: Config, backend: Backend) -> tuple[int, int]:
+def rows_of_process(config: Config, backend: Backend) -> tuple[int, int]:
     """First row and number of rows of this process in the batch of a step. Raises ConfigError."""
     train, world = config.train, backend.device.world
     if train.batch % (train.micro_batch * world):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses as dc
 import json
 import os
 import pathlib
@@ -34,6 +35,18 @@ def test_without_a_peer_nothing_is_said_of_one(small: Config) -> None:
     need("torch")
     report = bench.measure(small, make_backend("torch"), (2,), 1)
     assert report["over_peer"] is None and "peer" not in bench.to_text(report)
+
+
+def test_a_whole_batch_is_added_up_in_micro_batches(small: Config) -> None:
+    need("torch")
+    train = dc.replace(small.train, batch=8)
+    whole = bench.measure(
+        dc.replace(small, train=train), make_backend("torch"), (2,), 1, None, True
+    )
+    (row,) = whole["rows"]
+    assert (row["micro_batch"], row["batch"]) == (2, 8)
+    tokens = 8 * small.model.seq_len
+    assert row["tokens_per_s"] * row["step_ms"] / 1000 == pytest.approx(tokens)
 
 
 def test_under_torchrun_one_process_reports_for_all() -> None:
