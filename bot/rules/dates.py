@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
-from typing import Any
 
 from bot.model.case import Case
 from bot.model.results import ResultsRun
@@ -16,8 +15,6 @@ from bot.rules.about import about, per_message, runs_of
 from bot.rules.values import last_key, place
 
 EARLIEST = dt.datetime(2015, 1, 1, tzinfo=dt.UTC)
-
-
 DAY = dt.timedelta(days=1)
 
 
@@ -55,7 +52,7 @@ def _odd_times(case: Case) -> Iterator[Finding]:
         if moment is None:
             continue
         day, level = moment.date(), None
-        if isinstance(today, dt.date) and day > today + DAY:
+        if today is not None and day > today + DAY:
             why = f"after today, {today}"
         elif moment < EARLIEST:
             why = "before 2015"
@@ -76,17 +73,17 @@ def _odd_times(case: Case) -> Iterator[Finding]:
             )
 
 
-def _timestamp_problem(run: ResultsRun, today: Any) -> tuple[str, Level | None] | None:
+def _timestamp_problem(run: ResultsRun, today: dt.date | None) -> tuple[str, Level | None] | None:
     item = run.stated.get("timestamp")
     if item is None:
         return "`run_completion_timestamp` is missing", None
-    text = run.text("timestamp")
+    text = run.text("timestamp") or ""
     moment = parse_timestamp(text)
-    if text is None or moment is None:
+    if moment is None:
         return f"`run_completion_timestamp` is {shown(item.raw)}, which cannot be read", None
     if moment < EARLIEST:
         return f"`run_completion_timestamp` is {shown(text)}, before 2015", None
-    if isinstance(today, dt.date) and moment.date() > today + DAY:
+    if today is not None and moment.date() > today + DAY:
         return f"`run_completion_timestamp` is {shown(text)}, after today, {today}", None
     if not has_zone(text):
         return f"`run_completion_timestamp`, {shown(text)}, has no time zone", Level.WARNING
