@@ -70,9 +70,10 @@ def _stated(body: str) -> Iterator[tuple[str, float, float]]:
             continue
         words = re.sub(r"[_/-]", " ", match["label"]).strip().lower()
         label = _LABEL.fullmatch(words)
-        if label is None or label.lastgroup is None:
+        metric = None if label is None else label.lastgroup
+        if metric is None:
             continue
-        metric, unit = label.lastgroup, match["unit"].lower()
+        unit = match["unit"].lower()
         units = _UNITS.get(metric, _UNITS["count"])
         factor = units.get(unit, 1 if metric not in ("training_time_s", "mfu") else None)
         number = match["number"].replace(",", "")

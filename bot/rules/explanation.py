@@ -50,7 +50,7 @@ def _texts(case: Case) -> Iterator[str]:
         described = run.info.get("description")
         yield described if isinstance(described, str) else ""
     if case.context.pull_request is not None:
-        yield case.context.pull_request.body or ""
+        yield case.context.pull_request.body
 
 
 def head_of(source: bytes) -> str:
@@ -59,11 +59,10 @@ def head_of(source: bytes) -> str:
     The text is searched, never parsed or run.
     """
     text = source[:_HEAD_BYTES].decode("utf-8", "replace").removeprefix("\ufeff")
-    match = _COMMENTS.match(text)
-    comments = match[0] if match else ""
-    lines = [line.strip() for line in comments.splitlines()]
+    below = _COMMENTS.sub("", text)
+    lines = [line.strip() for line in text.removesuffix(below).splitlines()]
     said = [line.lstrip("# ") for line in lines if not line.startswith(("#!", "# -*-"))]
-    rest = text[len(comments) :].lstrip("rRuU")
+    rest = below.lstrip("rRuU")
     for quotes in _QUOTES:
         if rest.startswith(quotes):
             said.append(rest[3:].partition(quotes)[0])

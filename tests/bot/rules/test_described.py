@@ -46,7 +46,7 @@ def found(body: str) -> list[Finding]:
         "We reached the loss of the record in 31 seconds less.",
         "hardware FLOPs at MFU 0.5  1e+17",
         "Training time: unknown",
-        "Training time: 60 parsecs",
+        "Training time: 90 parsecs",
         "Learning rate: 0.02",
         "",
     ],
@@ -127,6 +127,16 @@ def test_a_number_is_that_of_a_run_or_their_mean(body: str, claimed: list[int]) 
     told = list(described(case))
     assert [f.claimed for f in told] == claimed
     assert all(f.expected == 6.0 and "the mean of the 2 runs is 6" in f.message for f in told)
+
+
+@pytest.mark.parametrize(
+    ("stated", "claimed"),
+    [("40 %", []), ("0.4", []), ("40", [40.0]), ("20 %", [0.2]), ("20 percent", [])],
+)
+def test_a_utilization_is_a_share_or_a_percentage(stated: str, claimed: list[float]) -> None:
+    run = a_run(0, metrics={**a_run(0).metrics, "mfu": 0.4})
+    case = a_case([run], pull_request=PullRequest(7, "example-user", f"MFU: {stated}"))
+    assert [f.claimed for f in described(case)] == claimed
 
 
 def test_of_several_numbers_the_last_is_quoted() -> None:

@@ -68,7 +68,7 @@ FIVE = b"it is a better rate"
         ("code.py", b"# " + FIVE + b"\n", True),
         ("main.py", b"#!" + FIVE + b"\n# -*- coding of the file is utf-8 -*-\n", False),
         ("main.py", b'"""' + FIVE + b'"""', True),
-        ("main.py", b"Ru + FIVE + b", True),
+        ("main.py", b"Ru'''" + FIVE + b"'''", True),
         ("main.py", b'"""it is\n\'\'\'better"""a rate', False),
         ("main.py", (b"# " + FIVE + b"\n").rjust(20_000, b"\n"), True),
         ("main.py", (b"# " + FIVE + b"\n").rjust(20_001, b"\n"), False),
@@ -109,6 +109,11 @@ def test_other_places_that_explain() -> None:
 
 def found_in(case: Case) -> list[str]:
     return [f.message for f in explanation_missing(case)]
+
+
+def test_the_head_is_told_without_its_marks() -> None:
+    source = b'\xef\xbb\xbf#!/bin/env python\n# -*- coding: utf-8 -*-\n\n  ## One.\nr"""Two."""\n'
+    assert head_of(source) == "One. Two."
 
 
 @pytest.mark.parametrize("source", [b"", b"'''", b"#" * 50_000, b"\xff\xfe'''x", b"\n" * 50_000])
