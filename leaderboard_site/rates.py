@@ -23,7 +23,7 @@ def rates() -> Mapping[str, float]:
 @ft.lru_cache(maxsize=4096)
 def rate_of(device: str | None) -> float | None:
     """Dollars a chip hour of a device, None for one that has no rate or is unknown."""
-    found = find(device) if device else None
+    found = find(device)
     return rates().get(found.accelerator.id) if found else None
 
 

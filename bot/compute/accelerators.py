@@ -76,7 +76,7 @@ def all_accelerators() -> tuple[Accelerator, ...]:
     return _load()
 
 
-def find(name: str) -> Device | None:
+def find(name: str | None) -> Device | None:
     """Look a device name up; None for an unknown one.
 
     `v4-N`, `v5p-N`, `v2-N`, `v3-N` and `tpu7x-N` count cores, two to a chip, so `v5p-32` has 16
@@ -84,7 +84,7 @@ def find(name: str) -> Device | None:
     a GPU and slices of a TPU. A count that cannot be (an odd number of cores, 0) gives None chips.
     A name that was cut off (`Tesla V100-SXM2...`) counts where only one device begins so.
     """
-    if not isinstance(name, str) or len(name) > 200:
+    if name is None or len(name) > 200:
         return None
     words = _normal(name)
     known = _names()
@@ -115,6 +115,11 @@ def is_cut(name: str) -> bool:
 def peak_flops(accelerator: Accelerator, precision: str = "bf16") -> float | None:
     """Dense peak of one chip in FLOP/s at `precision`; None where the chip does not have it."""
     return accelerator.peaks.get(precision)
+
+
+def usual_precision(accelerator: Accelerator) -> str:
+    """The precision that a chip trains in: bf16, which chips before Ampere do not have."""
+    return next((name for name in ("bf16", "fp16") if name in accelerator.peaks), "fp32")
 
 
 def _normal(name: str) -> str:

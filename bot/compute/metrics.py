@@ -65,14 +65,13 @@ class Devices:
 def devices_of(run: ResultsRun) -> Devices:
     """The hardware of a results file."""
     name = device_name(run)
-    device = None if name is None else accelerators.find(name)
+    device = accelerators.find(name)
     accelerator = None if device is None else device.accelerator
     named = _named_chips(run, device)
     stated = positive(run.number("chips"))
     if named is None:
-        named_or_stated = stated
-        if stated is None and run.shape in ("V0", "V1"):
-            named_or_stated = positive(run.number("devices"))
+        oldest = run.shape in ("V0", "V1")
+        named_or_stated = positive(run.number("devices")) if oldest else stated
     else:
         hosts = positive(run.section("resources").get("replicas")) or 1
         gpu = accelerator is None or accelerator.kind != "tpu"
@@ -82,8 +81,7 @@ def devices_of(run: ResultsRun) -> Devices:
     override = run.section("resources").get("device_flops_override")
     if declared is None and isinstance(override, (int, float)) and not isinstance(override, bool):
         declared = override
-    usable = declared is not None and declared > 0
-    peak = table if table is not None else float(declared) if usable and declared else None
+    peak = table if table is not None else above_zero(declared)
     return Devices(name, accelerator, named, named_or_stated, precision, table, peak)
 
 
@@ -108,19 +106,14 @@ def _table_peak(run: ResultsRun, accelerator: Accelerator | None) -> tuple[str, 
     if accelerator is None:
         return precision, None
     shape = transformer_of(run, None)
-    if precision == "fp8" and shape is not None:
+    peak = accelerators.peak_flops(accelerator, precision)
+    if shape is not None:
         peak = accounting.peak_flops(shape, precision, accelerator.peaks)
-    else:
-        peak = accelerators.peak_flops(accelerator, precision)
-    if peak is None and precision != "bf16":
-        # A precision that the chip does not have must not put a declared peak in the table's place.
-        precision = "bf16"
-        peak = accelerators.peak_flops(accelerator, precision)
-    if peak is None:
-        # Chips before Ampere have no bf16; what trains on them trains in fp16, or in fp32.
-        precision = "fp16" if "fp16" in accelerator.peaks else "fp32"
-        peak = accelerators.peak_flops(accelerator, precision)
-    return precision, peak
+    if peak is not None:
+        return precision, peak
+    # A precision that the chip does not have must not put a declared peak in the table's place.
+    usual = accelerators.usual_precision(accelerator)
+    return usual, accelerators.peak_flops(accelerator, usual)
 
 
 def lengths_of(run: ResultsRun) -> tuple[tuple[str, int], ...]:
@@ -147,10 +140,7 @@ def tokens_of(run: ResultsRun) -> int | None:
 def novelties_of(run: ResultsRun) -> tuple[str, ...]:
     """Settings of the model that are on and that no formula here takes in."""
     model = run.section("model_config")
-    new = [key for key, value in model.items() if key not in _COVERED and _is_on(value)]
-    if _is_on(model.get("use_sliding_window")) and "use_sliding_window" not in new:
-        new.append("use_sliding_window")
-    return tuple(sorted(new))
+    return tuple(sorted(k for k, value in model.items() if k not in _COVERED and _is_on(value)))
 
 
 def _is_on(value: Any) -> bool:
@@ -334,7 +324,7 @@ def _stated(run: Run, name: str, step: int | None, own: bool = False) -> float |
 
 def _add_costs(found: dict[str, float | int | None], run: Run) -> None:
     """Chips, peak, hardware FLOPs and MFU by the device of a run, where its source has none."""
-    device = accelerators.find(run.hardware.device) if run.hardware.device else None
+    device = accelerators.find(run.hardware.device)
     if device is not None:
         count = run.hardware.count
         found["chips"] = _first(found["chips"], count if count is not None else device.chips)

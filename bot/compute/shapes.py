@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.compute import accounting
-from bot.compute.accelerators import Accelerator
+from bot.compute.accelerators import Accelerator, usual_precision
 from bot.compute.accounting import Transformer
 from bot.model.run import Run
 from bot.model.values import positive
@@ -97,7 +97,7 @@ def peak_of(accelerator: Accelerator, config: Mapping[str, Any]) -> float | None
     the model or by the peak that the run states, else as if all of it ran in fp8. A precision that
     is not known is charged the highest peak of the chip."""
     peaks = accelerator.peaks
-    usual = next((peaks[name] for name in (_BF16, "fp16", "fp32") if name in peaks), None)
+    usual = peaks.get(usual_precision(accelerator))
     precision, fp8 = precision_of(config), peaks.get("fp8")
     if precision not in KNOWN_PRECISIONS:
         return max(peaks.values(), default=None)

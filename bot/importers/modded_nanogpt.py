@@ -380,7 +380,7 @@ def _hardware(logs: Sequence[LogFile]) -> dict[str, Any] | None:
     if len(seen) != 1:
         return None
     device, count = next(iter(seen))
-    found = find(device) if device else None
+    found = find(device)
     return {"accelerator": found.accelerator.id, "count": count} if found and count else None
 
 

@@ -192,7 +192,7 @@ def _linked_run(results: ResultsRun, runs: dict[str, Run]) -> Run | None:
 
 
 def _device(name: str | None) -> str | None:
-    found = accelerators.find(name) if name else None
+    found = accelerators.find(name)
     return None if found is None else found.accelerator.id
 
 

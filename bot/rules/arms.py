@@ -278,7 +278,7 @@ def without_frozen(case: Case) -> Iterator[tuple[str | None, str, bool]]:
 
 def _speed(device: str | None, count: int | None) -> float | None:
     """The peak of all devices together; None where it is not known."""
-    found = accelerators.find(device) if device else None
+    found = accelerators.find(device)
     peaks = {} if found is None else found.accelerator.peaks
     peak = next((peaks[p] for p in ("bf16", "fp16", "fp32") if p in peaks), None)
     return None if peak is None else peak * (count or 1)
@@ -314,7 +314,7 @@ def machine_of(run: Run) -> str | None:
 
 
 def _device(name: str | None) -> str | None:
-    found = accelerators.find(name) if name else None
+    found = accelerators.find(name)
     return (name.strip().lower() or None if name else None) if found is None else (
         found.accelerator.id
     )  # fmt: skip

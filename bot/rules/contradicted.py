@@ -163,7 +163,7 @@ def _chips(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     used, other = run.hardware.count, float(w.value)
     if not used:
         return None
-    shown = accelerators.find(run.hardware.device) if run.hardware.device else None
+    shown = accelerators.find(run.hardware.device)
     per_chip = 1 if shown is None else shown.accelerator.devices_per_chip
     if w.kind is WitnessKind.MACHINE and used < other and _weightless(case, run):
         message = f"the run is counted with {used} of the {figure(other)} devices that its machine "
@@ -212,7 +212,7 @@ def _bits(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
 
 
 def _memory(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
-    found = accelerators.find(run.hardware.device) if run.hardware.device else None
+    found = accelerators.find(run.hardware.device)
     size = None if found is None else found.accelerator.memory_bytes
     if size is None or float(w.value) <= _MEMORY * size:
         return None

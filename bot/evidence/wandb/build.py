@@ -204,7 +204,7 @@ def final_metrics(run: Run) -> dict[str, float | int | None]:
     timed = clock and (not quality or clock[-1][0] >= quality[-1][0] - 1)
     if not run.validation and timed:
         seconds = found["training_time_s"] = clock[-1][1]
-    device = accelerators.find(run.hardware.device) if run.hardware.device else None
+    device = accelerators.find(run.hardware.device)
     peak = None if device is None else peak_of(device.accelerator, flatten(run.config))
     if seconds is not None and peak is not None and run.hardware.count:
         found["chips"] = run.hardware.count

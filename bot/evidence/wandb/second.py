@@ -146,7 +146,7 @@ def used_devices(
             break
     else:
         return second.devices_by_machines(settings)
-    shown = accelerators.find(device) if device else None
+    shown = accelerators.find(device)
     cores = 1
     if shown is not None and shown.accelerator.kind == "tpu" and "num_chips" not in names:
         cores = shown.accelerator.devices_per_chip
