@@ -32,6 +32,11 @@ def runs_of(case: Case) -> Iterator[tuple[RunEvidence, Run]]:
             yield item, run
 
 
+def quoted(path: str) -> str:
+    """A path in a message, cut where no path of an entry ends."""
+    return plain(path, 200)
+
+
 def listed_in(case: Case) -> str:
     """The file that lists the runs of a submission, else its folder."""
     return case.list_file or case.folder.path

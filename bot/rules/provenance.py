@@ -24,7 +24,7 @@ from bot.patterns import LOGIN_TEXT
 from bot.registry import Level
 from bot.render.numbers import listed
 from bot.render.untrusted import plain
-from bot.rules.about import listed_in, runs_of, short_name
+from bot.rules.about import listed_in, quoted, runs_of, short_name
 from bot.rules.copies import across_points, name_inside, place, too_alike, uncounted_copies, within
 
 Keyed = Mapping[str, str | None]
@@ -62,14 +62,14 @@ def duplicate_run(case: Case) -> Iterator[Finding]:
         if found:
             (what, key), more = found[0], len(dict(found)) - 1
             others = f" and {more} more run{'s' if more > 1 else ''} are" if more else " is"
-            name = plain(name_inside(case, what), 160)
+            name = quoted(name_inside(case, what))
             yield finding(
                 "duplicate-run",
-                f"{name}{others} also in {plain(neighbour.path, 200)}",
+                f"{name}{others} also in {quoted(neighbour.path)}",
                 _level(case),
                 fix="keep one of the two entries, or submit runs of your own",
                 run=what,
-                claimed=plain(what, 160),
+                claimed=what,
                 **place(case, key, what),
             )
     uncounted = tuple(uncounted_copies(case, told))
@@ -115,8 +115,7 @@ def _what(case: Case, key: str, file: str | None) -> str:
     if file is not None:
         return file
     for spec in case.submission.runs:
-        data = case.folder.files.get(spec.target) if spec.source == "log" else None
-        if data is not None and key in log_keys(data):
+        if key in log_keys(case.folder.files.get(spec.target, b"")):
             return case.folder.full(spec.target)
     return _SOME_RUN
 
@@ -151,7 +150,7 @@ def copied_result(case: Case) -> Iterator[Finding]:
         if what is not None:
             yield finding(
                 "copied-result",
-                f"{what} {plain(neighbour.path, 200)}, digit by digit",
+                f"{what} {quoted(neighbour.path)}, digit by digit",
                 level,
                 fix="submit the numbers of your own run"
                 if name is None
@@ -209,14 +208,13 @@ def author_not_contributor(case: Case) -> Iterator[Finding]:
     if request.author.lower() not in logins:
         yield finding(
             "author-not-contributor",
-            f"{plain(request.author, 60)} opened the pull request but is not listed as a "
-            "contributor",
+            f"{plain(request.author)} opened the pull request but is not listed as a contributor",
             None if listed else Level.WARNING if logins else Level.NOTE,
             file=case.list_file,
             pointer="/contributors" if listed else None,
-            claimed=", ".join(plain(n, 60) for n in sorted(logins)[:5]) or None,
-            expected=plain(request.author, 60),
-            fix=f'add {{"github": "{plain(request.author, 60)}", "roles": ["pr"]}}'
+            claimed=", ".join(sorted(logins)) or None,
+            expected=request.author,
+            fix=f'add {{"github": "{plain(request.author)}", "roles": ["pr"]}}'
             + ("" if listed else " to the `contributors` of a submission.json"),
         )
 
@@ -247,15 +245,14 @@ def out_of_scope_change(case: Case) -> Iterator[Finding]:
     others = frozenset(case.context.submission_paths)
     outside = [p for p in outside if not any(p.startswith(f"{other}/") for other in others)]
     if outside:
-        shown = ", ".join(plain(path, 120) for path in outside[:3])
+        shown = ", ".join(quoted(path) for path in outside[:3])
         more = f" and {len(outside) - 3} more" if len(outside) > 3 else ""
         yield finding(
             "out-of-scope-change",
             f"the pull request also changes {shown}{more}",
             claimed=len(outside),
             expected=0,
-            fix=f"keep only {plain(case.folder.path, 120)} here; move the rest to another pull "
-            "request",
+            fix=f"keep only {quoted(case.folder.path)} here; move the rest to another pull request",
         )
 
 

@@ -12,7 +12,7 @@ from bot.model.submission import REPLIES
 from bot.model.track import Reproduction
 from bot.model.verdict import Finding, finding
 from bot.render.numbers import percent
-from bot.render.untrusted import plain
+from bot.rules.about import quoted
 
 
 def entry_unknown(case: Case) -> Iterator[Finding]:
@@ -32,7 +32,7 @@ def entry_unknown(case: Case) -> Iterator[Finding]:
         message = f"entries of {case.track.id} are not reproduced by a submission"
         fix = f"delete `{given[0]}`, and submit an entry of your own"
     elif reply is not None and standing.known and standing.target is None:
-        message = f"{case.track.id} has no entry {plain(reply.entry, 200)}"
+        message = f"{case.track.id} has no entry {quoted(reply.entry)}"
         fix = f"name a merged entry of the track, such as {case.track.id}/NAME"
     else:
         return
@@ -41,7 +41,7 @@ def entry_unknown(case: Case) -> Iterator[Finding]:
         message,
         file=case.folder.full("submission.json"),
         pointer=f"/{given[-1]}",
-        claimed=plain(str(case.submission.raw[given[-1]]), 200),
+        claimed=quoted(str(case.submission.raw[given[-1]])),
         fix=fix,
     )
 

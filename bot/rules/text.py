@@ -15,6 +15,7 @@ from bot.parse.schema_advice import advise_file
 from bot.parse.schema_version import version_problem
 from bot.patterns import SLUG
 from bot.render.untrusted import plain, secrets_in, shown, unsafe_in
+from bot.rules.about import quoted
 
 MAX_PER_FILE = 5
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])")
@@ -80,7 +81,7 @@ def unsafe_name(case: Case) -> Iterator[Finding]:
         parts = folder.path.split("/")[2:]
         if len(parts) > 4:
             message = f"{shown(folder.path)} lies {len(parts)} folders deep, at most 4"
-            yield finding("unsafe-name", message, file=plain(folder.path, 200), fix="move it up")
+            yield finding("unsafe-name", message, file=quoted(folder.path), fix="move it up")
         for part in parts:
             if not plain_name(part):
                 yield bad_name("the folder", part, folder.path)
@@ -93,7 +94,7 @@ def unsafe_name(case: Case) -> Iterator[Finding]:
                 "unsafe-name",
                 f"the file name {shown(name)} is not valid: use only letters, digits and ._@+-, "
                 "and begin with a letter or digit",
-                file=plain(folder.full(name), 200),
+                file=quoted(folder.full(name)),
                 fix="rename it, or remove it",
             )
 
@@ -107,9 +108,9 @@ def _nested(case: Case) -> Iterator[Finding]:
             side = "inside" if mine.startswith(f"{theirs}/") else "around"
             yield finding(
                 "unsafe-name",
-                f"the folder lies {side} the entry {plain(theirs, 160)}",
-                file=plain(mine, 200),
-                claimed=plain(mine, 200),
+                f"the folder lies {side} the entry {quoted(theirs)}",
+                file=quoted(mine),
+                claimed=quoted(mine),
                 expected=None,
                 fix="give it a folder of its own, beside the other",
             )
@@ -127,7 +128,7 @@ def bad_name(what: str, name: str, file: str) -> Finding:
     return finding(
         "unsafe-name",
         f"{what} is named {shown(name)}, expected only lower-case letters, digits, _ and -",
-        file=plain(file, 200),
+        file=quoted(file),
         claimed=plain(name),
         fix=f'rename it, for instance to "{slug}"',
     )
@@ -147,7 +148,7 @@ def unsafe_text(case: Case) -> Iterator[Finding]:
                 f"the text contains {found}",
                 file=document.file,
                 line=document.line(pointer),
-                pointer=plain(pointer, 200),
+                pointer=quoted(pointer),
                 fix="remove it",
             )
     for name, number, found in it.islice(_hits(case, (".md",), unsafe_in), MAX_PER_FILE):
@@ -180,7 +181,7 @@ def _secret(what: str, file: str, line: int | None, pointer: str | None) -> Find
         f"the text seems to contain {what}",
         file=file,
         line=line,
-        pointer=None if pointer is None else plain(pointer, 200),
+        pointer=None if pointer is None else quoted(pointer),
         fix="revoke it where it was issued, then remove it from the file",
     )
 
@@ -217,7 +218,7 @@ def _local(path: str, document: Document, pointer: str) -> Finding:
         f"the text contains a local path, {shown(path)}",
         file=document.file,
         line=document.line(pointer),
-        pointer=plain(pointer, 200),
+        pointer=quoted(pointer),
         claimed=plain(path),
         fix="write the path inside this folder"
         if pointer.startswith("/runs/") and pointer.endswith("/path")

@@ -14,7 +14,7 @@ from bot.model.verdict import Finding, finding
 from bot.registry import Level
 from bot.render.numbers import figure, p_is
 from bot.render.untrusted import plain
-from bot.rules.about import runs_of
+from bot.rules.about import quoted, runs_of
 from bot.rules.copies import name_inside
 
 
@@ -28,9 +28,7 @@ def unlisted_runs(case: Case) -> Iterator[Finding]:
     """
     for item in case.unlisted:
         part = item.looked < item.total
-        looked = (
-            f"{item.looked} of the {item.total} runs of {plain(item.project, 160)} were looked at"
-        )
+        looked = f"{item.looked} of the {item.total} runs of {quoted(item.project)} were looked at"
         if not item.runs and part:
             yield finding("unlisted-runs", looked, Level.NOTE, file=case.list_file, pointer="/runs")
         if item.project == case.folder.path and has_unread(case):
@@ -48,7 +46,7 @@ def unlisted_runs(case: Case) -> Iterator[Finding]:
 def _left_out(case: Case, item: Unlisted, arm: str, runs: Sequence[Run], looked: str) -> Finding:
     """Runs of one arm that the submission does not list."""
     inside = item.project == case.folder.path
-    where = "the folder" if inside else plain(item.project, 160)
+    where = "the folder" if inside else quoted(item.project)
     what = "code or length" if inside else "configuration"
     count = len(runs)
     told = "1 run" if count == 1 else f"{count} runs"
@@ -66,7 +64,7 @@ def _left_out(case: Case, item: Unlisted, arm: str, runs: Sequence[Run], looked:
         claimed=len(case.runs(arm)),
         expected=len(case.runs(arm)) + count,
         fix="list them too, or say in the README why they do not count: "
-        + ", ".join(sorted(plain(name_inside(case, run.file), 120) for run in runs)[:5]),
+        + ", ".join(sorted(quoted(name_inside(case, run.file)) for run in runs)[:5]),
     )
 
 
@@ -98,7 +96,7 @@ def _drawn(case: Case) -> Iterator[Finding]:
         count, source, run = max(said, key=lambda item: item[0])
         yield finding(
             "unlisted-runs",
-            f"{plain(source, 90)} says {count} seeds, and {listed} runs are listed",
+            f"{plain(source)} says {count} seeds, and {listed} runs are listed",
             file=case.list_file,
             pointer="/runs",
             run=run.file,

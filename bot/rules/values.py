@@ -17,6 +17,7 @@ from bot.parse.schema_version import version_problem
 from bot.registry import Level
 from bot.render.numbers import exact, figure
 from bot.render.untrusted import plain, shown
+from bot.rules.about import quoted
 from bot.rules.plausible import odd_runs
 
 # Quantity -> (lowest possible, highest possible, what it is). C4 text holds about 0.6 bits a byte
@@ -176,7 +177,7 @@ def _without_runs(case: Case) -> Iterator[Finding]:
             only = "all runs are in the baseline arm" if case.runs("baseline", point) else None
             yield _no_metric(case, point, only or "no run could be read")
         elif case.track.objective == "baseline":
-            why = "; ".join(f"{plain(e.file, 120)}: {e.why}" for e in summary.excluded[:3])
+            why = "; ".join(f"{quoted(e.file)}: {e.why}" for e in summary.excluded[:3])
             yield _no_metric(case, point, f"no run counts: {why}")
 
 
