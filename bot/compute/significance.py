@@ -9,14 +9,13 @@ scipy is imported on first use, so that commands without statistics do not pay f
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from bot.model.summary import Comparison, Moments
 
-MIXTURE_VARIANCE = 1.0
-"""Variance of the half-normal mixture over effect sizes (mean gain / sd) of the anytime test."""
 _MAX_RUNS = 10_000_000
 # Float noise of a difference of two losses must not decide a bound that is met exactly.
 SLACK = 1e-9
@@ -61,9 +60,7 @@ def t_p(gain: Moments) -> float | None:
     fifty times; p = 0 would make that a proof.
     """
     statistic = t_statistic(gain)
-    if gain.sd is None or statistic is None:
-        return None
-    return t_cdf(-statistic, gain.n - 1)
+    return None if statistic is None else t_cdf(-statistic, gain.n - 1)
 
 
 def z_p(gain: Moments, sigma: float) -> float:
@@ -98,21 +95,21 @@ def interval(sample: Moments, level: float = 0.95) -> tuple[float, float] | None
 def anytime_p(gain: Moments, sigma: float | None = None) -> float | None:
     """A p-value that stays honest however often one looked and whenever one stopped.
 
-    It is 1 / E with an e-value E: the evidence of a half-normal mixture over effect sizes d > 0,
-    variance g, against d = 0. With sigma unknown it is integrated out under its right Haar
-    measure, so E depends on the t-statistic alone and is a martingale where the true gain is 0
-    (Lai 1976, "On confidence sequences", Annals of Statistics 4; Perez-Ortiz, Lardy, de Heide,
-    Grunwald 2024, "E-statistics, group invariance and anytime-valid testing", Annals of Statistics
-    52; Wang and Ramdas 2025, "Anytime-valid t-tests and confidence sequences for Gaussian means
-    with unknown variance", Sequential Analysis 44). Working the integral out:
+    It is 1 / E with an e-value E: the evidence of a half-normal mixture over effect sizes d > 0
+    (mean gain / sd), of variance 1, against d = 0. With sigma unknown it is integrated out under
+    its right Haar measure, so E depends on the t-statistic alone and is a martingale where the
+    true gain is 0 (Lai 1976, "On confidence sequences", Annals of Statistics 4; Perez-Ortiz, Lardy,
+    de Heide, Grunwald 2024, "E-statistics, group invariance and anytime-valid testing", Annals of
+    Statistics 52; Wang and Ramdas 2025, "Anytime-valid t-tests and confidence sequences for
+    Gaussian means with unknown variance", Sequential Analysis 44). Working the integral out:
 
-        E = 2 (1 + n g)^(-1/2) c^(-n/2) F_n(b sqrt n)
-        a = sum y / sqrt(sum y^2),  c = 1 - a^2 / (n + 1/g),  b = a / sqrt((n + 1/g) c)
+        E = 2 (n + 1)^(-1/2) c^(-n/2) F_n(b sqrt n)
+        a = sum y / sqrt(sum y^2),  c = 1 - a^2 / (n + 1),  b = a / sqrt((n + 1) c)
 
     with F_n the t distribution function of n degrees of freedom. With a known sigma (Robbins 1970,
     "Statistical methods related to the law of the iterated logarithm") and S = sum y / sigma:
 
-        E = 2 (1 + n g)^(-1/2) exp(S^2 / (2 (n + 1/g))) Phi(S / sqrt(n + 1/g))
+        E = 2 (n + 1)^(-1/2) exp(S^2 / (2 (n + 1))) Phi(S / sqrt(n + 1))
 
     By Ville's inequality P(E >= 1/alpha at any look) <= alpha. A true gain below 0 only lowers
     every look: shifting all runs lowers the t-statistic, and E rises with it. Only the last E
@@ -129,28 +126,25 @@ def anytime_p(gain: Moments, sigma: float | None = None) -> float | None:
 
 
 def _log_e_known(gain: Moments, sigma: float) -> float:
-    g, n = MIXTURE_VARIANCE, gain.n
-    s = gain.mean * n / sigma
-    width = n + 1 / g
+    s, width = gain.mean * gain.n / sigma, gain.n + 1
     log_phi = _log_normal_cdf(s / math.sqrt(width))
-    return math.log(2) - 0.5 * math.log1p(n * g) + s * s / (2 * width) + log_phi
+    return math.log(2) - 0.5 * math.log(width) + s * s / (2 * width) + log_phi
 
 
 def _log_e_unknown(gain: Moments) -> float | None:
-    g, n = MIXTURE_VARIANCE, gain.n
+    n, width = gain.n, gain.n + 1
     if gain.sd is None:
         return None
     squares = (n - 1) * gain.sd**2 + n * gain.mean**2
     if squares == 0.0:
         return 0.0
     a = n * gain.mean / math.sqrt(squares)
-    width = n + 1 / g
     c = 1 - a * a / width
     b = a / math.sqrt(width * c)
     tail = t_cdf(b * math.sqrt(n), n)
     if tail <= 0.0:
         return -math.inf
-    return math.log(2) - 0.5 * math.log1p(n * g) - 0.5 * n * math.log(c) + math.log(tail)
+    return math.log(2) - 0.5 * math.log(width) - 0.5 * n * math.log(c) + math.log(tail)
 
 
 def _log_normal_cdf(z: float) -> float:
@@ -184,18 +178,13 @@ def needed_runs(
     def enough(n: int) -> bool:
         return passes(Moments(n, gain.mean, sd))
 
-    for n in range(gain.n + 1, gain.n + 65):
+    far = gain.n + 65
+    for n in range(gain.n + 1, far):
         if enough(n):
             return n - gain.n
-    low = high = gain.n + 64
-    while not enough(high):
-        low, high = high, high * 2
-        if high > _MAX_RUNS:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high - gain.n
+    numbers = range(far, _MAX_RUNS + 1)
+    place = bisect.bisect_left(numbers, True, key=enough)
+    return numbers[place] - gain.n if place < len(numbers) else None
 
 
 def reaches(value: float, bound: float) -> bool:

@@ -257,7 +257,7 @@ def test_runs_are_too_alike_below_the_one_per_cent_point(n: int) -> None:
     assert not sig.too_alike(None, n, 0.002)
 
 
-@pytest.mark.parametrize(("reached", "found"), [(-0.9e-9, True), (-1.1e-9, False), (1.0, True)])
+@pytest.mark.parametrize(("reached", "found"), [(-1e-9, True), (-1.1e-9, False), (1.0, True)])
 def test_a_bound_is_reached_up_to_the_noise_of_floats(reached: float, found: bool) -> None:
     assert sig.reaches(reached, 0.0) is found
 
@@ -300,14 +300,53 @@ def test_runs_that_show_nothing_have_an_anytime_p_of_one(gain: Moments, sigma: f
     assert sig.anytime_p(gain, sigma) == 1.0
 
 
-@pytest.mark.parametrize(("only", "need"), [(67, 63), (68, 64), (69, None)])
+@pytest.mark.parametrize(("only", "need"), [(4, 0), (5, 1), (67, 63), (68, 64), (69, None)])
 def test_each_of_the_next_64_numbers_of_runs_is_tried(only: int, need: int | None) -> None:
     """A number that passes alone, as the last of some looks does."""
     assert sig.needed_runs(Moments(4, 0.1, 0.1), lambda m: m.n == only, None) == need
 
 
-def test_ten_million_runs_are_tried_at_most() -> None:
-    """78,125 doubled seven times is ten million."""
-    gain = Moments(78_125 - 64, 0.1, 0.1)
-    for bound, need in ((10_000_000, 10_000_000 - gain.n), (10_000_001, None)):
-        assert sig.needed_runs(gain, lambda m, at=bound: m.n >= at, None) == need
+@pytest.mark.parametrize("seen", [4, 78_125])
+@pytest.mark.parametrize(
+    ("bound", "found"),
+    [(5_000_001, True), (9_999_999, True), (10_000_000, True), (10_000_001, False)],
+)
+def test_numbers_up_to_ten_million_are_tried(seen: int, bound: int, found: bool) -> None:
+    need = sig.needed_runs(Moments(seen, 0.1, 0.1), lambda m: m.n >= bound, None)
+    assert need == (bound - seen if found else None)
+
+
+@pytest.mark.parametrize(
+    ("gain", "guess", "need"),
+    [
+        (Moments(4, 0.1, 0.1), None, 96),
+        (Moments(4, 0.0, 0.1), None, None),
+        (Moments(4, -0.1, 0.1), None, None),
+        (Moments(1, 0.1, None), None, None),
+        (Moments(1, 0.1, None), 0.2, 99),
+        (Moments(4, 0.1, 0.0), None, None),
+        (Moments(4, 0.1, 0.0), 0.2, 96),
+    ],
+)
+def test_needed_runs_needs_a_gain_and_a_spread(
+    gain: Moments, guess: float | None, need: int | None
+) -> None:
+    assert sig.needed_runs(gain, lambda m: m.n >= 100, guess) == need
+
+
+@pytest.mark.parametrize(("sd", "statistic"), [(2e-300, None), (3e-300, 1e300 / 1.5), (None, None)])
+def test_a_spread_that_rounds_away_is_none(sd: float | None, statistic: float | None) -> None:
+    """The error of the mean of four runs is half their sd; at 1e-300 of the mean it counts as 0."""
+    gain = Moments(4, 1.0, sd)
+    assert sig.t_statistic(gain) == pytest.approx(statistic)
+    assert (sig.t_p(gain) is None) is (statistic is None)
+
+
+def test_the_pooled_test_takes_the_error_of_the_mean() -> None:
+    """0.3 with an sd of 0.4 over four runs is 1.5 errors: p 0.0748 with 30 degrees of freedom."""
+    assert sig.pooled_p(Moments(4, 0.3, 9.9), 0.4, 30) == pytest.approx(scipy.stats.t.sf(1.5, 30))
+
+
+@pytest.mark.parametrize("gain", [Moments(400, -1.0, 1e-9), Moments(400, -1.0, 0.1)])
+def test_many_runs_far_below_the_target_have_an_anytime_p_of_one(gain: Moments) -> None:
+    assert sig.anytime_p(gain) == 1.0
