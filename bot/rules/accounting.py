@@ -25,19 +25,22 @@ def hardware_flops_mismatch(case: Case) -> Iterator[Finding]:
     """
     for run in case.results:
         claimed = run.number("hardware_flops")
-        expected = metrics.of_results(run, case.track.vocab_size)["hardware_flops"]
+        values = metrics.of_results(run, case.track.vocab_size)
+        expected, seconds = values["hardware_flops"], values["training_time_s"]
         if expected and is_no_number(run):
             yield unread_flops(run, expected)
-        if claimed is None or not expected or claimed <= 0:
+        if claimed is None or not expected or not seconds or claimed <= 0:
             continue
         tolerance = max(RELATIVE_TOLERANCE, run.stated["hardware_flops"].tolerance)
         if same(claimed, expected, tolerance):
             continue
         devices = metrics.devices_of(run)
         ratio = claimed / expected
-        seconds = run.number("training_time_s") or 0
         minutes = f" ({figure(seconds / 60)} minutes)" if run.shape in ("V0", "V1") else ""
-        formula = f"{figure(seconds)} s{minutes} x {_chips(devices)} x {figure(devices.peak, 4)}"
+        formula = (
+            f"{figure(seconds)} s{minutes} x {count(devices.chips or 0, 'chip')} x "
+            f"{figure(devices.peak, 4)}"
+        )
         reported = reported_mfu(case, run)
         time = time_cause(run, ratio, reported and reported[0], (LOW, HIGH))
         cause, fix = time or flops_causes(run, devices, ratio, tolerance)
@@ -52,10 +55,6 @@ def hardware_flops_mismatch(case: Case) -> Iterator[Finding]:
             fix=fix if time else f"write {exact(expected)} ({fix}){_then(reported, ratio)}",
             **place(run, "hardware_flops"),
         )
-
-
-def _chips(devices: metrics.Devices) -> str:
-    return "? chips" if devices.chips is None else count(devices.chips, "chip")
 
 
 def _then(reported: tuple[float, str] | None, ratio: float) -> str:
