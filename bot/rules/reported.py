@@ -15,7 +15,7 @@ from bot.compute import significance as sig
 from bot.compute.case_statistics import claims_of, loss_key_of
 from bot.model.case import Case
 from bot.model.submission import Claim
-from bot.model.summary import Sample, Summary
+from bot.model.summary import Moments, Sample, Summary
 from bot.model.track import LOSS_METRICS, STEP_METRICS, TIME_METRICS
 from bot.model.values import finite
 from bot.registry import (
@@ -70,9 +70,9 @@ def agrees(claim: Claim, value: float) -> bool:
     if abs(claim.value - value) <= tolerance(claim.metric, value):
         return True
     written = repr(claim.value)
-    digits = re.sub(r"e.*|[^0-9]", "", written).strip("0")
+    digits = re.sub(r"[^0-9]", "", written).strip("0")
     places = len(written.partition(".")[2])
-    return "e" not in written and len(digits) >= 3 and round(value, places) == claim.value
+    return len(digits) >= 3 and round(value, places) == claim.value
 
 
 def sample_of(case: Case, metric: str, summary: Summary, key: str | None) -> Sample | None:
@@ -115,29 +115,31 @@ def _compare(claim: Claim, sample: Sample, s: Summary) -> Iterator[Wrong]:
             f"{claim.pointer}/mean",
         )
     if claim.sd is not None:
-        yield from _wrong_sd(claim, sample)
+        yield from _wrong_sd(claim, claim.sd, m)
     if claim.p is not None and sample is s.quality:
-        yield from _wrong_p(claim, s)
+        yield from _wrong_p(claim, claim.p, s)
 
 
 def _left_out(count: int) -> str:
     return f"{count} {'does' if count == 1 else 'do'} not count"
 
 
-def right(wrong: Wrong, part: str = "") -> float:
-    """The number to write: as many digits as its tolerance needs; a tiny p as 0.000001."""
-    part = part or wrong.pointer.rpartition("/")[2]
-    value = wrong.expected or 0.0
-    if part == "p":
+def right(wrong: Wrong) -> float | None:
+    """The number to write, if there is one: as many digits as its tolerance needs; a tiny p as
+    0.000001."""
+    value = wrong.expected
+    if value is None:
+        return None
+    if wrong.pointer.endswith("/p"):
         return max(float(f"{value:.3g}"), 1e-6)
-    return float(f"{value:.{4 if part == 'sd' else 8}g}")
+    return float(f"{value:.{4 if wrong.pointer.endswith('/sd') else 8}g}")
 
 
 def _fix(wrong: Wrong, claim: Claim, s: Summary, n: int) -> str:
     """What to write; or, where the claim is about more runs than there are, to bring the others."""
     part = wrong.pointer.rpartition("/")[2]
-    value = "" if wrong.expected is None else exact(right(wrong, part))
-    write = f"write {value}" if value else f"leave `{part}` out"
+    value = right(wrong)
+    write = f"leave `{part}` out" if value is None else f"write {exact(value)}"
     missing, out = (claim.n or n) - n, len(s.excluded)
     others = "the other run" if missing == 1 else f"the other {missing} runs"
     logs = f"the log of {others}" if missing == 1 else f"the logs of {others}"
@@ -163,7 +165,7 @@ def _mean_cause(claim: Claim, sample: Sample) -> str:
             return f" (it is the {name} of the runs)"
     slip = (claim.value - math.fsum(values) / len(values)) * len(values)
     # A mistyped digit moves one value by a digit times a power of ten.
-    power = 10.0 ** math.floor(math.log10(abs(slip))) if slip else 1.0
+    power = 10.0 ** math.floor(math.log10(abs(slip)))
     digit = slip / power
     if claim.metric in LOSS_METRICS and abs(digit - round(digit)) < 0.02:
         return f" (as if one of the {len(values)} values were mistyped by {slip:+.1g})"
@@ -173,11 +175,7 @@ def _mean_cause(claim: Claim, sample: Sample) -> str:
     return ""
 
 
-def _wrong_sd(claim: Claim, sample: Sample) -> Iterator[Wrong]:
-    m = sample.moments
-    sd = claim.sd
-    if m is None or sd is None:
-        return
+def _wrong_sd(claim: Claim, sd: float, m: Moments) -> Iterator[Wrong]:
     if m.sd is None:
         message = f"an sd of {claim.metric} is reported, but a single run has none"
         yield Wrong(message, sd, None, f"{claim.pointer}/sd")
@@ -191,7 +189,7 @@ def _wrong_sd(claim: Claim, sample: Sample) -> Iterator[Wrong]:
         ("the standard error, sd / sqrt(n)", m.sd / math.sqrt(m.n)),
         ("the variance", m.sd**2),
     ):
-        if abs(sd - value) <= max(0.01 * value, 1e-12) or abs(sd - value) <= allowed / 10:
+        if abs(sd - value) <= max(0.01 * value, allowed / 10):
             cause = f" (it is {name})"
             break
     said = f"the sd of {claim.metric} is reported as {figure(sd)}"
@@ -199,10 +197,7 @@ def _wrong_sd(claim: Claim, sample: Sample) -> Iterator[Wrong]:
     yield Wrong(message, sd, m.sd, f"{claim.pointer}/sd")
 
 
-def _wrong_p(claim: Claim, s: Summary) -> Iterator[Wrong]:
-    p, m = claim.p, s.moments
-    if p is None or m is None:
-        return
+def _wrong_p(claim: Claim, p: float, s: Summary) -> Iterator[Wrong]:
     own = s.decision.p if s.decision.p is not None else s.p_t
     accepted = [own] if s.decision.test != "z" else [own, s.p_t]
     known = [value for value in accepted if value is not None]

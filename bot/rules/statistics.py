@@ -218,7 +218,7 @@ def reported_statistics_wrong(case: Case) -> Iterator[Finding]:
                 claimed=wrong.claimed,
                 expected=wrong.expected,
                 ratio=ratio_of(wrong.claimed, wrong.expected),
-                write=None if wrong.expected is None else right(wrong),
+                write=right(wrong),
                 fix=wrong.fix,
                 level=wrong.level,
             )
