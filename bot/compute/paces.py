@@ -60,7 +60,7 @@ def _implied(
     unit = scale if all(t == int(t) for _, t in other) else 0.001
     pairs = list(zip(both, both[1:], strict=False))
     stops = sorted(validations)
-    bare = [pair for pair in pairs if not _within(stops, pair[0][0], pair[1][0])]
+    bare = [pair for pair in pairs if not within(stops, pair[0][0], pair[1][0])]
     for chosen in (bare, pairs):
         pace = _pace([(b[1] - a[1], b[2] - a[2]) for a, b in chosen], unit)
         if pace is not None:
@@ -68,7 +68,8 @@ def _implied(
     return None
 
 
-def _within(stops: Sequence[int], begin: int, end: int) -> bool:
+def within(stops: Sequence[int], begin: int, end: int) -> bool:
+    """Whether one of some steps, in order, lies between two others or at one of them."""
     place = bisect.bisect_left(stops, begin)
     return place < len(stops) and stops[place] <= end
 

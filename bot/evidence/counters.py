@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import re
 import statistics
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from bot.compute.paces import Series
 from bot.evidence.second import (
@@ -74,7 +74,7 @@ _MORE, _FASTER, _MOST_TIMES = 1.02, 1.1, 64
 _BEYOND = 1.1
 _MOST_ROWS = 16
 """A larger number that a row is counted with is one of samples or of micro-batches."""
-_LEAST_POINTS = 3
+_LEAST_POINTS, _LEAST_HALF = 3, 8
 _DATA = frozenset(
     "data file files bin bins shard shards pattern patterns dataset datasets set glob corpus split "
     "source sources input inputs url urls text".split()
@@ -266,26 +266,39 @@ def by_rows(
     losses: Series,
     rows: Series,
     settings: Mapping[str, float],
-    last: int,
+    stops: Collection[int],
     chips: int | None,
     where: str,
 ) -> Iterator[Witness]:
     """Updates within a step: training losses of one step that differ, and the number of W&B's own
     rows where the program sets it, so that it does not rise by one from row to row."""
+    last = max(stops, default=0)
     within: dict[int, set[float]] = {}
     for step, loss in losses:
         within.setdefault(step, set()).add(loss)
-    many = statistics.median_low([len(values) for values in within.values()]) if within else 1
-    found = {f"{many} training losses a step in {where}": float(many)} if many > 1 else {}
-    numbers = [number for _, number in rows]
-    apart = [b - a for a, b in itertools.pairwise(numbers)]
-    each = _slope(rows, last) if apart and statistics.median(apart) > 1 else None
+    counts = [len(values) for _, values in sorted(within.items())]
+    # Beside a validation a line may state a training loss of its own.
+    alone = [len(values) for step, values in sorted(within.items()) if step not in stops]
+    many = _usual(counts, alone)
+    found = {f"{many:.3g} training losses a step in {where}": many} if many > 1 else {}
+    apart = [b - a for (_, a), (_, b) in itertools.pairwise(rows)]
+    each = _slope(rows, last) if _usual(apart, apart) > 1 else None
     if each is not None and each <= _MOST_ROWS:
         found[f"`_step` in {where}"] = each
     for source, times in found.items():
         if _is_more(times, _factors(settings, chips)):
             yield Witness("updates", round(last * times), WitnessKind.PROGRAM, source)
             return
+
+
+def _usual(counts: Sequence[float], alone: Sequence[float]) -> float:
+    """What each of some counts usually is: their median, or the mean of those that stand alone
+    where most are 1 and both halves have more."""
+    middle = statistics.median_low(counts) if counts else 1.0
+    half = len(alone) // 2
+    if middle > 1 or half < _LEAST_HALF:
+        return middle
+    return min(statistics.fmean(part) for part in (alone[:half], alone[half:]))
 
 
 def _is_schedule(last: str, parts: frozenset[str]) -> bool:

@@ -9,12 +9,19 @@ of it. A name that is not known here is nothing.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from bot.compute.paces import Series, implied_by_clock, implied_by_durations
+from bot.compute.paces import (
+    LEAST_INTERVALS,
+    Series,
+    implied_by_clock,
+    implied_by_durations,
+    within,
+)
 from bot.model.run import Witness, WitnessKind
 from bot.render.untrusted import plain
 
@@ -23,7 +30,7 @@ _UNITS: Mapping[str, float] = {
     "ms": 0.001, "msec": 0.001, "millis": 0.001, "s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0,
     "min": 60.0, "mins": 60.0, "minutes": 60.0, "h": 3600.0, "hours": 3600.0, "us": 1e-6,
 }  # fmt: skip
-_UNIT_WORDS = re.compile(r"^(ms|s|sec|seconds)_per_(?:step|iter|iteration|batch)$")
+_UNIT_WORDS = re.compile(r"^(ms|s|sec|seconds)_(?:per_)?(?:step|it|iter|iteration|batch)$")
 _DURATION = re.compile(
     r"(?:^|_)(?:dt|(?:step|iter|iteration|batch)_(?:time|duration|dt|avg|latency)"
     r"|(?:time|duration)_per_(?:step|iter|iteration|batch)|sec_per_(?:step|iter)"
@@ -34,9 +41,19 @@ _CLOCK = re.compile(
     r"|time_elapsed|total_time|total_elapsed|timestamp|unix_time|uptime|runtime|run_time"
     r"|time_since_start)$"
 )
-_RATE = re.compile(
-    r"(?:^|_)(?:(?:tokens?|toks?)_per_(?:s|sec|second)|(?:tokens?|toks?)_(?:s|sec)|tps)$"
-)
+_SECOND = r"s(?:ec(?:ond)?)?(?:/(?:gpu|device|chip|rank)|_per_(?:gpu|device|chip|rank))?$"
+_RATES: Mapping[str, re.Pattern[str]] = {
+    "rate": re.compile(rf"(?:^|[\W_])(?:(?:tokens?|toks?)(?:_per_|/|_){_SECOND}|tps$)"),
+    "pace": re.compile(
+        rf"(?:^|[\W_])(?:(?:it|its|iters?|iterations?|steps?|batch|batches|updates?)(?:_per_|/)"
+        rf"|(?:its|iters|iterations|steps|batches|updates)_){_SECOND}"
+    ),
+    "samples": re.compile(
+        rf"(?:^|[\W_])(?:(?:samples?|seqs?|sequences?|examples?)(?:_per_|/)"
+        rf"|(?:samples|seqs|sequences|examples)_){_SECOND}"
+    ),
+}
+"""Tokens, steps and samples a second, by the name in lower case."""
 _ELSEWHERE = frozenset(
     "val valid validation eval evaluation data load loading compile forward fwd backward bwd "
     "optimizer checkpoint ckpt save hook sample sampling comm gpu ema".split()
@@ -93,8 +110,8 @@ SEQUENCES = ("seq_len", "train_seq_len", "max_seq_len", "sequence_length", "bloc
 
 
 class Second(NamedTuple):
-    """What a name states again: a `duration` of a step, a `clock` that runs on, or a `rate` of
-    tokens; `unit` in seconds is None where the name has none."""
+    """What a name states again: a `duration` of a step, a `clock` that runs on, a `rate` of tokens,
+    a `pace` of steps, or `samples` a second; `unit` in seconds is None where the name has none."""
 
     kind: str
     unit: float | None
@@ -115,8 +132,11 @@ def kind_of(name: str) -> Second | None:
     plain_name = words(name)
     if match := _UNIT_WORDS.match(plain_name):
         return Second("duration", _UNITS[match[1]])
-    if _RATE.search(plain_name):
-        return Second("rate", None)
+    lower = re.sub(r"\s+", "_", name.strip().lower())
+    for kind, form in _RATES.items():
+        if form.search(lower) or form.search(plain_name):
+            elsewhere = (_ELSEWHERE - {"gpu"}) & set(plain_name.split("_"))
+            return None if elsewhere else Second(kind, None)
     stem, _, end = plain_name.rpartition("_")
     unit = _UNITS.get(end)
     base = stem if unit is not None and stem else plain_name
@@ -168,7 +188,7 @@ def clock_witnesses(
     """Every second clock among named series, as the training time that it makes of the run."""
     for name, series in readings.items():
         second = kind_of(name)
-        if second is None or second.kind == "rate":
+        if second is None or second.kind in _RATES:
             continue
         kind = (kinds or {}).get(name, WitnessKind.PROGRAM)
         source = f"`{plain(name, 40)}` in {where}"
@@ -186,25 +206,65 @@ def clock_witnesses(
             yield Witness(quantity, implied.seconds, kind, source)
 
 
-def rate_witnesses(
-    readings: Mapping[str, Series], clock: Series, tokens: Series, chips: int | None, where: str
-) -> Iterator[Witness]:
-    """Tokens a second, of all devices or of one, as the training time that they make of the run."""
+def work_of(
+    tokens: Series, settings: Mapping[str, float], chips: int | None
+) -> Mapping[str, tuple[float, ...]]:
+    """What a step may count of each kind that a rate counts: of all devices, of one, in thousands;
+    nothing of a kind whose size no counter and no setting says."""
+    each = frozenset({1.0, 1 / max(chips or 1, 1)})
+    lengths = [v for n, v in settings.items() if last_part(n) in SEQUENCES]
+    batches = {v for n, v in settings.items() if last_part(n) in BATCHES}
+    passes = {1.0, *(v for n, v in settings.items() if _PASSES.search(last_part(n)))}
     counted = sorted(dict(tokens).items())
-    if len(counted) < 2 or counted[-1][0] <= counted[0][0]:
-        return
-    (begin, first), (end, last) = counted[0], counted[-1]
-    each = (last - first) / (end - begin)
+    if len(counted) > 1 and counted[-1][1] > counted[0][1]:
+        seen = {(counted[-1][1] - counted[0][1]) / (counted[-1][0] - counted[0][0])}
+    else:
+        seen = batches | {b * length for b in batches for length in lengths}
+    samples = batches | {n / length for n in batches | seen for length in lengths}
+    return {
+        "rate": tuple(n * e * k for n in seen for e in each for k in (1.0, 0.001)),
+        "pace": tuple(passes),
+        "samples": tuple(n * e for n in samples for e in each),
+    }
+
+
+def rate_witnesses(
+    readings: Mapping[str, Series],
+    clock: Series,
+    work: Mapping[str, Sequence[float]],
+    validations: Collection[int],
+    where: str,
+) -> Iterator[Witness]:
+    """Tokens, steps or samples a second as the training time that they make of the run, the one
+    that is nearest to its clock: since the line before, or since the start."""
+    total, stops = max(clock, default=(0, 0.0))[1], sorted(validations)
     for name, series in readings.items():
         second = kind_of(name)
-        if second is None or second.kind != "rate" or each <= 0:
+        units = () if second is None else work.get(second.kind, ())
+        durations = sorted((step, 1 / rate) for step, rate in dict(series).items() if rate > 0)
+        if not units or not durations or total <= 0:
             continue
-        durations = [(step, each / rate) for step, rate in series if rate > 0]
-        value = implied_by_durations(clock, durations, (1.0, 1 / max(chips or 1, 1), 0.001))
-        if value is not None:
-            yield Witness(
-                "training_time_s", value, WitnessKind.PROGRAM, f"`{plain(name, 40)}` in {where}"
-            )
+        found = list[tuple[str, float]]()
+        bare = [
+            (step, d)
+            for (before, _), (step, d) in itertools.pairwise(durations)
+            if not within(stops, before, step)
+        ]
+        chosen, quantity = (
+            (bare, "training_time_s")
+            if len(bare) >= LEAST_INTERVALS
+            else (durations, "wall_time_s")
+        )
+        value = implied_by_durations(clock, chosen, units)
+        found += [] if value is None else [(quantity, value)]
+        since = [(step, step * d) for step, d in durations]
+        if all(b >= a for (_, a), (_, b) in itertools.pairwise(since)):
+            run_on = implied_by_clock(clock, since, validations, units)
+            if run_on is not None:
+                found.append(("elapsed_s" if run_on.bare else "wall_time_s", run_on.seconds))
+        if found:
+            quantity, value = min(found, key=lambda item: abs(math.log(max(item[1], 1e-9) / total)))
+            yield Witness(quantity, value, WitnessKind.PROGRAM, f"`{plain(name, 40)}` in {where}")
 
 
 def larger(

@@ -142,7 +142,7 @@ def _told(names: Names, name: str, text: str) -> tuple[float | None, str]:
 def _seconds(name: str, text: str) -> float | None:
     """The seconds of a further clock or duration that has its unit beside it."""
     known = kind_of(name)
-    if known is None or known.kind == "rate":
+    if known is None or known.kind not in ("duration", "clock"):
         return None
     seconds = N.clock(text).seconds
     return None if seconds is None else seconds / (known.unit or 1.0)

@@ -21,6 +21,7 @@ from bot.compute.paces import Series
 from bot.compute.shapes import PARAMETERS
 from bot.evidence import counters, second, warm
 from bot.evidence.log import names as N
+from bot.evidence.log.moments import has_date, stamp_of
 from bot.evidence.log.names import number
 from bot.evidence.log.problems import LogStep
 from bot.model.run import Witness, WitnessKind
@@ -49,7 +50,6 @@ _TIME = re.compile(
 _ISO = re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
 _BEGAN = re.compile(r"\b(?:start|began|begin|run utc timestamp|launch)", re.IGNORECASE)
 _ENDED = re.compile(r"\b(?:finish|end|complet|done|stopp)", re.IGNORECASE)
-_STAMP = re.compile(r"^.{0,40}?(\d{4}-\d\d-\d\d[T _]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)")
 _FINAL = re.compile(
     r"\bfinal[ _](?:val(?:idation)?|eval)[ _/]?loss\s{0,3}[:=]\s{0,3}(\d[\d.]{0,20})", re.IGNORECASE
 )
@@ -219,17 +219,6 @@ def _says_something(line: str) -> bool:
     return len(line) <= _LONGEST and any(hint in line.lower() for hint in _HINTS)
 
 
-def stamp_of(text: str) -> dt.datetime | None:
-    """The moment at the beginning of a line, to compare with others of the same log."""
-    match = _STAMP.match(text)
-    if match is None:
-        return None
-    try:
-        return dt.datetime.fromisoformat(match[1].replace("_", "T").replace(",", "."))
-    except ValueError:
-        return None
-
-
 def _count(text: str) -> float | None:
     return number(re.sub(r"[,_](?=\d{3})", "", text).rstrip(",_"))
 
@@ -244,7 +233,8 @@ def log_witnesses(
     others = _series(steps)
     yield from second.clock_witnesses(others, clock, stops, _LINES)
     tokens = others.get("tokens", ())
-    yield from second.rate_witnesses(others, clock, tokens, chips, _LINES)
+    work = second.work_of(tokens, said.settings, chips)
+    yield from second.rate_witnesses(others, clock, work, stops, _LINES)
     yield from _whole(said)
     last, end = max(stops, default=0), max(s.step for s in steps)
     found = {n: max(v for _, v in x) for n, x in others.items() if second.counts_steps(n) and x}
@@ -254,7 +244,7 @@ def log_witnesses(
     yield from counters.stated({**said.settings, **said.sizes}, end, chips, _LINE)
     yield from counters.validated(others, last, _LINES)
     losses = others.get("train_loss", ())
-    yield from counters.by_rows(losses, (), said.settings, last, chips, _LINES)
+    yield from counters.by_rows(losses, (), said.settings, stops, chips, _LINES)
     total = max(end, *(s.total or 0 for s in steps))
     yield from second.larger(_plans(said, total), total, "total_steps", _LINE)
     if end > last + _usual(points):
@@ -265,7 +255,7 @@ def log_witnesses(
     yield from second.lower_of_two("val_loss", others, losses, _LINES)
     yield from _final(said, losses)
     begin = said.began or next((s.stamp for s in steps if s.stamp is not None), None)
-    if begin is not None:
+    if begin is not None and has_date(begin):
         moment = begin if begin.tzinfo else begin.replace(tzinfo=dt.UTC)
         yield Witness("began_at", moment.timestamp(), WitnessKind.PROGRAM, _LINE)
     if said.memory is not None:

@@ -20,10 +20,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from bot.evidence.log.header import Header, embedded_source
 from bot.evidence.log.histories import history_of, metrics, step_times
 from bot.evidence.log.lines import General, Line, classical
+from bot.evidence.log.moments import rates_of, stamp_of
 from bot.evidence.log.names import Names
 from bot.evidence.log.near import Near
 from bot.evidence.log.problems import LogStep, problems_of, trained_twice
-from bot.evidence.log.statements import Statements, log_witnesses, stamp_of
+from bot.evidence.log.statements import Statements, log_witnesses
 from bot.evidence.log.table import table_of
 from bot.evidence.log.text import MAX_LINE, decode, unpack
 from bot.model.run import Run, Validation
@@ -202,7 +203,8 @@ def _drafts(
             if drafts:
                 drafts[-1].said.feed_after(line)
             continue
-        step.line, step.stamp = number + 1, stamp_of(line[:80])
+        step.line, step.stamp = number + 1, stamp_of(line)
+        step.clocks = {**dict(rates_of(line)), **step.clocks}
         draft = current.get(key)
         if number == len(lines) - 1 and not terminated and draft and _is_cut(step, draft):
             draft.cut = True

@@ -101,7 +101,8 @@ def run_witnesses(raw: Raw, columns: Columns, keys: Keys, chips: int | None) -> 
     kinds = {RUNTIME: WitnessKind.MACHINE}
     yield from second.clock_witnesses(clocks, clock, stops, _HISTORY, kinds)
     tokens = [p for p in columns.tokens if math.isfinite(p[1])]
-    yield from second.rate_witnesses(columns.others, clock, tokens, chips, _HISTORY)
+    work = second.work_of(tokens, settings, chips)
+    yield from second.rate_witnesses(columns.others, clock, work, stops, _HISTORY)
     last = max((s for s, _ in (*columns.loss, *columns.bpb)), default=columns.last_step or 0)
     yield from _steps(columns, last)
     yield from second.steps_by_batch(settings, tokens, last, _SETTINGS)
@@ -109,7 +110,7 @@ def run_witnesses(raw: Raw, columns: Columns, keys: Keys, chips: int | None) -> 
     yield from counters.stated(settings, max(last, columns.last_step or 0), chips, _SETTINGS)
     yield from counters.validated(columns.others, last, _HISTORY)
     own = columns.others.get("_step", ())
-    yield from counters.by_rows(columns.train_loss, own, settings, last, chips, _HISTORY)
+    yield from counters.by_rows(columns.train_loss, own, settings, stops, chips, _HISTORY)
     lengths = {n: v for n, v in settings.items() if second.states_length(n)}
     end = max(columns.total or 0, *(columns.last_step or 0, last))
     yield from second.larger(lengths, end, "total_steps", _SETTINGS)

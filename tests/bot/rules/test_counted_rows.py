@@ -134,3 +134,34 @@ def test_data_parallelism_over_more_devices(size: int, is_told: bool) -> None:
     assert ["`data_parallel_size` in the configuration says 32" in text for text in said] == [
         True
     ] * is_told
+
+
+def counted_rows(twice: Any, beside: Any = lambda step: False) -> list[str]:
+    """What is said of a log with a training loss every step, a second one where `twice` says so;
+    `beside` says where a validation states a training loss of its own."""
+    lines = ["device: NVIDIA H100 80GB HBM3", "world_size: 8"]
+    for step in range(0, 401):
+        clock = f"train_time:{step * 50}ms"
+        for n in range(2 if twice(step) else 1):
+            lines.append(f"step:{step}/400 train_loss:{loss_at(step) + n * 0.02:.4f} {clock}")
+        if step % 100 == 0 or beside(step):
+            more = f" train_loss:{loss_at(step) - 0.05:.4f}"
+            lines.append(f"step:{step}/400 val_loss:{loss_at(step):.4f}{more} {clock}")
+    (run,) = read_log("\n".join([*lines, ""]).encode(), "run.log")
+    return [text for text, _ in told(run, STEPS) if "training losses a step" in text]
+
+
+def test_a_training_loss_more_in_every_fourth_step() -> None:
+    (said,) = counted_rows(lambda step: step % 4 == 1)
+    assert "by 1.25 training losses a step in the log's lines they are 50" in said
+    assert counted_rows(lambda step: step % 4 == 1 and step < 200) == []
+    assert counted_rows(lambda step: step % 12 == 1) == []
+    assert counted_rows(lambda step: False, beside=lambda step: step % 4 == 0) == []
+
+
+def test_rows_of_which_every_fourth_counts_twice() -> None:
+    made = [row | {"_step": n * 5 // 4, "step": n} for n, row in enumerate(rows())]
+    said = [text for text, _ in told(offline(made, STEPS), STEPS)]
+    assert any("by `_step` in the history they are" in text for text in said)
+    late = [row | {"_step": n + (n > 60), "step": n} for n, row in enumerate(rows())]
+    assert not any("`_step`" in text for text, _ in told(offline(late, STEPS), STEPS))

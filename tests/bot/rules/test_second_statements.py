@@ -31,6 +31,12 @@ def minutes(step: int, each: float) -> str:
     return f"[2026-08-01 10:{seconds // 60:02d}:{seconds % 60:02d}] "
 
 
+def glog(step: int, each: float) -> str:
+    seconds = step * each
+    return f"I0801 10:{int(seconds // 60):02d}:{seconds % 60:06.3f} 99 train.py:12] "
+
+
+BATCH = "global_batch_size: 512\nsequence_length: 1024"
 LOGS: list[tuple[str, str, bytes, bytes]] = [
     ("a duration", "`dt`", log(lambda s: " dt:100.2ms"), log(lambda s: " dt:55ms")),
     ("without a unit", "`dt`", log(lambda s: " dt:0.1002"), log(lambda s: " dt:50.1")),
@@ -42,6 +48,20 @@ LOGS: list[tuple[str, str, bytes, bytes]] = [
      log(stamp=lambda s: minutes(s, 0.06))),
     ("stamps that stand", "`_timestamp`", log(stamp=lambda s: minutes(0, 0)),
      log(stamp=lambda s: minutes(s, 0.051))),
+    ("stamps of glog", "`_timestamp`", log(stamp=lambda s: glog(s, 0.1)),
+     log(stamp=lambda s: glog(s, 0.06))),
+    ("steps a second", "`it/s`", log(lambda s: " it/s:10.1"), log(lambda s: " it/s:19.5")),
+    ("written steps a second", "`it/s`", log(lambda s: " (10.1it/s)"),
+     log(lambda s: " (19.5it/s)")),
+    ("per second", "`steps_per_sec`", log(lambda s: " steps_per_sec:10"),
+     log(lambda s: " steps_per_sec:19.5")),
+    ("seconds a step", "`s/step`", log(lambda s: " 0.1s/it"), log(lambda s: " 0.051s/it")),
+    ("samples a second", "`samples/s`", log(lambda s: " samples/s:5120", head=BATCH),
+     log(lambda s: " samples/s:10100", head=BATCH)),
+    ("tokens a second", "`tok/s`", log(lambda s: " 5,243k tok/s", head=BATCH),
+     log(lambda s: " 10,340k tok/s", head=BATCH)),
+    ("a progress bar", "`elapsed`", log(lambda s: f" [{minutes(s, 0.1)[15:20]}<00:00]"),
+     log(lambda s: f" [{minutes(s, 0.06)[15:20]}<00:00]")),
     ("a total", "`total_training_time`", log(tail="total_training_time: 95.0s"),
      log(tail="total_training_time: 70.4s")),
     ("a whole job", "`total_wall_time`", log(tail="Total wall time: 3h12m"),

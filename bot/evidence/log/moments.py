@@ -1,0 +1,122 @@
+"""When a line of a log was written, and the rates that stand in it with their units.
+
+    stamp_of("I1128 12:00:00.123 99 train.py:1] ...")     a moment, to compare within one log
+    rates_of("19.8it/s, loss=3.2")                        {"it/s": 19.8}
+
+Each is a clock of its own beside that of the training.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import re
+from collections.abc import Iterator
+
+_UNKNOWN = 1904
+"""The year of a moment whose line names none; a leap year."""
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_HOUR = r"(?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)(?:[.,](?P<f>\d{1,9}))?(?!:?\d)"
+_DATED = tuple(
+    re.compile(rf"(?<![\w.:/-]){pattern}", re.IGNORECASE)
+    for pattern in (
+        rf"(?P<Y>[12]\d{{3}})([-/.])(?P<M>\d\d)\2(?P<D>\d\d)[T _,-]{{1,3}}{_HOUR}",
+        r"(?P<Y>20\d\d)(?P<M>\d\d)(?P<D>\d\d)[T_-](?P<h>\d\d):?(?P<m>\d\d):?(?P<s>\d\d)(?!\d)",
+        rf"(?P<D>\d{{1,2}})[ /-](?P<b>[a-z]{{3}})[a-z]{{0,6}}[ /-](?P<Y>\d{{4}})[ :,]{{1,2}}"
+        rf"{_HOUR}",
+        rf"(?P<b>[a-z]{{3}}) {{1,2}}(?P<D>\d{{1,2}}),? (?:(?P<Y>\d{{4}}),? )?{_HOUR}",
+        rf"(?P<M>\d\d)[/.-](?P<D>\d\d)(?:[/.-](?P<Y>\d{{4}}|\d\d))?[T _,]{{1,3}}{_HOUR}",
+        rf"[IWEDFC](?P<M>\d\d)(?P<D>\d\d) {_HOUR}",
+    )
+)
+_TIME = re.compile(rf"\W{{0,3}}(?:[a-z][\w.-]{{0,20}}\W{{1,4}}){{0,3}}?{_HOUR}", re.IGNORECASE)
+_SINCE = re.compile(
+    r"\[\s{0,12}(\d{1,8}\.\d{3,9})\]\s"  # [   12.345678] of a kernel or a logger
+    r"|(?:\W{0,2}|.{0,200}?(?:ts|time|timestamp|created)['\"]?\s?[:=]\s?['\"]?)"
+    r"(1[5-9]\d{8}(?:\.\d{1,9})?)(?![\d.])"
+)
+_PLANNED = re.compile(
+    r"\b(?:eta|finish\w{0,3}|end\w{0,3}|expect\w{0,3}|until|start\w{0,3}|began|since|left"
+    r"|remain\w{0,4})\W{0,4}$",
+    re.IGNORECASE,
+)
+"""What stands before a moment that is not that of the line."""
+_PASSED = re.compile(
+    r"(?:elapsed|time|step|iter|epoch|eta|remain\w{0,4}|left)\W{0,4}$", re.IGNORECASE
+)
+"""What stands before hours, minutes and seconds that passed."""
+_PLACE = 120
+_HINT = re.compile(r"\d\d:\d\d:\d\d|\d{8}[T_-]\d{6}|\d\.\d{3,9}\]|1[5-9]\d{8}")
+
+_WHAT = (
+    r"(?P<what>its?|iters?|iterations?|steps?|batch(?:es)?|updates?|samples?|seqs?|sequences?"
+    r"|examples?|tok(?:en)?s?)"
+)
+_EACH_SECOND = re.compile(
+    rf"(?<![\w.])(?P<value>\d[\d,]{{0,15}}(?:\.\d{{1,9}})?)\s?(?P<k>[kM](?=\s?\w{{2}}))?\s{{0,2}}{_WHAT}"
+    r"\s?(?:/|\bper\b)\s?s(?:ec(?:ond)?)?(?P<each>/(?:gpu|device|chip|rank))?(?!\w)"
+)
+_NAMED = re.compile(
+    rf"(?<![A-Za-z]){_WHAT}\s?/\s?s(?:ec(?:ond)?)?(?P<each>/(?:gpu|device|chip|rank))?"
+    r"\s{0,3}[:=|]?\s{0,8}(?P<value>\d[\d,]{0,15}(?:\.\d{1,9})?)(?P<k>[kM])?(?![\w/])"
+)
+_EACH_STEP = re.compile(
+    r"(?<![\w.])(?P<value>\d{1,12}(?:\.\d{1,9})?)\s?(?P<unit>ms|s|sec)\s?(?:/|\bper\b)\s?"
+    r"(?:it|iter|iteration|step)(?!\w)"
+)
+_BAR = re.compile(r"\[(?:(\d{1,4}):)?(\d\d):(\d\d)<")
+_THOUSANDS = {"k": 1e3, "M": 1e6}
+
+
+def stamp_of(text: str) -> dt.datetime | None:
+    """The moment at which a line was written, to compare with others of the same log; of a year
+    before 1990 where the line names none."""
+    text = text[:_PLACE]
+    if _HINT.search(text) is None:
+        return None
+    for form in _DATED:
+        for found in form.finditer(text):
+            if not _PLANNED.search(text[: found.start()]):
+                return _moment(found)
+    if (since := _SINCE.match(text)) is not None:
+        start = dt.datetime(1970, 1, 1) if since[2] else dt.datetime(_UNKNOWN, 1, 1)
+        return start + dt.timedelta(seconds=float(since[2] or since[1]))
+    hour = _TIME.match(text)
+    return None if hour is None or _PASSED.search(text[: hour.start("h")]) else _moment(hour)
+
+
+def has_date(moment: dt.datetime) -> bool:
+    """Whether the line named the year of its moment."""
+    return moment.year != _UNKNOWN
+
+
+def _moment(found: re.Match[str]) -> dt.datetime | None:
+    part = found.groupdict()
+    hour, minute, second = (int(part[name]) for name in "hms")
+    month = part.get("b")
+    if month is not None and month.lower() not in _MONTHS:
+        return None
+    first = _MONTHS.index(month.lower()) + 1 if month else int(part.get("M") or 1)
+    then, year = int(part.get("D") or 1), int(part.get("Y") or _UNKNOWN)
+    micro = int((part.get("f") or "0")[:6].ljust(6, "0"))
+    for months, days in ((first, then), (then, first)):  # 28/11 as well as 11/28
+        with contextlib.suppress(ValueError):
+            year += 2000 if year < 100 else 0
+            return dt.datetime(year, months, days, hour, minute, second, micro)
+    return None
+
+
+def rates_of(line: str) -> Iterator[tuple[str, float]]:
+    """What a line counts a second, or how many seconds a step takes, by the name of its unit; and
+    the time that a progress bar has run."""
+    if "/" not in line and " per " not in line and "<" not in line:
+        return
+    for pattern in (_EACH_SECOND, _NAMED):
+        for found in pattern.finditer(line):
+            value = float(found["value"].replace(",", "")) * _THOUSANDS.get(found["k"] or "", 1.0)
+            yield f"{found['what']}/s{found['each'] or ''}", value
+    for found in _EACH_STEP.finditer(line):
+        yield f"{'ms' if found['unit'] == 'ms' else 's'}/step", float(found["value"])
+    if (bar := _BAR.search(line)) is not None:
+        hours, minutes, seconds = (int(part or 0) for part in bar.groups())
+        yield "elapsed", 3600.0 * hours + 60 * minutes + seconds
