@@ -251,9 +251,7 @@ def log_witnesses(
         yield Witness("later_steps", end, WitnessKind.PROGRAM, _LINES)
     gpus = {} if said.gpus is None else {"GPUs": float(said.gpus)}
     yield from second.device_counts({**said.settings, **gpus}, chips, _LINE)
-    losses = [(s.step, s.loss) for s in points if s.loss is not None and math.isfinite(s.loss)]
-    yield from second.lower_of_two("val_loss", others, losses, _LINES)
-    yield from _final(said, losses)
+    yield from _losses(points, said, others)
     begin = said.began or next((s.stamp for s in steps if s.stamp is not None), None)
     if begin is not None and has_date(begin):
         moment = begin if begin.tzinfo else begin.replace(tzinfo=dt.UTC)
@@ -265,6 +263,15 @@ def log_witnesses(
     parameters = said.parameters or second.first_of(said.settings, PARAMETERS)
     if parameters:
         yield Witness("parameters", parameters, WitnessKind.PROGRAM, _LINE)
+
+
+def _losses(
+    points: Sequence[LogStep], said: Statements, others: Mapping[str, Series]
+) -> Iterator[Witness]:
+    """What is said of the validation loss beside it."""
+    losses = [(s.step, s.loss) for s in points if s.loss is not None and math.isfinite(s.loss)]
+    yield from second.lower_of_two("val_loss", others, losses, _LINES)
+    yield from _final(said, losses)
 
 
 def _series(steps: Sequence[LogStep]) -> Mapping[str, Series]:

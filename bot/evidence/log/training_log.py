@@ -159,10 +159,8 @@ def read(
     header = Header(code=dict(code), computed=dict(code))
     drafts = _drafts(lines, begin, terminated, header, lambda line: classical(line, names), near)
     if not drafts and not near.unread:
-        general, header = (
-            General(names, names.mapped_words()),
-            Header(code=dict(code), computed=dict(code)),
-        )
+        general = General(names, names.mapped_words())
+        header = Header(code=dict(code), computed=dict(code))
         drafts = _drafts(lines, begin, terminated, header, general.read, near)
         if near.epochs_anew(_epochs(drafts)):
             drafts = _validations_of_all(drafts)
@@ -203,8 +201,7 @@ def _drafts(
             if drafts:
                 drafts[-1].said.feed_after(line)
             continue
-        step.line, step.stamp = number + 1, stamp_of(line)
-        step.clocks = {**dict(rates_of(line)), **step.clocks}
+        _take_moment(step, number, line)
         draft = current.get(key)
         if number == len(lines) - 1 and not terminated and draft and _is_cut(step, draft):
             draft.cut = True
@@ -220,6 +217,11 @@ def _drafts(
         draft.lines = draft.lines[0], number
         draft.add(step)
     return drafts
+
+
+def _take_moment(step: LogStep, number: int, line: str) -> None:
+    step.line, step.stamp = number + 1, stamp_of(line)
+    step.clocks = {**dict(rates_of(line)), **step.clocks}
 
 
 def _epochs(drafts: Iterable[_Draft]) -> list[tuple[float, float]]:
