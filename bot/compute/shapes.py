@@ -75,6 +75,11 @@ KNOWN_PRECISIONS = frozenset(_SPELLINGS.values())
 """Precisions whose peak a run is charged, or that of bf16 where that is more."""
 
 
+def states_precision(key: str) -> bool:
+    """Whether a setting of this name states a precision by its value."""
+    return re.sub(r"[^a-z0-9]+", "_", _last(key).lower()) in _PRECISIONS
+
+
 def _precision(key: str, value: object) -> str | None:
     """The precision that one setting states."""
     name = re.sub(r"[^a-z0-9]+", "_", _last(key).lower())

@@ -28,6 +28,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bot.compute.shapes import precision_of, states_precision
+from bot.evidence.arm_names import option, should_be_equal
 from bot.evidence.links import LinkProblem, RunRef, parse_link
 from bot.evidence.wandb.history import flatten
 from bot.model.run import Run
@@ -130,10 +132,21 @@ def restrict(run: Run) -> Run:
 
 
 def _words(config: Mapping[str, Any]) -> dict[str, str]:
-    """The few texts of a configuration that rules read."""
+    """The texts of a configuration that rules read: options in which two arms may differ, each as
+    one word, precisions by their usual names, and a few more."""
     flat = flatten(config)
     found = {name: flat.get(name, config.get(name)) for name in _CONFIG_WORDS}
-    return {k: v for k, v in found.items() if isinstance(v, str) and _SETTING.fullmatch(v)}
+    kept = {k: v for k, v in found.items() if isinstance(v, str) and _SETTING.fullmatch(v)}
+    for name, value in flat.items():
+        if name in kept or name.startswith("_") or not _NAME.fullmatch(name):
+            continue
+        if isinstance(value, str) and states_precision(name):
+            value = precision_of({name: value})
+        elif not should_be_equal(name):
+            continue
+        if (word := option(name, value)) is not None:
+            kept[name] = word
+    return kept
 
 
 def encode(run: Run) -> bytes:

@@ -46,7 +46,7 @@ from bot.model.run import Run
 from bot.model.track import Keys
 from bot.paths import cache_folder
 
-_FORM = 3
+_FORM = 4
 """What a run that lies in the cache holds; more than in earlier releases."""
 LISTED = 100
 """The newest runs of a project, which one page of W&B's list holds."""

@@ -97,7 +97,8 @@ def test_what_is_not_allowed_is_left_out() -> None:
         state="</td>",
     )
     kept = restrict(run)
-    assert set(kept.config) == {"lr", "config_sha256"}
+    assert set(kept.config) == {"lr", "data", "config_sha256"}
+    assert "someone" not in str(kept.config)  # a path is known by a digest
     assert kept.software == {"torch": "2.9"}
     assert (kept.tags, kept.name, kept.state) == (("example-user",), None, None)
     assert kept.hardware == Hardware(None, 8)

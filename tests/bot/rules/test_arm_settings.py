@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bot.evidence.snapshot import decode, encode, restrict
 from bot.model.case import Case
 from bot.model.run import Run
 from bot.registry import Level
@@ -73,9 +74,55 @@ def test_what_varies_within_an_arm_is_no_difference_between_them() -> None:
     ours = [a_run(0, config=BASE | {"val_tokens": 5}), a_run(1, config=BASE)]
     theirs = runs(BASE, 2)
     assert unequal(ours, theirs) is None
-    mixed = [a_run(0, config={"micro_batch": 4}), a_run(1, config={"micro_batch": 8})]
-    assert unequal(mixed, runs({"micro_batch": 8}, 2)) is None
-    assert unequal(mixed, runs({"micro_batch": 2}, 2)) is not None
+    mixed = [a_run(n, config={"micro_batch": 8 if n else 4}) for n in range(3)]
+    assert unequal(mixed, runs({"micro_batch": 8}, 3)) is None
+    assert unequal(runs({"micro_batch": 8}, 3), mixed) is None
+    assert unequal(mixed, runs({"micro_batch": 2}, 3)) is not None
+
+
+def test_one_run_like_the_other_arm_does_not_make_the_arms_alike() -> None:
+    arm = [a_run(n, config={"compile_mode": "eager" if n else "default"}) for n in range(3)]
+    message = unequal(runs({"compile_mode": "default"}, 3), arm)
+    assert message is not None and "default, eager in the baseline arm" in message
+    silent = [a_run(n, config={"compile_mode": "eager"} if n else {}) for n in range(3)]
+    assert unequal(runs({"compile_mode": "default"}, 3), silent) is not None
+
+
+def test_settings_beyond_many_others_are_compared() -> None:
+    many = {f"val_{n}": n for n in range(500)}
+    assert said(many | {"worker_sync": 1}, many | {"worker_sync": 0}) is not None
+    assert said(many, many) is None
+
+
+WORDS = [
+    ("torch_compile_mode", "default", "eager"),
+    ("fp8_recipe", "delayed", "tensorwise"),
+    ("param_dtype", "torch.bfloat16", "torch.float32"),
+    ("attn_backend", "the fast one, of 2026", "the slow one"),
+    ("data.train_files", "/data/a/train_*.bin", "/data/a/other_*.bin"),
+    ("mesh_shape", [8, 1], [1, 8]),
+]
+
+
+@pytest.mark.parametrize(("name", "one", "other"), WORDS, ids=[row[0] for row in WORDS])
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_setting_in_words_is_compared_on_wandb_too(
+    name: str, one: Any, other: Any, kept: bool
+) -> None:
+    def arm(value: Any, first: int) -> list[Run]:
+        made = runs(BASE | {name: value}, first)
+        return (
+            [decode(encode(restrict(run))) for run in made] if kept else list(map(restrict, made))
+        )
+
+    message = unequal(arm(one, 0), arm(other, 2))
+    assert message is not None and message.startswith(f"{name} is ")
+    assert unequal(arm(one, 0), arm(one, 2)) is None
+
+
+def test_a_path_on_another_disk_is_the_same_file() -> None:
+    ours, theirs = (runs({"val_files": f"/scratch/{n}/val_*.bin"}, n) for n in (0, 2))
+    assert unequal(list(map(restrict, ours)), list(map(restrict, theirs))) is None
 
 
 def test_many_settings_are_counted() -> None:
