@@ -16,6 +16,7 @@ import statistics
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from bot.compute.paces import Series
+from bot.evidence.amounts import factors, validation
 from bot.evidence.second import (
     BATCHES,
     PASSES,
@@ -56,7 +57,6 @@ _INNER = re.compile(
 )
 _OTHER_INNER = frozenset("ns newton schulz muon polar power cg".split())
 _PARENTS = frozenset("train trainer training run args config hparams cfg speedrun exp".split())
-_ACCUMULATION = re.compile(r"accum|micro_?steps|micro_?batches")
 _SCHEDULES = frozenset(
     "t_max lr_decay_iters lr_decay_steps decay_steps lr_total_steps lr_steps schedule_steps "
     "scheduler_steps cosine_steps lr_horizon max_steps num_steps total_steps num_training_steps "
@@ -125,7 +125,7 @@ def counted(
     """Tokens or steps that a counter of any name makes more of than the run is counted with."""
     ours = _slope(tokens, last)
     length = first_of(settings, SEQUENCES)
-    times = _factors(settings, chips)
+    times = factors(settings, chips)
     for name, series in readings.items():
         kind, each = _kind(name), _slope(series, last)
         if each is None:
@@ -164,13 +164,6 @@ def token_batches(
             source = f"`{plain(name, 40)}` in {where}"
             yield Witness("batch_tokens", batch, WitnessKind.PROGRAM, source)
             return
-
-
-def _factors(settings: Mapping[str, float], chips: int | None) -> frozenset[float]:
-    """By what a batch of one device and one pass is multiplied: devices, accumulation, both."""
-    passes = [v for n, v in settings.items() if _ACCUMULATION.search(words(n))]
-    devices = float(chips or 1)
-    return frozenset({1.0, devices, *passes, *(devices * v for v in passes)})
 
 
 def _samples(each: float, settings: Mapping[str, float], times: frozenset[float]) -> float | None:
@@ -217,7 +210,8 @@ def stated(
 ) -> Iterator[Witness]:
     """What settings say beside what is counted: updates within a step, plans that are a multiple
     of the run or a fraction of it, tokens of the validation, seeds that were drawn."""
-    times = _factors(settings, chips)
+    times = factors(settings, chips)
+    yield from validation(settings, chips, where)
     for name, value in settings.items():
         last, parts = last_part(name), frozenset(words(name).split("_"))
         source = f"`{plain(name, 40)}` in {where}"
@@ -286,7 +280,7 @@ def by_rows(
     if each is not None and each <= _MOST_ROWS:
         found[f"`_step` in {where}"] = each
     for source, times in found.items():
-        if _is_more(times, _factors(settings, chips)):
+        if _is_more(times, factors(settings, chips)):
             yield Witness("updates", round(last * times), WitnessKind.PROGRAM, source)
             return
 

@@ -295,6 +295,8 @@ class Track:
     """The vocabulary size for results files that state none."""
     validation_tokens: int | None = None
     """Tokens that every run validates on at the least."""
+    batch_tokens: int | None = None
+    """Tokens of every step, where the batch is fixed."""
     bytes_per_token: float | None = None
     """Bytes of the validation text for each token of it, where all runs share a tokenizer."""
     baselines: tuple[Baseline, ...] = ()

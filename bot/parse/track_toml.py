@@ -156,6 +156,7 @@ def _data(data: Mapping[str, Any]) -> dict[str, Any]:
         "data_verified": frozenset(v["train"] for v in data.get("verified", ())),
         "vocab_size": positive(data.get("vocab_size")),
         "validation_tokens": positive(data.get("validation_tokens")),
+        "batch_tokens": positive(data.get("batch_tokens")),
         "bytes_per_token": data.get("bytes_per_token"),
     }
 

@@ -86,6 +86,33 @@ def _validation_tokens(case: Case, item: RunEvidence, run: Run, w: Witness) -> S
     return message, wanted, f"validate on the track's {wanted:,} tokens"
 
 
+def _validation_share(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
+    if float(w.value) >= 1:
+        return None
+    message = f"{plain(w.source, 90)} validates on {float(w.value):.3g} of the validation text"
+    return message, 1.0, "validate on all of it"
+
+
+def _step_tokens(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
+    """Another batch than the track's, where the track fixes it; one way to read it is enough."""
+    wanted = case.track.batch_tokens
+    if wanted is None:
+        return None
+    read = [x.value for x in run.witnesses if (x.quantity, x.source) == (w.quantity, w.source)]
+    if any(abs(float(value) / wanted - 1) <= _FACTOR for value in read):
+        return None
+    message = f"{plain(w.source, 90)} makes {figure(float(w.value))} tokens a step, the track's "
+    message += f"batch is {wanted:,}"
+    return message, wanted, f"train on the track's {wanted:,} tokens at each step"
+
+
+def _part_tokens(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
+    """A batch that may be that of one device or of one pass: no larger than the track's."""
+    wanted = case.track.batch_tokens
+    more = wanted is not None and float(w.value) > (1 + _FACTOR) * wanted
+    return _step_tokens(case, item, run, w) if more else None
+
+
 def _nats(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     """The loss beside bits per byte, where the track says how many bytes a token has."""
     ours, size = run.metrics.get("bpb"), case.track.bytes_per_token
@@ -142,6 +169,9 @@ JUDGES: Mapping[str, Judge] = {
     "schedule": _schedule,
     "short_plan": _short_plan,
     "validation_tokens": _validation_tokens,
+    "validation_share": _validation_share,
+    "step_tokens": _step_tokens,
+    "part_tokens": _part_tokens,
     "nats": _nats,
     "passes": _passes,
 }

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from bot.compute import metrics
 from bot.compute.shapes import KNOWN_PRECISIONS, precision_of
-from bot.evidence import counters, second, warm
+from bot.evidence import amounts, counters, second, warm
 from bot.model.case import Case
 from bot.model.results import ResultsRun
 from bot.model.values import positive
@@ -62,11 +62,13 @@ def flat(value: object, prefix: str = "", depth: int = 0) -> Iterator[tuple[str,
 def _all(case: Case, run: ResultsRun) -> Iterator[Said]:
     parts = {name: run.section(name) for name in _SECTIONS}
     settings = dict(list(flat(parts))[:_MOST])
+    every = second.numbers_of(settings)
     numbers = {
         name: value
-        for name, value in second.numbers_of(settings).items()
+        for name, value in every.items()
         if not _ELSEWHERE & set(second.words(name).split("_"))
     }
+    yield from _amounts(case, run, every)
     steps = positive(run.section("train_config").get("num_train_steps"))
     if steps is not None:
         yield from _lengths(numbers, steps)
@@ -94,6 +96,24 @@ def _lengths(numbers: Mapping[str, float], steps: int) -> Iterator[Said]:
         if (part or second.states_length(name)) and value > 1.01 * steps + 2:
             message = f"`{plain(name, 60)}` is {figure(value)}, {shown}"
             yield Said(name, message, value, steps)
+
+
+def _amounts(case: Case, run: ResultsRun, numbers: Mapping[str, float]) -> Iterator[Said]:
+    """A smaller validation than the track's, and another batch where the track fixes it."""
+    least, batch = case.track.validation_tokens, case.track.batch_tokens
+    chips = metrics.devices_of(run).chips
+    for w in counters.stated(numbers, 0, chips, "the file"):
+        name, value = w.source.partition("`")[2].partition("`")[0], float(w.value)
+        if w.quantity == "validation_share" and value < 1:
+            yield Said(name, f"`{name}` validates on {value:.3g} of the validation text", value, 1)
+        if w.quantity == "validation_tokens" and least is not None and value < least:
+            message = f"`{name}` validates on {figure(value)} tokens, the track on {least:,}"
+            yield Said(name, message, value, least)
+    stated = list(amounts.step_tokens(numbers, (), chips, "the file")) if batch else []
+    if batch and stated and all(abs(float(w.value) / batch - 1) > 0.01 for w in stated):
+        name, value = stated[0].source.partition("`")[2].partition("`")[0], float(stated[0].value)
+        message = f"`{name}` makes {figure(value)} tokens a step, the track's batch is {batch:,}"
+        yield Said(name, message, value, batch)
 
 
 def _whole(stated: Mapping[str, object], run: ResultsRun, steps: int) -> Iterator[Said]:

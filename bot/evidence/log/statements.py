@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from bot.compute.paces import Series
 from bot.compute.shapes import PARAMETERS
-from bot.evidence import counters, second, warm
+from bot.evidence import amounts, counters, second, warm
 from bot.evidence.log import names as N
 from bot.evidence.log.moments import has_date, stamp_of
 from bot.evidence.log.names import number
@@ -242,6 +242,7 @@ def log_witnesses(
     yield from second.steps_by_batch(said.settings, tokens, last, _LINE)
     yield from counters.counted(others, tokens, said.settings, last, chips, _LINES)
     yield from counters.stated({**said.settings, **said.sizes}, end, chips, _LINE)
+    yield from amounts.step_tokens(said.settings, tokens, chips, _LINE)
     yield from counters.validated(others, last, _LINES)
     losses = others.get("train_loss", ())
     yield from counters.by_rows(losses, (), said.settings, stops, chips, _LINES)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from bot.compute import accelerators
 from bot.compute.paces import Series
-from bot.evidence import counters, second
+from bot.evidence import amounts, counters, second
 from bot.evidence.wandb.history import RUNTIME, Columns, Raw, Row, flatten, number, step_of
 from bot.model.run import Witness, WitnessKind
 from bot.model.track import Keys
@@ -108,6 +108,7 @@ def run_witnesses(raw: Raw, columns: Columns, keys: Keys, chips: int | None) -> 
     yield from second.steps_by_batch(settings, tokens, last, _SETTINGS)
     yield from counters.counted(columns.others, tokens, settings, last, chips, _HISTORY)
     yield from counters.stated(settings, max(last, columns.last_step or 0), chips, _SETTINGS)
+    yield from amounts.step_tokens(settings, tokens, chips, _SETTINGS)
     yield from counters.validated(columns.others, last, _HISTORY)
     own = columns.others.get("_step", ())
     yield from counters.by_rows(columns.train_loss, own, settings, stops, chips, _HISTORY)

@@ -1,0 +1,107 @@
+"""How much a validation reads and a step trains on, by settings of any name, at every door."""
+
+from __future__ import annotations
+
+import dataclasses as dc
+from typing import Any
+
+import pytest
+
+from bot.registry import Level
+from tests.bot.rules.second_cases import SMALL, log, offline, rows, told
+from tests.bot.rules.test_counted import STEPS, in_log
+from tests.bot.rules.test_settings import FINEWEB
+from tests.bot.rules.test_settings import told as in_file
+
+LENGTH, LEAST, BATCH = 1024, 10_485_760, 524_288
+FEW: list[tuple[dict[str, float], dict[str, float]]] = [
+    ({"eval_iters": 20, "eval_batch_size": 8}, {"eval_iters": 1280, "eval_batch_size": 8}),
+    ({"max_eval_batches": 5, "val_batch_tokens": BATCH}, {"max_eval_batches": 20,
+                                                          "val_batch_tokens": BATCH}),
+    ({"val_batches": 100, "micro_batch_size": 8}, {"val_batches": 1280, "micro_batch_size": 8}),
+    ({"limit_val_batches": 50, "per_device_eval_batch_size": 4},
+     {"limit_val_batches": 2560, "per_device_eval_batch_size": 4}),
+    ({"max_eval_samples": 512}, {"max_eval_samples": 10_240}),
+    ({"eval_iters": 20}, {"eval_interval": 20}),
+]  # fmt: skip
+"""Settings of a validation that is smaller than the track's, and of one that is not."""
+KEPT = {"train_batch_size": 64, "seq_len": LENGTH}
+
+
+def validations(track: Any, **settings: float) -> list[list[tuple[str, Level]]]:
+    head = "\n".join(f"{name}: {value}" for name, value in (KEPT | settings).items())
+    found = told(offline(rows(), track, config=KEPT | settings), track)
+    return [found, in_log(log(head=head), track)]
+
+
+@pytest.mark.parametrize(("few", "enough"), FEW)
+def test_a_validation_of_few_tokens(few: dict[str, float], enough: dict[str, float]) -> None:
+    track = dc.replace(SMALL, validation_tokens=LEAST)
+    for found in validations(track, **few):
+        ((text, level),) = found
+        assert "validates on" in text and "10,485,760" in text and level is Level.WARNING
+    assert validations(track, **enough) == [[], []]
+    assert validations(dc.replace(track, validation_tokens=None), **few) == [[], []]
+
+
+@pytest.mark.parametrize(("few", "enough"), FEW[:5])
+def test_a_results_file_that_validates_on_few_tokens(
+    few: dict[str, float], enough: dict[str, float]
+) -> None:
+    track = dc.replace(FINEWEB, validation_tokens=LEAST)
+    (text,) = in_file(few, track=track)
+    assert "validates on" in text
+    assert in_file(enough, track=track) == []
+
+
+def test_a_share_of_the_validation_text() -> None:
+    for found in validations(SMALL, limit_val_batches=0.1):
+        ((text, _),) = found
+        assert "validates on 0.1 of the validation text" in text
+    assert validations(SMALL, limit_val_batches=1.0, val_fraction=0.1) == [[], []]
+    (message,) = in_file({"eval_subset_fraction": 0.5})
+    assert "validates on 0.5" in message
+    assert in_file({"eval_subset_fraction": 1.0}) == []
+
+
+OTHER: list[tuple[dict[str, float], dict[str, float]]] = [
+    ({"train_batch_size": 1024}, {"train_batch_size": 512}),
+    ({"train_batch_size": 256}, {"train_batch_size": 64}),  # of each of eight devices
+    ({"batch_tokens": 2 * BATCH}, {"batch_tokens": BATCH}),
+    ({"batch_size": 640}, {"batch_size": 16, "gradient_accumulation_steps": 4}),
+    ({"total_batch_size": 4 * BATCH}, {"total_batch_size": BATCH}),
+]
+"""Settings of another batch than the track's, and of that one."""
+
+
+@pytest.mark.parametrize(("other", "same"), OTHER)
+def test_another_batch_where_the_track_fixes_it(
+    other: dict[str, float], same: dict[str, float]
+) -> None:
+    def judged(track: Any, settings: dict[str, float]) -> list[list[str]]:
+        stated = {"seq_len": LENGTH} | settings
+        head = "\n".join(f"{name}: {value}" for name, value in stated.items())
+        online = told(
+            offline(rows(), track, config={"world_size": 8, "device": "H100"} | stated), track
+        )
+        return [[t for t, _ in found] for found in (online, in_log(log(head=head), track))]
+
+    for found in judged(STEPS, other):
+        (text,) = found
+        assert "the track's batch is 524,288" in text
+    assert judged(STEPS, same) == [[], []]
+    assert judged(dc.replace(STEPS, batch_tokens=None), other) == [[], []]
+
+
+@pytest.mark.parametrize(("each", "named"), [(2 * BATCH, True), (BATCH, False), (None, False)])
+def test_another_batch_by_the_count_of_tokens(each: int | None, named: bool) -> None:
+    counted = (lambda s: {}) if each is None else (lambda s: {"tokens": s * each})
+    printed = (lambda s: "") if each is None else (lambda s: f" tokens:{s * each}")
+    for found in (told(offline(rows(counted), STEPS), STEPS), in_log(log(printed), STEPS)):
+        assert [("the track's batch is" in text) for text, _ in found] == [True] * named
+
+
+def test_a_results_file_with_another_batch() -> None:
+    (text,) = in_file(track=dc.replace(FINEWEB, batch_tokens=BATCH // 2))
+    assert "the track's batch is 262,144" in text
+    assert in_file(track=dc.replace(FINEWEB, batch_tokens=BATCH)) == []
