@@ -68,39 +68,9 @@ LENGTHS = frozenset(
     "total_train_steps num_training_steps iterations train_iterations max_updates".split()
 )
 _SHORT_LENGTHS = frozenset({"steps", "iters"})
-COUNTS = frozenset(
-    "chips world_size num_gpus n_gpus ngpus gpus gpu_count num_devices n_devices device_count "
-    "num_processes num_chips total_gpus n_gpu num_gpu data_parallel_size dp_size dp_world_size "
-    "data_parallel_degree dp_degree data_parallel_replicas num_ranks".split()
-)
-TOTALS = (
-    ("num_chips",), ("num_devices", "device_count", "n_devices", "global_device_count"),
-    ("total_gpus", "num_gpus", "n_gpus", "ngpus", "n_gpu", "num_gpu", "gpu_count"),
-)  # fmt: skip
-"""Names for the devices of all machines, the plainest first."""
-MACHINES = ("nnodes", "num_nodes", "n_nodes")
-PRODUCTS = (
-    (MACHINES,
-     ("nproc_per_node", "gpus_per_node", "devices_per_node", "num_gpus_per_node", "devices")),
-    (("num_hosts", "process_count", "num_processes"),
-     ("local_device_count", "num_local_devices", "devices_per_host")),
-)  # fmt: skip
-"""Names for the machines or processes of a run, with those for the devices of each."""
-RANKS = "nranks"
-"""The ranks of NCCL's largest communicator; there may be more devices than it has."""
-_SPLIT_OVER = re.compile(
-    r"^(?:([tpc])p_size|(tensor|pipeline|context)(?:_model)?_parallel_size|(\w{1,20})_dcn_axis_size)$"
-)
-_OF_ONE_DEVICE = re.compile(
-    r"(?:^|_)(?:(?:micro_|train_)*batch(?:_size)?_per_(?:device|gpu|rank|chip)"
-    r"|per_(?:device|gpu|rank|chip)_(?:\w{1,12}_)?batch_size"
-    r"|(?:device|local|micro)_batch(?:_size)?(?:_per_gpu)?)$"
-)
-_PASSES = re.compile(
+ACCUMULATION = re.compile(
     r"^(?:grad(?:ient)?_)?accum(?:ulation|ulate)?(?:_grad_batches|_steps|_iters)?$"
 )
-_NO_TRAINING = frozenset("val valid validation eval evaluation test".split())
-_MOST_DEVICES = 1e4
 BATCHES = frozenset(
     "global_batch_size total_batch_size train_batch_size tokens_per_step batch_tokens "
     "tokens_per_batch global_batch_tokens batch_size_tokens tokens_per_iter".split()
@@ -214,7 +184,7 @@ def work_of(
     each = frozenset({1.0, 1 / max(chips or 1, 1)})
     lengths = [v for n, v in settings.items() if last_part(n) in SEQUENCES]
     batches = {v for n, v in settings.items() if last_part(n) in BATCHES}
-    passes = {1.0, *(v for n, v in settings.items() if _PASSES.search(last_part(n)))}
+    passes = {1.0, *(v for n, v in settings.items() if ACCUMULATION.search(last_part(n)))}
     counted = sorted(dict(tokens).items())
     if len(counted) > 1 and counted[-1][1] > counted[0][1]:
         seen = {(counted[-1][1] - counted[0][1]) / (counted[-1][0] - counted[0][0])}
@@ -318,57 +288,6 @@ def numbers_of(settings: Mapping[str, object]) -> dict[str, float]:
         for name, value in settings.items()
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e18
     }
-
-
-def device_counts(
-    settings: Mapping[str, float], chips: int | None, where: str
-) -> Iterator[Witness]:
-    """Settings that count devices: a total, the machines times the devices of each, or the batch of
-    all devices by that of one."""
-    found = {n: v for n, v in settings.items() if last_part(n) in COUNTS}
-    product, batches = devices_by_machines(settings), _devices_by_batch(settings)
-    found |= {} if product is None else {"nodes x devices of each": float(product)}
-    found |= {} if batches is None else {"batch / (per-device batch x passes)": batches}
-    least = {RANKS: settings.get(RANKS, 0.0), "parallel sizes": _split_over(settings)}
-    found |= {n: v for n, v in least.items() if chips is not None and v > chips}
-    for name, value in found.items():
-        if value != chips and value == int(value) and value < 1e6:
-            source = f"`{plain(name, 40)}` in {where}"
-            yield Witness("chips", int(value), WitnessKind.PROGRAM, source)
-
-
-def _split_over(settings: Mapping[str, float]) -> float:
-    """Over how many devices one copy of the model is split, at the least."""
-    sizes = dict[str, float]()
-    for name, value in settings.items():
-        if match := _SPLIT_OVER.match(last_part(name)):
-            kind = match[1] or (match[2] or "")[:1] or match[3]
-            sizes[kind] = max(value, sizes.get(kind, 1.0))
-    return math.prod(sizes.values())
-
-
-def devices_by_machines(settings: Mapping[str, float]) -> int | None:
-    """The machines or processes of a run times the devices of each."""
-    for parts in PRODUCTS:
-        many, each = (first_of(settings, names) for names in parts)
-        if many and each and many * each == int(many * each) and many * each < 1e6:
-            return int(many * each)
-    return None
-
-
-def _devices_by_batch(settings: Mapping[str, float]) -> float | None:
-    """The batch of all devices by that of one device and the passes of an update, where all three
-    are stated; a batch may count tokens."""
-    total = first_of(settings, BATCHES)
-    train = {n: v for n, v in settings.items() if not _NO_TRAINING & set(words(n).split("_"))}
-    one = next((v for n, v in train.items() if _OF_ONE_DEVICE.search(last_part(n))), None)
-    passes = next((v for n, v in settings.items() if _PASSES.search(last_part(n))), None)
-    if total is None or one is None or passes is None:
-        return None
-    found = total / (one * passes)
-    lengths = [v for n, v in settings.items() if last_part(n) in SEQUENCES]
-    fits = [x for x in (found, *(found / length for length in lengths)) if x == int(x) >= 1]
-    return min(fits) if fits and min(fits) <= _MOST_DEVICES else None
 
 
 def first_of(settings: Mapping[str, float], names: Sequence[str] | Collection[str]) -> float | None:

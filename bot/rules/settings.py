@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from bot.compute import metrics
 from bot.compute.shapes import KNOWN_PRECISIONS, precision_of
-from bot.evidence import amounts, counters, second, warm
+from bot.evidence import amounts, counters, parallel, second, warm
 from bot.model.case import Case
 from bot.model.results import ResultsRun
 from bot.model.values import positive
@@ -142,9 +142,16 @@ def _devices(case: Case, run: ResultsRun, numbers: Mapping[str, float]) -> Itera
     """The devices that a batch makes by the part of it that each device has."""
     found = metrics.devices_of(run)
     batch = positive(run.section("train_config").get("train_batch_size"))
-    if found.chips is None or batch is None:
+    if found.chips is None:
         return
     cores = found.accelerator.devices_per_chip if found.accelerator is not None else 1
+    for w in parallel.device_counts(numbers, found.chips, "the file"):
+        if float(w.value) > found.chips * cores and "batch /" not in w.source:
+            name = w.source.partition("`")[2].partition("`")[0]
+            message = f"`{name}` makes {figure(float(w.value))} devices, the file counts "
+            yield Said(name, f"{message}{found.chips}", found.chips, float(w.value))
+    if batch is None:
+        return
     passes = [v for n, v in numbers.items() if re.search(r"accum", second.words(n))]
     for name, each in numbers.items():
         if not _EACH.search(second.last_part(name)) or each != int(each):

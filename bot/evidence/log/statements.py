@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from bot.compute.paces import Series
 from bot.compute.shapes import PARAMETERS
-from bot.evidence import amounts, counters, second, warm
+from bot.evidence import amounts, counters, parallel, second, warm
 from bot.evidence.log import names as N
 from bot.evidence.log.moments import has_date, stamp_of
 from bot.evidence.log.names import number
@@ -94,7 +94,8 @@ _HINTS = ("time", "elapsed", "wall", "gpu", "device", "chip", "world", "nodes", 
           "iter", "batch", "loss", "memory", "param", "seq", "block", "start", "finish", "ended",
           "complete", "began", "done", "load", "resum", "seed", "token", "train", "sample",
           "best of", "trial", "inner", "updates", "_from", "ckpt", "checkpoint", "tun", "warm",
-          "continu", "initiali", "nranks")  # fmt: skip
+          "continu", "initiali", "nranks", "parallel", "p_size", "_degree", "shard",
+          "replicate")  # fmt: skip
 
 
 @dc.dataclass(slots=True)
@@ -129,8 +130,8 @@ class Statements:
         if match := _GPUS.search(line):
             self.gpus = int(match[1])
         if match := _RANKS.search(line):
-            most = max(float(match[1]), self.settings.get(second.RANKS, 0.0))
-            self.settings[second.RANKS] = most
+            most = max(float(match[1]), self.settings.get(parallel.RANKS, 0.0))
+            self.settings[parallel.RANKS] = most
         if match := _BEST_OF.search(line):
             self.settings["best_of"] = float(match[1])
         if "train" in line.lower():
@@ -251,7 +252,7 @@ def log_witnesses(
     if end > last + _usual(points):
         yield Witness("later_steps", end, WitnessKind.PROGRAM, _LINES)
     gpus = {} if said.gpus is None else {"GPUs": float(said.gpus)}
-    yield from second.device_counts({**said.settings, **gpus}, chips, _LINE)
+    yield from parallel.device_counts({**said.settings, **gpus}, chips, _LINE)
     yield from _losses(points, said, others)
     begin = said.began or next((s.stamp for s in steps if s.stamp is not None), None)
     if begin is not None and has_date(begin):

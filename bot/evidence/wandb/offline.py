@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bot.evidence import second
+from bot.evidence import parallel, second
 from bot.evidence.boards import boards_of
 from bot.evidence.wandb.build import build_run, unread
 from bot.evidence.wandb.contradictions import contradictions
@@ -32,7 +32,7 @@ _CHUNK = struct.Struct("<IHB")
 _MAGIC = b":W&B"
 _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 _SETTLED = {"seed", "nonce", "data_fingerprint", "validation_fingerprint", "precision", "device"}
-_SETTLED |= {*second.LENGTHS, *second.COUNTS, *second.BATCHES}
+_SETTLED |= {*second.LENGTHS, *parallel.COUNTS, *second.BATCHES}
 _SOFTWARE = ("torch", "jax", "numpy", "triton", "flash-attn", "transformers")
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from bot.compute import accelerators
 from bot.compute.paces import Series
-from bot.evidence import amounts, counters, second
+from bot.evidence import amounts, counters, parallel, second
 from bot.evidence.wandb.history import RUNTIME, Columns, Raw, Row, flatten, number, step_of
 from bot.model.run import Witness, WitnessKind
 from bot.model.track import Keys
@@ -115,7 +115,8 @@ def run_witnesses(raw: Raw, columns: Columns, keys: Keys, chips: int | None) -> 
     lengths = {n: v for n, v in settings.items() if second.states_length(n)}
     end = max(columns.total or 0, *(columns.last_step or 0, last))
     yield from second.larger(lengths, end, "total_steps", _SETTINGS)
-    yield from second.device_counts(settings, chips, _SETTINGS)
+    lists = parallel.lists_of(flatten(raw.config))
+    yield from parallel.device_counts(settings, chips, _SETTINGS, lists)
     chosen = next((n for n in keys.loss if n in columns.names), None)
     if chosen is not None:
         yield from second.lower_of_two(chosen, columns.others, losses, _HISTORY)
@@ -142,18 +143,18 @@ def used_devices(
     that is what one machine has, `seen`, is that of each where several machines are stated.
     """
     settings = second.numbers_of(config)
-    for names in second.TOTALS:
+    for names in parallel.TOTALS:
         value = second.first_of(settings, names)
         if value is not None and value == int(value) and value < 1e6:
             break
     else:
-        return second.devices_by_machines(settings)
+        return parallel.devices_by_machines(settings)
     shown = accelerators.find(device)
     cores = 1
     if shown is not None and shown.accelerator.kind == "tpu" and "num_chips" not in names:
         cores = shown.accelerator.devices_per_chip
-    elif names == second.TOTALS[-1] and value == seen:
-        value *= second.first_of(settings, second.MACHINES) or 1
+    elif names == parallel.TOTALS[-1] and value == seen:
+        value *= second.first_of(settings, parallel.MACHINES) or 1
     return int(value) // cores if value % cores == 0 else int(value)
 
 
