@@ -66,11 +66,11 @@ def _moved(case: Case) -> Iterator[Finding]:
     """Runs that were recognised as the baseline's, though the list does not say so."""
     for item in case.evidence:
         if item.spec.arm == "baseline" and not says_arm(case.submission, item):
-            name = plain(item.runs[0].file, 160) if item.runs else plain(item.spec.target, 160)
+            name = plain(item.spec.target)
             message = f"{name} ran the baseline, so it counts in the baseline arm"
-            found = _about(case, "arms-differ", item.spec.point, message, "", Level.NOTE)
             fix = 'write `"arm": "baseline"` in its entry of `runs`.'
-            yield dc.replace(found, pointer=item.spec.pointer or "/runs", fix=fix)
+            found = _about(case, "arms-differ", item.spec.point, message, fix, Level.NOTE)
+            yield dc.replace(found, pointer=item.spec.pointer)
 
 
 def _differences(
@@ -78,7 +78,7 @@ def _differences(
 ) -> Iterator[tuple[Level | None, str, str]]:
     devices = [{machine_of(run) for run in arm} - {None} for arm in (ours, theirs)]
     if all(devices) and devices[0].isdisjoint(devices[1]):
-        names = (plain(", ".join(sorted(map(str, d))), 120) for d in devices)
+        names = (plain(", ".join(sorted(map(str, d)))) for d in devices)
         text = "the candidate ran on {}, the baseline arm on {}".format(*names)
         yield None, text, SAME_MACHINE
     traits = {"precision": [{str(r.config["precision"]) for r in arm if "precision" in r.config}
@@ -90,11 +90,11 @@ def _differences(
     for name, (mine, other) in traits.items():
         if case.track.objective == "baseline" and bool(mine) != bool(other):
             told, silent = ("candidate", "baseline arm") if mine else ("baseline arm", "candidate")
-            value = plain(", ".join(sorted(mine or other)), 60)
+            value = plain(", ".join(sorted(mine or other)))
             text = f"{name} is {value} in the {told}, and the {silent} does not state it"
             yield Level.WARNING, text, "log it in both arms, or say in the README what they used."
         if mine and other and mine != other:
-            shown = (plain(", ".join(sorted(found)), 60) for found in (mine, other))
+            shown = (plain(", ".join(sorted(found))) for found in (mine, other))
             text = "{} is {} in the candidate and {} in the baseline arm".format(name, *shown)
             yield Level.WARNING, text, _EQUAL
     settings = unequal(ours, theirs) if case.track.objective == "baseline" else None
@@ -266,7 +266,7 @@ def without_frozen(case: Case) -> Iterator[tuple[str | None, str, bool]]:
         elif leads and _speed(runs[0].hardware.device, 1) is None:
             usual, mean = _slower(case, arm, runs)[1], statistics.fmean(arm.cost.values)
             if usual is not None and mean >= _BUSY * usual:
-                name, unit = plain(runs[0].hardware.device or "", 60), _unit(case)
+                name, unit = plain(runs[0].hardware.device or ""), _unit(case)
                 why = (
                     f"the machine may have been busy: the baseline arm takes {figure(mean, 4)}"
                     f"{unit}, {figure(mean / usual, 3)} times the frozen baseline's "
@@ -285,7 +285,7 @@ def _speed(device: str | None, count: int | None) -> float | None:
 
 
 def _place(run: Run) -> str:
-    device = plain(run.hardware.device or "a device that is not named", 60)
+    device = plain(run.hardware.device or "a device that is not named")
     return f"{run.hardware.count or 'an unknown number of'} x {device}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses as dc
+import statistics
 from collections.abc import Iterator, Sequence
 
 from bot.compute.arms import pairwise_rule
@@ -290,11 +291,9 @@ def _improvement(case: Case, s: Summary) -> _Shown | None:
     if standing.record is None or ours is None or not standing.record_costs:
         return None
     name = f"the record {standing.record}"
-    theirs = Sample(standing.record_costs)
-    record_quality = Sample(standing.record_values)
-    pairwise = pairwise_rule(s.quality, s.cost, record_quality, theirs, case.track)
-    mean = theirs.moments.mean if theirs.moments else ours.mean
-    if pairwise is None or not _better(ours.mean, mean, case):
+    costs, values = Sample(standing.record_costs), Sample(standing.record_values)
+    pairwise = pairwise_rule(s.quality, s.cost, values, costs, case.track)
+    if pairwise is None or not _better(ours.mean, statistics.fmean(costs.values), case):
         return None
     return name, pairwise.passes, pairwise.p, pairwise
 

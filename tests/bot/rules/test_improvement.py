@@ -19,7 +19,7 @@ from tests.bot.rules.statistic_cases import (
     found,
 )
 
-RECORD = Standing("submissions/nanogpt-small/r", 90.5, (90.5, 90.6, 90.4), None, ())
+RECORD = Standing("submissions/nanogpt-small/r", 90.5, record_costs=(90.5, 90.6, 90.4))
 
 
 def test_not_better_than_record() -> None:
