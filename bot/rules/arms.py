@@ -23,6 +23,7 @@ from bot.render.numbers import figure
 from bot.render.untrusted import plain
 from bot.rules.about import SAME_MACHINE, listed_in
 from bot.rules.arm_settings import unequal
+from bot.rules.statistics import summaries
 
 _EQUAL = "use the same in both arms, or say in the README that it is the improvement"
 _SOFTWARE = ("torch", "pytorch", "jax", "cuda")
@@ -152,9 +153,8 @@ def baseline_slower_than_frozen(case: Case) -> Iterator[Finding]:
     yield from _slower_than_record(case)
     if case.track.objective != "baseline":
         return
-    for point in points_of(case):
-        summary = of_case(case, point)
-        arm = None if summary is None else summary.baseline
+    for point, summary in summaries(case):
+        arm = summary.baseline
         if arm is None or not arm.cost.values:
             continue
         why, usual = _slower(case, arm, case.runs("baseline", point))
@@ -172,12 +172,12 @@ def _slower_than_record(case: Case) -> Iterator[Finding]:
     timed = track.objective == "target" and track.cost.metric in TIME_METRICS
     if not timed or not track.accelerators or record is None or case.brought_over:
         return
-    for point in points_of(case):
-        summary = of_case(case, point)
-        arm = None if summary is None else summary.baseline
-        found = None if arm is None else arm.cost.moments
-        error = 0.0 if found is None else (found.sd or 0.0) / found.n**0.5
-        if found is not None and found.mean > record + max(_SPREADS * error, _LEAST * record):
+    for point, summary in summaries(case):
+        found = None if summary.baseline is None else summary.baseline.cost.moments
+        if found is None:
+            continue
+        error = (found.sd or 0.0) / found.n**0.5
+        if found.mean > record + max(_SPREADS * error, _LEAST * record):
             message = f"the baseline arm takes {figure(found.mean, 5)}{_unit(case)}, "
             message += f"{figure(found.mean / record, 3)} times the {figure(record, 5)}"
             message += f"{_unit(case)} of the record on the same hardware"
@@ -213,7 +213,7 @@ def _older(case: Case, arm: Arm) -> str:
     machines = {(machine_of(run), run.hardware.count) for run in runs}
     for old in case.track.baselines:
         comparable = old.costs and old.cost_metric == case.track.cost.metric
-        if not comparable or old in _ran(case)[-1:] or not _fits(old, machines):
+        if not comparable or not _fits(old, machines):
             continue
         if abs(mean / statistics.fmean(old.costs) - 1) <= _LEAST:
             return f' If you ran {old.id}, write `"based_on": "{old.id}"`: the ratio is converted.'
@@ -241,16 +241,12 @@ def without_frozen(case: Case) -> Iterator[tuple[str | None, str, bool]]:
     takes on that hardware, or would be the best on a machine that may have been busy: the point,
     what is unknown in words, and whether the machine was busy. Part of the rule
     `uncorroborated`."""
-    track, settled = case.track, case.brought_over or case.context.merged
-    if track.objective != "baseline" or not track.is_open or settled:
-        return
     found = ran(case)
-    if found is not None and found.id != case.track.baseline_id:
-        return  # it is measured against an older one, which makes no new baseline
-    for point in points_of(case):
-        summary, runs = of_case(case, point), case.runs("baseline", point)
-        arm = None if summary is None else summary.baseline
-        if arm is None or arm.ratio is None or not runs:
+    if found is None or found.id != case.track.baseline_id or case.context.merged:
+        return  # what is measured against an older one makes no new baseline
+    for point, summary in summaries(case):
+        arm, runs = summary.baseline, case.runs("baseline", point)
+        if arm is None or arm.ratio is None:
             continue
         due, best = case.track.promote_at, case.context.standing.record_ratio
         promotes = due is not None and arm.ratio <= due
@@ -263,7 +259,7 @@ def without_frozen(case: Case) -> Iterator[tuple[str | None, str, bool]]:
                     "takes there"
                 )
                 yield point, why, False
-        elif leads and _speed(runs[0].hardware.device, 1) is None:
+        elif leads and _speed(runs[0].hardware.device, None) is None:
             usual, mean = _slower(case, arm, runs)[1], statistics.fmean(arm.cost.values)
             if usual is not None and mean >= _BUSY * usual:
                 name, unit = plain(runs[0].hardware.device or ""), _unit(case)

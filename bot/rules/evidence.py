@@ -257,7 +257,7 @@ def _replaced(case: Case) -> Iterator[Finding]:
 def _dropped(case: Case) -> Iterator[Finding]:
     """Runs of the entry as it stands on the board that are not among its runs any more."""
     before = case.context.before
-    if before is None or case.context.merged or case.brought_over:
+    if before is None or case.context.merged:
         return
     known, ours = Known(), case.runs("candidate")
     for index, run in enumerate(ours):

@@ -105,10 +105,8 @@ def _not_timed_together(case: Case, s: Summary, point: str | None) -> Iterator[F
     """A time below the record's without a baseline arm: a possible record, to be timed again."""
     standing, ours = case.context.standing, s.cost.moments
     record = standing.record_cost
-    if s.baseline is not None or record is None or ours is None or case.brought_over:
-        return
-    if case.context.merged:
-        return  # a maintainer has weighed it
+    if s.baseline is not None or record is None or ours is None or case.context.merged:
+        return  # of a merged entry a maintainer has weighed it
     timed = case.track.objective == "target" and case.track.cost.metric in TIME_METRICS
     if not timed or not s.passes or not _better(ours.mean, record, case):
         return

@@ -10,7 +10,7 @@ import pytest
 from bot.model.case import Case, Standing
 from bot.model.run import Hardware
 from bot.model.track import Track
-from bot.model.verdict import Finding
+from bot.model.verdict import Finding, finding
 from bot.parse.json_file import read_json
 from tests.bot.rules.arm_cases import A100, CPU, FROZEN, H100, TRACK, V100, a_run_of, armed, frozen
 from tests.bot.rules.run_cases import PATH, SMALL, found
@@ -33,6 +33,7 @@ def timed(*seconds: float, **changes: Any) -> Case:
         ((100.0, 100.0), (105.1, 105.1), True),
         ((100.0,), (105.0,), False),
         ((100.0,), (105.1,), True),
+        ((10.0,), (10.6,), True),
         ((100.0, 100.0), (90.0, 120.2), True),  # the arm's own spread excuses nothing
         # a spread of 14.14 s in both arms of two makes 3 standard errors of 14.14 s
         ((90.0, 110.0), (142.4, 142.4), False),
@@ -103,6 +104,25 @@ def test_on_other_hardware_the_peaks_say_what_to_expect(hardware: Hardware, limi
     assert (item.claimed, item.expected) == (None, None)
 
 
+def test_of_several_frozen_baselines_the_last_says_what_to_expect() -> None:
+    first = dc.replace(FROZEN, costs=(50.0,))
+    track = dc.replace(
+        TRACK, baselines=(first, dc.replace(FROZEN, id="second")), baseline_id="second"
+    )
+    assert slower(timed(80 * 989.5 / 312, hardware=A100, track=track)) == []
+
+
+def test_nothing_is_said_before_all_evidence_is_read() -> None:
+    standing = Standing(record="submissions/nanogpt-small/first", record_cost=10.0)
+    for track in (TRACK, SMALL):
+        case = armed([(3.0, 200.0)], track=track, standing=standing)
+        gone = finding("evidence-unavailable", "W&B does not answer")
+        last = dc.replace(case.evidence[-1], problems=(gone,))
+        unread = dc.replace(case, evidence=(*case.evidence[:-1], last))
+        assert slower(case) and not slower(unread) and not found("arms-differ", unread)
+        assert not [f for f in found("uncorroborated", unread) if "baseline ran on" in f.message]
+
+
 def test_hardware_that_nobody_knows_is_not_compared() -> None:
     for hardware in (CPU, Hardware(), Hardware(None, 1)):
         assert slower(timed(1e6, hardware=hardware)) == []
@@ -161,6 +181,8 @@ def test_runs_of_the_record_take_as_long_as_the_record(
     for item in told:
         mean = sum(seconds) / len(seconds)
         assert (item.claimed, item.expected) == (pytest.approx(mean), 100.0)
+    single = dc.replace(standing, record_cost=10.0)
+    assert slower(timed(10.6, track=SMALL, standing=single))
     listed = dc.replace(SMALL, imported=(PATH,))
     imported = {"imported": {"url": "https://example.org"}}
     old = timed(*seconds, track=listed, standing=standing, submission=imported, merged=True)
@@ -192,7 +214,22 @@ def test_a_new_baseline_on_new_hardware_is_looked_at(ours: float, track: Track, 
     assert [m.startswith("no frozen baseline ran on 1 x NVIDIA A100") for m in said] == [
         True
     ] * told
+    assert all(m.endswith(", and the ratio would make a new baseline") for m in said)
     assert doubted(100.0, ours, track=track, merged=True) == []
+
+
+def test_one_frozen_baseline_on_the_one_machine_is_enough() -> None:
+    other = dc.replace(FROZEN, id="second")
+    both = (dc.replace(FROZEN, device="A100"), other)
+    track = dc.replace(TRACK, baselines=both, baseline_id="second")
+    assert doubted(100.0, 90.0, track=track) == []
+    assert doubted(100.0, 90.0, Hardware("NVIDIA A100-SXM4-80GB", 2), track=track)
+    case = armed([(4.0, 100.0)] * 2, [(4.0, 90.0)], track=track)
+    runs = (dc.replace(case.evidence[-1].runs[0], hardware=A100),)
+    two = dc.replace(case, evidence=(*case.evidence[:-1], dc.replace(case.evidence[-1], runs=runs)))
+    for made, told in ((case, 0), (two, 1)):
+        said = [f for f in found("uncorroborated", made) if "frozen baseline ran on" in f.message]
+        assert len(said) == told
 
 
 UNNAMED = frozen(device="cpu")

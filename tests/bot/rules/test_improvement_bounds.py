@@ -212,7 +212,9 @@ def possible(subject: Case) -> list[str]:
 
 
 def test_a_possible_record_is_told() -> None:
-    assert possible(case(SMALL, FAST, standing=RECORD)) == [ASKED.format(NAME)]
+    (item,) = unproved(case(SMALL, FAST, standing=RECORD))
+    assert item.message == ASKED.format(NAME)
+    assert (item.fix or "").startswith("add runs of the record as the baseline arm, taking turns")
     note = dc.replace(SMALL, levels={"improvement-not-significant": "note"})
     (item,) = unproved(case(note, FAST, standing=RECORD))
     assert (item.message, item.level) == (TIMED.format(NAME), Level.WARNING)
@@ -347,6 +349,8 @@ def test_what_it_is_based_on_is_held_against_the_record(
     items = found("baseline-stale", armed(SMALL, standing=standing, based_on=based_on))
     said = f"it is based on {based_on}, and {NAME} stands now"
     assert [(f.message, f.pointer) for f in items] == [(said, "/based_on")] * told
+    alone = case(SMALL, evidence(GOOD), standing=standing, based_on=based_on)
+    assert stale(alone) == []  # it is no gain over anything
     answer = Reply("reproduces", "nanogpt-small/r")
     reply = armed(SMALL, standing=standing, based_on=based_on, reply=answer)
     assert stale(reply) == []
