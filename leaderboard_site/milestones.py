@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from bot.model.board import Clock, RecordStep
 from bot.model.official import OfficialRecord
+from bot.model.values import by_date
 from leaderboard_site import text
 from leaderboard_site.model import Item, Place, TrackBoard
 
@@ -71,14 +72,14 @@ def milestones(board: TrackBoard) -> list[Milestone]:
         return []
     steps = {s.number: s for s in board.board.records if s.number is not None}
     rows = board.track.official.records if board.track.objective == "target" else ()
-    queue: list[tuple[tuple[bool, str, int, int], Milestone]] = []
+    queue: list[tuple[tuple[str, int, int], Milestone]] = []
     day = ""
     for row in rows:
         day = max(day, row.date or "")
         if row.record:
-            queue.append(((False, day, 0, row.number), _official(board, row, steps)))
+            queue.append(((day, 0, row.number), _official(board, row, steps)))
     for index, step in enumerate(s for s in board.board.records if s.number is None):
-        queue.append(((step.date is None, step.date or "", 1, index), _own(board, step)))
+        queue.append(((by_date(step.date), 1, index), _own(board, step)))
     return _joined([m for _, m in sorted(queue, key=lambda pair: pair[0])])
 
 

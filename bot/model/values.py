@@ -76,6 +76,11 @@ def parse_timestamp(text: str | None) -> dt.datetime | None:
         return None
 
 
+def by_date(date: str | None) -> str:
+    """What a date is sorted by: what has none comes last."""
+    return date or "9999"
+
+
 def has_zone(text: str) -> bool:
     """Whether a timestamp that `parse_timestamp` reads names its time zone."""
     match = _TIMESTAMP.fullmatch(text.strip())

@@ -23,7 +23,7 @@ from bot.model.run import TRAINER
 from bot.model.submission import ROLES, Submission, entry_path
 from bot.model.summary import Sample
 from bot.model.track import Baseline, BaselineCode, BoardRow, Credit, Reproduction, Track
-from bot.model.values import finite
+from bot.model.values import by_date, finite
 from bot.model.verdict import Point, Verdict
 from bot.parse.baselines_json import path_of, to_text
 from bot.patterns import ENTRY
@@ -46,7 +46,7 @@ def contenders(board: Board) -> list[Entry]:
     track's `[reproduction]` nothing is asked: the community sorts out what is real.
     """
     found = [e for e in board.entries if e.progress and e.progress.promotes]
-    return sorted(found, key=lambda e: (e.verdict.date is None, e.verdict.date or "", e.place))
+    return sorted(found, key=lambda e: (by_date(e.verdict.date), e.place))
 
 
 def due(board: Board) -> Entry | None:
@@ -89,7 +89,7 @@ def distance(board: Board) -> Distance | None:
         return None
     ratio, bounds = entry.progress.ratio, entry.progress.interval
     left = (at / bounds[1], at / bounds[0]) if bounds else None
-    reached = ratio <= at if at <= 1 else ratio >= at
+    reached = promotes((ratio, ratio), at)
     return Distance(entry, at / ratio, left, _missing(entry, track) if reached else "")
 
 
@@ -107,7 +107,7 @@ def not_due(board: Board, path: str) -> str:
         return f"{first.submission} was seen earlier and reached the threshold as well"
     if progress.against not in (track.baseline_id, None):
         return f"it ran the baseline {progress.against}, and {track.baseline_id} stands now"
-    if at is not None and promotes((progress.ratio, progress.ratio), at):
+    if promotes((progress.ratio, progress.ratio), at):
         return _missing(entry, track)
     return f"it is at {progress.ratio:.4g} times the baseline, and a new one is due at {at}"
 
@@ -238,8 +238,7 @@ def _to_freeze(verdict: Verdict, track: Track, name: str, entry: Entry | None) -
 
 
 def _values(sample: Sample, alone: float | None) -> tuple[float, ...]:
-    values = sample.values or (() if alone is None else (alone,))
-    return tuple(v for v in values if finite(v))
+    return tuple(v for v in sample.values or (alone,) if finite(v))
 
 
 def rows(board: Board) -> tuple[BoardRow, ...]:

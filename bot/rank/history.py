@@ -28,6 +28,7 @@ from bot.compute.ratios import Link, chained
 from bot.compute.significance import reaches
 from bot.model.board import Clock, RecordStep
 from bot.model.official import OfficialRecord
+from bot.model.values import by_date
 
 Key = tuple[str, str]
 """Submission and point."""
@@ -68,9 +69,9 @@ class Dated:
         return self.sign * self.cost if self.fixed is None else self.fixed
 
     @property
-    def order(self) -> tuple[bool, str, float, float, Key]:
+    def order(self) -> tuple[str, float, float, Key]:
         """The order of entering."""
-        return self.date is None, self.date or "", -self.own_score, -self.quality_score, self.key
+        return by_date(self.date), -self.own_score, -self.quality_score, self.key
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -241,15 +242,15 @@ def _events(
         if result.submission in mine:
             results.setdefault(result.submission, []).append(result)
     day = ""
-    queue: list[tuple[tuple[bool, str, int, int], OfficialRecord | None, Dated | None]] = []
+    queue: list[tuple[tuple[str, int, int], OfficialRecord | None, Dated | None]] = []
     for row in official:
         # A row without a date came between its neighbours, and the table's order is the order.
         day = max(day, row.date or "")
-        at = (False, day, 0, row.number)
+        at = (day, 0, row.number)
         found = results.get(row.submission or "")
         queue += [(at, row, result) for result in found or (None,)]
     for index, result in enumerate(r for r in ordered if r.submission not in mine):
-        queue.append(((result.date is None, result.date or "", 1, index), None, result))
+        queue.append(((by_date(result.date), 1, index), None, result))
     return [(row, result) for _, row, result in sorted(queue, key=lambda item: item[0])]
 
 

@@ -38,6 +38,7 @@ from bot.compute.ratios import (
 from bot.model.board import Answered, State, StateName
 from bot.model.submission import entry_path
 from bot.model.track import Baseline, Reproduction, Track
+from bot.model.values import by_date
 from bot.model.verdict import Verdict
 from bot.registry import Level
 
@@ -147,7 +148,7 @@ def _confirmed(counted: Sequence[Measured], track: Track, rule: Reproduction) ->
 
 
 def _in_order(replies: Iterable[Verdict]) -> list[Verdict]:
-    return sorted(replies, key=lambda v: (v.date is None, v.date or "", v.submission))
+    return sorted(replies, key=lambda v: (by_date(v.date), v.submission))
 
 
 def _read(reply: Verdict, entry: Verdict, track: Track) -> _Read:

@@ -144,7 +144,8 @@ def test_each_length_has_its_place() -> None:
 
 
 def test_every_setting_that_is_on_and_not_covered_is_a_novelty() -> None:
-    off = {f"off{n}": v for n, v in enumerate([None, False, 0, "", "none", "None", [], {}])}
+    nothing: list[Any] = [None, False, 0, "", "none", "None", [], {}]
+    off = {f"off{n}": value for n, value in enumerate(nothing)}
     new = {"b": 1, "a": "x", "use_sliding_window": True, "c": [0], "rope": {"theta": 1}}
     found = metrics.novelties_of(with_info(model_config=off | new))
     assert found == ("a", "b", "c", "use_sliding_window")

@@ -27,8 +27,8 @@ H100 = Hardware("H100", 8)
 
 
 def of(track: Track = STEPS, step: int | None = None, **fields: Any) -> metrics.Metrics:
-    made = Run(**{"source": "log", "file": "a.log", "validation": CURVE, "hardware": H100} | fields)
-    return metrics.of_run(made, track, step)
+    given: dict[str, Any] = {"source": "log", "validation": CURVE, "hardware": H100}
+    return metrics.of_run(Run(file="a.log", **given | fields), track, step)
 
 
 STATED = {"tokens": 5, "bpb": 1.1, "chips": 4, "peak_flops": 1e12, "parameters": 7}
