@@ -1,7 +1,8 @@
-"""Settings that say a run begins with the weights of other training.
+"""What says that a run builds on other training: begins with its weights, or learns from its model.
 
     setting_of({"trainer.init_from": "gpt2"})       "trainer.init_from: gpt2"
     stated_in('resume_from="ckpt/step-50000"')      "resume_from: ckpt/step-50000"
+    label_of(["seed1", "from-ckpt-3000"])           "from-ckpt"
 
 Shared by logs and W&B.
 """
@@ -9,18 +10,40 @@ Shared by logs and W&B.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePosixPath
 
 from bot.evidence.second import last_part, words
 from bot.render.untrusted import plain
 
-SAYS = "begins with the weights of other training"
+SAYS = "builds on other training"
 _OTHER = re.compile(
     r"^(?:initiali[sz]e|init|start|warm_?start|finetune|fine_tune)d?_from(?:_[a-z0-9_]+)?$"
     r"|^init_(?:checkpoint|ckpt)(?:_[a-z]+)?$"
-    r"|^(?:[a-z]+_)?pretrained(?:_[a-z_]+)?$|^warm_?start(?:_[a-z]+)?$"
+    r"|^(?:[a-z]+_)?pretrained(?:_[a-z_]+)?$|^warm_?start(?:_[a-z]+)?$|^from_(?:checkpoint|ckpt)$"
+    r"|^(?:initial|base|parent|donor|source)_(?:checkpoint|ckpt|weights)(?:_[a-z_]+)?$"
+    r"|^base_model_(?:name_or_)?path$"
+    r"|^load_(?:from|state(?:_dict)?|path)$"
+    r"|^(?:[a-z]+_)?teacher(?:s|_(?!forc)[a-z_]+)?$|^(?:self_)?distil[a-z]*(?:_[a-z_]+)?$"
+    r"|^kd_(?:alpha|beta|lambda|weight|loss|coef|coeff|ratio|temp|temperature|teacher|model)$"
+    r"|^(?:use_)?soft_?(?:labels?|targets?)(?:_[a-z_]+)?$"
 )
+_LABEL = re.compile(
+    r"(?:from|load|loaded|init|restarted?|continued?)[-_ ]+(?:from[-_ ]+)?"
+    r"(?:the[-_ ]+)?(?:ckpt|checkpoint|pre-?trained)|resum(?:e|ed|ing)[-_ ]+(?:from|at|of)"
+    r"|(?:ckpt|checkpoint)[-_ ]?\d{2,9}|warm[-_ ]?start(?:ed)?(?:[-_ ]|$)"
+    r"|continu(?:e|ed|ing|ation)[-_ ]+(?:of|from|pre-?train\w*)|(?<![a-z])distil|teacher(?!.?forc)"
+    r"|fine[-_ ]?tun(?:e|ed|ing)[-_ ]+(?:from|of|gpt|llama|qwen)",
+    re.IGNORECASE,
+)
+_SHORT_LABEL = re.compile(
+    r"(?<![a-z])(?:resum(?:e|ed|ing)|pre-?trained|fine[-_ ]?tun(?:e|ed|ing))(?![a-z])"
+    r"(?![-_ ]?(?:lr|learning|hyper|hparam|sched|optim|beta|momentum|wd))",
+    re.IGNORECASE,
+)
+"""What says it in a name or a tag, and would say too little in a sentence."""
+_DENIED = re.compile(r"(?:(?<![a-z])(?:no|not|non|without|never)[-_ ]+)$", re.IGNORECASE)
+_LONGEST = 2000
 _GOING_ON = re.compile(
     r"^(?:resume|restore|continue)d?_from(?:_[a-z0-9_]+)?$"
     r"|^(?:resume|load|restore)_(?:checkpoint|ckpt|weights|model)(?:_(?:path|dir|file|from))?$"
@@ -34,7 +57,8 @@ _NOTHING = frozenset(
 _STATED = re.compile(
     r"(?<![\w.])([A-Za-z][\w.-]{1,60})['\"]?\s{0,3}[:=]\s{0,3}['\"]?([^\s'\",;(){}\[\]]{1,200})"
 )
-_HINTS = ("_from", "load_", "pretrained", "warm", "checkpoint", "ckpt")
+_HINTS = ("_from", "from_", "load_", "pretrained", "warm", "checkpoint", "ckpt", "teacher",
+          "distil", "kd_", "soft_", "_model", "_weights")  # fmt: skip
 
 
 def setting_of(
@@ -53,6 +77,21 @@ def setting_of(
         if own and (mine or PurePosixPath(text).parent in folders):
             continue
         return plain(f"{name}: {text}", 120)
+    return None
+
+
+def label_of(
+    labels: Iterable[str | None], notes: str | None = None, marks: Collection[str] = ()
+) -> str | None:
+    """The name, tag or note of a run that says so; None without one. A run that its client calls
+    resumed may be called so."""
+    patterns = [_LABEL] if "resumed" in marks else [_LABEL, _SHORT_LABEL]
+    found = [*((text, patterns) for text in labels), (notes, [_LABEL])]
+    for text, wanted in found:
+        for match in (m for p in wanted for m in p.finditer((text or "")[:_LONGEST])):
+            own = "resumed" in marks and match[0].lower().startswith("resum")
+            if not own and not _DENIED.search((text or "")[: match.start()]):
+                return plain(match[0].strip(" -_"), 40)  # the rest may tell of a person
     return None
 
 

@@ -125,6 +125,9 @@ def _problems(raw: Raw, columns: Columns, total: int | None) -> tuple[tuple[str,
     other = warm.setting_of(settings, raw.run_id, raw.marks.words)
     if other is not None:
         found.append(("history-gap", f"by its configuration the run {warm.SAYS}: {other}"))
+    label = warm.label_of((raw.name, *raw.tags, *raw.labels), raw.notes, raw.marks.words)
+    if label is not None:
+        found.append(("history-gap", f"by its name, tags or notes the run {warm.SAYS}: {label}"))
     return tuple(dict.fromkeys(found))
 
 

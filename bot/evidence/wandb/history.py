@@ -47,6 +47,9 @@ class Raw:
     config: Mapping[str, Any] = dc.field(default_factory=dict)
     summary: Mapping[str, Any] = dc.field(default_factory=dict)
     tags: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    """The group and the kind of job that the author gave the run."""
+    notes: str | None = None
     created_at: str | None = None
     finished_at: str | None = None
     hardware: Hardware = Hardware()

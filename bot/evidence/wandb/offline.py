@@ -207,6 +207,7 @@ def _fill(raw: Raw, facts: Mapping[str, Any]) -> None:
     raw.entity, raw.project = run.entity or None, run.project or None
     raw.config = {k: v for k, v in facts["config"].items() if not k.startswith("_wandb")}
     raw.summary, raw.tags = facts["summary"], facts["tags"]
+    raw.labels, raw.notes = (run.run_group, run.job_type), run.notes or None
     raw.marks = _marks(run, facts["features"] | _features(run.telemetry))
     if run.HasField("start_time"):
         raw.created_at = _time(run.start_time.seconds, run.start_time.nanos)

@@ -325,10 +325,18 @@ def _raw(item: Any, ref: RunRef) -> Raw:
         config=config,
         summary=dict(item.summary_metrics),
         tags=tuple(item.tags or ()),
+        labels=tuple(t for t in (_text(item, "group"), _text(item, "job_type")) if t),
+        notes=_text(item, "notes"),
         created_at=item.createdAt,
         finished_at=heartbeat,
         heartbeat_at=item.heartbeatAt,
     )
+
+
+def _text(item: Any, name: str) -> str | None:
+    """A text that the author gave a run; a client may not know it."""
+    value = getattr(item, name, None)
+    return value if isinstance(value, str) else None
 
 
 def _write(path: Path, data: bytes) -> None:

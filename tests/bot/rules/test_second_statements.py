@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.evidence.log.training_log import read_log
-from bot.evidence.warm import setting_of
+from bot.evidence.warm import label_of, setting_of
 from bot.model.run import Hardware
 from bot.registry import Level
 from tests.bot.rules.run_cases import SMALL, a_case, a_run, found
@@ -177,16 +177,53 @@ WEIGHTS: list[tuple[str, Any, bool]] = [
     ("pretrained_tokenizer", "gpt2", False),
     ("load_best_model_at_end", "true", False),
     ("checkpoint_path", "out/run.pt", False),
+    ("teacher_model", "gpt2-xl", True),
+    ("loss.kd_alpha", "0.5", True),
+    ("distill_from", "runs/a", True),
+    ("distillation", "true", True),
+    ("soft_labels", "logits.bin", True),
+    ("base_checkpoint", "gpt2.pt", True),
+    ("base_model", "llama", False),
+    ("teacher_forcing", "true", False),
+    ("kd_alpha", "0.0", False),
+    ("distill", "false", False),
+    ("soft_cap", "15.0", False),
 ]
 
 
 @pytest.mark.parametrize(("name", "value", "is_told"), WEIGHTS)
 def test_a_setting_that_names_other_weights(name: str, value: str, is_told: bool) -> None:
     said = [text for _, text in offline(rows(), config={name: value}).problems]
-    assert ["weights of other training" in text for text in said] == [True] * is_told
+    assert ["builds on other training" in text for text in said] == [True] * is_told
     for head in (f"{name}: {value}", f'"{name}": "{value}",', f"args: a=1 {name}={value} b=2"):
         (run,) = read_log(log(head=head), "run.log")
         assert ["before its first step" in text for _, text in run.problems] == [True] * is_told
+
+
+LABELS: list[tuple[dict[str, str], bool]] = [
+    ({"display_name": "warm-start-2"}, True),
+    ({"display_name": "ckpt_5000"}, True),
+    ({"run_group": "distillation"}, True),
+    ({"job_type": "resumed"}, True),
+    ({"notes": "Resumed from the run of last week."}, True),
+    ({"display_name": "activation-ckpt-off"}, False),
+    ({"display_name": "no-pretrained"}, False),
+    ({"run_group": "finetune-lr"}, False),
+    ({"job_type": "train"}, False),
+    ({"notes": "Nothing was resumed or fine-tuned here, without distillation."}, False),
+]
+
+
+@pytest.mark.parametrize(("said", "is_told"), LABELS)
+def test_a_name_or_note_that_says_so(said: dict[str, str], is_told: bool) -> None:
+    found = [t for _, t in offline(rows(), said=said).problems if "by its name" in t]
+    assert len(found) == is_told
+
+
+def test_a_run_that_was_resumed_may_be_called_so() -> None:
+    assert label_of(["resumed"]) == label_of([], "resumed from 300")[:7] == "resumed"
+    assert label_of(["resumed"], "resumed from 300", ["resumed"]) is None
+    assert label_of(["from-ckpt"], None, ["resumed"]) == "from-ckpt"
 
 
 def test_settings_without_text_that_name_other_weights() -> None:

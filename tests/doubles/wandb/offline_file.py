@@ -29,11 +29,14 @@ def offline_file(
     began: float | None = None,
     boards: str = "",
     tpu: bool = False,
+    said: Mapping[str, str] | None = None,
 ) -> bytes:
     """The bytes of a run with these rows; each has `_step`. `later` is written to its configuration
     after them, `began` is its start in seconds, `boards` the beginning of its GPUs' identities. The
-    devices are the chips of a `tpu`, or GPUs."""
+    devices are the chips of a `tpu`, or GPUs; `said` are texts of the run, as `notes`."""
     records = [_run(run_id, config or {})]
+    for name, text in (said or {}).items():
+        setattr(records[0].run, name, text)
     if began is not None:
         records[0].run.start_time.FromMicroseconds(round(began * 1e6))
     if device is not None:

@@ -58,6 +58,8 @@ class StoredRun:
     id: str
     state: str = "finished"
     display_name: str = ""
+    group: str | None = None
+    notes: str | None = None
     config: dict[str, Any] = dc.field(default_factory=dict)
     summary: dict[str, Any] = dc.field(default_factory=dict)
     files: dict[str, bytes] = dc.field(default_factory=dict)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from bot.evidence.links import RunRef
 from bot.evidence.wandb.online import WandbFetcher
@@ -52,6 +55,26 @@ def test_nothing_that_is_not_allowed_leaves_the_reader(
     shown = repr(read(fetcher))
     for text in ("node-17", "someone", "argv", "script", "click"):
         assert text not in shown
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ({"display_name": "seed 1 of someone"}, False),
+        ({"display_name": "someone-from-ckpt-3000"}, True),
+        ({"group": "resume from 3000"}, True),
+        ({"tags": ["finetune"]}, True),
+        ({"notes": "we fine-tuned the learning rate of someone"}, False),
+        ({"notes": "continued from the pretrained model of someone"}, True),
+    ],
+)
+def test_a_run_that_is_called_a_warm_start(
+    server: WandbDouble, fetcher: WandbFetcher, said: dict[str, Any], told: bool
+) -> None:
+    server.add_run(*REF, history=history(), config=CONFIG, **said)
+    run = read(fetcher)
+    assert [rule for rule, text in run.problems if "builds on" in text] == ["history-gap"] * told
+    assert "someone" not in repr(run)
 
 
 def test_at_most_four_requests_a_run_beyond_its_pages(
