@@ -80,6 +80,8 @@ class Target:
     """The id of the frozen baseline that its baseline arm ran."""
     configs: frozenset[str] = frozenset()
     """Hashes of the configurations of its own runs, where they are known."""
+    source_read: bool = False
+    """Whether its own runs hold their code, and do not only state its hash."""
 
 
 @dc.dataclass(frozen=True, slots=True)

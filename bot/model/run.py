@@ -19,6 +19,9 @@ SUMMED = "summed clock"
 """The mark of an offline file whose clock is the sum of its own durations of steps: where the file
 goes on with a run, its clock begins anew."""
 
+SOURCE_READ = "source read"
+"""The mark of a run whose code is at hand: its hash was computed, and not only stated."""
+
 SOURCES = ("wandb", "wandb-offline", "log", "results", "snapshot")
 
 TRAINER = "reference_trainer"
@@ -102,6 +105,7 @@ class RunRecord:
     point: str | None = None
     claimed: Mapping[str, float] | None = None
     config_sha256: str | None = None
+    source_read: bool = False
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -201,4 +205,5 @@ class Run:
             code_sha256=dict(self.code_sha256),
             val=self.validation,
             config_sha256=digest if isinstance(digest, str) else None,
+            source_read=SOURCE_READ in self.client_marks,
         )

@@ -95,6 +95,12 @@ def against(verdict: Verdict, track: Track) -> str:
     return verdict.against or track.baseline_id or ""
 
 
+def holds_code(verdict: Verdict) -> bool:
+    """Whether the own runs of a verdict all hold their code, and do not only state its hash."""
+    own = [run.source_read for run in verdict.runs if run.arm == "candidate"]
+    return bool(own) and all(own)
+
+
 # ---- One entry ----------------------------------------------------------------------------------
 
 
@@ -227,6 +233,8 @@ def _why_not(reply: Verdict, entry: Verdict, accepted: bool, rule: Reproduction)
     """Why sound runs do not confirm an entry; empty where they do."""
     if rule.by == "maintainer":
         return "" if accepted else "no maintainer has accepted it yet"
+    if holds_code(entry) and not holds_code(reply) and not accepted:
+        return "its runs do not hold the code that the entry's do, and may have run another"
     shared = {p.lower() for p in reply.people} & {p.lower() for p in entry.people}
     if shared or not reply.people:
         return "the same people ran it"

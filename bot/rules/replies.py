@@ -8,6 +8,7 @@ from bot.compute.baselines import ran, relation
 from bot.compute.case_statistics import of_case, points_of
 from bot.compute.ratios import Measured, disputes, measured, to_target
 from bot.model.case import Case
+from bot.model.run import SOURCE_READ
 from bot.model.submission import REPLIES
 from bot.model.track import Reproduction
 from bot.model.verdict import Finding, finding
@@ -52,12 +53,25 @@ def maintainer_decides(case: Case) -> Iterator[Finding]:
     A challenge whose runs dispute an entry takes that entry off the board, so a maintainer weighs
     it first: `/accept maintainer-decides because ...` lets it count. Until then the entry is shown
     as challenged. On a track with `[reproduction] by = "maintainer"` reproductions wait for the
-    same. A challenge whose runs show the gain after all needs nobody: its runs join the entry's.
+    same, and so do those whose runs do not hold their code where the entry's do: a hash of it that
+    is only stated confirms nothing. A challenge whose runs show the gain after all needs nobody:
+    its runs join the entry's.
     """
     reply, target = case.submission.reply, case.context.standing.target
     if reply is None or target is None:
         return
     rule = case.track.reproduction or Reproduction()
+    runs = case.runs("candidate")
+    if target.source_read and not all(SOURCE_READ in run.client_marks for run in runs):
+        yield finding(
+            "maintainer-decides",
+            f"the runs of {target.path} hold the code that they ran, and these do not; a "
+            "maintainer decides whether they count",
+            file=case.folder.full("submission.json"),
+            pointer=f"/{reply.kind}",
+            fix="give logs that begin with their source, or save the code with the run on W&B; "
+            "else a maintainer types `/accept maintainer-decides because ...`",
+        )
     own = measured(target.statistics)
     for point in points_of(case)[:1]:
         summary = of_case(case, point)

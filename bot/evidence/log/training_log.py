@@ -27,7 +27,7 @@ from bot.evidence.log.problems import LogStep, problems_of, trained_twice
 from bot.evidence.log.statements import Statements, log_witnesses
 from bot.evidence.log.table import table_of
 from bot.evidence.log.text import MAX_LINE, decode, unpack
-from bot.model.run import Run, Validation
+from bot.model.run import SOURCE_READ, Run, Validation
 from bot.model.track import Keys
 from bot.render.untrusted import plain
 
@@ -348,6 +348,7 @@ def _run(draft: _Draft, file: str, index: int, siblings: list[_Draft], near: Nea
         config=header.config(),
         software=header.software,
         code_sha256=header.code,
+        client_marks=(SOURCE_READ,) if header.computed else (),
         seed=next(iter(draft.said.seeds().values()), None) if header.seed is None else header.seed,
         nonce=header.nonce,
         data_fingerprint=header.data_fingerprint,

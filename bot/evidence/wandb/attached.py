@@ -12,14 +12,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bot.evidence.boards import boards_of
-from bot.evidence.code_hash import source_sha256
+from bot.evidence.code_hash import hashes_of, source_sha256
 from bot.evidence.log.training_log import read_log
 from bot.evidence.wandb.client import Client
-from bot.evidence.wandb.history import Columns, Raw
+from bot.evidence.wandb.history import Columns, Raw, stated_code
 from bot.evidence.wandb.marks import hardware_of, nodes_of, other_cards
-from bot.model.run import Hardware, Run
+from bot.model.run import SOURCE_READ, TRAINER, Hardware, Run
 from bot.model.submission import MAX_LOG_BYTES
 from bot.registry import LOSS_TOLERANCE
+from bot.render.untrusted import plain
 
 METADATA = "wandb-metadata.json"
 MAX_METADATA = 1_000_000
@@ -27,6 +28,10 @@ MAX_SOURCE = 2_000_000
 MAX_LOGS = 2
 # The console is the last resort: it holds what the trainer prints, and prints of others.
 _CONSOLE = "output.log"
+
+
+EVERY = "*"
+"""The name of a source file that is wanted, whichever there is, though its hash be stated."""
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -44,7 +49,8 @@ def read_attached(client: Client, item: Any, raw: Raw, columns: Columns, wants: 
     Artifacts are looked into where something wanted is not among the files saved with the run.
     """
     files = {file.name: file for file in client.files(item, METADATA)}
-    code = wants.code is not None and not any("code_sha256" in key for key in raw.config)
+    stated = any("code_sha256" in key for key in raw.config)
+    code = wants.code == EVERY or (wants.code is not None and not stated)
     lacks_log = wants.log and not _logs(files)
     lacks_code = code and not any(name.endswith(".py") for name in files)
     if lacks_log or lacks_code:
@@ -56,7 +62,7 @@ def read_attached(client: Client, item: Any, raw: Raw, columns: Columns, wants: 
     if METADATA in files and raw.hardware.device is None:
         _metadata(client.read_file(files[METADATA], MAX_METADATA), raw)
     if code and not raw.code_sha256:
-        _code(client, files, raw, wants.code or "")
+        _code(client, files, raw, (wants.code or "").removeprefix(EVERY))
 
 
 def python_files(client: Client, item: Any) -> dict[str, bytes]:
@@ -130,6 +136,7 @@ def _merge(run: Run, raw: Raw, columns: Columns) -> None:
     columns.total = columns.total or run.total_steps
     columns.last_step = max(columns.last_step or 0, run.last_step or run.step or 0)
     raw.code_sha256 = {**run.code_sha256, **raw.code_sha256}
+    raw.source_read = SOURCE_READ in run.client_marks
     raw.problems += [p for p in run.problems if p not in raw.problems]
     if raw.hardware == Hardware():
         raw.hardware = run.hardware
@@ -144,3 +151,16 @@ def _code(client: Client, files: Mapping[str, Any], raw: Raw, wanted: str) -> No
         if data is not None:
             text = data.decode("utf-8", "replace")
             raw.code_sha256 = {name.removeprefix("code/"): source_sha256(text)}
+            _beside_stated(raw, name, hashes_of(data))
+
+
+def _beside_stated(raw: Raw, name: str, computed: frozenset[str]) -> None:
+    """The attached source beside the hashes that the configuration states."""
+    stated = {n: h for n, h in stated_code(raw.config).items() if n != TRAINER}
+    base = name.rpartition("/")[2]
+    same = {h for n, h in stated.items() if n.rpartition("/")[2] == base}
+    raw.source_read = not stated or bool(computed & set(stated.values()))
+    if same and not computed & same:
+        text = f"the hash of the code: the configuration says {min(same)[:12]} of "
+        text += f"{plain(base, 60)}, the file attached to the run has {min(computed)[:12]}"
+        raw.problems.append(("witnesses-disagree", text))

@@ -17,13 +17,30 @@ from bot.evidence.log.names import normal
 from bot.evidence.log.near import map_line
 from bot.evidence.log.problems import LogStep, begins_late, problems_of
 from bot.evidence.second import STEP_ENDS
-from bot.evidence.wandb.history import NOT_FINITE, Columns, Raw, Row, flatten, number, setting
+from bot.evidence.wandb.history import (
+    NOT_FINITE,
+    Columns,
+    Raw,
+    Row,
+    flatten,
+    number,
+    setting,
+    stated_code,
+)
 from bot.evidence.wandb.second import run_witnesses, used_devices
-from bot.model.run import FROM_LOG, SUMMED, Hardware, Run, Validation, Witness, WitnessKind
+from bot.model.run import (
+    FROM_LOG,
+    SOURCE_READ,
+    SUMMED,
+    Hardware,
+    Run,
+    Validation,
+    Witness,
+    WitnessKind,
+)
 from bot.model.track import Keys
 from bot.render.untrusted import plain
 
-_HEX64 = re.compile(r"[0-9a-f]{64}")
 _MOST_NAMES = 8
 _LIKELY = re.compile(r"val|eval|dev|held|test|bpb")
 
@@ -50,7 +67,7 @@ def build_run(raw: Raw, columns: Columns, keys: Keys) -> Run:
         hardware=hardware,
         software=dict(raw.software),
         config=dict(raw.config),
-        code_sha256=_code(raw),
+        code_sha256=stated_code(raw.config) or dict(raw.code_sha256),
         seed=_seed(raw.config),
         nonce=_text(setting(raw.config, "nonce")),
         data_fingerprint=_text(setting(raw.config, "data_fingerprint")),
@@ -74,6 +91,8 @@ def _marks(raw: Raw, columns: Columns) -> Iterator[str]:
     yield from raw.marks.words
     if raw.from_log:
         yield FROM_LOG
+    if raw.source_read:
+        yield SOURCE_READ
     if columns.summed and raw.source == "wandb-offline":
         yield SUMMED
 
@@ -262,17 +281,6 @@ def _total(config: Mapping[str, Any], keys: Keys) -> int | None:
         if value is not None and value > 0:
             return value
     return None
-
-
-def _code(raw: Raw) -> dict[str, str]:
-    """Hashes that the trainer wrote to the configuration, else those of attached sources."""
-    found = {}
-    for key, value in raw.config.items():
-        for name in ("code_sha256", "speedrun.code_sha256"):
-            if key == name or key.startswith(f"{name}."):
-                if isinstance(value, str) and _HEX64.fullmatch(value.lower()):
-                    found[key[len(name) + 1 :] or "source"] = value.lower()
-    return found or dict(raw.code_sha256)
 
 
 def _hardware(raw: Raw) -> Hardware:

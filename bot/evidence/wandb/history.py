@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses as dc
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -29,6 +30,8 @@ _CLOCKS = ("time_s", "time_ms", "step_time_s")
 RUNTIME = "_runtime"
 """Seconds since the run began, by the clock of W&B's client."""
 NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+_HEX64 = re.compile(r"[0-9a-f]{64}")
 
 Row = Mapping[str, Any]
 
@@ -59,6 +62,8 @@ class Raw:
     heartbeat_at: str | None = None
     marks: Marks = Marks()
     witnesses: list[Witness] = dc.field(default_factory=list)
+    source_read: bool = False
+    """Whether the hash of the code is that of a source at hand."""
     from_log: bool = False
     """Whether numbers of the history were filled in from an attached log."""
 
@@ -211,6 +216,17 @@ def step_of(row: Row, names: Sequence[str]) -> int | None:
         if value is not None and math.isfinite(value):
             return int(value)
     return None
+
+
+def stated_code(config: Mapping[str, Any]) -> dict[str, str]:
+    """Hashes of source files that the trainer wrote to the configuration, by name."""
+    found = {}
+    for key, value in config.items():
+        for name in ("code_sha256", "speedrun.code_sha256"):
+            if key == name or key.startswith(f"{name}."):
+                if isinstance(value, str) and _HEX64.fullmatch(value.lower()):
+                    found[key[len(name) + 1 :] or "source"] = value.lower()
+    return found
 
 
 def setting(config: Mapping[str, Any], name: str) -> Any:

@@ -7,6 +7,7 @@ import pytest
 
 from bot.compute.significance import welch
 from bot.model.board import Answered, State
+from bot.model.run import RunRecord
 from bot.model.submission import Reply
 from bot.model.summary import BaselineArm, Sample, Summary
 from bot.model.track import Baseline, Reproduction, Significance
@@ -337,3 +338,18 @@ def test_a_reply_names_its_entry_among_any_iterable_of_paths(named):
     assert replied_to(reply, iter(paths)) == replied_to(reply, paths) == paths[1]
     assert replied_to(reply, paths[:1]) is None
     assert replied_to(REAL, paths) is None
+
+
+def test_runs_that_do_not_hold_the_code_of_the_entry_confirm_nothing():
+    held, stated = ((RunRecord("a.log", source_read=read),) for read in (True, False))
+    entry = dc.replace(REAL, runs=held)
+    again = gain("again", "real", people=("dan",), runs=stated)
+
+    def name(entry, again):
+        return settle([BASE, entry, again], TRACK).states["submissions/t/real"].name
+
+    assert name(entry, again) == "claimed"
+    assert name(entry, dc.replace(again, accepted=ACCEPTED)) == "confirmed"
+    assert name(entry, dc.replace(again, runs=held)) == "confirmed"
+    assert name(entry, dc.replace(again, runs=held + stated)) == "claimed"
+    assert name(dc.replace(REAL, runs=stated), again) == "confirmed"

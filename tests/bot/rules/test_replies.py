@@ -9,6 +9,7 @@ import pytest
 
 from bot.judge import judge
 from bot.model.case import Case, Standing, Target
+from bot.model.run import SOURCE_READ
 from bot.model.submission import Reply
 from bot.model.summary import BaselineArm, Comparison, Sample, Summary
 from bot.model.track import Reproduction
@@ -143,3 +144,16 @@ def test_what_a_reply_shows_is_no_fault_of_it() -> None:
     assert [f.rule for f in challenge.findings if f.level is Level.WARNING] == [
         "maintainer-decides"
     ]
+
+
+@pytest.mark.parametrize(("entry", "marks", "asks"), [
+    (True, (), True), (True, (SOURCE_READ,), False), (False, (), False),
+])  # fmt: skip
+def test_a_hash_that_is_only_stated(entry: bool, marks: tuple[str, ...], asks: bool) -> None:
+    case = reply("reproduces", 53.0, target=dc.replace(TARGET, source_read=entry))
+    evidence = tuple(
+        dc.replace(item, runs=tuple(dc.replace(r, client_marks=marks) for r in item.runs))
+        for item in case.evidence
+    )
+    said = of("maintainer-decides", dc.replace(case, evidence=evidence))
+    assert ["hold the code" in item.message for item in said] == [True] * asks

@@ -10,7 +10,7 @@ import pytest
 
 from bot.evidence.log.training_log import read_log
 from bot.evidence.warm import label_of, setting_of
-from bot.model.run import Hardware
+from bot.model.run import SOURCE_READ, Hardware
 from bot.registry import Level
 from tests.bot.rules.run_cases import SMALL, a_case, a_run, found
 from tests.bot.rules.second_cases import (
@@ -279,3 +279,10 @@ def test_runs_without_flops_say_what_to_log(
     (item,) = found("metric-missing", a_case([run], track=PARETO))
     assert item.message.startswith("the runs have no hardware_flops: ") and message in item.message
     assert fix in (item.fix or "")
+
+
+@pytest.mark.parametrize(("head", "read"), [(SOURCE, True), (f"code_sha256: {'ab' * 32}\n", False)])
+def test_only_a_source_in_the_log_is_code_at_hand(head: str, read: bool) -> None:
+    (run,) = read_log(head.encode() + log(), "run.log")
+    assert run.code_sha256 and (SOURCE_READ in run.client_marks) is read
+    assert run.record().source_read is read

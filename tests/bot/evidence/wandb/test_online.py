@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from bot.evidence.code_hash import source_sha256
 from bot.evidence.links import RunRef
+from bot.evidence.wandb.attached import EVERY
 from bot.evidence.wandb.online import WandbFetcher
-from bot.model.run import Hardware, Run
+from bot.model.run import SOURCE_READ, Hardware, Run
 from tests.bot.evidence.wandb.conftest import QUICK
 from tests.bot.evidence.wandb.training import CONFIG, KEYS, METADATA, history
 from tests.doubles.wandb import WandbDouble
@@ -75,6 +77,28 @@ def test_a_run_that_is_called_a_warm_start(
     run = read(fetcher)
     assert [rule for rule, text in run.problems if "builds on" in text] == ["history-gap"] * told
     assert "someone" not in repr(run)
+
+
+@pytest.mark.parametrize(
+    ("stated", "at_hand", "told"),
+    [
+        (None, True, False),
+        ({"train.py": source_sha256("print(1)")}, True, False),
+        ({"train.py": "ab" * 32}, False, True),
+        ({"other.py": "ab" * 32}, False, False),
+    ],
+)
+def test_a_hash_that_the_attached_file_does_not_have(
+    server: WandbDouble, fetcher: WandbFetcher, stated: Any, at_hand: bool, told: bool
+) -> None:
+    config = CONFIG | ({} if stated is None else {"code_sha256": stated})
+    server.add_run(*REF, history=history(), config=config, files={"code/train.py": b"print(1)\n"})
+    run = read(fetcher, code=EVERY)
+    assert (SOURCE_READ in run.client_marks) is at_hand
+    assert [rule for rule, _ in run.problems] == ["witnesses-disagree"] * told
+    assert stated is None or run.code_sha256 == stated
+    unasked = read(fetcher, code=None)
+    assert SOURCE_READ not in unasked.client_marks and unasked.problems == ()
 
 
 def test_at_most_four_requests_a_run_beyond_its_pages(
