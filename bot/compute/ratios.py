@@ -17,19 +17,18 @@ from bot.model.track import Reproduction, Track
 from bot.model.values import finite
 
 _QUANTILE = 0.975
-_KNOWN = 1e9
-"""Degrees of freedom of a spread that is as good as known."""
 _WIDEST = 700.0
 """Half an interval of a log ratio beyond which its bounds are not numbers."""
 
 
 @dc.dataclass(frozen=True, slots=True)
 class Link:
-    """One ratio, the variance of its log (infinite: unknown), and its degrees of freedom."""
+    """One ratio, the variance of its log (infinite: unknown), and its degrees of freedom (infinite:
+    a spread that is as good as known)."""
 
     ratio: float
     log_variance: float
-    df: float = _KNOWN
+    df: float = math.inf
 
     @classmethod
     def of(cls, ratio: float, bounds: tuple[float, float] | None) -> Link:
@@ -43,7 +42,7 @@ class Link:
         if bounds is None:
             return cls(ratio, math.inf)
         half = math.log(bounds[1] / bounds[0]) / 2
-        return cls(ratio, (half / t_quantile(_QUANTILE, _KNOWN)) ** 2)
+        return cls(ratio, (half / t_quantile(_QUANTILE, math.inf)) ** 2)
 
     @property
     def inverse(self) -> Link:
@@ -58,8 +57,6 @@ class Link:
     @property
     def interval(self) -> tuple[float, float] | None:
         """The 95 % interval of the ratio; None where its variance is unknown."""
-        if self.log_variance <= 0:
-            return self.ratio, self.ratio
         half = self.half
         if not half + abs(math.log(self.ratio)) < _WIDEST:
             return None
@@ -67,17 +64,20 @@ class Link:
 
 
 def chained(links: Sequence[Link]) -> Link:
-    """The product of the ratios, 1 without links: log variances add.
-
-    Degrees of freedom after Satterthwaite (1946, "An approximate distribution of estimates of
-    variance components", Biometrics Bulletin 2).
-    """
+    """The product of the ratios, 1 without links: log variances add."""
     ratio = math.exp(math.fsum(math.log(link.ratio) for link in links))
     variance = sum(link.log_variance for link in links)
-    if not 0 < variance < math.inf:
+    if math.isinf(variance):
         return Link(ratio, variance)
-    shares = math.fsum(link.log_variance**2 / link.df for link in links)
-    return Link(ratio, variance, variance**2 / shares if shares > 0 else _KNOWN)
+    return Link(ratio, variance, _freedom([(link.log_variance, link.df) for link in links]))
+
+
+def _freedom(parts: Sequence[tuple[float, float]]) -> float:
+    """Degrees of freedom of a sum of variances, of each (variance, its degrees of freedom), after
+    Satterthwaite (1946, "An approximate distribution of estimates of variance components",
+    Biometrics Bulletin 2); infinite if all are known."""
+    spread = math.fsum(v**2 / df for v, df in parts)
+    return math.fsum(v for v, _ in parts) ** 2 / spread if spread > 0 else math.inf
 
 
 def promotes(bounds: tuple[float, float] | None, promote_at: float | None) -> bool:
@@ -116,14 +116,14 @@ class Measured:
     @property
     def interval(self) -> tuple[float, float] | None:
         """The 95 % interval of the ratio."""
-        return self.stated if self.link is None or self.stated else self.link.interval
+        return self.stated or (self.link.interval if self.link else None)
 
     def p_better(self, than: float, goal: str = "min") -> float | None:
         """One-sided p that the true ratio is no better than `than`; None without a spread."""
         if self.link is None or self.link.log_variance <= 0:
             return None
-        gain = math.log(than / self.ratio) * (1 if goal == "min" else -1)
-        return 1 - t_cdf(gain / math.sqrt(self.link.log_variance), self.link.df)
+        errors = math.log(self.ratio / than) / math.sqrt(self.link.log_variance)
+        return t_cdf(errors if goal == "min" else -errors, self.link.df)
 
 
 def measured(statistics: Summary | None) -> Measured | None:
@@ -139,17 +139,16 @@ def measured(statistics: Summary | None) -> Measured | None:
     if bounds is None or not all(finite(b) and b > 0 for b in bounds) or bounds[0] >= bounds[1]:
         return Measured(ratio, pairs)
     df = float(pairs - 1) if arm.comparison.method == "paired" else _welch_df(costs)
-    error = math.log(bounds[1] / bounds[0]) / 2 / t_quantile(0.975, df)
+    error = math.log(bounds[1] / bounds[0]) / 2 / t_quantile(_QUANTILE, df)
     return Measured(ratio, pairs, Link(ratio, error**2, df), (bounds[0], bounds[1]))
 
 
 def _welch_df(costs: Sequence[Sequence[float]]) -> float:
     """The degrees of freedom of the interval of a ratio of two means."""
     if min(map(len, costs)) < 2:
-        return _KNOWN
-    shares = [((m.sd or 0.0) / m.mean) ** 2 / m.n for m in map(Moments.of, costs)]
-    spread = math.fsum(s**2 / (len(c) - 1) for s, c in zip(shares, costs, strict=True))
-    return math.fsum(shares) ** 2 / spread if spread > 0 else _KNOWN
+        return math.inf
+    arms = map(Moments.of, costs)
+    return _freedom([(((m.sd or 0.0) / m.mean) ** 2 / m.n, m.n - 1) for m in arms])
 
 
 def pooled(items: Sequence[Measured]) -> Measured:
@@ -188,8 +187,7 @@ def on_these_machines(items: Sequence[Measured]) -> Measured:
     parts = [((n / total) ** 2 * link.log_variance, link.df) for n, link in known]
     alone = total - sum(n for n, _ in known)
     variance = math.fsum(v for v, _ in parts) + alone * single / total**2
-    df = math.fsum(v for v, _ in parts) ** 2 / math.fsum(v**2 / d for v, d in parts)
-    return Measured(ratio, total, Link(ratio, variance, df))
+    return Measured(ratio, total, Link(ratio, variance, _freedom(parts)))
 
 
 # ---- What a reply shows ------------------------------------------------------------------------
