@@ -57,7 +57,7 @@ def _verdict(s: Summary) -> str:
     if not met:
         return f": not {goal}. {word}"
     if d.taken is not None:
-        return f": {goal}, but {look_taken(d)}. {word}"
+        return f": {goal}, but {look_taken(d.taken)}. {word}"
     if d.p is None:
         why = "one run proves nothing" if s.n == 1 else "runs that are all equal show no spread"
         return f": {goal}, but {why}. {word}"

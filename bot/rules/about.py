@@ -90,8 +90,8 @@ def read_problems(case: Case, name: str) -> Iterator[Finding]:
     yield from per_message(f for f in made if (f.run, f.message) not in known)
 
 
-def ratio(a: float, b: float) -> float | None:
-    """a / b, None where b is 0."""
+def ratio(a: float, b: float | None) -> float | None:
+    """a / b, None where b is 0 or unknown."""
     return a / b if b else None
 
 

@@ -19,7 +19,8 @@ from bot.model.track import TIME_METRICS
 from bot.model.verdict import Finding
 from bot.registry import Level
 from bot.render.numbers import apart, figure, p_is
-from bot.rules.statistics import for_points, found_in, ratio_of, summaries
+from bot.rules.about import ratio
+from bot.rules.statistics import for_points, found_in, summaries
 
 
 def not_better_than_record(case: Case) -> Iterator[Finding]:
@@ -47,7 +48,7 @@ def not_better_than_record(case: Case) -> Iterator[Finding]:
             f"{apart(record, m.mean)}{unit} of the record {case.context.standing.record}{close}",
             claimed=m.mean,
             expected=record,
-            ratio=ratio_of(m.mean, record),
+            ratio=ratio(m.mean, record),
             fix="nothing to do: results that are not records are welcome.",
         )
 

@@ -7,7 +7,6 @@ here blocks: its own board has decided, and the findings are shown.
 
 from __future__ import annotations
 
-import dataclasses as dc
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,12 +14,16 @@ from bot.compute import significance as sig
 from bot.compute.case_statistics import has_unread, of_case, points_of
 from bot.compute.ratios import measured, needed_pairs
 from bot.model.case import Case
+from bot.model.look import Look
 from bot.model.summary import Decision, Summary
 from bot.model.verdict import Finding, finding
 from bot.registry import MANY_RUNS, Level, default_level
-from bot.render.numbers import apart, figure, p_is
-from bot.rules.about import short_name
+from bot.render.numbers import apart, count, figure, p_is
+from bot.rules.about import ratio, short_name
 from bot.rules.reported import right, wrong_claims
+
+_NAMED = 5
+"""So many runs that do not count are named."""
 
 
 def target_missed(case: Case) -> Iterator[Finding]:
@@ -39,11 +42,11 @@ def target_missed(case: Case) -> Iterator[Finding]:
                 case,
                 "target-missed",
                 point,
-                f"the mean {s.metric} of {_runs(s.n)} is {apart(m.mean, target)}, {side} the "
-                f"target {figure(target)}{_wide(case, s)}",
+                f"the mean {s.metric} of {count(s.n, 'run')} is {apart(m.mean, target)}, {side} "
+                f"the target {figure(target)}{_wide(case, s)}",
                 expected=target,
                 claimed=m.mean,
-                ratio=ratio_of(m.mean, target),
+                ratio=ratio(m.mean, target),
                 fix="train longer, or claim a later step, until the mean reaches the target",
             )
 
@@ -58,7 +61,8 @@ def target_not_significant(case: Case) -> Iterator[Finding]:
     at an equal share of alpha. More runs at the same mean help; anyone may add them.
     """
     for point, s in summaries(case):
-        if s.passes or s.n < _least_runs(case) or not _reached(s):
+        m, target = s.moments, s.target
+        if m is None or target is None or s.passes or s.n < _least_runs(case) or not _reached(s):
             continue
         wide = _wide(case, s)
         fix = (
@@ -68,26 +72,25 @@ def target_not_significant(case: Case) -> Iterator[Finding]:
             case,
             "target-not-significant",
             point,
-            f"the mean is good ({apart(_mean(s), s.target or 0)}, target {figure(s.target)}), but "
+            f"the mean is good ({apart(m.mean, target)}, target {figure(target)}), but "
             f"{_short(s)}{_evidence(case, s)}{wide}",
             claimed=s.decision.p,
-            expected=_bar(case),
+            expected=_bar(case, s.decision),
             fix=fix,
         )
 
 
 def _short(s: Summary) -> str:
     if s.decision.taken is not None:
-        return f"{_runs(s.n)} are not judged: "
-    return f"{_runs(s.n)} {'leaves' if s.n == 1 else 'leave'} too much to chance: "
+        return f"{count(s.n, 'run')} are not judged: "
+    return f"{count(s.n, 'run')} leave too much to chance: "
 
 
-def _bar(case: Case) -> str:
+def _bar(case: Case, d: Decision) -> str:
     """What the track's test asks for, as it is decided."""
-    rule = case.track.significance
-    if rule.test == "z" and rule.threshold is not None:
-        return f"(target - mean) sqrt(n) >= {rule.threshold:g}"
-    return f"p < {figure(rule.alpha_each)}"
+    if d.bound is not None:
+        return f"(target - mean) sqrt(n) >= {d.bound:g}"
+    return f"p < {figure(case.track.significance.alpha_each)}"
 
 
 def for_points(p: float | None) -> str:
@@ -111,9 +114,8 @@ def more_runs(s: Summary) -> str:
     first, *rest = s.chances
     odds = f"about {in_percent(first.chance)} chance to pass"
     odds += "".join(f", {in_percent(c.chance)} with {c.runs}" for c in rest)
-    return (
-        f"add about {_runs(first.runs)}{_gpu_hours(s, first.runs)}: {odds}. {_anyone(first.runs)}"
-    )
+    runs = f"{count(first.runs, 'run')}{_gpu_hours(s, first.runs)}"
+    return f"add about {runs}: {odds}. {_anyone(first.runs)}"
 
 
 def _anyone(runs: int) -> str:
@@ -137,8 +139,9 @@ def too_few_runs(case: Case) -> Iterator[Finding]:
     Runs that did not finish and copies of a run do not count; the message names them. A
     reproduction or a challenge needs two runs in each arm, a challenge as many as the entry has.
     """
-    if case.submission.reply is not None:
-        yield from _too_few_pairs(case)
+    reply = case.submission.reply
+    if reply is not None:
+        yield from _too_few_pairs(case, challenge=reply.kind == "challenges")
         return
     least = _least_runs(case)
     for point, s in summaries(case):
@@ -156,9 +159,8 @@ def too_few_runs(case: Case) -> Iterator[Finding]:
         )
 
 
-def _too_few_pairs(case: Case) -> Iterator[Finding]:
-    reply, target = case.submission.reply, case.context.standing.target
-    challenge = reply is not None and reply.kind == "challenges"
+def _too_few_pairs(case: Case, challenge: bool) -> Iterator[Finding]:
+    target = case.context.standing.target
     own = measured(target.statistics) if challenge and target else None
     least = needed_pairs(own)
     for point, s in summaries(case):
@@ -169,7 +171,7 @@ def _too_few_pairs(case: Case) -> Iterator[Finding]:
             case,
             "too-few-runs",
             point,
-            f"{_runs(s.n)} of the entry and {_runs(theirs)} of the baseline; a "
+            f"{count(s.n, 'run')} of the entry and {count(theirs, 'run')} of the baseline; a "
             f"{'challenge' if challenge else 'reproduction'} needs at least {least} of each",
             claimed=min(s.n, theirs),
             expected=least,
@@ -178,14 +180,14 @@ def _too_few_pairs(case: Case) -> Iterator[Finding]:
 
 
 def _finished(n: int) -> str:
-    return "no finished run" if n == 0 else f"{n} finished run{'' if n == 1 else 's'}"
+    return count(n, "finished run") if n else "no finished run"
 
 
 def _add(s: Summary, fewest: int) -> str:
     """How many runs to add: those that the track asks for, and those that should pass its test."""
     need = s.needed_runs or 0
-    least = f"add {fewest} more run{'' if fewest == 1 else 's'}"
-    if need <= fewest or s.target is None:
+    least = f"add {count(fewest, 'more run')}"
+    if need <= fewest:
         return f"{least}{_gpu_hours(s, fewest)}. {_anyone(fewest)}"
     if need > MANY_RUNS:
         return (
@@ -217,7 +219,7 @@ def reported_statistics_wrong(case: Case) -> Iterator[Finding]:
                 pointer=wrong.pointer,
                 claimed=wrong.claimed,
                 expected=wrong.expected,
-                ratio=ratio_of(wrong.claimed, wrong.expected),
+                ratio=ratio(wrong.claimed, wrong.expected),
                 write=right(wrong),
                 fix=wrong.fix,
                 level=wrong.level,
@@ -269,9 +271,8 @@ def found_in(case: Case, name: str, point: str | None, message: str, **fields: A
     if case.brought_over and level is Level.ERROR:
         level = Level.WARNING
     where = f"point {point}: " if point is not None else ""
-    file = case.folder.full("submission.json") if not case.folder.bare else case.folder.path
-    made = finding(name, where + message, level, point=point, **fields)
-    return dc.replace(made, file=file)
+    file = case.folder.full("submission.json")
+    return finding(name, where + message, level, point=point, file=file, **fields)
 
 
 def _least_runs(case: Case) -> int:
@@ -285,39 +286,32 @@ def _reached(s: Summary) -> bool:
     return sig.reaches(m.gain(s.target, s.goal).mean, 0.0)
 
 
-def _mean(s: Summary) -> float:
-    m = s.moments
-    return m.mean if m else float("nan")
-
-
 def _evidence(case: Case, s: Summary) -> str:
     """The statistic that falls short, in the terms of the track's test."""
     d = s.decision
-    threshold = case.track.significance.threshold
-    if d.test == "z" and threshold is not None and d.statistic is not None:
-        reached = apart(d.statistic, threshold)
-        return f"(target - mean) × √n = {reached}, needed at least {figure(threshold)}"
+    if d.bound is not None and d.statistic is not None:
+        reached = apart(d.statistic, d.bound)
+        return f"(target - mean) × √n = {reached}, needed at least {figure(d.bound)}"
     if d.taken is not None:
-        return look_taken(d)
+        return look_taken(d.taken)
     if d.p is None:
         return "the runs are all equal, and without a spread there is no p"
     alpha = case.track.significance.alpha_each
     return f"{p_is(d.p, alpha)}{for_points(d.p_holm)}, needed below {figure(alpha)}"
 
 
-def look_taken(d: Decision) -> str:
+def look_taken(look: Look) -> str:
     """Why runs are not judged at a look that was taken with others."""
-    runs = "" if d.taken is None else f" at {d.taken.runs} runs"
-    return f"the look{runs} was taken before, with other runs, and each look is taken once"
+    taken = f"the look at {look.runs} runs was taken before, with other runs"
+    return f"{taken}, and each look is taken once"
 
 
-def _gpu_hours(s: Summary, runs: int | None = None) -> str:
-    need = s.needed_runs if runs is None else runs
+def _gpu_hours(s: Summary, runs: int) -> str:
     m = s.time.moments
-    if m is None or not need or not s.gpu_count:
+    if m is None or not s.gpu_count:
         return ""
-    hours = need * m.mean * s.gpu_count / 3600
-    shown = f"{hours:.0f}" if hours >= 10 else f"{hours:.2g}"
+    hours = runs * m.mean * s.gpu_count / 3600
+    shown = figure(hours, 2)
     return f" (about {shown} GPU-hour{'' if shown == '1' else 's'})"
 
 
@@ -334,16 +328,6 @@ def _wide(case: Case, s: Summary) -> str:
 
 
 def _excluded(s: Summary) -> str:
-    shown = "; ".join(f"{short_name(e.file)} ({e.why})" for e in s.excluded[:5])
-    more = len(s.excluded) - 5
-    return shown + (f" and {more} more" if more > 0 else "")
-
-
-def ratio_of(a: object, b: object) -> float | None:
-    if isinstance(a, (int, float)) and isinstance(b, (int, float)) and b:
-        return a / b
-    return None
-
-
-def _runs(n: int) -> str:
-    return "1 run" if n == 1 else f"{n} runs"
+    shown = [f"{short_name(e.file)} ({e.why})" for e in s.excluded]
+    more = f" and {len(shown) - _NAMED} more" if len(shown) > _NAMED else ""
+    return "; ".join(shown[:_NAMED]) + more
