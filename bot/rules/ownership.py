@@ -85,14 +85,14 @@ def _bound_elsewhere(case: Case) -> Iterator[Finding]:
     for item, run in _candidates(case):
         owners = owners_of(run)
         if owners and accepted and owners.isdisjoint(accepted | named):
-            owner = plain(min(owners), 60)
+            owner = min(owners)
             yield about(
                 case,
                 item,
                 run,
                 "run-of-another",
                 f"the run is bound to {owner}, who is not a contributor of this submission",
-                claimed=", ".join(plain(name, 60) for name in sorted(accepted)[:5]),
+                claimed=", ".join(sorted(accepted)),
                 expected=owner,
                 fix=f"bring runs of your own, or ask {owner} to add this one by `/runs add`.",
             )
@@ -101,7 +101,7 @@ def _bound_elsewhere(case: Case) -> Iterator[Finding]:
 def _shown_before(case: Case) -> Iterator[Finding]:
     """Runs that an earlier pull request of somebody else showed first."""
     request = case.context.pull_request
-    if request is None or not case.context.seen:
+    if request is None:
         return
     accepted, earlier = _accepted(case), shown_earlier(case)
     keys = run_keys(case.submission, case.results, case.folder)
@@ -110,14 +110,14 @@ def _shown_before(case: Case) -> Iterator[Finding]:
             continue
         first = next((s for s in earlier if _shows(s, run, keys)), None)
         if first is not None and first.author.lower() not in accepted:
-            who = plain(first.author, 60)
+            who = plain(first.author)
             yield about(
                 case,
                 item,
                 run,
                 "run-of-another",
                 f"{who} showed this run first, in #{first.pull_request} on {first.at:%Y-%m-%d}",
-                claimed=plain(request.author, 60),
+                claimed=request.author,
                 expected=who,
                 fix="bring runs of your own.",
             )
@@ -163,14 +163,14 @@ def _loose(case: Case) -> Iterator[Finding]:
         if run.source not in _ON_WANDB or owners & accepted:
             continue
         if owners & named:
-            owner = plain(min(owners & named), 60)
+            owner = min(owners & named)
             what = f"the run is bound to {owner}, who has not confirmed it here"
             fix = f"{owner} comments `/confirm` on the pull request."
-        elif not owners and (accepted or case.context.pull_request is not None):
+        elif accepted and not owners:
             what = "nothing in the run names you as its owner"
             request = case.context.pull_request
             authors = [request.author] if request else list(accepted)
-            login = plain(authors[0], 60) if len(authors) == 1 else "LOGIN"
+            login = plain(authors[0]) if len(authors) == 1 else "LOGIN"
             fix = f"add the tag `speedrun:{login}` to the run on W&B, then comment `/verify`."
             if run.source == "wandb-offline":
                 fix = (
