@@ -126,6 +126,8 @@ def test_nothing_is_said_before_all_evidence_is_read() -> None:
 def test_hardware_that_nobody_knows_is_not_compared() -> None:
     for hardware in (CPU, Hardware(), Hardware(None, 1)):
         assert slower(timed(1e6, hardware=hardware)) == []
+    (said,) = doubted(100.0, 90.0, Hardware(None, 2))
+    assert said.startswith("no frozen baseline ran on 2 x a device that is not named, so nothing")
     assert slower(timed(1e6, hardware=A100, track=frozen(device=None))) == []
     assert slower(timed(1e6, hardware=A100, track=frozen(device="cpu"))) == []
     assert slower(timed(1e6, hardware=H100, track=dc.replace(TRACK, baselines=()))) == []
@@ -241,6 +243,7 @@ UNNAMED = frozen(device="cpu")
         (200.0, 150.0, 0.8, True),  # twice as long as usual
         (199.0, 149.0, 0.8, False),
         (200.0, 160.0, 0.8, False),  # no better than the best
+        (101.0, 60.0, 0.8, False),
         (200.0, 180.0, None, True),  # without a best what makes a new baseline leads
         (200.0, 181.0, None, False),
     ],
@@ -253,6 +256,7 @@ def test_a_busy_machine_that_would_lead_is_looked_at(
     start = "the machine may have been busy: the baseline arm takes 200 s, 2 times the frozen "
     start += "baseline's 100 s; machines of all speeds are called cpu, but 2 times is much"
     assert [m.startswith(start) for m in said] == [True] * told
+    assert all(m.endswith(", and the ratio would be the best") for m in said)
     named = doubted(theirs, ours, H100, track=TRACK, standing=standing)
     assert named == []  # a machine with a name of its own is as fast as others
 
