@@ -67,13 +67,13 @@ def per_message(findings: Iterable[Finding]) -> Iterator[Finding]:
         first, more = same[0], len({item.run for item in same}) - 1
         others = "" if more == 0 else f" and {more} more run{'s' if more > 1 else ''}"
         said = f"{each_run(first.message, more + 1)} ({short_name(first.run)}{others})"
-        fix = each_run(first.fix, more + 1) if first.fix else first.fix
+        fix = first.fix and each_run(first.fix, more + 1)
         yield dc.replace(first, message=said, fix=fix)
 
 
 def short_name(run: str | None) -> str:
     """The last part of a link or a path, enough to find the run in the list."""
-    return plain((run or "").rpartition("/")[2], 80)
+    return plain((run or "").rpartition("/")[2])
 
 
 def read_problems(case: Case, name: str) -> Iterator[Finding]:

@@ -217,9 +217,9 @@ def _older_baseline(case: Case) -> Iterator[Finding]:
     """An arm that ran an older baseline than the one that stands, and what becomes of its ratio."""
     arm, known = ran(case), case.track.baselines
     current = _standing_baseline(case)
-    if current is None or case.context.merged:
+    if case.context.merged:
         return
-    if arm is None or arm.id == current and arm.by != "code":
+    if arm is None or current is None or (arm.id == current and arm.by != "code"):
         standing = case.context.standing
         yield from _other_code(case, standing.baseline, standing.baseline_code)
         return

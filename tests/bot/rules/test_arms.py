@@ -173,6 +173,9 @@ def test_an_arm_of_the_old_baseline_is_told_so() -> None:
     assert "nothing relates the two" in item.message and item.level is Level.WARNING
     assert item.fix == "run second as the baseline arm."
     assert found("baseline-stale", with_arm("c2", "c2")) == ()
+    old = with_arm("c1", "c1")
+    merged = dc.replace(old.context, merged=True)
+    assert found("baseline-stale", dc.replace(old, context=merged)) == ()
 
 
 def test_a_reply_that_ran_the_old_baseline_is_told_the_ratio_is_converted() -> None:

@@ -328,6 +328,12 @@ def test_the_source_of_the_arm_is_held_against_the_records() -> None:
     assert item.message == f"the source of the baseline runs is not that of {NAME}"
     assert (item.claimed, item.expected) == ("b" * 64, "c" * 64)
     assert item.fix == f"run {NAME} as the baseline arm."
+    subject = armed(SMALL, standing=standing)
+    first, *rest = subject.evidence[1].runs
+    other = (dc.replace(first, code_sha256={"train.py": "e" * 64}), *rest)
+    arms = (subject.evidence[0], dc.replace(subject.evidence[1], runs=other))
+    (item,) = found("baseline-stale", dc.replace(subject, evidence=arms))
+    assert (item.claimed, item.expected) == ("b" * 64, "c" * 64)
     for known in (frozenset({"b" * 64, "c" * 64}), frozenset[str]()):
         assert not stale(armed(SMALL, standing=dc.replace(RECORD, record_code=known)))
     # which source stands is known, and which ran is not

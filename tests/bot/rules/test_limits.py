@@ -53,4 +53,46 @@ def test_what_the_submission_alone_states_is_weighed(name: str, value: float, le
 
 def test_what_nobody_states_breaks_the_limit() -> None:
     (told,) = found("limit-exceeded", a_case([a_run()], track=SCORED))
-    assert told.level is Level.ERROR and "is not stated, and the track limits it" in told.message
+    assert told.level is Level.ERROR and (told.claimed, told.expected) == (None, 0.5)
+    assert told.message == "Score is not stated, and the track limits it"
+    assert told.fix == "log score where the track reads it"
+
+
+@pytest.mark.parametrize(
+    ("limits", "claim", "message", "fix"),
+    [
+        ({"training_time_s": 59.0}, 1.0,
+         "training_time_s is 60 s, and the track allows at most 59 s",
+         "bring a run whose training_time_s is within the limit"),
+        ({"bpb": 1.0}, 1.0, "bpb is 1.01, and the track allows at most 1",
+         "bring a run whose bpb is within the limit"),
+        ({"parameters": 10.0}, 11.0,
+         "parameters is claimed as 11, and the track allows 10",
+         "bring a run whose parameters is within the limit"),
+        ({"parameters": 10.0}, 10.0,
+         "parameters, which the track limits, is stated by the submission alone",
+         "log parameters where the track reads it"),
+    ],
+)  # fmt: skip
+def test_what_a_run_shows_counts_before_any_claim(
+    limits: dict[str, float], claim: float, message: str, fix: str
+) -> None:
+    (name,) = limits
+    claims = (Claim("other", 5.0), Claim(name, claim))
+    case = a_case([a_run()], track=dc.replace(SMALL, limits=limits), submission={"claims": claims})
+    (told,) = found("limit-exceeded", case)
+    assert (told.message, told.fix) == (message, fix)
+    assert (told.run, told.expected) == (a_run().file, limits[name])
+    assert told.claimed == {"training_time_s": 60.0, "bpb": 1.01, "parameters": claim}[name]
+
+
+def test_the_label_and_unit_of_a_metric_are_the_tracks() -> None:
+    metric = Metric("score", "Score", unit="points", goal="max", keys=("score",))
+    track = dc.replace(SCORED, metrics={"score": metric})
+    (told,) = found(
+        "limit-exceeded", a_case([a_run(history={"score": ((1000, 0.4),)})], track=track)
+    )
+    said = "Score is 0.4 points, and the track allows at least 0.5 points"
+    assert (told.message, told.claimed) == (said, 0.4)
+    arms = a_case([a_run()], arms=("baseline",), track=SCORED)
+    assert found("limit-exceeded", arms) == ()  # of the candidate alone
