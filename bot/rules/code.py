@@ -18,7 +18,8 @@ from bot.model.case import Case, RunEvidence
 from bot.model.run import Run
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
-from bot.rules.about import about, per_message, runs_of, short_name
+from bot.render.untrusted import shown
+from bot.rules.about import about, listed_in, per_message, runs_of, short_name
 
 # The trainer's hash of itself is not code of the submission: it differs with its version.
 _TRAINER = "reference_trainer"
@@ -196,21 +197,22 @@ def code_missing(case: Case) -> Iterator[Finding]:
     if submission.reply is not None:
         return
     path = submission.code_path
-    file = case.list_file or case.folder.path
+    file = listed_in(case)
     if path is not None and not _submitted(case) and _base(path) not in _names(case):
         yield finding(
             "code-missing",
-            f'the file "{path[:200]}" that `code` names is not in the submission',
+            f"the file {shown(path)} that `code` names is not in the submission",
             file=file,
             pointer="/code/path",
-            claimed=path[:200],
+            claimed=path,
             fix="add the file, or correct the path",
         )
         return
     linked = submission.code_repository is not None and submission.code_commit is not None
     if not case.track.code_required or path is not None or linked:
         return
-    if case.evidence and all(_own(run) for _, run in runs_of(case)) and any(runs_of(case)):
+    sources = [_own(run) for _, run in runs_of(case)]
+    if sources and all(sources):
         return
     yield finding(
         "code-missing",

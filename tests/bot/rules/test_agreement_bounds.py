@@ -340,12 +340,13 @@ def points(*losses: float, step: int = 100) -> tuple[Validation, ...]:
 def test_runs_of_one_nonce_have_one_story(
     first: tuple[Validation, ...], second: tuple[Validation, ...], wrong: int
 ) -> None:
-    def told_of(other: str | None) -> list[str | None]:
+    def told_of(other: str | None, nonce: str | None = "a" * 32) -> list[str | None]:
         runs = [
-            a_run(0, nonce="a" * 32, validation=first),
+            a_run(0, nonce=nonce, validation=first),
             a_run(1, nonce=other, validation=second),
         ]
         return [f.run for f in found("nonce-mismatch", a_case(runs))]
 
     assert told_of("a" * 32) == [a_run(1).file] * wrong
-    assert told_of("b" * 32) == [] and told_of(None) == [] and told_of("") == []
+    assert told_of("b" * 32) == [] and told_of(None) == []
+    assert told_of(None, None) == [] and told_of("", "") == []
