@@ -13,10 +13,13 @@ from bot.model.run import Run, Validation
 
 PREFIX = 3
 """So many points from the beginning, equal in step, loss and clock, are not a coincidence."""
-_FEW, _MANY = 4, 8
+_MANY = 8
+"""So many losses of three decimals, all equal, are one run whose clocks cannot be compared."""
 _MOST_DECIMALS = 7
 _LEAST_LOSS, _LEAST_CLOCK = 3, 2
 """Decimals below which equal numbers say nothing."""
+_ROUNDED = 1.1e-3
+"""So far a recorded number may be from what a run shows: its last digit is a thousandth."""
 
 
 def decimals(values: Sequence[float]) -> int:
@@ -38,12 +41,10 @@ def dependent(a: Run, b: Run) -> bool:
         return False
     losses = [equal_to(v.loss, w.loss, digits) for v, w in pairs]
     clocks = _clocks(pairs)
-    if clocks is not None and all(losses[:PREFIX]) and all(clocks[:PREFIX]):
-        return True
-    if digits > _LEAST_LOSS or not all(losses):
-        return False  # with four decimals `bot.compute.duplicates` tells them apart
-    known = clocks is not None and all(clocks)
-    return len(pairs) >= (_FEW if known else _MANY) and (known or clocks is None)
+    if clocks is not None:
+        return all(losses[:PREFIX]) and all(clocks[:PREFIX])
+    # With four decimals `bot.compute.duplicates` tells them apart.
+    return digits == _LEAST_LOSS and len(pairs) >= _MANY and all(losses)
 
 
 def _clocks(pairs: Sequence[tuple[Validation, Validation]]) -> list[bool] | None:
@@ -54,13 +55,13 @@ def _clocks(pairs: Sequence[tuple[Validation, Validation]]) -> list[bool] | None
     digits = min(map(decimals, sides))
     if digits < _LEAST_CLOCK:
         return None
-    return [equal_to(v.time_s or 0.0, w.time_s or 0.0, digits) for v, w in pairs]
+    return [equal_to(v, w, digits) for v, w in zip(*sides, strict=True)]
 
 
 def equal_to(a: float, b: float, digits: int) -> bool:
     """Whether two numbers are one number that was written with so many decimals."""
     # Half a unit of the last digit for the one that was rounded, and a little for its rounding.
-    return abs(a - b) <= 0.5001 * 10.0**-digits or round(a, digits) == round(b, digits)
+    return abs(a - b) <= 0.5001 * 10.0**-digits
 
 
 def same_points(run: Sequence[Validation], points: Sequence[Validation]) -> bool:
@@ -69,8 +70,8 @@ def same_points(run: Sequence[Validation], points: Sequence[Validation]) -> bool
     mine = {v.step: v for v in run}
     pairs = [(mine[p.step], p) for p in points if p.step in mine and p.step > 0]
     same = sum(
-        abs(v.loss - p.loss) <= 1.1e-3
-        and (v.time_s is None or p.time_s is None or abs(v.time_s - p.time_s) <= 1.1e-3)
+        abs(v.loss - p.loss) <= _ROUNDED
+        and (v.time_s is None or p.time_s is None or abs(v.time_s - p.time_s) <= _ROUNDED)
         for v, p in pairs
     )
     return len(pairs) >= PREFIX and same >= (len(pairs) if len(pairs) < _MANY else 0.7 * len(pairs))
