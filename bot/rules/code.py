@@ -7,7 +7,7 @@ its W&B configuration, in its log, or by the source that the log embeds or W&B k
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+import statistics
 from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 from typing import Any
@@ -98,7 +98,7 @@ def _odd_ones(
         if found is not None:
             arms.setdefault((item.spec.arm, item.spec.point), []).append((item, run, found))
     for members in arms.values():
-        usual = Counter(found for _, _, found in members).most_common(1)[0][0]
+        usual = statistics.mode(found for _, _, found in members)
         example = next(run for _, run, found in members if found == usual)
         yield from (
             (item, run, found, usual, example) for item, run, found in members if found != usual
@@ -122,9 +122,11 @@ def code_differs_from_submission(case: Case) -> Iterator[Finding]:
 
 def _code_of_another(case: Case) -> Iterator[Finding]:
     target = case.context.standing.target
-    for item, run in runs_of(case) if target and target.code else ():
+    if target is None or not target.code:
+        return
+    for item, run in runs_of(case):
         logged = sorted(_own(run).values())
-        if item.spec.arm == "candidate" and logged and target and target.code.isdisjoint(logged):
+        if item.spec.arm == "candidate" and logged and target.code.isdisjoint(logged):
             yield about(
                 case,
                 item,
@@ -141,9 +143,11 @@ def _code_of_another(case: Case) -> Iterator[Finding]:
 def _settings_of_another(case: Case) -> Iterator[Finding]:
     """Runs of a reply whose configuration is known and matches none of the entry's known ones."""
     target = case.context.standing.target
-    for item, run in runs_of(case) if target and target.configs else ():
+    if target is None or not target.configs:
+        return
+    for item, run in runs_of(case):
         digest = config_of(run)
-        if item.spec.arm != "candidate" or not digest or not target or digest in target.configs:
+        if item.spec.arm != "candidate" or not digest or digest in target.configs:
             continue
         if not target.code.isdisjoint(_own(run).values()):
             continue

@@ -16,7 +16,7 @@ from bot.model.case import Case
 from bot.model.run import Run
 from bot.model.verdict import Finding, finding
 from bot.registry import LOSS_TOLERANCE, TIME_TOLERANCE_S
-from bot.render.numbers import figure
+from bot.render.numbers import count, figure
 from bot.render.untrusted import plain
 from bot.rules.about import about, per_message, ratio, read_problems, runs_of
 from bot.rules.starts import trained_before
@@ -97,10 +97,10 @@ def _run_unfinished(case: Case) -> Iterator[Finding]:
     for item, run in runs_of(case):
         going, counts_here = run.state in _UNDONE, (run.file, run.index) in counts
         if run.state not in _DEAD and (going or ended(case, run, counts) is False):
-            last = run.step if run.last_step is None else run.last_step
+            last = _last(run)
             total = "" if run.total_steps is None else f" of {run.total_steps}"
             said = f"the run reached {_step(last)}{total}"
-            at_end = None not in (last, run.total_steps) and last == run.total_steps
+            at_end = last is not None and last == run.total_steps
             if going and at_end:
                 said = f"the run has reached its last step ({last}), but W&B still shows it as "
                 said += f"{run.state}"
@@ -122,6 +122,11 @@ def _run_unfinished(case: Case) -> Iterator[Finding]:
             )
 
 
+def _last(run: Run) -> int | None:
+    """The last step that a run reached, None where it shows none."""
+    return run.step if run.last_step is None else run.last_step
+
+
 def _step(last: int | None) -> str:
     return "no step" if last is None else f"step {last}"
 
@@ -141,7 +146,7 @@ def _run_crashed(case: Case) -> Iterator[Finding]:
     counts = counted(case)
     for item, run in runs_of(case):
         if run.state in _DEAD:
-            last = run.step if run.last_step is None else run.last_step
+            last = _last(run)
             whole = run.total_steps is not None and last is not None and last >= run.total_steps
             where = "reached its end" if whole else f"reached {_step(last)}"
             where += f" of {run.total_steps}" if run.total_steps and not whole else ""
@@ -267,11 +272,10 @@ def _dropped(case: Case) -> Iterator[Finding]:
     keys |= run_keys(case.submission, case.results, case.folder)
     gone += sum(key.startswith("wandb:") and key not in keys for key in before.run_keys)
     if gone:
-        runs = "1 run" if gone == 1 else f"{gone} runs"
         yield finding(
             "evidence-changed",
-            f"{runs} of the entry on the board {'is' if gone == 1 else 'are'} not among its runs "
-            "any more",
+            f"{count(gone, 'run')} of the entry on the board {'is' if gone == 1 else 'are'} not "
+            "among its runs any more",
             file=case.folder.path,
             claimed=gone,
             fix="keep the runs that were verified, or submit the new ones as a new entry.",

@@ -268,6 +268,7 @@ def test_a_results_file_names_the_machine_of_its_run(
         else [(f"the linked run used {said[0]}, but the file states {said[1]} (r0)", *said[::-1])]
     )
     assert told(file_of(a_run(0, hardware=Hardware()), **info)) == []
+    assert told(file_of(**{**info, "wandb_run_link": "https://wandb.ai/e/p"})) == []
     assert told(file_of(a_run(5), **info)) == []  # that it links no run here is told elsewhere
 
 

@@ -164,6 +164,8 @@ def replied(own: Mapping[str, str], arm: str = "candidate", **target: Any) -> To
         ({}, {"code": frozenset({A})}, None),
         ({}, {"configs": frozenset({"other", "another"})}, ("mine", "another")),
         ({}, {"configs": frozenset({"mine", "another"})}, None),
+        ({"t.py": A}, {"configs": frozenset({"mine"})}, None),
+        ({"t.py": A}, {"code": frozenset({A}), "configs": frozenset()}, None),
         ({"t.py": A}, {"code": frozenset({A}), "configs": frozenset({"other"})}, None),
     ],
 )
