@@ -20,11 +20,11 @@ from bot.model.submission import Contributor, Submission, entry_paths
 from bot.model.track import Track
 from bot.model.values import finite
 from bot.model.verdict import Verdict
+from bot.parse.steps import Step
 from bot.rank import ranking
 from leaderboard_site import text
 from leaderboard_site.formats import Format, apart, chosen_for_each, format_of
 from leaderboard_site.rates import values_of
-from leaderboard_site.steps import Step
 
 PROJECT = "example-user"
 """The login in whose name the project's own entries stand: it is nobody's."""

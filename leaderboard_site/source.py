@@ -27,12 +27,12 @@ from bot.model.submission import Folder, Submission
 from bot.model.track import Track, TrackError
 from bot.model.values import finite
 from bot.parse.folder import ReadError, parse_submission, read_path
+from bot.parse.steps import read_steps
 from bot.parse.track_toml import load_tracks
 from bot.paths import WHEELS
 from bot.patterns import REPOSITORY
 from bot.repository import submission_folders, verify_repository
 from leaderboard_site.model import Grant, Pending, Site, make_board
-from leaderboard_site.steps import read_steps
 
 PENDING = ".speedrun/pending.json"
 EXPERIMENTS = ".speedrun/experiments.json"

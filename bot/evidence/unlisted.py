@@ -16,8 +16,10 @@ from bot.compute.duplicates import MOST_RUNS, repeats
 from bot.evidence.files import read_file
 from bot.model.case import RunEvidence, Unlisted
 from bot.model.run import Run
-from bot.model.submission import LOG_ENDINGS, Folder, RunSpec, Submission
+from bot.model.submission import LOG_ENDINGS, TABLE_ENDINGS, Folder, RunSpec, Submission
 from bot.model.track import Track
+from bot.parse.data_manifest import DATA_MANIFEST
+from bot.parse.submission_json import SUBMISSION
 from bot.registry import LOSS_TOLERANCE
 
 MAX_RUNS = 100
@@ -37,7 +39,9 @@ def left_out(
     names = [
         n
         for n in sorted(folder.files)
-        if n.lower().endswith(LOG_ENDINGS) and not _is_listed(n, submission.runs)
+        if n.lower().endswith((*LOG_ENDINGS, ".json", *TABLE_ENDINGS))
+        and PurePosixPath(n).name not in (SUBMISSION, DATA_MANIFEST)
+        and not _is_listed(n, submission.runs)
     ]
     others = [
         run
@@ -59,7 +63,7 @@ def left_out(
 
 def _read(name: str, folder: Folder, track: Track, mapped: frozenset[str]) -> tuple[Run, ...]:
     data, file = folder.files[name], folder.full(name)
-    return read_file(data, file, track, results=False, mapped=mapped).runs
+    return read_file(data, file, track, mapped=mapped).runs
 
 
 def _is_listed(name: str, specs: Iterable[RunSpec]) -> bool:

@@ -11,11 +11,14 @@ from bot.compute.independence import same_points
 from bot.model.case import Case, Seen, Unlisted
 from bot.model.run import Run, Validation
 from bot.model.verdict import Finding, finding
+from bot.parse.steps import read_steps
 from bot.registry import Level
 from bot.render.numbers import figure, p_is
 from bot.render.untrusted import plain
 from bot.rules.about import quoted, runs_of
 from bot.rules.copies import name_inside
+
+_NO_TRAINING = frozenset({"train", "corpus", "results", "data"})
 
 
 def unlisted_runs(case: Case) -> Iterator[Finding]:
@@ -40,6 +43,7 @@ def unlisted_runs(case: Case) -> Iterator[Finding]:
             if runs:
                 yield _left_out(case, item, arm, runs, f"; {looked}" if part else "")
     yield from _no_longer_listed(case)
+    yield from _trained_besides(case)
     yield from _drawn(case)
 
 
@@ -81,6 +85,29 @@ def _listed_elsewhere(case: Case, run: Run) -> bool:
     """Whether another submission shows a run of the baseline, so that no drawer holds it."""
     key = run_key(run)
     return any(key in neighbour.run_keys for neighbour in case.context.neighbours)
+
+
+def _trained_besides(case: Case) -> Iterator[Finding]:
+    """More trainings that the trainer's own lists of steps call finished than runs are listed."""
+    done = [step for step in read_steps(case.folder) if step.status == "finished"]
+    trained = [step for step in done if step.name == "train"]
+    members = [step for step in done if step.name not in _NO_TRAINING]
+    more = max(trained, members, key=len)
+    listed = max(sum(1 for _ in runs_of(case)), len(case.submission.runs))
+    if listed and len(more) > listed and not case.brought_over:
+        files = sorted({plain(case.folder.full(step.file), 160) for step in more})
+        yield finding(
+            "unlisted-runs",
+            f"{files[-1]} and {len(files) - 1} more list {len(more)} finished trainings, and "
+            f"{listed} runs are listed"
+            if len(files) > 1
+            else f"{files[0]} lists {len(more)} finished trainings, and {listed} runs are listed",
+            file=case.list_file,
+            pointer="/runs",
+            claimed=listed,
+            expected=len(more),
+            fix="list them too, or say in the README why they do not count",
+        )
 
 
 def _drawn(case: Case) -> Iterator[Finding]:

@@ -10,13 +10,13 @@ from typing import Any
 from bot.compute.experiment import compare
 from bot.model.experiment import Plan
 from bot.parse.plan import issue_number
+from bot.parse.steps import Step
 from bot.render import experiment as words
 from bot.render.groups import sentence
 from leaderboard_site import text
 from leaderboard_site.graph import Node, draw
 from leaderboard_site.model import Item, Site
 from leaderboard_site.states import state_of
-from leaderboard_site.steps import Step
 
 TITLE = "Preregistration: "
 """How the form begins a title."""

@@ -13,6 +13,7 @@ from bot.model.verdict import Verdict
 from bot.parse.track_toml import load_tracks
 from bot.registry import Status
 from bot.verify import verify
+from tests.bot.rules.run_cases import results_file
 from tests.conftest import ROOT
 
 TRACKS = load_tracks(ROOT)
@@ -213,6 +214,37 @@ def test_logs_that_are_not_listed_are_an_open_drawer() -> None:
 def test_other_files_in_the_folder_are_no_drawer(other: str) -> None:
     verdict = judged(logs() | {"notes.txt": other}, listed=sorted(logs()))
     assert (verdict.status, rules(verdict)) == (Status.VERIFIED, set())
+
+
+@pytest.mark.parametrize(("name", "loss", "told"), [
+    ("execution_2.json", 3.2999, True), ("speedrun_results.json", 3.2771, False),
+])  # fmt: skip
+def test_a_results_file_that_is_not_listed(name: str, loss: float, told: bool) -> None:
+    info = {"train_config": {"num_train_steps": 400}, "eval/loss": loss, "training_time": 9.0}
+    verdict = judged(logs() | {name: json.dumps(results_file(info))}, listed=sorted(logs()))
+    assert rules(verdict) == ({"unlisted-runs"} if told else set())
+    assert name in (verdict.findings[0].fix or "") if told else True
+
+
+@pytest.mark.parametrize(("steps", "told"), [(["train"] * 6, True), (["train"] * 5, False),
+                                             (["corpus"] * 9, False)])  # fmt: skip
+def test_lists_of_more_trainings_than_are_listed(steps: list[str], told: bool) -> None:
+    files = {
+        f"execution{f'_{n}' if n else ''}.json": json.dumps(
+            {"steps": {name: {"identity": f"{n}", "inputs": [], "status": "finished"}}}
+        )
+        for n, name in enumerate(steps)
+    }
+    verdict = judged(logs() | files, listed=sorted(logs()))
+    assert rules(verdict) == ({"unlisted-runs"} if told else set())
+    if told:
+        assert "list 6 finished trainings, and 5 runs are listed" in verdict.findings[0].message
+
+
+def test_trainings_that_did_not_finish_are_no_runs() -> None:
+    step = {"identity": "a", "status": "failed"}
+    files = {f"execution_{n}.json": json.dumps({"steps": {"train": step}}) for n in range(9)}
+    assert rules(judged(logs() | files, listed=sorted(logs()))) == set()
 
 
 def test_a_listed_folder_lists_its_logs() -> None:

@@ -8,9 +8,9 @@ from bot.github.pull_request.recorded import Merge
 from bot.model.experiment import Condition, Plan
 from bot.model.submission import Contributor, Submission
 from bot.model.verdict import Finding, Verdict
+from bot.parse.steps import Step
 from bot.registry import Grade, Level, Status
 from leaderboard_site.model import Grant, Pending, Site, make_board
-from leaderboard_site.steps import Step
 from tests.site.synthetic import PARETO, pareto_verdict
 
 ATTACKS = (

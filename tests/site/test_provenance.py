@@ -11,12 +11,12 @@ from xml.etree import ElementTree
 import pytest
 
 from bot.model.submission import Folder, Submission
+from bot.parse.steps import read_steps
 from leaderboard_site.graph import Node, draw, layered
 from leaderboard_site.model import Site, make_board
 from leaderboard_site.pages.docs import navigation
 from leaderboard_site.pages.experiments import experiments, models, sizes
 from leaderboard_site.pages.provenance import provenance
-from leaderboard_site.steps import read_steps
 from tests.site.synthetic import TARGET, target_verdict
 
 

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from bot.model.submission import Folder
-from leaderboard_site.text import clean
+from bot.render.untrusted import plain
 
 MOST = 200
 STATUSES = ("finished", "failed", "stopped", "running")
@@ -51,9 +51,9 @@ def _step(file: str, name: str, step: Any) -> Step | None:
     known = [x for x in inputs if isinstance(x, str)] if isinstance(inputs, list) else []
     status = step.get("status")
     return Step(
-        clean(str(name), 40),
-        clean(step["identity"], 80),
-        tuple(clean(x, 80) for x in known[:20]),
+        plain(str(name), 40),
+        plain(step["identity"], 80),
+        tuple(plain(x, 80) for x in known[:20]),
         status if status in STATUSES else "unknown",
         file,
     )
