@@ -60,7 +60,7 @@ def select(
     at = step
     if at is None and track.common_stop_step and usable:
         at = _common_step(usable)
-    by_loss = loss_key is not None or track.quality.metric in LOSS_METRICS
+    by_loss = _by_loss(track, loss_key)
     kept = []
     for run in usable:
         item = _values(run, track, at, by_loss)
@@ -73,6 +73,11 @@ def select(
     return Selection(tuple(kept), tuple(excluded), at, hint)
 
 
+def _by_loss(track: Track, loss_key: str | None) -> bool:
+    """Whether the quality is the loss of the validations."""
+    return loss_key is not None or track.quality.metric in LOSS_METRICS
+
+
 def with_loss_key(run: Run, key: str) -> Run:
     """The run with the metric `key` of its history in the place of the validation loss.
 
@@ -80,8 +85,8 @@ def with_loss_key(run: Run, key: str) -> Run:
     """
     clock = {v.step: v.time_s for v in run.validation}
     points = tuple(Validation(s, v, clock.get(s)) for s, v in run.history.get(key, ()))
-    last = points[-1].step if points else -1
-    done = None if run.total_steps is None else last >= run.total_steps
+    total = run.total_steps
+    done = None if total is None else bool(points) and points[-1].step >= total
     return dc.replace(run, validation=points, finished=done)
 
 
@@ -127,8 +132,7 @@ def _identities(run: Run) -> list[Hashable]:
     keys: list[Hashable] = []
     if run.validation:
         keys.append(("series", run.validation))
-    elif any(v is not None for v in run.metrics.values()):
-        numbers = tuple(sorted((k, v) for k, v in run.metrics.items() if v is not None))
+    elif numbers := tuple(sorted((k, v) for k, v in run.metrics.items() if v is not None)):
         keys.append(("metrics", run.run_id, numbers))
     if run.nonce is not None:
         keys.append(("nonce", run.nonce))
@@ -141,18 +145,16 @@ def _identities(run: Run) -> list[Hashable]:
 
 def _whole(run: Run, by_end: dict[Validation, list[Run]]) -> Run | None:
     """The run of which this one is a proper part, told by step, loss and clock of its points."""
-    if not run.validation or run.time_s is None:
+    if run.time_s is None:
         return None
     for other in by_end[run.validation[-1]]:
-        longer = len(other.validation) > len(run.validation)
-        if other is not run and longer and set(run.validation) <= set(other.validation):
+        if set(run.validation) < set(other.validation):
             return other
     return None
 
 
-def _nearest(run: Run, step: int) -> str:
-    steps = [v.step for v in run.validation]
-    return f", the nearest is at {min(steps, key=lambda s: (abs(s - step), s))}" if steps else ""
+def _nearest(run: Run, step: int) -> int:
+    return min((v.step for v in run.validation), key=lambda s: (abs(s - step), s))
 
 
 def _unusable(
@@ -162,7 +164,7 @@ def _unusable(
     if loss_key is not None and not run.validation:
         named = ", ".join(sorted(plain(name, 40) for name in original.history)[:8])
         return f"its history has no metric {loss_key}" + (f", but {named}" if named else "")
-    by_loss = loss_key is not None or track.quality.metric in LOSS_METRICS
+    by_loss = _by_loss(track, loss_key)
     if by_loss and not run.validation:
         said = next((m for rule, m in original.problems if rule == "metric-missing"), None)
         if said is not None:
@@ -176,7 +178,9 @@ def _unusable(
     if by_loss and any(v.loss <= 0 for v in run.validation):
         return "a validation loss of it is not above 0"
     if step is not None and by_loss:
-        return None if run.at_step(step) else f"no validation at step {step}{_nearest(run, step)}"
+        if run.at_step(step):
+            return None
+        return f"no validation at step {step}, the nearest is at {_nearest(run, step)}"
     if original.state in _ENDED_BADLY and run.finished is not True:
         return f"its state is {original.state}"
     if run.finished is False and not ended_otherwise(run, track):
@@ -201,9 +205,11 @@ def ended_otherwise(run: Run, track: Track) -> bool:
 
 def _unfinished(run: Run, original: Run) -> str:
     bad = next((m for rule, m in original.problems if rule == "metric-not-finite"), None)
-    last = original.last_step if original.last_step is not None else run.step
     if bad is not None:
         return bad
+    last = original.last_step if original.last_step is not None else run.step
+    if last is None:
+        return "it did not finish"
     of = f" of {run.total_steps}" if run.total_steps is not None else ""
     return f"it did not finish: it stopped at step {last}{of}"
 
@@ -215,9 +221,7 @@ def _common_step(runs: Sequence[Run]) -> int | None:
 
 
 def _values(run: Run, track: Track, step: int | None, by_loss: bool) -> Kept | None:
-    """The values that count; None where the run has none at `step`."""
-    if run.validation and step is not None and run.at_step(step) is None:
-        return None
+    """The values that count; None if the run has no quality at `step`."""
     metrics = of_run(run, track, step)
     quality = metrics["loss" if by_loss else track.quality.metric]
     if quality is None:
