@@ -4,10 +4,10 @@
     python -m tests.mutation --targets bot/rank --tests tests/bot/rank    (one area, quick)
 
 Works in copies of the repository in the temporary folder, never in the sources, and needs no git.
-The tests that run the changed line (by coverage) are run, quick ones first; a mutant lives when all
-of them pass. The coverage takes half of the time at most; what lives before all of it is known is
-tried again by the next run. Writes build/mutants (or --out) as it goes. It goes on where it
-stopped; --again, or a changed source, begins anew. Ends with 1 below 85 % killed, and with 2 if
+The tests that run the changed line (by coverage) are run, those of its folder first; a mutant lives
+when all of them pass. The coverage takes half of the time at most; what lives before all of it is
+known is tried again by the next run. Writes build/mutants (or --out) as it goes. It goes on where
+it stopped; --again, or a changed source, begins anew. Ends with 1 below 85 % killed, and with 2 if
 --minutes were too few.
 """
 

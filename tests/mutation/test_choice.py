@@ -46,6 +46,18 @@ def test_the_tests_of_a_line(tmp_path: Path, line: int, tests: list[str]) -> Non
     assert chosen(tmp_path, line) == tests
 
 
+def test_the_tests_of_the_folder_come_first(tmp_path: Path) -> None:
+    path = tmp_path / "bot/area/m.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(SOURCE)
+    near, far, beside = "tests/bot/area/test_m.py::t", "tests/site/t.py::t", "tests/bot/areas.py::t"
+    seconds = {near: 2.0, far: 0.1, beside: 0.2}
+    lines = {"bot/area/m.py": {"9": [far, near, beside]}}
+    choice = Choice(tmp_path, {"lines": lines, "seconds": seconds, "unmapped": []})
+    mutant = next(m for m in mutants_of("bot/area/m.py", SOURCE) if m.line == 9)
+    assert choice.tests(mutant) == [near, far, beside]
+
+
 def test_what_failed_without_a_mutant_is_asked_no_more(tmp_path: Path) -> None:
     assert chosen(tmp_path, 5, "t.py::quick") == ["t.py::slow"]
 
