@@ -90,7 +90,7 @@ def tag(login: str) -> str:
     return f"add the tag `speedrun:{login}` to the run on W&B, then comment `/verify`."
 
 
-OFFLINE = {"source": "wandb-offline"}
+OFFLINE: dict[str, Any] = {"source": "wandb-offline"}
 
 
 @pytest.mark.parametrize(
