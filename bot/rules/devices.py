@@ -83,18 +83,19 @@ def chip_count_mismatch(case: Case) -> Iterator[Finding]:
         if is_no_slice(devices):
             yield _no_slice(run, devices)
             continue
-        if claimed is None or devices.named is None or claimed <= 0 or claimed == devices.chips:
+        named = None if devices.named is None else devices.chips
+        if claimed is None or not named or claimed <= 0 or claimed == named:
             yield from _odd_devices(run, devices)
             continue
         yield finding(
             "chip-count-mismatch",
-            f"{key_of(run, field)} is {figure(claimed)}; {shown(devices.name)} has {devices.chips} "
+            f"{key_of(run, field)} is {figure(claimed)}; {shown(devices.name)} has {named} "
             f"chips{chip_cause(claimed, devices)}",
             claimed=claimed,
-            expected=devices.chips,
-            ratio=claimed / (devices.chips or 1),
-            write=devices.chips,
-            fix=f"write {devices.chips}",
+            expected=named,
+            ratio=claimed / named,
+            write=named,
+            fix=f"write {named}",
             **place(run, field),
         )
 
@@ -251,5 +252,5 @@ def _closest(name: str | None) -> str:
     names = {
         a.lower(): a for item in accelerators.all_accelerators() for a in (item.id, *item.aliases)
     }
-    near = difflib.get_close_matches((name or "").lower()[:60], names, 1, 0.75)
+    near = difflib.get_close_matches((name or "").lower(), names, 1, 0.75)
     return f'; perhaps "{names[near[0]]}"' if near else ""
