@@ -115,10 +115,9 @@ def test_the_unit_of_a_time_is_recognised(value: float, unit: str | None) -> Non
 def test_only_a_time_has_its_unit_recognised() -> None:
     (item,) = claimed("bpb", 1010.0)
     assert item.message.endswith("is 1.01")
-    still = tuple(v._replace(time_s=0.0) for v in a_run(0).validation)
-    claims = (Claim("training_time_s", 5.0),)
-    (item,) = told(a_case([a_run(0, validation=still)], submission={"claims": claims}))
-    assert item.message == "training_time_s is claimed as 5, but the run shows 0"
+    runs, claims = [a_run(0, metrics={"eval_s": 0.0})], (Claim("eval_s", 5.0),)
+    (item,) = told(a_case(runs, submission={"claims": claims}))
+    assert item.message == "eval_s is claimed as 5, but the run shows 0" and item.ratio is None
 
 
 def test_another_loss_that_stands_in_is_shown_to_a_maintainer() -> None:
