@@ -138,16 +138,6 @@ def states_length(name: str) -> bool:
     )
 
 
-def is_loss_beside(name: str, chosen: str) -> bool:
-    """Whether a name is a validation loss beside the chosen one: its words and further ones, such
-    as `val_loss_full` beside `val_loss`, or the same words otherwise written, such as `val/loss`.
-    A loss of another data set has a path of its own."""
-    mine, other = set(words(chosen).split("_")), set(words(name).split("_"))
-    if mine == other:
-        return name != chosen
-    return mine < other and len(other - mine) <= 2 and name.count("/") <= chosen.count("/")
-
-
 def clock_witnesses(
     readings: Mapping[str, Series],
     clock: Series,
@@ -266,19 +256,6 @@ def steps_by_batch(
             return
         if all(abs(each / fit - 1) > 0.01 for fit in fits) and len(fits) > 1:
             return
-
-
-def lower_of_two(
-    chosen: str, readings: Mapping[str, Series], losses: Series, where: str
-) -> Iterator[Witness]:
-    """Another validation loss in the run that ends higher than the chosen one."""
-    last = max(losses, default=None)
-    for name, series in readings.items():
-        if last is None or not is_loss_beside(name, chosen):
-            continue
-        other = dict(series).get(last[0])
-        if other is not None and other > last[1] + max(1e-3, 1e-3 * abs(last[1])):
-            yield Witness("loss", other, WitnessKind.PROGRAM, f"`{plain(name, 40)}` in {where}")
 
 
 def numbers_of(settings: Mapping[str, object]) -> dict[str, float]:

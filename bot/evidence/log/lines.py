@@ -11,8 +11,10 @@ A file that holds one classical line is read by these alone. Every pattern takes
 from __future__ import annotations
 
 import dataclasses as dc
+import itertools
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from bot.evidence.log import names as N
 from bot.evidence.log.names import VALIDATION, Names, normal, number
@@ -106,7 +108,7 @@ def _modern(key: str, step: int, total: int, rest: str, names: Names) -> Line:
     """A line `step:S/T key:value ...`; nothing where it carries neither a loss nor a clock."""
     if ": " in rest:
         rest = rest.replace(": ", ":")
-    pairs = [t.split(":", 1) for t in rest.split() if ":" in t]
+    pairs = _classical_pairs(rest.split())
     tokens = dict(reversed(pairs))
     time, why = None, ""
     if (text := tokens.pop("train_time", None)) is not None:
@@ -131,6 +133,15 @@ def _modern(key: str, step: int, total: int, rest: str, names: Names) -> Line:
     found = LogStep(step, total, time, values, tokens.get(name, ""), untimed, average)
     found.other, found.clock_why, found.clocks = _other_value(pairs), why, clocks
     return Line(found, key)
+
+
+def _classical_pairs(tokens: Sequence[str]) -> list[list[str]]:
+    """Names and values of a classical line: `name:value`, also `name=value` and `name value`."""
+    pairs = [t.split(":", 1) if ":" in t else t.split("=", 1) for t in tokens if {":", "="} & {*t}]
+    for name, value in itertools.pairwise(tokens):
+        if name.isidentifier() and number(value.rstrip(",;|")) is not None:
+            pairs.append([name, value.rstrip(",;|")])
+    return pairs
 
 
 def _told(names: Names, name: str, text: str) -> tuple[float | None, str]:
@@ -246,7 +257,8 @@ class General:
                     if word == counted[0] and text != counted[1]:
                         return Line(cause="two")
                     counted = self._count(found, values, counted, (word, text))
-                found.setdefault(meaning, text)
+                if found.setdefault(meaning, text) != text and meaning == N.LOSS:
+                    values.setdefault("val_loss_beside", number(text) or math.nan)
             elif (value := number(text)) is not None and (gap == "" or N.STEP in found):
                 values.setdefault(name, value)
             elif gap == "" or N.STEP in found:

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from bot.compute.paces import Series
 from bot.compute.shapes import PARAMETERS
-from bot.evidence import amounts, counters, parallel, second, warm
+from bot.evidence import amounts, beside, counters, parallel, second, warm
 from bot.evidence.log import names as N
 from bot.evidence.log.moments import has_date, stamp_of
 from bot.evidence.log.names import number
@@ -50,8 +50,25 @@ _TIME = re.compile(
 _ISO = re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
 _BEGAN = re.compile(r"\b(?:start|began|begin|run utc timestamp|launch)", re.IGNORECASE)
 _ENDED = re.compile(r"\b(?:finish|end|complet|done|stopp)", re.IGNORECASE)
-_FINAL = re.compile(
-    r"\bfinal[ _](?:val(?:idation)?|eval)[ _/]?loss\s{0,3}[:=]\s{0,3}(\d[\d.]{0,20})", re.IGNORECASE
+_LOSS_WORD = r"(?<![a-z])(?:loss|nll|cross[ _-]?entropy)(?![a-z])"
+_HELD_OUT = (
+    r"(?<![a-z])(?:val|valid|validation|eval|evaluat(?:ion|ing|ed)|dev|test|held[ _-]?out|holdout)"
+    r"(?![a-z])"
+)
+_STATED_LOSS = re.compile(
+    rf"(?:{_HELD_OUT}.{{0,60}}?{_LOSS_WORD}|{_LOSS_WORD}.{{0,12}}?{_HELD_OUT})"
+    r"(?:[ _](?:is|of|was|after [a-z]{1,12}|reached|at end))?[^\w<>]{0,20}"
+    r"(?<![\d.])(\d{1,2}\.\d{1,12})(?![\d.%])",
+    re.IGNORECASE,
+)
+"""A validation loss in a line that is no step."""
+_BEST = re.compile(r"(?<![a-z])(?:best|lowest|min|minimum|smallest)(?![a-z])", re.IGNORECASE)
+_FINAL = re.compile(r"(?<![a-z])final(?![a-z])", re.IGNORECASE)
+_OF_SOMETHING_ELSE = re.compile(
+    r"(?<![a-z])(?:target|goal|threshold|record|previous|prior|baseline|reference|initial|expect\w*"
+    r"|claim\w*|improve\w*|train|training|before|patience|delta)(?![a-z])"
+    r"|\bon (?!(?:the )?(?:full|entire|whole|val|valid|validation|held|dev|eval|test)\b)[a-z]",
+    re.IGNORECASE,
 )
 _MEMORY = re.compile(
     r"\bmemory[ _](?:allocated|consumption|usage|used)\s{0,3}[:=]\s{0,3}"
@@ -109,7 +126,9 @@ class Statements:
     gpus: int | None = None
     began: dt.datetime | None = None
     ended: dt.datetime | None = None
-    final_loss: str | None = None
+    losses: list[tuple[str, str]] = dc.field(default_factory=list)
+    """Losses that lines state after the last validation, as printed, each with what it says it is:
+    `best`, `final` or nothing."""
     memory: float | None = None
     parameters: float | None = None
     sizes: dict[str, float] = dc.field(default_factory=dict)
@@ -162,8 +181,9 @@ class Statements:
             self._time(match[1], match[2], match[3])
         if match := _BEST_OF.search(line):
             self.settings["best_of"] = float(match[1])
-        if match := _FINAL.search(line):
-            self.final_loss = match[1].rstrip(".")
+        if (match := _STATED_LOSS.search(line)) and not _OF_SOMETHING_ELSE.search(line):
+            kind = "best" if _BEST.search(line) else "final" if _FINAL.search(line) else ""
+            self.losses = [*self.losses, (match[1], kind)][-_MOST:]
         if match := _MEMORY.search(line):
             size = number(match[1].replace(",", "").rstrip("."))
             self.memory = None if size is None else size * _BYTES[match[2].lower()]
@@ -211,7 +231,7 @@ class Statements:
 
     def begin(self) -> Statements:
         """What is known where a run begins; plans of the source count for every run."""
-        known = dc.replace(self, settings=dict(self.settings), times=[], ended=None)
+        known = dc.replace(self, settings=dict(self.settings), times=[], ended=None, losses=[])
         self.began = self.warm = None
         return known
 
@@ -272,8 +292,8 @@ def _losses(
 ) -> Iterator[Witness]:
     """What is said of the validation loss beside it."""
     losses = [(s.step, s.loss) for s in points if s.loss is not None and math.isfinite(s.loss)]
-    yield from second.lower_of_two("val_loss", others, losses, _LINES)
-    yield from _final(said, losses)
+    yield from beside.losses_beside("val_loss", others, losses, _LINES)
+    yield from _stated(said, losses)
 
 
 def _series(steps: Sequence[LogStep]) -> Mapping[str, Series]:
@@ -315,11 +335,17 @@ def _usual(points: Sequence[LogStep]) -> int:
     return max(apart[len(apart) // 2] if apart else 0, 1)
 
 
-def _final(said: Statements, losses: Series) -> Iterator[Witness]:
-    """A final loss that the log states at its end, other than that of its last validation."""
-    value = None if said.final_loss is None else number(said.final_loss)
-    if value is None or not losses or said.final_loss is None:
+def _stated(said: Statements, losses: Series) -> Iterator[Witness]:
+    """A loss that the log states at its end and that none of its validations has; as the best of
+    them, or the final one, it is that one's."""
+    if not losses:
         return
-    digits = len(said.final_loss.partition(".")[2])
-    if abs(value - max(losses)[1]) > 0.51 * 10.0**-digits + LOSS_TOLERANCE:
-        yield Witness("loss", value, WitnessKind.PROGRAM, f"the final loss in {_LINE}")
+    values, last = [v for _, v in losses], max(losses)[1]
+    for text, kind in said.losses:
+        value = float(text)
+        digits = 0.51 * 10.0 ** -len(text.partition(".")[2]) + LOSS_TOLERANCE
+        like = {"best": [min(values)], "final": [last]}.get(kind, values)
+        apart = min(abs(value - other) for other in like)
+        if apart > digits and (kind == "final" or value > min(like) + digits):
+            name = f"the {kind} loss" if kind else "a validation loss"
+            yield Witness("loss", value, WitnessKind.PROGRAM, f"{name} in {_LINE}")

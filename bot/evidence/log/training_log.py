@@ -88,7 +88,7 @@ class _Draft:
         if line.is_validation:
             if seen is not None and (line.step, line.loss) == (seen.step, seen.loss):
                 return
-            self.last_validation = line
+            self.last_validation, self.said.losses = line, []
         self.total = line.total if line.total is not None else self.total
         self.steps.append(line)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from bot.compute import accelerators
 from bot.compute.paces import Series
-from bot.evidence import amounts, counters, parallel, second
+from bot.evidence import amounts, beside, counters, parallel, second
 from bot.evidence.wandb.history import RUNTIME, Columns, Raw, Row, flatten, number, step_of
 from bot.model.run import Witness, WitnessKind
 from bot.model.track import Keys
@@ -21,8 +21,6 @@ MOST_NAMES = 40
 TIMESTAMP = "_timestamp"
 _HISTORY, _SETTINGS = "the history", "the configuration"
 _SERVICE_KEYS = frozenset({"_step", RUNTIME})
-# Of the implied bits per byte at the end, by the loss beside them, so much may be off.
-_FACTOR = 0.02
 _WARM_STEPS = 11
 _FRACTION = 1.5
 """A larger share of the peak is in per cent."""
@@ -43,7 +41,7 @@ def _matters(name: str, present: frozenset[str], keys: Keys) -> bool:
         or second.counts_steps(name)
         or counters.is_counter(name)
         or counters.is_validation_size(name)
-        or any(second.is_loss_beside(name, loss) for loss in losses)
+        or any(beside.matters(name, loss) for loss in losses)
         or name in _siblings(present, keys)
         or second.last_part(name) == "mfu"
     )
@@ -119,7 +117,8 @@ def run_witnesses(raw: Raw, columns: Columns, keys: Keys, chips: int | None) -> 
     yield from parallel.device_counts(settings, chips, _SETTINGS, lists)
     chosen = next((n for n in keys.loss if n in columns.names), None)
     if chosen is not None:
-        yield from second.lower_of_two(chosen, columns.others, losses, _HISTORY)
+        bits = {n: columns.bpb for n in keys.bpb if n in columns.names}
+        yield from beside.losses_beside(chosen, {**columns.others, **bits}, losses, _HISTORY)
     yield from _bits(columns, keys)
     yield from _share(columns)
 
@@ -159,19 +158,9 @@ def used_devices(
 
 
 def _bits(columns: Columns, keys: Keys) -> Iterator[Witness]:
-    """Bits per byte at the end by the loss of the same text: their factor is that of the text."""
     for loss, name in _siblings(frozenset({*columns.names, *columns.others}), keys).items():
-        series = dict(columns.others.get(loss, columns.loss if loss in columns.names else ()))
-        pairs = [(v, series[s]) for s, v in columns.bpb if series.get(s, 0) > 0 and v > 0]
-        if len(pairs) < 2:
-            continue
-        nats = pairs[-1][1]
-        yield Witness("nats", nats, WitnessKind.PROGRAM, f"`{loss[:40]}` in {_HISTORY}")
-        # A token is one byte of text at the least.
-        factor, (bits, nats) = min(pairs[0][0] / pairs[0][1], 1 / math.log(2)), pairs[-1]
-        if abs(factor * nats / bits - 1) > _FACTOR:
-            source = f"`{loss[:40]}` beside `{name[:40]}` in {_HISTORY}"
-            yield Witness("bpb", factor * nats, WitnessKind.PROGRAM, source)
+        series = columns.others.get(loss, columns.loss if loss in columns.names else ())
+        yield from beside.bits_beside(columns.bpb, series, loss, name, _HISTORY)
 
 
 def _share(columns: Columns) -> Iterator[Witness]:

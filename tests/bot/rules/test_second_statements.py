@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses as dc
 import re
+from collections.abc import Callable
+from math import exp
 from typing import Any
 
 import pytest
@@ -16,7 +18,9 @@ from tests.bot.rules.run_cases import SMALL, a_case, a_run, found
 from tests.bot.rules.second_cases import (
     PARETO,
     SOURCE,
+    TOTAL,
     bits,
+    general,
     log,
     loss_at,
     offline,
@@ -81,6 +85,18 @@ LOGS: list[tuple[str, str, bytes, bytes]] = [
      log(lambda s: f" val_loss_ema:{loss_at(s) - 0.01:.4f}")),
     ("a final loss", "the final loss", log(tail="Final val_loss: 3.41"),
      log(tail="Final val_loss: 3.28")),
+    ("a test loss", "`test_loss`", log(lambda s: f" test_loss:{loss_at(s) + 0.02:.4f}"),
+     log(lambda s: f" test_loss:{loss_at(s):.4f} wikitext_loss:{loss_at(s) + 0.4:.4f}")),
+    ("a perplexity", "`ppl`", log(lambda s: f" ppl={exp(loss_at(s) + 0.02):.3f}"),
+     log(lambda s: f" ppl={exp(loss_at(s) + 0.004):.3f}")),
+    ("the last perplexity", "`val_ppl`",
+     log(lambda s: f" val_ppl {exp(loss_at(s) + 0.006 * (s == TOTAL)):.3f}"),
+     log(lambda s: f" val_ppl {exp(loss_at(s) + 0.006):.3f}")),
+    ("bits per byte", "`val_bpb`", log(lambda s: f" val_bpb:{(loss_at(s) + 0.03) * 0.31:.4f}"),
+     log(lambda s: f" val_bpb:{loss_at(s) * 0.31:.4f}")),
+    ("the last bits per byte", "`bits_per_byte`",
+     log(lambda s: f" bits_per_byte:{(loss_at(s) + 0.02 * (s == TOTAL)) * 0.31:.4f}"),
+     log(lambda s: f" bits_per_byte:{(loss_at(s) + 0.1 * (1 - s / TOTAL)) * 0.3:.4f}")),
     ("one loss", "equals", log(lambda s: f" train_loss:{loss_at(s):.4f}"),
      log(lambda s: f" train_loss:{loss_at(s) + 0.01:.4f}")),
     ("memory", "GiB", log(tail="peak memory allocated: 139000 MiB reserved: 140000 MiB"),
@@ -106,6 +122,59 @@ def test_a_loss_of_the_same_words_with_another_value(name: str, more: float, is_
     if name not in SMALL.keys.loss:  # those are compared where they are read
         history = told(offline(rows(lambda s: {name: loss_at(s) + more})))
         assert [f"`{name}`" in text for text, _ in history] == [True] * is_told
+
+
+CLOSING = [
+    "final validation loss {}", "Final eval: loss={}", "best val loss: {}", "Test loss: {}",
+    "wandb:       val_loss {}", "loss (validation): {}", '{{"final_val_loss": {}}}',
+    "step:1400/1400 test_loss:{}", "Evaluating on the full validation set ... loss {}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", [log, general])
+@pytest.mark.parametrize("line", CLOSING)
+def test_a_loss_that_no_validation_has(line: str, form: Callable[..., bytes]) -> None:
+    last = round(loss_at(TOTAL if form is log else 1375), 4)
+    (item,) = said(form() + line.format(f"{last + 0.02:.4f}").encode())
+    assert f"ends at {last + 0.02:.6g}" in item[0]
+    assert said(form() + line.format(f"{last:.3f}").encode()) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "target val loss: 3.31",
+        "val loss on wikitext 3.31",
+        "if val_loss < 3.31:",
+        "best val loss so far: 3.27",
+        "previous best val loss: 3.31",
+        "train loss 3.31 after the last evaluation",
+        "val loss fell by 3.31%",
+    ],
+)
+def test_a_line_that_states_another_loss(line: str) -> None:
+    assert said(log() + line.encode()) == []
+    middle = log().replace(b"step:1400/", b"Initial eval loss: 3.31\nstep:1400/")
+    assert said(middle) == []
+
+
+def test_a_second_loss_of_a_line_in_words() -> None:
+    (item,) = said(general(lambda s: f" | eval loss {loss_at(s) + 0.02:.4f}"))
+    assert "`val_loss_beside`" in item[0]
+    assert said(general(lambda s: f" | eval loss {loss_at(s) - 0.02:.4f}")) == []
+
+
+def test_a_perplexity_that_is_another_one() -> None:
+    both = " | train loss {:.4f} | ppl {:.3f}"
+    assert said(general(lambda s: both.format(loss_at(s) + 0.04, exp(loss_at(s) + 0.04)))) == []
+    in_bits = log(lambda s: f" val_ppl:{2 ** loss_at(s):.4f} word_ppl:{exp(loss_at(s) + 1):.3f}")
+    assert said(in_bits) == []
+
+
+@pytest.mark.parametrize(("more", "is_told"), [(0.02, True), (0.0, False)])
+def test_a_perplexity_in_a_history(more: float, is_told: bool) -> None:
+    found = told(offline(rows(lambda s: {"val/ppl": exp(loss_at(s) + more)})))
+    assert ["`val/ppl`" in text for text, _ in found] == [True] * is_told
 
 
 def test_a_run_that_goes_on_after_its_last_validation_chose_its_end() -> None:

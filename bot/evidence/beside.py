@@ -1,0 +1,164 @@
+"""Numbers of one evaluation beside the validation loss: other losses, perplexity, bits per byte.
+
+    matters("val/ppl", "val/loss")                  True
+    losses_beside("val_loss", readings, losses, where)
+    bits_beside(bits, losses, "eval/loss", "eval/bpb", where)
+
+Shared by logs and W&B. A loss that is lower than what stands beside it says is what matters; one
+that is higher makes no result better.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator, Mapping
+
+from bot.compute.independence import decimals
+from bot.compute.paces import Series
+from bot.evidence.second import words
+from bot.model.run import Witness, WitnessKind
+from bot.render.untrusted import plain
+
+_OF_VALIDATION = frozenset(
+    "val valid validation eval evaluation dev test heldout holdout held out".split()
+)
+_OF_ALL = frozenset("full final last total whole entire true real all set ce nll lm".split())
+_PERPLEXITY = frozenset("ppl perplexity perp pplx".split())
+_BITS = frozenset("bpb bpc bits byte bytes char per base".split())
+_OTHER_UNIT = frozenset("word words byte char train training trn".split())
+_LEAST = 1e-3
+_LEAST_EARLIER = 3
+# A mean of perplexities is that of a loss higher by half of its variance between batches.
+_OF_A_MEAN, _MOVES, _STRAYS = 0.01, 2.5e-3, 4.0
+_FALLS, _ON_A_LINE = 1.3, 5e-4
+_FACTOR = 0.02
+"""Of the implied bits per byte at the end so much may be off."""
+
+
+def matters(name: str, chosen: str) -> bool:
+    """Whether a name may contradict a validation loss of the name `chosen`."""
+    return is_loss_beside(name, chosen) or _is_perplexity(name) or _is_bits(name)
+
+
+def is_loss_beside(name: str, chosen: str) -> bool:
+    """Whether a name is a validation loss beside the chosen one: its words and further ones, such
+    as `val_loss_full` beside `val_loss`, the same words otherwise written, such as `val/loss`, or
+    other words for them, such as `test_loss`. A loss of another data set has a path of its own."""
+    mine, other = set(words(chosen).split("_")), set(words(name).split("_"))
+    if mine == other:
+        return name != chosen
+    if name.count("/") > max(chosen.count("/"), 1):
+        return False
+    rest = other - {"loss"}
+    same = len(rest) < len(other) and bool(rest) and rest <= _OF_VALIDATION | _OF_ALL
+    further = mine < other and len(other - mine) <= 2 and name.count("/") <= chosen.count("/")
+    return further or (same and bool(mine & _OF_VALIDATION))
+
+
+def _is_perplexity(name: str) -> bool:
+    parts = set(words(name).split("_"))
+    return bool(parts & _PERPLEXITY) and parts <= _PERPLEXITY | _OF_VALIDATION | _OF_ALL
+
+
+def _is_bits(name: str) -> bool:
+    parts = set(words(name).split("_"))
+    named = parts & {"bpb", "bpc"} or {"bits", "per"} <= parts
+    return bool(named) and parts <= _BITS | _OF_VALIDATION | _OF_ALL
+
+
+def losses_beside(
+    chosen: str, readings: Mapping[str, Series], losses: Series, where: str
+) -> Iterator[Witness]:
+    """Every other number of the last validation that makes its loss higher than the chosen one."""
+    if not losses:
+        return
+    ordered = sorted(losses)
+    (end, value), before = ordered[-1], ordered[-2][0] if len(ordered) > 1 else -1
+    mine, training = dict(losses), dict(readings.get("train_loss", ()))
+    for name, series in readings.items():
+        source = f"`{plain(name, 40)}` in {where}"
+        points = {step: v for step, v in series if v > 0}
+        both = {step: v for step, v in points.items() if step in mine and mine[step] > 0}
+        other = None
+        if is_loss_beside(name, chosen):
+            at = max((step for step in points if before < step <= end), default=None)
+            other = None if at is None else points[at]
+            least = _LEAST * max(1.0, abs(value))
+        elif end in both and _is_perplexity(name):
+            other, least = _by_perplexity(name, both, mine, training)
+        elif end in both and _is_bits(name):
+            other, least = _by_bits(both, mine)
+        if other is not None and other > value + least:
+            yield Witness("loss", other, WitnessKind.PROGRAM, source)
+
+
+def _by_perplexity(
+    name: str,
+    found: Mapping[int, float],
+    losses: Mapping[int, float],
+    training: Mapping[int, float],
+) -> tuple[float | None, float]:
+    """The loss that a perplexity makes, and by how much it may be higher: some programs take a mean
+    of perplexities, and some count in bits. A name that does not say of what it is may be that of
+    the training."""
+    end = max(found)
+    apart, base = min(
+        (
+            ({s: math.log(v, base) - losses[s] for s, v in found.items()}, base)
+            for base in (math.e, 2.0)
+        ),
+        key=lambda item: statistics.median(map(abs, item[0].values())),
+    )
+    digits = _rounding(found) / found[end] / math.log(base)
+    bare = not _OF_VALIDATION & set(words(name).split("_"))
+    if (
+        bare
+        and end in training
+        and abs(math.log(found[end], base) - training[end]) < _MOVES + digits
+    ):
+        return None, 0.0
+    earlier = [apart[s] for s in sorted(apart) if s < end][-5:]
+    other = losses[end] + apart[end]
+    if len(earlier) < _LEAST_EARLIER:
+        return other, _OF_A_MEAN + digits
+    usual = statistics.median(earlier)
+    strays = max(abs(x - usual) for x in earlier)
+    return other, min(_OF_A_MEAN + digits, usual + _MOVES + digits + _STRAYS * strays)
+
+
+def _by_bits(found: Mapping[int, float], losses: Mapping[int, float]) -> tuple[float | None, float]:
+    """The loss that bits per byte make by what a nat of the same text has of them: before the last
+    validation they are a line over the loss, which a constant moves and does not turn."""
+    *earlier, end = sorted(found)
+    x, y = [losses[s] for s in earlier], [found[s] for s in earlier]
+    if len(earlier) < _LEAST_EARLIER or max(x) < _FALLS * min(x):
+        return None, 0.0
+    slope, begin = statistics.linear_regression(x, y)
+    rounding = 2 * _rounding(found) / found[end]
+    off = max(abs(b / (begin + slope * a) - 1) for a, b in zip(x, y, strict=True))
+    if slope <= 0 or off > _ON_A_LINE + rounding:
+        return None, 0.0
+    return found[end] / slope, (_LEAST + rounding) * losses[end]
+
+
+def _rounding(found: Mapping[int, float]) -> float:
+    """Half of the last digit that a series is printed with."""
+    return 0.5 * 10.0 ** -decimals(tuple(found.values()))
+
+
+def bits_beside(
+    bits: Series, losses: Series, loss: str, name: str, where: str
+) -> Iterator[Witness]:
+    """Bits per byte at the end by the loss of the same text: their factor is that of the text."""
+    series = dict(losses)
+    pairs = [(v, series[s]) for s, v in bits if series.get(s, 0) > 0 and v > 0]
+    if len(pairs) < 2:
+        return
+    nats = pairs[-1][1]
+    yield Witness("nats", nats, WitnessKind.PROGRAM, f"`{loss[:40]}` in {where}")
+    # A token is one byte of text at the least.
+    factor, (last, nats) = min(pairs[0][0] / pairs[0][1], 1 / math.log(2)), pairs[-1]
+    if abs(factor * nats / last - 1) > _FACTOR:
+        source = f"`{loss[:40]}` beside `{name[:40]}` in {where}"
+        yield Witness("bpb", factor * nats, WitnessKind.PROGRAM, source)
