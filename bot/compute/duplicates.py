@@ -31,7 +31,6 @@ LEAST_POINTS = 4
 SHARE = 0.7
 MOST_RUNS = 400
 """So many runs are compared with one another: each with each, that is 80,000 pairs."""
-_BUCKET = 1e-4
 NEAR = 4.5e-4
 """Losses of two trainings are not all nearer than this."""
 LEAST_NEAR = 6
@@ -59,11 +58,11 @@ class Known:
         steps = frozenset(step for step, _ in trace.losses)
         self._traces[index] = steps, len(trace.clocks)
         for step, loss in trace.losses:
-            self._losses.setdefault((step, _bucket(loss)), []).append((loss, index))
+            self._losses.setdefault((step, _bucket(loss, LOSS_TOLERANCE)), []).append((loss, index))
         for clock in trace.clocks:
             self._clocks.setdefault(clock, []).append(index)
         for step, loss in trace.losses[:_EARLY]:
-            self._early.setdefault((step, math.floor(loss / NEAR)), []).append((index, trace))
+            self._early.setdefault((step, _bucket(loss, NEAR)), []).append((index, trace))
 
     def original(self, trace: Trace) -> int | None:
         """The lowest number of a trace of which this one is a copy, or None."""
@@ -76,11 +75,10 @@ class Known:
     def _by_losses(self, trace: Trace) -> Iterator[int]:
         equal: Counter[int] = Counter()
         for step, loss in trace.losses:
-            middle = _bucket(loss)
             equal.update(
                 {
                     index
-                    for bucket in (middle - 1, middle, middle + 1)
+                    for bucket in _about(loss, LOSS_TOLERANCE)
                     for other, index in self._losses.get((step, bucket), ())
                     if abs(other - loss) <= LOSS_TOLERANCE
                 }
@@ -91,8 +89,7 @@ class Known:
     def _near(self, trace: Trace) -> Iterator[int]:
         own = dict(trace.losses)
         for step, loss in trace.losses[:_EARLY]:
-            middle = math.floor(loss / NEAR)
-            for bucket in (middle - 1, middle, middle + 1):
+            for bucket in _about(loss, NEAR):
                 for index, other in self._early.get((step, bucket), ()):
                     apart = [abs(own[s] - x) for s, x in other.losses if s in own]
                     if len(apart) >= LEAST_NEAR and max(apart) <= NEAR:
@@ -132,8 +129,14 @@ def repeats(runs: Sequence[Run]) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def _bucket(loss: float) -> int:
-    return math.floor(loss / _BUCKET)
+def _bucket(loss: float, width: float) -> int:
+    return math.floor(loss / width)
+
+
+def _about(loss: float, width: float) -> range:
+    """The buckets of the losses that are at most one width away."""
+    middle = _bucket(loss, width)
+    return range(middle - 1, middle + 2)
 
 
 def _alike(equal: int, own: frozenset[int], other: frozenset[int]) -> bool:

@@ -1,11 +1,27 @@
-"""Which traces are copies: near losses, equal losses, or equal clocks, up to each limit."""
+"""Which traces are copies: near losses, equal losses, or equal clocks, up to each limit; and the
+keys by which a run or a result is found again."""
 
 from __future__ import annotations
 
 import pytest
 
-from bot.compute.duplicates import LEAST_NEAR, LEAST_POINTS, NEAR, SHARE, Known
+from bot.compute.duplicates import (
+    LEAST_POINTS,
+    SHARE,
+    Known,
+    claims_key,
+    link_key,
+    nonce_key,
+    repeats,
+    run_key,
+    value_keys,
+)
+from bot.model.document import Document
+from bot.model.results import ResultsRun, Stated
+from bot.model.run import Run, Validation
 from bot.model.trace import Trace
+
+NEAR = 4.5e-4
 
 STEPS = range(100, 1000, 100)
 
@@ -25,12 +41,40 @@ def test_a_trace_is_near_up_to_the_limit_above_and_below(
     assert seen.original(shifted(sign * share * NEAR)) == found
 
 
-@pytest.mark.parametrize(("count", "found"), [(LEAST_NEAR, 0), (LEAST_NEAR - 1, None)])
+@pytest.mark.parametrize(("count", "found"), [(6, 0), (5, None)])
 def test_few_validations_are_not_enough(count: int, found: int | None) -> None:
     seen = Known()
     seen.add(0, shifted(0.0))
     few = range(100, 100 * count + 1, 100)
     assert seen.original(shifted(0.9 * NEAR, few)) == found
+
+
+@pytest.mark.parametrize(
+    ("apart", "count", "found"),
+    [
+        pytest.param(NEAR, 6, 0, id="as far as near, at six"),
+        pytest.param(-NEAR, 6, 0, id="below"),
+        pytest.param(NEAR, 5, None, id="at five"),
+        pytest.param(6e-5, 5, 0, id="as far as equal, at five"),
+        pytest.param(-6e-5, 5, 0, id="equal below"),
+    ],
+)
+def test_losses_at_the_limits_themselves(apart: float, count: int, found: int | None) -> None:
+    seen = Known()
+    seen.add(0, Trace(tuple((n, 0.0) for n in range(count))))
+    assert seen.original(Trace(tuple((n, apart) for n in range(count)))) == found
+
+
+@pytest.mark.parametrize(("before", "found"), [(0, 0), (2, 0), (3, None)])
+def test_one_of_the_first_three_validations_leads_to_a_near_trace(
+    before: int, found: int | None
+) -> None:
+    """Of either of the two: the other has validations before it at steps of its own."""
+    late = Trace((*((n, 9.0) for n in range(before)), *shifted(0.9 * NEAR).losses))
+    for first, second in ((shifted(0.0), late), (late, shifted(0.0))):
+        seen = Known()
+        seen.add(0, first)
+        assert seen.original(second) == found
 
 
 def clocks(*milliseconds: int) -> Trace:
@@ -95,3 +139,139 @@ def test_the_earliest_of_several_originals_is_named() -> None:
     for number in (3, 1, 2):
         seen.add(number, shifted(0.0))
     assert seen.original(shifted(0.0)) == 1
+
+
+# ---- Runs --------------------------------------------------------------------------------------
+
+
+def run(n: int, loss: float = 0.0, clock: float = 1.0, count: int = 12, fork: int = 99) -> Run:
+    """A run whose losses and clocks are moved by so much, and are others after the fork."""
+    points = [
+        Validation(100 * k, 3.9 - 0.0317 * k + loss, clock * k**1.1) for k in range(1, count + 1)
+    ]
+    points[fork:] = [Validation(s, x + 0.1, 1.37 * (t or 0.0)) for s, x, t in points[fork:]]
+    return Run("log", f"{n}.log", validation=tuple(points))
+
+
+@pytest.mark.parametrize(
+    ("runs", "pairs"),
+    [
+        ([run(0), run(1, 0.5, 2.0), run(2, 0.9, 3.0)], ()),
+        ([run(0), run(1, 1e-5, 2.0), run(2, 0.5, 3.0)], ((1, 0),)),
+        # a copy of a copy is one of the original
+        ([run(0), run(1, 3e-4, 2.0), run(2, 7e-4, 3.0)], ((1, 0),)),
+        ([run(0), run(1, 1e-5, 2.0), run(2, 0.0, 3.0)], ((1, 0), (2, 0))),
+        # a fork has three losses and clocks in common, which are too few for a copy
+        ([run(0), run(1, 0.5, 2.0), run(2, fork=3)], ((2, 0),)),
+        ([run(0), run(1, 0.5, 2.0), run(2, fork=2)], ()),
+        ([run(1, 0.5, 2.0), run(0), run(2, fork=3)], ((2, 1),)),
+    ],
+)
+def test_each_copy_and_its_original(runs: list[Run], pairs: tuple[tuple[int, int], ...]) -> None:
+    assert repeats(runs) == pairs
+
+
+# ---- Keys --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("link", "key"),
+    [
+        ("https://wandb.ai/team/project/runs/abc", "wandb:team/project/abc"),
+        ("https://wandb.ai/team/project", None),
+        ("elsewhere", None),
+        (7, None),
+    ],
+)
+def test_the_key_of_a_link_is_that_of_its_run(link: object, key: str | None) -> None:
+    assert link_key(link) == key
+
+
+ONLINE = {"run_id": "r", "entity": "e", "project": "p"}
+
+
+def test_the_key_of_a_run_is_its_address() -> None:
+    assert run_key(Run("wandb", "x", **ONLINE)) == "wandb:e/p/r"
+    for name in ONLINE:
+        assert run_key(Run("wandb", "x", **ONLINE | {name: None})) is None
+        assert (run_key(run_with(3, **{name: None})) or "").startswith("metrics:")
+
+
+def run_with(points: int, **fields: str | None) -> Run:
+    made = tuple(Validation(100 * n, 3.5 - n, None) for n in range(points))
+    return Run("log", "x", validation=made, **ONLINE | fields)
+
+
+def test_the_key_of_a_run_without_an_address_is_its_series() -> None:
+    assert run_key(run(0, count=2)) is None
+    assert run_key(run(0, count=3)) == run_key(run(1, count=3))
+    other = {run_key(r) for r in (run(0), run(0, 1e-9), run(0, clock=1.001), run(0, count=11))}
+    assert len(other) == 4
+
+
+@pytest.mark.parametrize(
+    ("nonce", "key"),
+    [("a" * 16, "nonce:" + "a" * 16), ("a" * 15, None), (None, None), ([1] * 16, None)],
+)
+def test_a_nonce_of_few_bits_is_no_key(nonce: object, key: str | None) -> None:
+    assert nonce_key(nonce) == key
+
+
+def results(**values: float | None) -> ResultsRun:
+    stated = {name: Stated("/", value, value) for name, value in values.items()}
+    return ResultsRun("r.json", 0, "runs", "", "", {}, stated, Document("r.json", {}))
+
+
+SHORT = results(training_time_s=60.0, bpb=1.0)
+LONG = results(training_time_s=70.0, loss=3.0)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "same"),
+    [
+        ([SHORT], [results(training_time_s=60.00001, bpb=1.000001)], True),
+        ([SHORT], [results(training_time_s=60.001, bpb=1.0)], False),
+        ([SHORT], [results(training_time_s=60.0, bpb=1.00001)], False),
+        ([SHORT], [results(training_time_s=60.0, bpb=1.0, tokens=None)], True),
+        ([SHORT], [results(training_time_s=60.0, bpb=1.0, tokens=5)], False),
+        ([SHORT], [results(training_time_s=60.0, loss=1.0)], False),
+        ([SHORT, LONG], [LONG, SHORT], True),
+        ([SHORT, LONG], [SHORT], False),
+        # what does not say its time, or neither of its qualities, is left out
+        ([SHORT, results(bpb=1.0, loss=3.0)], [SHORT], True),
+        ([SHORT, results(training_time_s=60.0, tokens=5)], [SHORT], True),
+    ],
+)
+def test_results_are_found_again_by_six_digits(
+    ours: list[ResultsRun], theirs: list[ResultsRun], same: bool
+) -> None:
+    first, second = claims_key(ours), claims_key(theirs)
+    assert first and second and (first == second) is same
+    assert claims_key([results(bpb=1.0), results(training_time_s=60.0)]) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "places"),
+    [
+        # 1.0123456 / 4e-6 = 253,086.4 and 1.0123474 / 4e-6 = 253,086.85
+        ("bpb", 1.0123456, (253_086, 253_086)),
+        ("bpb", 1.0123474, (253_086, 253_087)),
+        ("bpb", 1.012345, (253_086, 253_086)),
+        ("bpb", 1.01234, None),
+        ("bpb", 1, None),
+        ("bpb", 999_999.5, (249_999_875_000, 249_999_875_000)),
+        ("bpb", 1_234_567.1, None),
+        ("bpb", -1_234_567.1, None),
+        # 3.27712345 / 4e-8 = 81,928,086.25 and 3.27712347 / 4e-8 = 81,928,086.75
+        ("loss", 3.27712345, (81_928_086, 81_928_086)),
+        ("loss", 3.27712347, (81_928_086, 81_928_087)),
+        ("loss", 3.2771234, None),
+        ("tokens", 1.0123456, None),
+    ],
+)
+def test_the_keys_of_a_value_are_its_places(
+    name: str, value: float, places: tuple[int, int] | None
+) -> None:
+    keys = places and {f"{name}:0:{places[0]}": name, f"{name}:0.5:{places[1]}": name}
+    assert value_keys([results(**{name: value})]) == (keys or {})
+    assert value_keys([], [Run("log", "x", metrics={name: value})]) == (keys or {})
