@@ -11,7 +11,6 @@ import datetime as dt
 import json
 import random
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from bot.github.pull_request.first_seen import remember
 from bot.github.pull_request.report_file import read_report
 from bot.github.server.running import answer_event, publish_file, record_file, verify_to_files
 from bot.model.report import Report
-from tests.doubles.github import GitHubDouble
+from tests.doubles.github import GitHubDouble, git
 from tests.doubles.github.world import Pull
 from tests.doubles.process import kill, start
 from tests.doubles.wandb import WandbDouble
@@ -267,19 +266,12 @@ class Competition:
         """The default branch as files, as the workflows check it out; evidence inside it."""
         self.count += 1
         root = self.folder / f"checkout-{self.count}"
-        self._extract("main", root)
-        if self.github.branch(self.repo, "evidence"):
-            self._extract("evidence", root / "evidence")
-        return root
-
-    def _extract(self, branch: str, root: Path) -> None:
         root.mkdir(parents=True)
-        archive = subprocess.run(
-            ["git", "-C", str(self.repo.directory), "archive", branch],
-            capture_output=True,
-            check=True,
-        )
-        subprocess.run(["tar", "-x", "-C", str(root)], input=archive.stdout, check=True)
+        git.check_out(self.repo.directory, "main", root)
+        if self.github.branch(self.repo, "evidence"):
+            (root / "evidence").mkdir(exist_ok=True)
+            git.check_out(self.repo.directory, "evidence", root / "evidence")
+        return root
 
     def verify(self, number: int, merged: bool = False, online: bool = True) -> Report:
         root = self.checkout()
@@ -350,15 +342,7 @@ class Competition:
         return self.repo.issues[number].labels
 
     def branches(self) -> dict[str, str]:
-        from tests.doubles.github import git
-
-        lines = git.text(
-            self.repo.directory,
-            "for-each-ref",
-            "--format=%(refname:short) %(objectname)",
-            "refs/heads",
-        )
-        return dict(line.split() for line in lines.splitlines())
+        return git.branches(self.repo.directory)
 
 
 def kill_points(last: int, every: int) -> pytest.MarkDecorator:

@@ -19,7 +19,7 @@ Answer = tuple[int, Any]
 def get_tree(request: Request, sha: str) -> Answer:
     request.need("contents", "read")
     repo = request.repo
-    tree = git.text(repo.directory, "rev-parse", f"{sha}^{{tree}}")
+    tree = git.tree_of(repo.directory, sha)
     entries = git.read_tree(repo.directory, tree, "recursive" in request.query)
     for entry in entries:
         entry["url"] = request.shapes.url(repo, f"/git/{entry['type']}s/{entry['sha']}")
@@ -90,7 +90,7 @@ def _ref(request: Request, name: str, sha: str) -> dict[str, Any]:
 
 def get_ref(request: Request, name: str) -> Answer:
     request.need("contents", "read")
-    sha = git.text(request.repo.directory, "rev-parse", "--verify", f"refs/{name}")
+    sha = git.ref(request.repo.directory, name)
     return 200, _ref(request, name, sha)
 
 
@@ -111,14 +111,11 @@ def patch_ref(request: Request, name: str) -> Answer:
     request.need("contents", "write")
     directory, sha = request.repo.directory, request.body["sha"]
     try:
-        old = git.text(directory, "rev-parse", "--verify", f"refs/{name}")
+        old = git.ref(directory, name)
     except git.GitError:
         raise Refused(422, "Reference does not exist") from None
-    if not request.body.get("force"):
-        try:
-            git.git(directory, "merge-base", "--is-ancestor", old, sha)
-        except git.GitError:
-            raise Refused(422, "Update is not a fast forward") from None
+    if not request.body.get("force") and not git.is_ancestor(directory, old, sha):
+        raise Refused(422, "Update is not a fast forward")
     request.world.move(request.repo, name.removeprefix("heads/"), sha)
     return 200, _ref(request, name, sha)
 

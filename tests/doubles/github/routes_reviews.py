@@ -26,14 +26,13 @@ _SUGGESTION = re.compile(r"^(`{3,})suggestion\n(.*?)^\1\s*$", re.MULTILINE | re.
 
 def base_of(world: World, repo: Repo, pull: Pull) -> str:
     main = None if pull.merged else world.branch(repo, pull.base)
-    return git.text(repo.directory, "merge-base", main or pull.base_sha, pull.head_sha)
+    return git.merge_base(repo.directory, main or pull.base_sha, pull.head_sha)
 
 
 def patches(world: World, repo: Repo, pull: Pull) -> dict[str, str]:
     """Path -> patch as the list of files shows it; none for binary and very large files."""
-    found = git.git(
-        repo.directory, "diff", "-M", "--no-color", base_of(world, repo, pull), pull.head_sha
-    )
+    base = base_of(world, repo, pull)
+    found = git.diff(repo.directory, "-M", "--no-color", base, pull.head_sha)
     shown = {}
     for part in re.split(r"^diff --git ", found.decode("utf-8", "replace"), flags=re.MULTILINE):
         head, _, hunks = part.partition("\n@@ ")

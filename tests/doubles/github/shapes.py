@@ -105,10 +105,8 @@ class Shapes:
         if pull.pretend_files is not None:
             return pull.pretend_files
         main = None if pull.merged else self.world.branch(repo, pull.base)
-        base = git.text(repo.directory, "merge-base", main or pull.base_sha, pull.head_sha)
-        raw = git.git(
-            repo.directory, "diff", "--raw", "-z", "--no-abbrev", "-M", base, pull.head_sha
-        )
+        base = git.merge_base(repo.directory, main or pull.base_sha, pull.head_sha)
+        raw = git.diff(repo.directory, "--raw", "-z", "--no-abbrev", "-M", base, pull.head_sha)
         words = raw.decode("utf-8", "surrogateescape").split("\0")
         files, at = [], 0
         while at < len(words) - 1:
@@ -218,13 +216,13 @@ class Shapes:
         """The git commit object (of /git/commits)."""
         directory = repo.directory
         who = {"name": "example-user", "email": "a@b.example", "date": "2026-01-01T00:00:00Z"}
-        parents = git.text(directory, "rev-list", "--parents", "-n1", sha).split()[1:]
-        tree = git.text(directory, "rev-parse", f"{sha}^{{tree}}")
+        commit = git.commit(directory, sha)
+        parents, tree = [p.decode() for p in commit.parents], commit.tree.decode()
         return {
             "sha": sha,
             "url": self.url(repo, f"/git/commits/{sha}"),
             "html_url": self.html(repo, f"/commit/{sha}"),
-            "message": git.text(directory, "log", "-1", "--format=%B", sha),
+            "message": commit.message.decode("utf-8", "surrogateescape").strip(),
             "tree": {"sha": tree, "url": self.url(repo, f"/git/trees/{tree}")},
             "parents": [
                 {"sha": p, "url": self.url(repo, f"/git/commits/{p}"), "html_url": self.html(repo)}

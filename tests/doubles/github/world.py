@@ -140,15 +140,10 @@ class World:
 
     def _share_objects(self, fork: Repo, parent: Repo) -> None:
         """A fork network has one object store, as on GitHub."""
-        for one, other in ((fork, parent), (parent, fork)):
-            with (one.directory / "objects/info/alternates").open("a") as alternates:
-                alternates.write(f"{other.directory}/objects\n")
-        listing = git.text(
-            parent.directory, "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads"
-        )
-        for line in filter(None, listing.split("\n")):
-            sha, ref = line.split()
-            git.git(fork.directory, "update-ref", ref, sha)
+        shutil.rmtree(fork.directory / "objects")
+        (fork.directory / "objects").symlink_to(parent.directory / "objects")
+        for branch, sha in git.branches(parent.directory).items():
+            git.move(fork.directory, f"heads/{branch}", sha)
 
     def commit(
         self,
@@ -181,14 +176,14 @@ class World:
 
     def move(self, repo: Repo, branch: str, sha: str) -> None:
         """Set a branch, and the heads of the open pull requests that come from it."""
-        git.git(repo.directory, "update-ref", f"refs/heads/{branch}", sha)
+        git.move(repo.directory, f"heads/{branch}", sha)
         for base in self.repos.values():
             for pull in base.pulls.values():
                 from_here = (pull.head_repo, pull.head_branch) == (repo.name, branch)
                 if from_here and pull.state == "open":
                     pull.pushes += pull.head_sha != sha
                     pull.head_sha = sha
-                    git.git(base.directory, "update-ref", f"refs/pull/{pull.number}/head", sha)
+                    git.move(base.directory, f"pull/{pull.number}/head", sha)
 
     def number(self, repo: Repo) -> int:
         repo.last_number += 1
@@ -214,7 +209,7 @@ class World:
             number, title, body, user, head_repo, branch, sha, base, onto, created_at=now()
         )
         repo.issues[number] = Issue(number, title, body, user, created_at=pull.created_at)
-        git.git(repo.directory, "update-ref", f"refs/pull/{number}/head", sha)
+        git.move(repo.directory, f"pull/{number}/head", sha)
         return pull
 
     def open_issue(self, name: str, user: str, title: str, body: str) -> Issue:
