@@ -153,6 +153,12 @@ def clocks_apart(a: Trace, b: Trace) -> tuple[float, float]:
     return math.inf, math.inf
 
 
+def _all_equal(pairs: Sequence[tuple[float, float]]) -> bool:
+    """Whether both of each pair are one number, as the side with fewer decimals is printed."""
+    digits = min(decimals(side) for side in zip(*pairs, strict=True))
+    return all(equal_to(x, y, digits) for x, y in pairs)
+
+
 def trained_again(a: Trace, b: Trace) -> bool:
     """Whether two runs have every loss in common to the last digit, and clocks that are neither
     equal nor multiples: a machine that repeats itself shows this for one program and seed."""
@@ -161,8 +167,8 @@ def trained_again(a: Trace, b: Trace) -> bool:
     least = max(_SHORT, _KEPT * min(len(a.losses), len(b.losses)))
     if len(common) < least or not all(t.clocks or len(t.times) == _SHORT for t in (a, b)):
         return False
-    digits = min(decimals(side) for side in zip(*common, strict=True))
-    if not all(equal_to(x, y, digits) for x, y in common):
+    # The last few alone have no more decimals than all, and most pairs of runs differ there.
+    if not (_all_equal(common[-LEAST:]) and _all_equal(common)):
         return False
     unit = 10.0 ** -min(decimals([t for _, t in side.times]) for side in (a, b))
     for x, y in _stretches(a, b):

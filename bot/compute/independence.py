@@ -24,10 +24,12 @@ _ROUNDED = 1.1e-3
 
 def decimals(values: Sequence[float]) -> int:
     """The fewest decimals that write all of these numbers."""
-    for digits in range(_MOST_DECIMALS):
-        if all(abs(value - round(value, digits)) < 1e-9 * max(1.0, abs(value)) for value in values):
-            return digits
-    return _MOST_DECIMALS
+    digits = 0
+    for value in values:
+        near = 1e-9 * max(1.0, abs(value))
+        while digits < _MOST_DECIMALS and not abs(value - round(value, digits)) < near:
+            digits += 1
+    return digits
 
 
 def dependent(a: Run, b: Run) -> bool:

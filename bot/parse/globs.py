@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
 
+@functools.lru_cache(maxsize=4096)
 def matches(path: str, pattern: str) -> bool:
     """Whether a path matches a glob, `**` standing for any number of folders."""
     parts, wanted = path.strip("/").split("/"), pattern.strip("/").split("/")
