@@ -7,6 +7,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 EXTRAS_DEMO := bot,site,jax
 EXTRAS_TEST := bot,site,jax,dev
+# Bytecode is kept even if the caller forbids it: a hundred processes would compile the same files.
+# Each worker begins with half of the tests, so that what a module shares is made once.
+PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-full test-rest test-cluster lint bench mutants fuzz dist site site-check lock clean
@@ -39,13 +42,13 @@ demo: $(VENV)/demo.stamp  ## train, submit, check, comment and board on this mac
 	$(BIN)/speedrun demo
 
 test: $(VENV)/test.stamp  ## the tests that need Python alone; the others say why they are skipped
-	$(BIN)/python -m pytest -n 2 -rs
+	$(PYTEST) -rs
 
 test-full: $(VENV)/full.stamp  ## every test; a skip is a failure
-	SPEEDRUN_FULL=1 $(BIN)/python -m pytest -n 2
+	SPEEDRUN_FULL=1 $(PYTEST)
 
 test-rest: $(VENV)/full.stamp  ## what the last `make test` skipped; both together are `make test-full`
-	SPEEDRUN_FULL=1 $(BIN)/python -m pytest -n 2 --rest
+	SPEEDRUN_FULL=1 $(PYTEST) --rest
 
 lint: $(VENV)/test.stamp  ## ruff, and mypy --strict of bot, trainer and site
 	$(BIN)/ruff format --check .

@@ -26,6 +26,7 @@ from bot.github.pull_request.recorded import merges
 from bot.model.submission import Folder, Submission
 from bot.model.track import Track, TrackError
 from bot.model.values import finite
+from bot.model.verdict import Verdict
 from bot.parse.folder import ReadError, parse_submission, read_path
 from bot.parse.steps import read_steps
 from bot.parse.track_toml import load_tracks
@@ -44,17 +45,23 @@ _REF = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]{0,200}")
 
 
 def read_site(
-    root: Path, evidence: str | None = None, url: str | None = None, repository: str | None = None
+    root: Path,
+    evidence: str | None = None,
+    url: str | None = None,
+    repository: str | None = None,
+    verdicts: tuple[Verdict, ...] | None = None,
 ) -> Site:
-    """Everything that the pages are made of. Raises click.ClickException, in one sentence, for a
-    broken track file or evidence that cannot be read."""
+    """Everything that the pages are made of, with the verdicts of `root` where they are known.
+    Raises click.ClickException, in one sentence, for a broken track file or evidence that cannot
+    be read."""
     repository = repository or os.environ.get("GITHUB_REPOSITORY")
     if repository and not REPOSITORY.fullmatch(repository):
         raise click.ClickException(f"{repository[:80]!r} is not a repository; write OWNER/NAME")
     try:
         tracks = load_tracks(root)
         with evidence_folder(root, evidence) as folder:
-            verdicts = verify_repository(root, snapshots=_snapshots(folder))
+            if verdicts is None:
+                verdicts = verify_repository(root, snapshots=_snapshots(folder))
             pending, as_of = read_pending(folder)
             experiments = _read_list(folder, EXPERIMENTS, "experiments")
             merged = merges(folder)

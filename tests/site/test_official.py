@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from bot.model.verdict import Verdict
 from leaderboard_site.model import Item, Site, TrackBoard
 from leaderboard_site.pages import story
 from leaderboard_site.pages.entry import Lineage, entry_page
@@ -24,9 +25,9 @@ ON_FILE = {"nanogpt-small": (52, 89), "nanogpt-medium": (11, 18)}
 
 
 @pytest.fixture(scope="module")
-def site() -> Site:
+def site(own_verdicts: tuple[Verdict, ...]) -> Site:
     """The repository's own site."""
-    return read_site(ROOT)
+    return read_site(ROOT, verdicts=own_verdicts)
 
 
 def rows(track: str) -> list[dict[str, Any]]:
