@@ -75,7 +75,7 @@ _BEYOND = 1.1
 _MOST_ROWS = 16
 """A larger number that a row is counted with is one of samples or of micro-batches."""
 _LEAST_POINTS, _LEAST_HALF = 3, 8
-_DATA = frozenset(
+DATA_WORDS = frozenset(
     "data file files bin bins shard shards pattern patterns dataset datasets set glob corpus split "
     "source sources input inputs url urls text".split()
 )
@@ -304,7 +304,7 @@ def _is_schedule(last: str, parts: frozenset[str]) -> bool:
 def trains_on_validation(name: str, value: object) -> bool:
     """Whether a setting names validation text as what is trained on."""
     parts = frozenset(words(name).split("_"))
-    if not parts & {"train", "training"} or not parts & _DATA or parts & _ABOUT_VALIDATION:
+    if not parts & {"train", "training"} or not parts & DATA_WORDS or parts & _ABOUT_VALIDATION:
         return False
     text = value if isinstance(value, str) else ""
     return bool(text) and bool(_VALIDATION_FILE.search(re.split(r"[/\\]", text.strip())[-1][:200]))

@@ -189,6 +189,7 @@ def _recorded(run: Run) -> dict[str, Any]:
         "nodes": run.nodes,
         "client_marks": list(run.client_marks),
         "witnesses": [list(witness) for witness in run.witnesses],
+        "program": [list(stated) for stated in run.program],
     }
     return {name: value for name, value in found.items() if value not in (None, [])}
 

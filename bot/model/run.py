@@ -72,6 +72,19 @@ class Witness(NamedTuple):
     source: str
 
 
+class Stated(NamedTuple):
+    """What one line of a training program's source states; `bot.rules.program` knows the kinds.
+
+    `text` is the line, on one line and escaped; `value` and `name` are those of a number.
+    """
+
+    kind: str
+    line: int
+    text: str
+    value: float = 0.0
+    name: str = ""
+
+
 class BranchPoint(NamedTuple):
     """Where a run continues another one: the run's id and the step, None where not told."""
 
@@ -128,7 +141,8 @@ class Run:
     the server's, ISO 8601, None for a run that was synced later; `branch_point` says that the run
     continues another one; `nodes` counts the machines that wrote to it; `client_marks` are words
     for the client's own marks: `resumed`, `rewound`, `forked`, `offline`, `shared`. `witnesses`
-    are further statements of a quantity that the reader met.
+    are further statements of a quantity that the reader met, and `program` those of the source
+    that the file holds.
     """
 
     source: str
@@ -165,6 +179,7 @@ class Run:
     nodes: int | None = None
     client_marks: tuple[str, ...] = ()
     witnesses: tuple[Witness, ...] = ()
+    program: tuple[Stated, ...] = ()
 
     @property
     def loss(self) -> float | None:

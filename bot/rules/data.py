@@ -13,6 +13,7 @@ from bot.registry import Level
 from bot.render.untrusted import plain
 from bot.rules.about import about, per_message, runs_of, text_of
 from bot.rules.manifest import manifest_of, stated_overlap, wanted_train
+from bot.rules.program import overlap_in_code
 
 
 def data_fingerprint_mismatch(case: Case) -> Iterator[Finding]:
@@ -78,6 +79,7 @@ def train_validation_overlap(case: Case) -> Iterator[Finding]:
     """
     yield from case.problems_of("train-validation-overlap")
     yield from per_message(_named_alike(case))
+    yield from overlap_in_code(case)
     yield from stated_overlap(case)
     for results in case.results:
         data = results.ours.get("data")

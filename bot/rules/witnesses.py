@@ -26,6 +26,7 @@ from bot.rules.about import about, listed_in, per_message, ratio, read_problems,
 from bot.rules.arms import AGAIN, without_frozen
 from bot.rules.contradicted import contradicted
 from bot.rules.manifest import unverified_data
+from bot.rules.program import sizes_in_code
 from bot.rules.settings import settings_contradict
 from bot.rules.stops import chosen_stops
 
@@ -57,6 +58,7 @@ def witnesses_disagree(case: Case) -> Iterator[Finding]:
     yield from per_message(_disagree(case))
     yield from chosen_stops(case)
     yield from settings_contradict(case)
+    yield from sizes_in_code(case)
 
 
 def _disagree(case: Case) -> Iterator[Finding]:

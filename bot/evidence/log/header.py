@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from bot.compute import accelerators
 from bot.evidence.boards import boards
 from bot.evidence.code_hash import source_sha256
-from bot.model.run import TRAINER, Hardware, Witness, WitnessKind
+from bot.model.run import TRAINER, Hardware, Stated, Witness, WitnessKind
 from bot.render.untrusted import plain
 
 _GPU_ROW = re.compile(
@@ -52,6 +52,7 @@ _HEX64 = re.compile(r"[0-9a-f]{64}")
 _RULE = re.compile(r"={60,}")
 _IMPORT = re.compile(r"(?:import|from) \w")
 _BLOCK = re.compile(r"(?:def|class|for|if|with|async def) .*")
+_WHOLE_BLOCK = re.compile(r"(?:def|class|for|if|with|while|async def) [^:]{1,200}.{0,200}:\s*$")
 _MAX_SOURCE_LINES = 100_000
 _MAX_NAMED = 64
 
@@ -299,7 +300,24 @@ def embedded_source(lines: Sequence[str]) -> tuple[int, Mapping[str, str]]:
     if end is None:
         return 0, {}
     source = lines[start:end]
-    has_import = any(_IMPORT.match(line) for line in source)
-    if not has_import or not any(_BLOCK.match(line) for line in source):
+    if not _is_source(source):
         return 0, {}
     return end + 1, {"source": source_sha256("\n".join(source))}
+
+
+def stated_by_source(lines: Sequence[str], end: int) -> tuple[Stated, ...]:
+    """What the source in a log states: of its first `end` lines, and of the rest if that reads as
+    Python as well. Lines count as those of the log."""
+    rest = lines[end : end + _MAX_SOURCE_LINES]
+    goes_on = _is_source(rest) or bool(end) and any(map(_WHOLE_BLOCK.match, rest))
+    kept = lines[: end + len(rest)] if goes_on else lines[:end]
+    if not kept:
+        return ()
+    from bot.evidence.program import read_program
+
+    return read_program("\n".join("" if _RULE.fullmatch(x.strip()) else x for x in kept))
+
+
+def _is_source(lines: Sequence[str]) -> bool:
+    """Whether lines read as Python: an import and a block."""
+    return any(map(_IMPORT.match, lines)) and any(map(_BLOCK.match, lines))

@@ -3,7 +3,7 @@
     statements = Statements()
     statements.feed(line)                     # lines before the steps of a run
     statements.feed_after(line)               # lines between them and after them
-    statements.source(lines)                  # the source that the log embeds
+    statements.source(found)                  # what the embedded source states
     log_witnesses(steps, statements, chips)   # with the second clocks of the step lines
 
 Each is a second statement of something that ranks; `bot.evidence.second` knows the names.
@@ -24,7 +24,7 @@ from bot.evidence.log import names as N
 from bot.evidence.log.moments import has_date, stamp_of
 from bot.evidence.log.names import number
 from bot.evidence.log.problems import LogStep
-from bot.model.run import Witness, WitnessKind
+from bot.model.run import Stated, Witness, WitnessKind
 from bot.registry import LOSS_TOLERANCE
 from bot.render.untrusted import plain
 
@@ -90,10 +90,6 @@ _WARM = re.compile(
     r"|continu(?:ed|ing)\b[^=:]{0,30}\bfrom\b[^=:]{0,30}\b(?:ckpt|checkpoint|weights)\b)",
     re.IGNORECASE,
 )  # fmt: skip
-_SIZE = re.compile(
-    r"\b(\w{1,40}_tokens)(?:\s{0,3}:\s{0,3}int)?\s{0,3}=\s{0,3}"
-    r"(\d[\d_]{0,15}(?:\s{0,2}\*\s{0,2}\d[\d_]{0,15}){0,4})\s{0,9}(?:$|[,)#;])"
-)
 _NAMED = re.compile(
     r"(?<![\w.])([A-Za-z][\w.-]{1,50})(?:\s{0,3}:\s{0,3}str)?['\"]?\s{0,3}[:=]\s{0,3}['\"\[]{0,2}"
     r"([\w./*-]{3,200})"
@@ -131,8 +127,6 @@ class Statements:
     `best`, `final` or nothing."""
     memory: float | None = None
     parameters: float | None = None
-    sizes: dict[str, float] = dc.field(default_factory=dict)
-    """Tokens of the validation that the embedded source assigns."""
     overlap: str | None = None
     """What names validation text as training data."""
     warm: str | None = None
@@ -204,25 +198,11 @@ class Statements:
         elif _ENDED.search(line):
             self.ended = moment
 
-    def source(self, lines: Iterable[str]) -> None:
-        """Take the planned lengths that a source file assigns."""
-        for line in lines:
-            if "#" in line:
-                line = line[: line.index("#")]
-            if len(line) > _LONGEST:
-                continue
-            if "train" in line and "{" not in line:
-                self._data(line)
-            if not ("iter" in line or "steps" in line or "_tokens" in line):
-                continue
-            if match := _SIZE.search(line):
-                if counters.is_validation_size(match[1]):
-                    factors = [float(part) for part in match[2].replace("_", "").split("*")]
-                    self.sizes[match[1]] = math.prod(factors)
-            for name, text in _SETTING.findall(line):
-                value = _count(text)
-                if value is not None and second.states_length(name):
-                    self.plans.setdefault(name, set()).add(value)
+    def source(self, found: Iterable[Stated]) -> None:
+        """Take the planned lengths that a source assigns."""
+        for item in found:
+            if item.kind == "plan":
+                self.plans.setdefault(item.name, set()).add(item.value)
 
     def seeds(self) -> dict[str, int]:
         """The seeds of the training among the settings, by name."""
@@ -262,7 +242,7 @@ def log_witnesses(
     yield from second.larger(found, end, "steps", _LINES)
     yield from second.steps_by_batch(said.settings, tokens, last, _LINE)
     yield from counters.counted(others, tokens, said.settings, last, chips, _LINES)
-    yield from counters.stated({**said.settings, **said.sizes}, end, chips, _LINE)
+    yield from counters.stated(said.settings, end, chips, _LINE)
     yield from amounts.step_tokens(said.settings, tokens, chips, _LINE)
     yield from counters.validated(others, last, _LINES)
     losses = others.get("train_loss", ())

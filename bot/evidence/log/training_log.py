@@ -17,7 +17,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from bot.evidence.log.header import Header, embedded_source
+from bot.evidence.log.header import Header, embedded_source, stated_by_source
 from bot.evidence.log.histories import history_of, metrics, step_times
 from bot.evidence.log.lines import General, Line, classical
 from bot.evidence.log.moments import rates_of, stamp_of
@@ -156,6 +156,7 @@ def read(
     lines, terminated = unpacked or text.split("\n"), terminated or unpacked is not None
     names = Names(keys, mapped)
     begin, code = embedded_source(lines)
+    program = stated_by_source(lines, begin)
     header = Header(code=dict(code), computed=dict(code))
     drafts = _drafts(lines, begin, terminated, header, lambda line: classical(line, names), near)
     if not drafts and not near.unread:
@@ -169,7 +170,10 @@ def read(
     if not drafts and not near.strong:
         drafts = _of_table(lines, names, near)
     kept = _resumed(_without_echoes(drafts))
+    for draft in kept:
+        draft.said.source(program)
     runs = tuple(_run(draft, file, i, kept, near) for i, draft in enumerate(kept))
+    runs = tuple(dc.replace(run, program=program) for run in runs) if program else runs
     starts = tuple(draft.lines[0] for draft in kept)
     apart = all(a.lines[1] < b.lines[0] for a, b in itertools.pairwise(kept))
     steps = tuple(tuple(draft.steps) for draft in kept)
@@ -184,7 +188,6 @@ def _drafts(
     drafts: list[_Draft] = []
     current: dict[str, _Draft] = {}
     said = Statements()
-    said.source(lines[:begin])
     for number in range(begin, len(lines)):
         raw = lines[number]
         if len(raw) > MAX_LINE:

@@ -136,6 +136,7 @@ def _merge(run: Run, raw: Raw, columns: Columns) -> None:
     columns.total = columns.total or run.total_steps
     columns.last_step = max(columns.last_step or 0, run.last_step or run.step or 0)
     raw.code_sha256 = {**run.code_sha256, **raw.code_sha256}
+    raw.program = run.program
     raw.source_read = SOURCE_READ in run.client_marks
     raw.problems += [p for p in run.problems if p not in raw.problems]
     if raw.hardware == Hardware():
@@ -149,8 +150,11 @@ def _code(client: Client, files: Mapping[str, Any], raw: Raw, wanted: str) -> No
     for name in sources[:1]:
         data = client.read_file(files[name], MAX_SOURCE)
         if data is not None:
+            from bot.evidence.program import read_program
+
             text = data.decode("utf-8", "replace")
             raw.code_sha256 = {name.removeprefix("code/"): source_sha256(text)}
+            raw.program = read_program(text)
             _beside_stated(raw, name, hashes_of(data))
 
 

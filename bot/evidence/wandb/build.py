@@ -47,7 +47,7 @@ _LIKELY = re.compile(r"val|eval|dev|held|test|bpb")
 
 _AS_READ = (
     *("source", "file", "run_id", "name", "entity", "project", "state", "tags"),
-    *("created_at", "finished_at", "heartbeat_at"),
+    *("created_at", "finished_at", "heartbeat_at", "program"),
 )
 
 

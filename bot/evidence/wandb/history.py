@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from bot.evidence.wandb.marks import Marks
-from bot.model.run import Hardware, Witness
+from bot.model.run import Hardware, Stated, Witness
 from bot.model.track import Keys
 
 # Tried where a track does not name its keys.
@@ -64,6 +64,8 @@ class Raw:
     witnesses: list[Witness] = dc.field(default_factory=list)
     source_read: bool = False
     """Whether the hash of the code is that of a source at hand."""
+    program: tuple[Stated, ...] = ()
+    """What the source saved with the run states."""
     from_log: bool = False
     """Whether numbers of the history were filled in from an attached log."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bot.model.case import Case, RunEvidence
-from bot.model.run import Hardware, Run
+from bot.model.run import Hardware, Run, Stated
 from bot.model.submission import Claim, RunSpec
 from bot.model.verdict import finding
 from tests.bot.rules import data_cases, witness_cases
@@ -146,6 +146,10 @@ TRIGGERS: dict[str, list[Callable[[], Case]]] = {
             linked_code={"train.py": ("c" * 64,)},
         ),
     ],
+    "code-unusual": [
+        lambda: a_case(files={"main.py": b"val_loss = 0.99 * val_loss"}),
+        lambda: with_run(program=(Stated("warm", 3, "torch.load(weights)"),)),
+    ],
     "code-missing": [
         lambda: a_case(submission={"code_path": "gone.py"}),
         lambda: a_case(
@@ -261,6 +265,11 @@ NEAR_MISSES: dict[str, list[Callable[[], Case]]] = {
         lambda: with_run(code_sha256={}),
         lambda: a_case([a_run(0, code_sha256=OTHER_CODE)], arms=("baseline",)),
         lambda: with_run(code_sha256={"reference_trainer": "d" * 64}),
+    ],
+    "code-unusual": [
+        lambda: a_case(files={"main.py": b"val_loss = val_loss / steps"}),
+        lambda: a_case(files={"main.txt": b"val_loss = 0.99 * val_loss"}),
+        lambda: with_run(program=(Stated("plan", 3, "steps = 5", 5.0, "steps"),)),
     ],
     "code-missing": [
         lambda: a_case(track=dc.replace(SMALL, code_required=True)),

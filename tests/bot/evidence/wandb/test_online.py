@@ -9,9 +9,10 @@ import pytest
 
 from bot.evidence.code_hash import source_sha256
 from bot.evidence.links import RunRef
+from bot.evidence.snapshot import decode, encode
 from bot.evidence.wandb.attached import EVERY
 from bot.evidence.wandb.online import WandbFetcher
-from bot.model.run import SOURCE_READ, Hardware, Run
+from bot.model.run import SOURCE_READ, Hardware, Run, Stated
 from tests.bot.evidence.wandb.conftest import QUICK
 from tests.bot.evidence.wandb.training import CONFIG, KEYS, METADATA, history
 from tests.doubles.wandb import WandbDouble
@@ -28,7 +29,7 @@ def read(fetcher: WandbFetcher, ref: RunRef = REF, code: str | None = None) -> R
 def test_a_run_arrives_with_history_hardware_configuration_and_code(
     server: WandbDouble, fetcher: WandbFetcher
 ) -> None:
-    files = {"wandb-metadata.json": METADATA, "code/train.py": b"print(1)\n"}
+    files = {"wandb-metadata.json": METADATA, "code/train.py": b"val_tokens = 7 * 2\n"}
     server.add_run(*REF, history=history(), config=CONFIG, files=files, tags=["example-user"])
     run = read(fetcher, code="train.py")
     assert (run.loss, run.step, run.finished, run.state) == (3.2771, 1000, True, "finished")
@@ -38,6 +39,8 @@ def test_a_run_arrives_with_history_hardware_configuration_and_code(
     assert run.hardware == Hardware("NVIDIA H100 80GB HBM3", 8)
     assert (run.seed, run.nonce, run.tags) == (1, "5f" * 16, ("example-user",))
     assert list(run.code_sha256) == ["train.py"]
+    assert run.program == (Stated("validation", 1, "val_tokens = 7 * 2", 14.0, "val_tokens"),)
+    assert decode(encode(run)).program == run.program
     assert run.metrics["hardware_flops"] == 60.25 * 8 * 989.5e12
     assert run.problems == ()
 

@@ -1,0 +1,201 @@
+"""Evidence: the source of the program that ran, in a log, on W&B or in the submission's folder.
+
+`bot.evidence.program` reads what it states; a program is never run. Everything here is a warning.
+"""
+
+from __future__ import annotations
+
+import functools as ft
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from bot.evidence.code_hash import hashes_of
+from bot.model.case import Case
+from bot.model.run import Run, Stated
+from bot.model.verdict import Finding, finding
+from bot.registry import Level
+from bot.render.numbers import figure
+from bot.rules.about import per_message, runs_of
+
+_MOST_FILES = 20
+_PADDED = 1.05
+"""A vocabulary may be padded by as much."""
+_README = "say in the README why"
+_NO_COPY = "log and print the value as it was measured"
+
+
+class _Place(NamedTuple):
+    """A source: how people call it, its file, and the run whose file holds it."""
+
+    name: str
+    file: str
+    run: Run | None
+
+
+class _Meaning(NamedTuple):
+    says: str
+    fix: str
+    applies: Callable[[Case, _Place, Stated], bool] = lambda case, place, stated: True
+
+
+def code_unusual(case: Case) -> Iterator[Finding]:
+    """A maintainer looks at code that does what training programs rarely do.
+
+    The source is read, never run: weights of other training or a teacher, updates of the weights at
+    validation, several attempts, an end that a good loss decides, a loss or a clock that is
+    changed before it is printed, a clock that is replaced or stands still during work, figures that
+    nobody measured, text that is run as code. Each may be honest: say in the README why it is
+    there, or take it out.
+    """
+    for kind, meaning in _MEANINGS.items():
+        found = (
+            (place, stated)
+            for place, stated in _stated(case)
+            if stated.kind == kind and meaning.applies(case, place, stated)
+        )
+        yield from _findings(case, "code-unusual", found, ft.partial(_of_meaning, meaning))
+
+
+def _of_meaning(meaning: _Meaning, stated: Stated) -> tuple[str, str]:
+    return meaning.says, meaning.fix
+
+
+def sizes_in_code(case: Case) -> Iterator[Finding]:
+    """Sizes that a source states and that are not the track's, for `witnesses-disagree`."""
+    found = ((p, s) for p, s in _stated(case) if _size(case, s) is not None)
+    yield from _findings(case, "witnesses-disagree", found, lambda s: _size(case, s) or ("", ""))
+
+
+def overlap_in_code(case: Case) -> Iterator[Finding]:
+    """Validation text that a source trains on, for `train-validation-overlap`."""
+    found = ((p, s) for p, s in _stated(case) if s.kind == "overlap")
+    says = "gives one part of the data the files of the other, or the same files to both"
+    fix = "train without the validation text, or say in the README what the files hold"
+    yield from _findings(case, "train-validation-overlap", found, lambda s: (says, fix))
+
+
+def _findings(
+    case: Case,
+    rule: str,
+    found: Iterator[tuple[_Place, Stated]],
+    words: Callable[[Stated], tuple[str, str]],
+) -> Iterator[Finding]:
+    made = []
+    for place, stated in found:
+        says, fix = words(stated)
+        made.append(
+            finding(
+                rule,
+                f"line {stated.line} of {place.name}, `{stated.text}`, {says}",
+                Level.WARNING,
+                file=place.file,
+                line=None
+                if place.run is not None and place.file != place.run.file
+                else stated.line,
+                run=None if place.run is None else place.run.file,
+                fix=fix,
+            )
+        )
+    inside = [f for f in made if f.run is not None]
+    yield from per_message(inside)
+    yield from (f for f in made if f.run is None)
+
+
+def _stated(case: Case) -> Iterator[tuple[_Place, Stated]]:
+    """What every source of a case states, those of a maintainer's import excepted."""
+    if case.brought_over:
+        return
+    seen = set()
+    for _, run in runs_of(case):
+        if run.program and (run.file, run.program) not in seen:
+            seen.add((run.file, run.program))
+            own = run.file if run.source in ("log", "wandb-offline") else case.list_file or run.file
+            place = _Place("the source", own, run)
+            yield from ((place, stated) for stated in run.program)
+    known = {d for _, run in runs_of(case) if run.program for d in run.code_sha256.values()}
+    names = sorted(n for n in case.folder.files if n.lower().endswith(".py"))
+    for name in names[:_MOST_FILES]:
+        data = case.folder.files[name]
+        if known.isdisjoint(hashes_of(data)):
+            from bot.evidence.program import read_program
+
+            text = data.decode("utf-8", "replace").removeprefix("\ufeff")
+            place = _Place(name, case.folder.full(name), None)
+            yield from ((place, stated) for stated in read_program(text))
+
+
+def _size(case: Case, stated: Stated) -> tuple[str, str] | None:
+    """What a size says that is not the track's, and what to do; None where it is."""
+    track, value = case.track, stated.value
+    if stated.kind == "validation" and track.validation_tokens and value < track.validation_tokens:
+        wanted = f"the track's {track.validation_tokens:,} tokens"
+        return f"validates on {figure(value)} tokens, expected {wanted}", f"validate on {wanted}"
+    if stated.kind == "share" and track.validation_tokens:
+        return f"validates on a share of {figure(value)} of the text", "validate on all of it"
+    if stated.kind == "vocabulary" and track.vocab_size:
+        if not track.vocab_size <= value <= _PADDED * track.vocab_size:
+            says = f"has a vocabulary of {figure(value)}, expected the track's {track.vocab_size:,}"
+            return says, "use the track's tokenizer, or say in the README how losses compare"
+    return None
+
+
+def _by_steps(case: Case, place: _Place, stated: Stated) -> bool:
+    return case.track.finish == "steps"
+
+
+def _more_than_shown(case: Case, place: _Place, stated: Stated) -> bool:
+    """Whether a loop trains more often than the log shows runs, or the submission for its file."""
+    shown = sum(place.run is None or run.file == place.file for _, run in runs_of(case))
+    return stated.value > max(shown, 1)
+
+
+_MEANINGS: Mapping[str, _Meaning] = {
+    "warm": _Meaning(
+        "loads weights, which other training may have made",
+        "train from random weights, or say in the README where they come from and what they cost",
+    ),
+    "teacher": _Meaning(
+        "names a teacher, whose training costs as well",
+        "train without it, or say in the README where it comes from and what it cost",
+    ),
+    "validation_update": _Meaning(
+        "updates weights where the program validates",
+        f"keep training and validation apart, or {_README}",
+    ),
+    "executed": _Meaning(
+        "runs text as code, so that the source does not say what it does",
+        "write the code out",
+    ),
+    "attempts": _Meaning(
+        "trains several times, more often than there are runs",
+        "submit every run, good or bad",
+        _more_than_shown,
+    ),
+    "chosen_attempt": _Meaning(
+        "trains several times and keeps the best", "submit every run, good or bad"
+    ),
+    "early_exit": _Meaning(
+        "ends the training when the loss is good",
+        "train for a number of steps that is set before",
+        _by_steps,
+    ),
+    "replaced_clock": _Meaning(
+        "replaces what measures time", "measure time with the clock of the system"
+    ),
+    "untimed_work": _Meaning(
+        "updates weights while the training clock stands still",
+        "time all of the training, and stop the clock for validation alone",
+    ),
+    "time_changed": _Meaning("changes the time that passed", f"{_NO_COPY}, or {_README}"),
+    "loss_changed": _Meaning("changes the validation loss", f"{_NO_COPY}, or {_README}"),
+    "lowest_loss": _Meaning(
+        "shows the lowest or a smoothed validation loss as the validation loss",
+        "print the loss of each validation",
+    ),
+    "hard_coded": _Meaning("has a figure in the place of a measured one", _NO_COPY),
+    "unread": _Meaning(
+        "is where reading ended: the source is longer than what is read",
+        "submit the program without data or text in it",
+    ),
+}
+"""Kind -> what a statement of that kind means, what to do about it, and when it matters."""
