@@ -73,6 +73,8 @@ class Header:
     code: dict[str, str] = dc.field(default_factory=dict)
     computed: dict[str, str] = dc.field(default_factory=dict)
     """Hashes of the source that the log itself holds: they count, whatever it states."""
+    program: tuple[Stated, ...] = ()
+    """What the source in the log states."""
     seed: int | None = None
     nonce: str | None = None
     data_fingerprint: str | None = None
@@ -121,6 +123,11 @@ class Header:
             self.created_at = match.group(1)
         elif len(line) <= 200 and "{" not in line and (match := _CARD.search(line)):
             self._card(match.group(1).strip(" .-"))
+
+    def fresh(self) -> Header:
+        """A header that has read no line yet, of the same source."""
+        source = dict(self.computed)
+        return Header(code=source, computed=dict(source), program=self.program)
 
     def copy(self) -> Header:
         """The header as it stands, for the run that begins here."""
@@ -213,6 +220,11 @@ class Header:
         """What belongs to the configuration of the run."""
         names = ("precision", "validation_fingerprint", "peak_flops")
         return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+    @property
+    def chips(self) -> int | None:
+        """How many devices the run used."""
+        return self.hardware().count
 
     def hardware(self) -> Hardware:
         """Device, count and driver; a machine with several kinds names them all."""

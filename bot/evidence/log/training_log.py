@@ -157,12 +157,11 @@ def read(
     names = Names(keys, mapped)
     begin, code = embedded_source(lines)
     program = stated_by_source(lines, begin)
-    header = Header(code=dict(code), computed=dict(code))
+    header = Header(code=dict(code), computed=dict(code), program=program)
     drafts = _drafts(lines, begin, terminated, header, lambda line: classical(line, names), near)
     if not drafts and not near.unread:
         general = General(names, names.mapped_words())
-        header = Header(code=dict(code), computed=dict(code))
-        drafts = _drafts(lines, begin, terminated, header, general.read, near)
+        drafts = _drafts(lines, begin, terminated, header.fresh(), general.read, near)
         if near.epochs_anew(_epochs(drafts)):
             drafts = _validations_of_all(drafts)
             if drafts:
@@ -170,10 +169,7 @@ def read(
     if not drafts and not near.strong:
         drafts = _of_table(lines, names, near)
     kept = _resumed(_without_echoes(drafts))
-    for draft in kept:
-        draft.said.source(program)
     runs = tuple(_run(draft, file, i, kept, near) for i, draft in enumerate(kept))
-    runs = tuple(dc.replace(run, program=program) for run in runs) if program else runs
     starts = tuple(draft.lines[0] for draft in kept)
     apart = all(a.lines[1] < b.lines[0] for a, b in itertools.pairwise(kept))
     steps = tuple(tuple(draft.steps) for draft in kept)
@@ -336,6 +332,7 @@ def _run(draft: _Draft, file: str, index: int, siblings: list[_Draft], near: Nea
     points = {s.step: Validation(s.step, loss, s.clock_s) for s, loss in finite}
     validation = tuple(points[k] for k in sorted(points))
     header = draft.header
+    draft.said.source(header.program)
     history = {k: tuple(v) for k, v in history_of(draft.steps)}
     return Run(
         source="log",
@@ -358,10 +355,8 @@ def _run(draft: _Draft, file: str, index: int, siblings: list[_Draft], near: Nea
         created_at=header.created_at,
         metrics=metrics(validation, history),
         problems=tuple(_problems(draft, index, siblings, near)),
-        witnesses=(
-            *header.witnesses(),
-            *log_witnesses(draft.steps, draft.said, header.hardware().count),
-        ),
+        program=header.program,
+        witnesses=(*header.witnesses(), *log_witnesses(draft.steps, draft.said, header.chips)),
     )
 
 
