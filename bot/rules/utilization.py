@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from bot.compute import metrics
+from bot.compute import accounting, metrics
 from bot.compute.metrics import same
 from bot.compute.shapes import least_flops
 from bot.model.case import Case, RunEvidence
@@ -32,8 +32,7 @@ def model_flops_mismatch(case: Case) -> Iterator[Finding]:
     """
     for run in case.results:
         claimed = run.number("model_flops")
-        tokens = metrics.tokens_of(run) or run.number("tokens")
-        expected = metrics.model_flops_of(run, case.track.vocab_size, tokens)
+        expected = _model_flops(case, run)
         if claimed is None or not expected or claimed <= 0 or metrics.novelties_of(run):
             continue
         stated = metrics.model_flops_of(run, case.track.vocab_size, run.number("tokens"))
@@ -54,6 +53,12 @@ def model_flops_mismatch(case: Case) -> Iterator[Finding]:
             fix=f"write {exact(expected)}, 3 x forward FLOPs per token x tokens",
             **place(run, "model_flops"),
         )
+
+
+def _model_flops(case: Case, run: ResultsRun) -> float | None:
+    """Model FLOPs of the tokens that the training configuration makes, else of those stated."""
+    tokens = metrics.tokens_of(run) or run.number("tokens")
+    return metrics.model_flops_of(run, case.track.vocab_size, tokens)
 
 
 def reported_mfu(case: Case, run: ResultsRun) -> tuple[float, str] | None:
@@ -178,7 +183,6 @@ def mfu_unusual(case: Case) -> Iterator[Finding]:
             f"{side}",
             Level.WARNING if ranks or reported[0] > HIGH else Level.NOTE,
             claimed=reported[0],
-            ratio=None,
             fix=_unusual_fix(case, run),
             **place(run, "hardware_flops"),
         )
@@ -212,8 +216,8 @@ def parameter_count_mismatch(case: Case) -> Iterator[Finding]:
         shape = metrics.transformer_of(run, case.track.vocab_size)
         if claimed is None or shape is None or claimed <= 0 or metrics.novelties_of(run):
             continue
-        expected = metrics.of_results(run, case.track.vocab_size)["parameters"]
-        if expected and not same(claimed, expected):
+        expected = accounting.parameter_count(shape)
+        if not same(claimed, expected):
             yield finding(
                 "parameter-count-mismatch",
                 f"the file states {claimed:,} parameters, but the dimensions give {expected:,}",
@@ -232,17 +236,15 @@ def model_flops_unchecked(case: Case) -> Iterator[Finding]:
     like every other. Send us the formula with a source, and we will add it.
     """
     for run in case.results:
-        if run.shape in ("V0", "V1") or run.number("model_flops") is None:
+        claimed = run.number("model_flops")
+        if claimed is None:
             continue
         new = metrics.novelties_of(run)
-        ours = metrics.model_flops_of(
-            run, case.track.vocab_size, metrics.tokens_of(run) or run.number("tokens")
-        )
-        claimed = run.number("model_flops")
-        if ours is not None and (not new or (claimed and same(claimed, ours))):
+        ours = _model_flops(case, run)
+        if ours is not None and (not new or same(claimed, ours)):
             continue
         why = (
-            f"there is no formula for {', '.join(plain(n, 40) for n in new[:4])}"
+            f"there is no formula for {', '.join(plain(n) for n in new[:4])}"
             if new
             else "the model's dimensions are not all stated"
         )

@@ -25,7 +25,7 @@ EDU, SMALL, SINGLE = (
 BPB = "eval/paloma/c4_en/bpb"
 
 
-def stating(track: Track = EDU, **info: Any) -> Case:
+def stating(track: Track = EDU, /, **info: Any) -> Case:
     """A results file with other values; None leaves one out."""
     return a_case((), track=track, results=results_file(info))
 
