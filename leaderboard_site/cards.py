@@ -30,7 +30,7 @@ PALETTE = (24, 32, 44, 252, 252, 250, 11, 92, 173, 98, 108, 120)
 def card_holders(board: TrackBoard) -> list[Item]:
     """The items that get a card, in the board's order."""
     items = [i for i in board.items.values() if i.path in board.holders and i.places]
-    sign = 1 if board.track.quality.goal == "min" else -1
+    sign = board.track.quality.sign
     items.sort(key=lambda i: (sign * i.places[0].entry.quality, i.path))
     return items[:MOST]
 

@@ -55,6 +55,11 @@ class Axis:
     label: str = ""
     """What people call it on this track, if not by its usual name."""
 
+    @property
+    def sign(self) -> int:
+        """What turns a value into a score, of which less is better."""
+        return 1 if self.goal == "min" else -1
+
     def reaches(self, value: float, target: float) -> bool:
         """Whether a value is as good as a target, or better."""
         return value <= target if self.goal == "min" else value >= target

@@ -88,7 +88,7 @@ def admit(
         progress = _progress(verdict, point, settled)
         assert not isinstance(progress, str)
         score = progress.ratio if progress else shown
-        sign = 1 if track.cost.goal == "min" else -1
+        sign = track.cost.sign
         yield Row(
             verdict, point, point.quality, point.cost, shown, sign * score, progress, state=state
         )

@@ -91,7 +91,7 @@ def drawn(row: Row, track: Track) -> Spread:
     """A row with the standard errors of its means; of one run, with the spread of the track."""
     rule, stats = track.significance, row.point.summary
     usual = rule.pooled_sd or rule.sigma or 0.0
-    signs = [1 if axis.goal == "min" else -1 for axis in (track.cost, track.quality)]
+    signs = [axis.sign for axis in (track.cost, track.quality)]
     x_error = _standard_error(stats.cost.values, 0.0)
     y_error = _standard_error(stats.quality.values, usual)
     name = "\0".join(row.key)

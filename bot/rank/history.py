@@ -242,15 +242,15 @@ def _events(
         if result.submission in mine:
             results.setdefault(result.submission, []).append(result)
     day = ""
-    queue: list[tuple[tuple[str, int, int], OfficialRecord | None, Dated | None]] = []
+    queue: list[tuple[tuple[str, bool, int], OfficialRecord | None, Dated | None]] = []
     for row in official:
         # A row without a date came between its neighbours, and the table's order is the order.
         day = max(day, row.date or "")
-        at = (day, 0, row.number)
+        at = (day, False, row.number)
         found = results.get(row.submission or "")
         queue += [(at, row, result) for result in found or (None,)]
     for index, result in enumerate(r for r in ordered if r.submission not in mine):
-        queue.append(((by_date(result.date), 1, index), None, result))
+        queue.append(((by_date(result.date), True, index), None, result))
     return [(row, result) for _, row, result in sorted(queue, key=lambda item: item[0])]
 
 

@@ -27,6 +27,7 @@ The result depends on nothing but its arguments, and not on the order of `verdic
 from __future__ import annotations
 
 import dataclasses as dc
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -162,15 +163,11 @@ def _ranks(rows: Sequence[Row], track: Track) -> dict[int, tuple[int, int]]:
         if not rule.sigma:
             return {}
         scores = [row.quality + worth / 100 * row.cost for row in rows]
-        runs = [max(_count(row.point), 1) for row in rows]
+        runs = [row.point.summary.n or 1 for row in rows]
         found = rank_intervals_known(scores, runs, rule.sigma)
     else:
         found = rank_intervals([_spread(row) for row in rows], goal=track.cost.goal)
     return dict(enumerate(found))
-
-
-def _count(point: Point) -> int:
-    return point.summary.n or 1
 
 
 def _spread(row: Row) -> Moments:
@@ -196,7 +193,7 @@ def in_band(board: Board, band: float) -> tuple[Entry, ...]:
 
 
 def _in_band(entries: Iterable[Entry], band: float, track: Track) -> tuple[Entry, ...]:
-    sign = 1 if track.cost.goal == "min" else -1
+    sign = track.cost.sign
     inside = sorted(
         (e for e in entries if track.quality.reaches(e.quality, band)),
         key=lambda e: (sign * e.shown_cost, e.submission, e.point.name),
@@ -222,7 +219,7 @@ def _banded(entries: tuple[Entry, ...], track: Track) -> tuple[Entry, ...]:
 
 def _history(rows: Iterable[Row], track: Track, retimings: Retimings) -> History:
     """The record over time, and the cost that each row goes by."""
-    sign = 1 if track.cost.goal == "min" else -1
+    sign = track.cost.sign
     official = track.official.records if track.objective == "target" else ()
     entries = {row.verdict.submission for row in rows}
     dated = [_dated(row, track, sign, entries, retimings) for row in rows]
@@ -235,7 +232,7 @@ def _dated(
     row: Row,
     track: Track,
     sign: int,
-    entries: frozenset[str] | set[str],
+    entries: set[str],
     retimings: Retimings,
 ) -> Dated:
     arm = row.point.summary.baseline
@@ -246,28 +243,21 @@ def _dated(
         point=row.point.name,
         cost=row.cost,
         quality=row.quality,
-        quality_score=row.quality if track.quality.goal == "min" else -row.quality,
+        quality_score=track.quality.sign * row.quality,
         sign=sign,
         fixed=row.score if row.progress else None,
         retimings=retimings.get(row.key, ()),
         timed=track.objective == "target" and track.cost.metric in TIME_METRICS,
         ratio=ratio if ratio is not None and finite(ratio) and ratio > 0 else None,
         ratio_interval=bounds if bounds and all(map(finite, bounds)) else None,
-        against=_named(row.verdict.based_on, track, entries),
+        against=entry_path(row.verdict.based_on, track.id, entries),
     )
-
-
-def _named(reference: str | None, track: Track, entries: frozenset[str] | set[str]) -> str | None:
-    """The submission that `based_on` names, where the board has it."""
-    names = (f"{before}{reference}" for before in ("", "submissions/", f"submissions/{track.id}/"))
-    return next((name for name in names if name in entries), None) if reference else None
 
 
 def _shown(row: Row, found: History, track: Track) -> Row:
     """The row with the cost that places go by."""
     shown = found.shown[row.key]
-    sign = 1 if track.cost.goal == "min" else -1
-    score = row.score if row.progress else sign * shown.cost
+    score = row.score if row.progress else track.cost.sign * shown.cost
     return dc.replace(row, shown=shown.cost, score=score, clock=shown.clock)
 
 
@@ -330,7 +320,7 @@ def _unread_record(board: Board, holder: Entry | None, without: str | None) -> f
     if without is not None and rows[-1].submission == without:
         return None
     cost = rows[-1].shown_cost
-    sign = 1 if track.cost.goal == "min" else -1
+    sign = track.cost.sign
     return cost if holder is None or sign * cost < sign * holder.shown_cost else None
 
 
@@ -371,7 +361,7 @@ def place_of(board: Board, verdict: Verdict) -> Placement | None:
     mine = [e for e in after.entries if e.submission == verdict.submission]
     if not mine:
         return None
-    entry = min(mine, key=lambda e: (e.place, e.band_place or 0, e.point.name))
+    entry = min(mine, key=lambda e: (e.place, e.band_place or math.inf, e.point.name))
     before = standing(board, verdict.submission)
     gap = None if before.record_cost is None else entry.shown_cost - before.record_cost
     return Placement(

@@ -321,7 +321,7 @@ def _would_lead(case: Case, point: str | None) -> bool:
     quality = means.get(case.track.quality.metric)
     if cost is None or quality is None:
         return False
-    standing, costs = case.context.standing, 1 if case.track.cost.goal == "min" else -1
+    standing, costs = case.context.standing, case.track.cost.sign
     arm = None if summary is None else summary.baseline
     if arm is not None and arm.ratio is not None and standing.record_ratio is not None:
         # Costs of two machines do not compare.
@@ -330,7 +330,7 @@ def _would_lead(case: Case, point: str | None) -> bool:
     if case.track.objective != "pareto":
         record = standing.record_cost
         return record is None or costs * (cost - record) < 0
-    sign = 1 if case.track.quality.goal == "min" else -1
+    sign = case.track.quality.sign
     return not any(
         costs * (c - cost) <= 0
         and sign * (q - quality) <= 0

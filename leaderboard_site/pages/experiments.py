@@ -140,7 +140,7 @@ def sizes(site: Site) -> list[dict[str, Any]]:
                 groups.setdefault((board.track.id, int(size)), []).append((board, item, place))
     rows = []
     for (_, size), members in sorted(groups.items()):
-        sign = 1 if members[0][0].track.quality.goal == "min" else -1
+        sign = members[0][0].track.quality.sign
         board, item, place = min(members, key=lambda m: sign * m[2].entry.quality)
         rows.append(
             {

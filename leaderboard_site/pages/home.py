@@ -159,7 +159,7 @@ def _leader(board: TrackBoard) -> tuple[Item, Place] | None:
         return board.record
     if not board.board.frontier:
         return None
-    sign = 1 if board.track.quality.goal == "min" else -1
+    sign = board.track.quality.sign
     best = min(board.board.frontier, key=lambda e: sign * e.quality)
     item = board.items[best.submission]
     return item, next(p for p in item.places if p.point == best.point.name)

@@ -70,7 +70,7 @@ def _days_in_order(history: Sequence[Milestone]) -> list[int]:
 
 
 def _best_so_far(board: TrackBoard) -> list[tuple[int, float]]:
-    sign = 1 if board.track.quality.goal == "min" else -1
+    sign = board.track.quality.sign
     rows = sorted(
         (d, sign * p.entry.quality)
         for i, p in board.places
