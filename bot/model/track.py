@@ -354,11 +354,9 @@ class Track:
 
     def label(self, metric: str) -> str:
         """What people call a metric on this track."""
-        for axis in (self.quality, self.cost):
-            if axis.metric == metric and axis.label:
-                return axis.label
-        own = self.metrics.get(metric)
-        return own.label if own is not None else metric_label(metric)
+        labels = [axis.label for axis in (self.quality, self.cost) if axis.metric == metric]
+        labels += [own.label for name, own in self.metrics.items() if name == metric]
+        return next(filter(None, labels), metric_label(metric))
 
     def in_sentence(self, metric: str) -> str:
         """A metric's name inside a sentence: a plain first word loses its capital."""
@@ -367,11 +365,9 @@ class Track:
 
     def unit(self, metric: str) -> str:
         """The unit that the track states for a metric, empty without one."""
-        for axis in (self.quality, self.cost):
-            if axis.metric == metric and axis.unit:
-                return axis.unit
-        own = self.metrics.get(metric)
-        return own.unit if own is not None else ""
+        units = [axis.unit for axis in (self.quality, self.cost) if axis.metric == metric]
+        units += [own.unit for name, own in self.metrics.items() if name == metric]
+        return next(filter(None, units), "")
 
     def digits(self, metric: str) -> int | None:
         """The decimals that the track asks for, None where it leaves them to the value."""
