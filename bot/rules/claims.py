@@ -110,7 +110,7 @@ def _not_compared(
         first = claims[0]
         said = f"{plain(first.metric, 60)} is claimed as {figure(first.value)} but was not compared"
         if len(claims) > 1:
-            names = [plain(claim.metric, 60) for claim in claims]
+            names = [plain(claim.metric) for claim in claims]
             names[3:] = [f"{len(names) - 3} more"] * (len(names) > 3)
             said = f"{len(claims)} claims were not compared ({listed(names)})"
             what = what.replace("it is not a metric", "they are not metrics")

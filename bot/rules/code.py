@@ -202,7 +202,7 @@ def code_missing(case: Case) -> Iterator[Finding]:
         return
     path = submission.code_path
     file = listed_in(case)
-    if path is not None and not _submitted(case) and _base(path) not in _names(case):
+    if path is not None and not _submitted(case) and _base(path) not in _names(case, path):
         yield finding(
             "code-missing",
             f"the file {shown(path)} that `code` names is not in the submission",
@@ -246,9 +246,9 @@ def _submitted(case: Case) -> dict[str, frozenset[str]]:
     return found
 
 
-def _names(case: Case) -> frozenset[str]:
-    """Base names of all files of the submission, those in folders that `code` names included."""
-    path = case.submission.code_path or ""
+def _names(case: Case, path: str) -> frozenset[str]:
+    """Base names of all files of the submission, and of the path that `code` names if it is a
+    folder."""
     folders = [n for n in case.folder.files if n.startswith(f"{path.rstrip('/')}/")]
     names = {_base(name) for name in case.folder.files}
     return frozenset(names | ({_base(path)} if folders else set()))

@@ -46,6 +46,8 @@ def link(n: int) -> str:
         # of several files those that all name
         (({"t.py": A, "u.py": B}, {"t.py": A, "v.py": C}), None),
         (({"t.py": A, "u.py": B}, {"t.py": C, "u.py": B}), "both"),
+        (({"t.py": A, "u.py": B}, {"t.py": A, "u.py": C}), "both"),
+        (({"t.py": A, "a.py": B}, {"t.py": A}), None),
         (({"t.py": A}, {"u.py": A}), None),
         (({"u.py": B, "t.py": A}, {"v.py": A}), None),  # else the first of their names
         (({"t.py": B, "u.py": A}, {"v.py": A}), (A, B, 1)),
