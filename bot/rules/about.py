@@ -66,7 +66,8 @@ def per_message(findings: Iterable[Finding]) -> Iterator[Finding]:
     for same in groups.values():
         first, more = same[0], len({item.run for item in same}) - 1
         others = "" if more == 0 else f" and {more} more run{'s' if more > 1 else ''}"
-        said = f"{each_run(first.message, more + 1)} ({short_name(first.run)}{others})"
+        named = f" ({short_name(first.run)}{others})" if first.run else ""
+        said = each_run(first.message, more + 1) + named
         fix = first.fix and each_run(first.fix, more + 1)
         yield dc.replace(first, message=said, fix=fix)
 

@@ -83,19 +83,19 @@ def chip_count_mismatch(case: Case) -> Iterator[Finding]:
         if is_no_slice(devices):
             yield _no_slice(run, devices)
             continue
-        named = None if devices.named is None else devices.chips
-        if claimed is None or not named or claimed <= 0 or claimed == named:
+        chips = devices.chips
+        if claimed is None or not chips or claimed <= 0 or claimed == chips:
             yield from _odd_devices(run, devices)
             continue
         yield finding(
             "chip-count-mismatch",
-            f"{key_of(run, field)} is {figure(claimed)}; {shown(devices.name)} has {named} "
+            f"{key_of(run, field)} is {figure(claimed)}; {shown(devices.name)} has {chips} "
             f"chips{chip_cause(claimed, devices)}",
             claimed=claimed,
-            expected=named,
-            ratio=claimed / named,
-            write=named,
-            fix=f"write {named}",
+            expected=chips,
+            ratio=claimed / chips,
+            write=chips,
+            fix=f"write {chips}",
             **place(run, field),
         )
 
@@ -103,8 +103,9 @@ def chip_count_mismatch(case: Case) -> Iterator[Finding]:
 def _odd_devices(run: ResultsRun, devices: metrics.Devices) -> Iterator[Finding]:
     """A number of GPUs that is not the number of chips. More of them than chips make a run look
     cheaper than it was, which blocks."""
-    count, chips, chip = run.number("devices"), devices.chips, devices.accelerator
-    if run.shape in ("V0", "V1") or not count or not chips or count <= 0:
+    count, chips = metrics.above_zero(run.number("devices")), devices.chips
+    chip = devices.accelerator
+    if run.shape in ("V0", "V1") or not count or not chips:
         return
     shows = 1 if chip is None else chip.devices_per_chip
     if (chip is not None and chip.kind == "tpu") or count in (chips, chips * shows):

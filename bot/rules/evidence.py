@@ -105,7 +105,7 @@ def _run_unfinished(case: Case) -> Iterator[Finding]:
                 said = f"the run has reached its last step ({last}), but W&B still shows it as "
                 said += f"{run.state}"
             words = " and is still running" if going and not at_end else ""
-            if not going and run.total_steps is not None and (last or 0) >= run.total_steps:
+            if not going and _is_whole(run):
                 words = ", where its loss is not a finite number"
             words += "; it counts" if counts_here else ", so it does not count"
             yield about(
@@ -125,6 +125,12 @@ def _run_unfinished(case: Case) -> Iterator[Finding]:
 def _last(run: Run) -> int | None:
     """The last step that a run reached, None where it shows none."""
     return run.step if run.last_step is None else run.last_step
+
+
+def _is_whole(run: Run) -> bool:
+    """Whether a run reached the last step that it planned."""
+    last = _last(run)
+    return last is not None and run.total_steps is not None and last >= run.total_steps
 
 
 def _step(last: int | None) -> str:
@@ -147,7 +153,7 @@ def _run_crashed(case: Case) -> Iterator[Finding]:
     for item, run in runs_of(case):
         if run.state in _DEAD:
             last = _last(run)
-            whole = run.total_steps is not None and last is not None and last >= run.total_steps
+            whole = _is_whole(run)
             where = "reached its end" if whole else f"reached {_step(last)}"
             where += f" of {run.total_steps}" if run.total_steps and not whole else ""
             here = (run.file, run.index) in counts

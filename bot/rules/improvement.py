@@ -260,7 +260,7 @@ def _standing_baseline(case: Case) -> str | None:
 def _one_experiment(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[str | None, Level | None]:
     """Why two arms are runs of one experiment, or may be (a note); None where they are not. A
     change of the configuration alone is a change, where the configurations are known."""
-    if not ours or not theirs:
+    if not ours:
         return None, None
     settings = [{run.config.get("config_sha256") for run in arm} for arm in (ours, theirs)]
     known = None not in settings[0] | settings[1]

@@ -63,6 +63,11 @@ def test_one_finding_for_all_runs_of_which_the_same_is_said(
     assert silent.fix is None
 
 
+def test_what_is_said_of_no_run_names_none() -> None:
+    (item,) = per_message([finding("device-unknown", "the file names none")] * 2)
+    assert item.message == "the file names none"
+
+
 def test_what_differs_is_said_apart() -> None:
     one = finding("run-crashed", "it", Level.NOTE, run="a/r0", fix="a", point="a")
     others = [

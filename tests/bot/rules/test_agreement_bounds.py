@@ -233,8 +233,8 @@ def test_both_arms_share_a_machine(first: Hardware, second: Hardware, said: Any)
 
 
 def test_of_three_machines_the_first_two_are_named() -> None:
-    runs = [a_run(n, hardware=h) for n, h in enumerate((H100, A100, Hardware()))]
-    (item,) = told(a_case(runs, arms=("candidate", "baseline", "baseline"), track=RATIO))
+    runs = [a_run(n, hardware=h) for n, h in enumerate((H100, A100, ONE, Hardware()))]
+    (item,) = told(a_case(runs, arms=("candidate", *["baseline"] * 3), track=RATIO))
     assert "8x a100-sxm, another run 8x h100-sxm" in item.message
 
 

@@ -123,7 +123,9 @@ def test_old_files_state_their_devices() -> None:
         (kind("H100"), 9, Level.ERROR),  # it looks cheaper than it was
         (kind("H100"), 16, Level.ERROR),
         (kind("H100"), 7, Level.WARNING),
+        (kind("H100"), 1, Level.WARNING),
         (kind("H100"), 0, None),
+        (kind("H100"), -8, None),
         (kind("H100"), None, None),
         (kind("mi250x"), 16, None),  # which shows two devices a chip
         (kind("mi250x"), 8, None),
@@ -221,6 +223,7 @@ def test_a_precision_that_makes_a_run_look_cheaper(precision: Any, says: str | N
     items = told("device-unknown", {"precision": precision}, **info)
     assert [f.message.startswith(str(says)) for f in items] == [True] * (says is not None)
     for item in items:
+        assert not item.message.endswith(")")  # of no run, so none is named
         assert (item.claimed, item.pointer) == (precision, f"{INFO}/speedrun/precision")
     file = results_file(info, precision=precision)
     for track, ranks in (

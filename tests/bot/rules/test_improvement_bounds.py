@@ -293,6 +293,8 @@ def test_what_to_run_in_the_place_of_ones_own_code(
     assert stale(armed(track, ("a", "a"), standing=standing)) == [(SAME, fix, Level.WARNING)]
     assert stale(armed(track, ("a", ""), standing=standing)) == [(SILENT, fix, Level.NOTE)]
     assert stale(armed(track, ("a", "b"), standing=standing)) == []
+    both = armed(track, ("a", ""), standing=standing)
+    assert stale(dc.replace(both, evidence=both.evidence[1:])) == []
     pareto = dc.replace(track, objective="pareto")
     assert stale(armed(pareto, ("a", "a"), standing=standing)) == []
 
