@@ -42,9 +42,9 @@ def implied_by_clock(
 ) -> Implied | None:
     """The training time by a clock that runs on, in the unit that fits best; None where too little
     of it is there."""
-    total = max(clock, default=(0, 0.0))[1]
+    total = max(clock)[1] if clock else 0.0
     found = [
-        (implied, abs(math.log(max(implied.seconds, 1e-9) / total)))
+        (implied, abs(math.log(implied.seconds / total)))
         for unit in units
         if total > 0 and (implied := _implied(clock, other, validations, unit)) is not None
     ]
@@ -108,13 +108,9 @@ def implied_by_durations(clock: Series, durations: Series, units: Sequence[float
     stretches = list(_stretches(timed, steps))
     usual = statistics.median(a / n for a, n, _ in stretches)
     each = statistics.median(d for _, _, d in stretches)
-    kept = [
-        (a, n * d)
-        for a, n, d in stretches
-        if a <= _STALL * max(usual, 1e-9) * n and d <= _STALL * each
-    ]
+    kept = [(a, n * d) for a, n, d in stretches if a <= _STALL * usual * n and d <= _STALL * each]
     mine, theirs = sum(a for a, _ in kept), sum(b for _, b in kept)
-    if mine <= 0 or theirs <= 0:
+    if mine <= 0:
         return None
     # The unit is that of the name; without one it is the one that makes both agree best.
     unit = min(units, key=lambda u: max(theirs * u / mine, mine / (theirs * u)))

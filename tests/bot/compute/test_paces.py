@@ -17,6 +17,7 @@ CLOCK = [(step, 2.0 * step) for step in range(11)]
         pytest.param([(s, 9 + 3.0 * s) for s in range(11)], (), (30.0, True), id="started earlier"),
         pytest.param([(s, 3.0 * s) for s in range(2, 7)], (), (30.0, True), id="a part of it"),
         pytest.param([(s, 9.0 * s) for s in range(2, 5)], (), None, id="two stretches only"),
+        pytest.param([(s, 9.0 * s) for s in range(2, 6)], (), (90.0, True), id="three stretches"),
         pytest.param([(s, 3.0 * s) for s in range(11)], (5,), (30.0, True), id="one validation"),
         pytest.param([(s, 3.0 * s) for s in range(11)], range(11), (30.0, False), id="one each"),
         pytest.param([(s, 3.0 * s) for s in range(11)], (2, 5, 8), (30.0, True), id="three bare"),
@@ -74,6 +75,43 @@ def test_whole_seconds_are_compared_after_ten_of_them(steps: int, found: float |
     assert implied is None or implied.seconds == pytest.approx(10.0, rel=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("clock", "other", "implied"),
+    [
+        pytest.param([0, 2, 4, 4, 6, 8], [0, 3, 6, 9, 12, 15], 15.0, id="the first stands still"),
+        pytest.param([0, 2, 4, 6, 8, 10], [0, 3, 6, 6, 9, 12], 12.0, id="the second stands still"),
+        pytest.param([0, 2, 4, 3, 5, 7], [0, 3, 6, 9, 12, 15], 10.5, id="the first goes back"),
+        pytest.param([0, 20, 40, 60, 80], [0, 30, 10, 40, 20], None, id="two stretches are left"),
+        pytest.param([8, 8, 8, 8, 8], [0, 3, 6, 9, 12], 8e6, id="a clock that does not run"),
+        pytest.param([0, 0.1, 0.2, 0.3], [0, 0.15, 0.3, 0.45], 0.45, id="less than a second"),
+        pytest.param([0, 3e-3, 6e-3, 9e-3], [0, 5e-3, 0.01, 0.015], 0.015, id="15 ms"),
+        pytest.param([0, 3e-3, 6e-3, 9e-3], [0, 3e-3, 6e-3, 9e-3], None, id="9 ms"),
+    ],
+)
+def test_two_clocks(clock: list[float], other: list[float], implied: float | None) -> None:
+    found = implied_by_clock(list(enumerate(clock)), list(enumerate(other)), ())
+    assert (found and found.seconds) == (None if implied is None else pytest.approx(implied))
+
+
+@pytest.mark.parametrize(
+    ("at", "off", "slow", "counted"),
+    [(6, -2, 10.0, False), (6, -1, 10.0, True), (6, 0, 10.0, True), (6, 1, 10.0, True),
+     (6, 2, 10.0, False), (0, 0, 10.0, True), (0, 1, 10.0, True), (0, 2, 10.0, False),
+     (11, -1, 10.0, True), (6, 1, 9.5, True), (6, 1, 9.4, False)],
+)  # fmt: skip
+def test_a_stall_counts_where_the_first_clock_has_half_of_it(
+    at: int, off: int, slow: float, counted: bool
+) -> None:
+    """Twelve stretches of 2 s by one clock and of 3 s by the other, which stalls for 20 s."""
+    mine = [2.0 + slow * (n == at + off) for n in range(12)]
+    theirs = [3.0 + 20.0 * (n == at) for n in range(12)]
+    clock, other = ([(n, sum(each[:n])) for n in range(13)] for each in (mine, theirs))
+    left = sum(mine) - mine[at]
+    found = implied_by_clock(clock, other, ())
+    assert found is not None
+    assert found.seconds == pytest.approx(56.0 if counted else sum(mine) / left * 33.0)
+
+
 def test_a_clock_without_a_time_implies_nothing() -> None:
     assert implied_by_clock([], CLOCK, ()) is None
     assert implied_by_clock([(step, 0.0) for step in range(11)], CLOCK, ()) is None
@@ -94,6 +132,7 @@ READ = [(0, 0.0), (10, 20.0), (20, 40.0), (30, 60.0), (40, 80.0), (50, 100.0)]
         pytest.param([(s, 3.0) for s in range(11, 21)], (1.0,), 150.0, id="one stretch for all"),
         pytest.param([(s, 0.0) for s in range(1, 51)], (1.0,), None, id="none that takes time"),
         pytest.param([], (1.0,), None, id="none"),
+        pytest.param([(s, 3.0 * (s % 3 == 0)) for s in range(51)], (1.0,), 150.0, id="some zero"),
         pytest.param(
             [(s, 99.0 if s % 10 == 1 else 3.0) for s in range(1, 51)], (1.0,), 150.0, id="medians"
         ),
@@ -131,6 +170,11 @@ def test_durations_need_a_clock_read_twice() -> None:
     assert implied_by_durations(READ[:1], steps, (1.0,)) is None
     assert implied_by_durations([(0, 0.0), (10, 0.0)], steps, (1.0,)) is None
     assert implied_by_durations(READ[:2], steps, (1.0,)) == pytest.approx(30.0)
+    for clock in (READ[1:2], [(0, 5.0), (10, 5.0)], [(0, -5.0), (10, 0.0)], [(0, 9.0), (10, 4.0)]):
+        assert implied_by_durations(clock, steps, (1.0,)) is None
+    late = [(0, -5.0), (10, -3.0), (20, 15.0)]
+    assert implied_by_durations(late, steps, (1.0,)) == pytest.approx(15 * 60 / 20)
+    assert implied_by_durations([(0, 0.0), (10, 0.5)], steps, (0.01,)) == pytest.approx(0.3)
 
 
 def test_slow_steps_of_a_busy_machine_count_on_both_clocks() -> None:
