@@ -211,19 +211,20 @@ def loss_key_of(case: Case) -> str | None:
 
 
 def _pairs(case: Case) -> dict[RunKey, str]:
-    """Pairs of runs that took turns: neighbours in time, one of each arm; {} where the times of
-    the runs do not say so. Which run is compared with which is nothing that an author chooses."""
+    """Pairs of runs that took turns: neighbours in time; {} if the times of the runs do not say so.
+    Which run is compared with which is nothing that an author chooses, and two runs of one arm are
+    compared with none."""
     timed = []
     for item in case.evidence:
         for run in item.runs if item.spec.arm != "search" else ():
             moment = parse_timestamp(run.created_at or run.finished_at)
             if item.spec.pair is None or moment is None:
                 return {}
-            timed.append((moment, item.spec.point or "", item.spec.arm, (run.file, run.index)))
-    timed.sort(key=lambda row: (row[1], row[0]))
+            timed.append((item.spec.point or "", moment, (run.file, run.index)))
+    timed.sort(key=lambda row: row[:2])
     found: dict[RunKey, str] = {}
     for n, (first, second) in enumerate(zip(timed[::2], timed[1::2], strict=False)):
-        if first[1] != second[1] or first[2] == second[2] or first[0] == second[0]:
+        if first[0] != second[0] or first[1] == second[1]:
             return {}
-        found |= {first[3]: str(n), second[3]: str(n)}
+        found |= {first[2]: str(n), second[2]: str(n)}
     return found if len(found) == len(timed) else {}
