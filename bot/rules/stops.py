@@ -39,7 +39,7 @@ def chosen_stops(case: Case) -> Iterator[Finding]:
         return
     for point in points_of(case):
         runs = [r for r in case.runs("candidate", point) if r.step is not None]
-        if len(runs) < 2 or any(r.source == "results" for r in runs):
+        if any(r.source == "results" for r in runs):
             continue
         if any(r.total_steps or plans(r.config) for r in runs):
             told, fix = _before_the_end(case, point, runs), _CLAIM_LATER
@@ -80,10 +80,11 @@ def _before_the_end(case: Case, point: str | None, runs: Sequence[Run]) -> str |
     """A stop before the end that later validations do not confirm, or that is one of many at which
     the loss hardly falls any more, so that one of them passes by chance."""
     found = _passing(case, point)
-    summary, error = found or (None, 0.0)
-    step = None if summary is None else summary.step
-    ends = [max(r.total_steps or 0, r.step or 0) for r in runs]
-    if summary is None or step is None or max(ends) <= step or error <= 0:
+    if found is None:
+        return None
+    summary, error = found
+    step, end = summary.step, max(max(r.total_steps or 0, r.step or 0) for r in runs)
+    if step is None or end <= step or error <= 0:
         return None
     means = _means(case, runs)
     needed = normal_quantile(1 - summary.level) * error
@@ -98,7 +99,7 @@ def _before_the_end(case: Case, point: str | None, runs: Sequence[Run]) -> str |
     if p is None or p * looks < _ALLOWED * summary.level:
         return None
     return (
-        f"the runs are taken at step {step:,} of {max(ends):,}, where the loss hardly falls: p = "
+        f"the runs are taken at step {step:,} of {end:,}, where the loss hardly falls: p = "
         f"{probability(p)} there, {probability(min(1.0, p * looks))} for a stop that is chosen "
         "among the validations before it"
     )
