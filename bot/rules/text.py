@@ -246,7 +246,7 @@ def _hits(
             continue
         for number, line in enumerate(_text(data).split("\n"), 1):
             # A long line is looked at piece by piece, with the seams in two pieces.
-            pieces = (line[at : at + _PIECE] for at in range(0, len(line) or 1, _PIECE - _SEAM))
+            pieces = (line[at : at + _PIECE] for at in range(0, len(line), _PIECE - _SEAM))
             found = next((what for piece in pieces if (what := look(piece)) is not None), None)
             if found is not None:
                 yield name, number, found
