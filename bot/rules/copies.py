@@ -38,34 +38,13 @@ def within(case: Case) -> Iterator[Finding]:
     one run count once: see `uncounted_copies`."""
     seen: dict[tuple[str, str], str] = {}
     told: set[tuple[str, str]] = set()
-    named = [
-        ("wandb", link_key(spec.target), spec.target)
-        for spec in case.submission.runs
-        if spec.source == "wandb"
-    ]
-    # A results file and a link may speak of one run: the file claims, the link shows.
-    named += [("results", link_key(run.text("link")), _numbered(case, run)) for run in case.results]
-    named += [
-        (
-            "log",
-            run_key(run),
-            name_inside(case, run.file) + (f" run {run.index}" if run.index else ""),
-        )
-        for item in case.evidence
-        if item.spec.source == "log" and (case.list_file or case.folder.bare)
-        for run in item.runs
-    ]
-    point_of = {case.folder.full(s.target): s.point for s in case.submission.runs}
-    named += [
-        (f"value {point_of.get(run.file)}", key, _numbered(case, run))
-        for run in case.results
-        for key in value_keys([run])
-    ]
-    for source, key, where in named:
+    for source, key, where in _keyed(case):
         if key is None:
             continue
-        first = seen.setdefault((source, key), where)
-        if first is not where and (where, first) not in told:
+        first = seen.get((source, key))
+        if first is None:
+            seen[source, key] = where
+        elif (where, first) not in told:
             told.add((where, first))
             what = "listed twice" if first == where else f"the same run as {plain(first, 160)}"
             yield finding(
@@ -75,6 +54,25 @@ def within(case: Case) -> Iterator[Finding]:
                 run=case.folder.full(where) if source == "log" else None,
                 **place(case, key, case.folder.full(where)),
             )
+
+
+def _keyed(case: Case) -> Iterator[tuple[str, str | None, str]]:
+    """What lists a run, a key that two lists of one run share, and the name of the run there."""
+    for spec in case.submission.runs:
+        if spec.source == "wandb":
+            yield "wandb", link_key(spec.target), spec.target
+    # A results file and a link may speak of one run: the file claims, the link shows.
+    for stated in case.results:
+        yield "results", link_key(stated.text("link")), _numbered(case, stated)
+    if case.list_file or case.folder.bare:
+        for item in case.evidence:
+            for run in item.runs if item.spec.source == "log" else ():
+                part = f" run {run.index}" if run.index else ""
+                yield "log", run_key(run), name_inside(case, run.file) + part
+    point_of = {case.folder.full(s.target): s.point for s in case.submission.runs}
+    for stated in case.results:
+        for key in value_keys([stated]):
+            yield f"value {point_of.get(stated.file)}", key, _numbered(case, stated)
 
 
 def across_points(case: Case) -> Iterator[Finding]:

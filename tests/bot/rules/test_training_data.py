@@ -63,7 +63,7 @@ def test_a_folder_without_a_manifest_is_told_what_to_copy() -> None:
     assert item.file == f"{PATH}/submission.json"
     bare = brought(None)
     assert not found("data-manifest", dc.replace(bare, folder=dc.replace(bare.folder, bare=True)))
-    other = dc.replace(brought(), track=dc.replace(TRACK, data_submitted=False))
+    other = dc.replace(bare, track=dc.replace(TRACK, data_submitted=False))
     assert not found("data-manifest", other)
 
 
@@ -82,6 +82,8 @@ def test_what_a_manifest_says_is_shared(path: str, count: int, said: str | None)
     text = f"training and validation text share {said} to the manifest"
     wanted = (text, f"/data/overlap/{path}", count, 0)
     assert [(f.message, f.pointer, f.claimed, f.expected) for f in items] == [wanted] * bool(said)
+    silent = brought(changed("data.overlap", {path: 0}))
+    assert not found("train-validation-overlap", silent)
 
 
 def test_the_shards_of_an_entry_are_looked_at_once() -> None:
@@ -127,6 +129,12 @@ def test_a_setting_is_the_tracks(name: str, value: Any, same: bool) -> None:
         assert f"model.{name} is " in message and ", the track fixes " in message
         assert claimed == (value if isinstance(value, int | float | str) else None)
         assert expected == TRACK.recipe[f"model.{name}"]
+
+
+def test_a_flag_is_no_number() -> None:
+    for wanted, value in ((1, True), (True, 1), (0, False)):
+        case = brought(track={"recipe": {"n": wanted}}, config={"n": value})
+        assert len(recipe(case)) == 1
 
 
 def test_a_text_is_the_tracks() -> None:
