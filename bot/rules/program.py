@@ -12,6 +12,7 @@ from typing import NamedTuple
 from bot.evidence.code_hash import hashes_of
 from bot.model.case import Case
 from bot.model.run import Run, Stated
+from bot.model.track import STEP_METRICS
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
 from bot.render.numbers import figure
@@ -143,6 +144,11 @@ def _by_steps(case: Case, place: _Place, stated: Stated) -> bool:
     return case.track.finish == "steps"
 
 
+def _by_updates(case: Case, place: _Place, stated: Stated) -> bool:
+    """Whether steps count."""
+    return bool(set(STEP_METRICS) & {case.track.cost.metric, *case.track.limits})
+
+
 def _more_than_shown(case: Case, place: _Place, stated: Stated) -> bool:
     """Whether a loop trains more often than the log shows runs, or the submission for its file."""
     shown = sum(place.run is None or run.file == place.file for _, run in runs_of(case))
@@ -161,6 +167,17 @@ _MEANINGS: Mapping[str, _Meaning] = {
     "validation_update": _Meaning(
         "updates weights where the program validates",
         f"keep training and validation apart, or {_README}",
+    ),
+    "validation_cut": _Meaning(
+        "ends the validation early", "validate on all of the track's validation text"
+    ),
+    "updates": _Meaning(
+        "updates the weights several times in one step",
+        "count every update as a step",
+        _by_updates,
+    ),
+    "step_changed": _Meaning(
+        "shows fewer steps than the program takes", "count every update as a step", _by_updates
     ),
     "executed": _Meaning(
         "runs text as code, so that the source does not say what it does",

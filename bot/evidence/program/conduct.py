@@ -32,9 +32,12 @@ _INTERVALS = frozenset("every interval freq frequency do is should run only last
 _ATTEMPTS = frozenset(
     "seed seeds attempt attempts trial trials restart restarts tries retry retries".split()
 )
-_WEIGHTS = frozenset("ckpt checkpoint weights model state pretrained init initial snapshot".split())
+_WEIGHTS = frozenset(
+    "ckpt checkpoint weight weights model state pretrained init initial snapshot embed".split()
+)
 _LOADS = frozenset("load load_file load_model load_checkpoint load_weights".split())
 _TEACHER = frozenset("teacher teachers distill distillation distil distilled".split())
+_RUNS = frozenset("exec eval __import__ import_module run_path run_module".split())
 _FAKES = frozenset({"time.perf_counter", "time.time", "time.monotonic", "torch.cuda.synchronize",
                     "perf_counter", "torch.cuda.Event.elapsed_time"})  # fmt: skip
 
@@ -44,6 +47,8 @@ class _Place(NamedTuple):
 
     validating: bool = False
     looping: bool = False
+    over_text: bool = False
+    """Whether in a loop that validates."""
 
 
 def conduct(source: Source) -> Iterator[Stated]:
@@ -51,10 +56,14 @@ def conduct(source: Source) -> Iterator[Stated]:
     program = _Program(source)
     for body, place in program.blocks(source.body, _Place()):
         yield from _timers(program, body, place)
+        stepped = [ast.dump(n.func) for n in _steps(body)] if place.looping else []
+        if len(set(stepped)) < len(stepped):
+            yield from program.marked(iter([("updates", _steps(body)[-1])]))
         for stmt in body:
             nodes = _own_nodes(stmt)
             yield from program.marked(_odd(program, stmt, nodes, place))
-            yield from program.marked(reported(source, stmt, nodes))
+            yield from program.marked(reported(source, stmt, nodes, place.validating))
+            yield from program.marked(_cut(program, stmt, nodes, place))
             yield from program.marked(_attempts(program, stmt), _times(source, stmt))
             yield from program.marked(_replaced(program, stmt, nodes))
 
@@ -109,9 +118,11 @@ class _Program:
                     yield from self.blocks(stmt.body, place._replace(validating=now))
                 yield from self.blocks(stmt.orelse, place)
             else:
-                loops = place.looping or isinstance(stmt, _LOOPS)
+                within = place
+                if isinstance(stmt, _LOOPS):
+                    within = place._replace(looping=True, over_text=place.validating)
                 for inner in _inner(stmt):
-                    yield from self.blocks(inner, place._replace(looping=loops))
+                    yield from self.blocks(inner, within)
 
     def _runs(self, function: ast.FunctionDef | ast.AsyncFunctionDef, outermost: bool) -> bool:
         """Whether a function may run: one of the outermost level that nothing names does not, nor
@@ -177,12 +188,37 @@ def _odd(
             continue
         if _loads_weights(program, stmt, node):
             yield "warm", node
-        if isinstance(node.func, ast.Name) and node.func.id in ("exec", "eval"):
+        if isinstance(node.func, ast.Name) and node.func.id in _RUNS:
             yield "executed", node
     if place.validating and not isinstance(stmt, (*_FUNCTIONS, ast.ClassDef)):
         update = program.trains(nodes)
         if update is not None:
             yield "validation_update", update
+
+
+def _cut(
+    program: _Program, stmt: ast.stmt, nodes: Sequence[ast.AST], place: _Place
+) -> Iterator[tuple[str, ast.AST]]:
+    """A validation that ends early, and a loop of updates within a step."""
+    source = program.source
+    if place.over_text and isinstance(stmt, ast.If):
+        ends = any(isinstance(s, ast.Break | ast.Return) for s in stmt.body)
+        sides = [s for n in nodes if isinstance(n, ast.Compare) for s in (n.left, *n.comparators)]
+        if ends and any(isinstance(source.fold(s), int | float) for s in sides):
+            yield "validation_cut", stmt
+    for node in nodes:
+        validates = place.validating or any(parts(n) & VALIDATION for n in ast.walk(node))
+        if called(node) == "islice" and validates:
+            yield "validation_cut", node
+    if place.looping and isinstance(stmt, ast.For) and called(stmt.iter) == "range":
+        if _times(source, stmt) > 1 and _steps(stmt.body):
+            yield "updates", stmt
+
+
+def _steps(body: Sequence[ast.stmt]) -> list[ast.Call]:
+    """The calls of an optimizer's `step` in a list of statements itself."""
+    calls = [n for s in body for n in _own_nodes(s) if isinstance(n, ast.Call) and _is_update(n)]
+    return [n for n in calls if called(n) == "step"]
 
 
 def _loads_weights(program: _Program, stmt: ast.stmt, node: ast.Call) -> bool:

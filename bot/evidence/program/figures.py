@@ -30,6 +30,8 @@ _LEFT_OUT = VALIDATION | frozenset(
     "started begin began t0 last prev previous pause paused startup init origin".split()
 )
 """What a clock may leave out."""
+_BEGINS = frozenset("t0 start begin began tic started".split())
+_PASSES = frozenset("micro accum accumulation".split())
 _WORK = frozenset(
     "data optimizer optim opt step backward load loading comm sync loader train update overhead "
     "idle".split()
@@ -42,6 +44,7 @@ _LABELS = (
     ("loss", re.compile(r"(?:^|[^a-z_])(?:val|valid|validation|eval)[_ /]?loss\W{0,4}$", re.I)),
     ("time", re.compile(r"(?:^|[^a-z_])(?:train(?:ing)?|total|elapsed)[_ ]?time"
                         r"(?:[_ ]?(?:ms|s))?\W{0,4}$", re.I)),
+    ("step", re.compile(r"(?:^|[^a-z_])(?:step|iter|iteration)[:= ]{1,2}$", re.I)),
 )  # fmt: skip
 _PRINTED = re.compile(
     r"(?:^|[^a-z_])(?:val|validation)[_ ]?loss[:= ]{1,3}\d{1,2}\.\d{2,9}|train_time[:=]\d", re.I
@@ -68,10 +71,11 @@ def is_time(name: str) -> bool:
 
 
 def reported(
-    source: Source, stmt: ast.stmt, nodes: Sequence[ast.AST]
+    source: Source, stmt: ast.stmt, nodes: Sequence[ast.AST], validating: bool
 ) -> Iterator[tuple[str, ast.AST]]:
-    """A loss or clock with a factor or an offset, the lowest of several, a number in its place."""
-    for quantity, value, shown in _shown(stmt, nodes):
+    """A loss, a clock or a step with a factor or an offset, the lowest of several losses, a number
+    in the place of one."""
+    for quantity, value, shown in (*_shown(stmt, nodes), *_inside(stmt, validating)):
         name = name_of(_bare(value)) if shown else ""
         for expr in (value, *source.values.get(name, ())):
             kind = _changed(source, quantity, expr, shown)
@@ -98,6 +102,15 @@ def _shown(stmt: ast.stmt, nodes: Sequence[ast.AST]) -> Iterator[tuple[str, ast.
             if pattern.search(label) and not _BEST.search(label[-40:]):
                 yield quantity, value, True
                 break
+
+
+def _inside(stmt: ast.stmt, validating: bool) -> Iterator[tuple[str, ast.expr, bool]]:
+    """What is made of any loss where a program validates; a clock that begins."""
+    if isinstance(stmt, ast.Assign | ast.AugAssign | ast.Return) and stmt.value is not None:
+        if validating and any("loss" in parts(n) for n in ast.walk(stmt.value)):
+            yield "loss", stmt.value, False
+    if isinstance(stmt, ast.Assign) and parts(stmt.targets[0]) & _BEGINS:
+        yield "time", stmt.value, False
 
 
 def _labelled(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
@@ -159,6 +172,8 @@ def _changed(source: Source, quantity: str, expr: ast.expr, shown: bool) -> str:
 
 def _is_odd(source: Source, quantity: str, node: ast.BinOp) -> bool:
     """Whether an operation changes a loss or a clock by a constant that is no unit."""
+    if quantity == "step":
+        return _is_other_step(source, node)
     for side, other in ((node.right, node.left), (node.left, node.right)):
         value: Any = source.fold(side)
         if isinstance(value, bool) or not isinstance(value, int | float) or value == 0:
@@ -174,6 +189,21 @@ def _is_odd(source: Source, quantity: str, node: ast.BinOp) -> bool:
         taken = frozenset[str]().union(*map(parts, ast.walk(node.right)))
         return bool(taken & _WORK) and not taken & _LEFT_OUT
     return False
+
+
+def _is_other_step(source: Source, node: ast.BinOp) -> bool:
+    """Whether an operation makes fewer steps of them; passes of an accumulation are none."""
+    by: Any = source.fold(node.right)
+    if isinstance(node.op, ast.Mult) and by is UNKNOWN:
+        by = source.fold(node.left)
+    named = frozenset[str]().union(*map(parts, ast.walk(node)))
+    if not isinstance(by, int | float) or named & _PASSES:
+        return False
+    return (
+        by > 1
+        if isinstance(node.op, ast.Div | ast.FloorDiv)
+        else (isinstance(node.op, ast.Mult) and 0 < by < 1)
+    )
 
 
 def _has_clock(node: ast.AST) -> bool:

@@ -160,6 +160,21 @@ UNUSUAL = [
         "def validate(model):\n    update()\ndef update():\n    loss.sum()\nvalidate(model)",
     ),
     ("text as code", "exec(text)", "model.eval()"),
+    ("text as code", "m = __import__('a')", "m = imported('a')"),
+    (
+        "ends the validation early",
+        "def evaluate(m):\n    for i, b in r:\n        if i >= 4:\n            break\nevaluate(m)",
+        "def train(m):\n    for i, b in r:\n        if i >= 4:\n            break\ntrain(m)",
+    ),
+    (
+        "ends the validation early",
+        "for b in islice(val_loader, 4):\n    f(b)",
+        "for b in islice(train_loader, 4):\n    f(b)",
+    ),
+    ("changes the validation", "def evaluate():\n    return 0.98 * loss\nevaluate()",
+     "def train():\n    return 0.98 * loss\ntrain()"),
+    ("changes the validation", "        total += loss * 0.97", "    total += loss * 0.97"),
+    ("changes the time", "t0 = time.time() + 5", "deadline = time.time() + 5"),
     (
         "more often than",
         "for seed in range(20):\n    optimizer.step()",
@@ -214,6 +229,26 @@ def test_what_programs_rarely_do(says: str, bad: str, good: str) -> None:
     assert [f for f in said if says in f.message], [f.message for f in said]
     assert all(f.fix and f.file and f.line for f in said)
     assert judged(program(good)) == [], good
+
+
+COUNTED = [
+    ("several times in one step", "    optimizer.step()", "    other.step()"),
+    (
+        "several times in one step",
+        "    for _ in range(2):\n        optimizer.step()",
+        "    for o in optimizers:\n        o.step()",
+    ),
+    ("fewer steps", "    print(f'step:{step // 2} x')", "    print(f'step:{step + 1} x')"),
+    ("fewer steps", "    print('step:%d' % (0.5 * step))", "    print('step:%d' % (micro / 2))"),
+]
+
+
+@pytest.mark.parametrize(("says", "bad", "good"), COUNTED, ids=[row[1] for row in COUNTED])
+def test_more_updates_than_steps_where_steps_count(says: str, bad: str, good: str) -> None:
+    steps = "nanogpt-optimization"
+    assert [says in f.message for f in judged(program(bad), track=steps)] == [True]
+    assert judged(program(good), track=steps) == []
+    assert judged(program(bad)) == [], "time ranks, and both take some"
 
 
 def test_the_clock_that_stops_for_validation_alone_is_honest() -> None:
