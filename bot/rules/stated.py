@@ -5,7 +5,6 @@ Part of the rule `summary-differs-from-history`; used by `bot.rules.evidence`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,7 +29,7 @@ def contradictions(run: ResultsRun) -> Iterator[Finding]:
             yield _finding(
                 run,
                 "loss",
-                f"its history ends at step {step:,} of {steps:,}",
+                f"its history ends at step {figure(step)} of {steps:,}",
                 step,
                 None,
                 "submit a run that reached its end",
@@ -44,10 +43,7 @@ def contradictions(run: ResultsRun) -> Iterator[Finding]:
     )
     if count is not None and mean is not None and count == steps:
         total = count * mean
-        if math.isfinite(total):
-            yield from _compare(
-                run, "training_time_s", total, _room(total), "its step times add up to"
-            )
+        yield from _compare(run, "training_time_s", total, _room(total), "its step times add up to")
 
 
 def _compare(
