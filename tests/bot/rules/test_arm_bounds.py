@@ -112,6 +112,46 @@ def test_of_several_frozen_baselines_the_last_says_what_to_expect() -> None:
     assert slower(timed(80 * 989.5 / 312, hardware=A100, track=track)) == []
 
 
+def two(second: dict[str, Any], current: str = "second") -> Track:
+    later = dc.replace(FROZEN, id="second", submission=SECOND, **second)
+    return dc.replace(TRACK, baselines=(FROZEN, later), baseline_id=current)
+
+
+SECOND = "submissions/single-gpu-fineweb/second"
+
+
+def test_which_frozen_baselines_an_arm_may_be_runs_of() -> None:
+    # what stands later than the arm's is none of them
+    assert slower(timed(105.0, track=two({"costs": (60.0,)}, "first"))) == []
+    # of the one that its author names alone
+    track = two({"costs": (60.0,), "device": "A100"})
+    (item,) = slower(timed(130.0, track=track))
+    assert item.expected == 100.0 and "on the same hardware" in item.message
+    (item,) = slower(timed(130.0, track=track, submission={"based_on": "second"}))
+    assert item.expected is None and "by the peaks of both devices" in item.message
+
+
+@pytest.mark.parametrize(
+    ("device", "count", "hardware", "fits"),
+    [
+        ("H100 SXM", 1, H100, True),
+        ("h100", 1, H100, True),
+        ("H100 SXM", None, Hardware("H100 SXM", None), True),
+        ("H100 SXM", 2, H100, False),
+        (None, 1, Hardware(None, 1), False),
+        ("My board ", 1, Hardware("my Board", 1), True),
+        (" ", 1, Hardware(" ", 1), False),
+        ("", 1, Hardware("", 1), False),
+    ],
+)
+def test_what_is_the_same_hardware(
+    device: str | None, count: int | None, hardware: Hardware, fits: bool
+) -> None:
+    track = frozen(device=device, count=count)
+    told = slower(timed(106.0, hardware=hardware, track=track))
+    assert ["on the same hardware" in item.message for item in told] == [True] * fits
+
+
 def test_nothing_is_said_before_all_evidence_is_read() -> None:
     standing = Standing(record="submissions/nanogpt-small/first", record_cost=10.0)
     for track in (TRACK, SMALL):

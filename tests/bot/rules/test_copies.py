@@ -179,6 +179,8 @@ def test_a_run_belongs_to_one_point() -> None:
     assert pointed([a_curve(0), a_curve(1)], ["a", "b"]) == []
     assert pointed([a_curve(0), again], ["a", "a"]) == []
     assert pointed([a_curve(0), again], ["a", "b"], "baseline") == []  # an arm may be shared
+    (item,) = pointed([a_curve(0), a_curve(1), again], ["a", "b", "c"])
+    assert item.point == "c"
 
 
 # ---- beside other entries -----------------------------------------------------------------------

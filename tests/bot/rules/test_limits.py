@@ -94,5 +94,10 @@ def test_the_label_and_unit_of_a_metric_are_the_tracks() -> None:
     )
     said = "Score is 0.4 points, and the track allows at least 0.5 points"
     assert (told.message, told.claimed) == (said, 0.4)
+    lower = dc.replace(SCORED, metrics={"score": dc.replace(metric, goal="min")})
+    (most,) = found(
+        "limit-exceeded", a_case([a_run(history={"score": ((1000, 0.6),)})], track=lower)
+    )
+    assert most.message == "Score is 0.6 points, and the track allows at most 0.5 points"
     arms = a_case([a_run()], arms=("baseline",), track=SCORED)
     assert found("limit-exceeded", arms) == ()  # of the candidate alone
