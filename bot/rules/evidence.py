@@ -19,7 +19,7 @@ from bot.registry import LOSS_TOLERANCE, TIME_TOLERANCE_S
 from bot.render.numbers import count, figure
 from bot.render.untrusted import plain
 from bot.rules.about import about, per_message, ratio, read_problems, runs_of
-from bot.rules.starts import trained_before
+from bot.rules.starts import trained_before, trained_between
 from bot.rules.stated import contradictions
 
 _UNDONE = ("running", "pending", "preempting")
@@ -176,11 +176,12 @@ def history_gap(case: Case) -> Iterator[Finding]:
     If regular validations stop for a while, a file breaks off in the middle of a record, one step
     has two losses, or the clock hardly moves over some stretches, nobody can see what happened
     there. Nor can they if a setting is stated twice with two values, if the log says that it loaded
-    other weights, or if the loss begins where untrained weights do not. Log the whole run from
-    beginning to end.
+    other weights, if the loss begins where untrained weights do not, or if it falls over one
+    stretch as it does over none around it. Log the whole run from beginning to end.
     """
     yield from read_problems(case, "history-gap")
     yield from trained_before(case)
+    yield from per_message(trained_between(case))
 
 
 def clock_not_monotonic(case: Case) -> Iterator[Finding]:

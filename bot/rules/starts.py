@@ -1,4 +1,5 @@
-"""Runs that begin where training from scratch does not: their weights were trained before.
+"""Runs that begin where training from scratch does not: their weights were trained before; and runs
+that were trained on in between, which their losses alone show.
 
 Part of the rule `history-gap`, in `bot.rules.evidence`.
 """
@@ -10,11 +11,13 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from bot.compute.case_statistics import points_of
+from bot.compute.falls import sudden_fall
 from bot.model.case import Case
 from bot.model.run import Run
 from bot.model.track import LOSS_METRICS
 from bot.model.verdict import Finding, finding
 from bot.render.numbers import figure
+from bot.rules.about import about, runs_of
 
 Curve = Sequence[tuple[int, float]]
 
@@ -49,6 +52,26 @@ def trained_before(case: Case) -> Iterator[Finding]:
         told = told or _beside_the_arm(ours, theirs)
         if told is not None:
             yield finding("history-gap", told, file=case.folder.path, point=point, fix=_FIX)
+
+
+def trained_between(case: Case) -> Iterator[Finding]:
+    """Runs whose loss falls over one stretch as it does over no stretch around it."""
+    if case.brought_over or case.track.quality.metric not in (*LOSS_METRICS, "bpb"):
+        return
+    for item, run in runs_of(case):
+        losses = [(v.step, v.loss) for v in run.validation] or run.history.get("bpb", ())
+        fall = sudden_fall(losses, run.history.get("train_loss", ()))
+        if fall is not None and run.source != "results":
+            yield about(
+                case,
+                item,
+                run,
+                "history-gap",
+                fall.words(),
+                claimed=fall.fall,
+                expected=fall.usual,
+                fix="give the whole history, or say in the README what makes the loss fall there",
+            )
 
 
 def _curves(run: Run) -> Iterator[Curve]:

@@ -10,8 +10,10 @@ import dataclasses as dc
 import datetime as dt
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from bot.compute.falls import fall_across
+from bot.compute.paces import Series
 from bot.registry import LOSS_TOLERANCE
 
 # The first ten steps of early logs are untimed: the clock starts again at step 11.
@@ -120,6 +122,16 @@ def trained_twice(
     at = f"step {apart[0]}" if len(apart) == 1 else f"steps {apart[0]} to {apart[-1]}"
     text = f"the run was resumed and trained a part again: the {what} losses at {at} are not"
     return "history-gap", f"{text} those of the first time"
+
+
+def trained_between(
+    validations: Series, batches: Series, resumed: Iterable[int]
+) -> Iterator[tuple[str, str]]:
+    """The problem of a loss that falls by too much where a run was resumed, the first of them."""
+    falls = (fall_across(validations, batches, step) for step in resumed)
+    found = next((fall for fall in falls if fall is not None), None)
+    if found is not None:
+        yield "history-gap", f"the run was resumed, and {found.words()}"
 
 
 def _both(before: Points, after: Points) -> list[tuple[int, float]]:

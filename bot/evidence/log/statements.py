@@ -131,6 +131,8 @@ class Statements:
     """What names validation text as training data."""
     warm: str | None = None
     """What says that the weights are those of other training."""
+    goes_on: bool = False
+    """Whether a line after the last step says that the run is resumed."""
 
     def feed(self, line: str) -> None:
         """Take one line that stands before the steps of a run."""
@@ -171,6 +173,7 @@ class Statements:
         """Take one line that stands after steps of the run; it may be the head of the next one."""
         if not _says_something(line):
             return
+        self.goes_on = self.goes_on or _WARM.search(line) is not None
         if (match := _TIME.search(line)) and len(self.times) < _MOST:
             self._time(match[1], match[2], match[3])
         if match := _BEST_OF.search(line):

@@ -17,13 +17,14 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from bot.evidence.log.draft import Draft
 from bot.evidence.log.header import Header, embedded_source, stated_by_source
 from bot.evidence.log.histories import history_of, metrics, step_times
 from bot.evidence.log.lines import General, Line, classical
 from bot.evidence.log.moments import rates_of, stamp_of
 from bot.evidence.log.names import Names
 from bot.evidence.log.near import Near
-from bot.evidence.log.problems import LogStep, problems_of, trained_twice
+from bot.evidence.log.problems import LogStep, problems_of, trained_between
 from bot.evidence.log.statements import Statements, log_witnesses
 from bot.evidence.log.table import table_of
 from bot.evidence.log.text import MAX_LINE, decode, unpack
@@ -50,85 +51,6 @@ class Reading:
     def why(self) -> tuple[str, str]:
         """Why there is no run with a validation loss, and what to do."""
         return self.near.words()
-
-
-@dc.dataclass(slots=True)
-class _Draft:
-    """One run while it is read. `key` is the prefix of its process ("" without one)."""
-
-    header: Header
-    key: str
-    total: int | None = None
-    steps: list[LogStep] = dc.field(default_factory=list)
-    last_validation: LogStep | None = None
-    cut: bool = False
-    said: Statements = dc.field(default_factory=Statements)
-    lines: tuple[int, int] = (0, 0)
-    """The first and the last line of the file that belong to it."""
-    again: list[tuple[str, str]] = dc.field(default_factory=list)
-    """The problem of each part that was trained twice."""
-
-    def begins_anew(self, line: LogStep) -> bool:
-        """Whether `line` cannot belong to this run, so that it opens the next."""
-        if not self.steps:
-            return False
-        if None not in (line.total, self.total) and line.total != self.total:
-            return True
-        last, seen = self.steps[-1], self.last_validation
-        if not line.is_validation or seen is None:
-            return line.step < last.step - (1 if line.is_validation else 0)
-        if line.step == seen.step and line.step >= last.step - 1:
-            return line.loss != seen.loss and (line.step == 0 or line.clock_before(seen))
-        # A validation may be printed after training lines of later steps, but not twice.
-        return line.step <= seen.step
-
-    def add(self, line: LogStep) -> None:
-        """Take a line of this run; a repetition of the last validation is dropped."""
-        seen = self.last_validation
-        if line.is_validation:
-            if seen is not None and (line.step, line.loss) == (seen.step, seen.loss):
-                return
-            self.last_validation, self.said.losses = line, []
-        self.total = line.total if line.total is not None else self.total
-        self.steps.append(line)
-
-    def points(self, name: str = "val_loss") -> Iterator[tuple[int, float | None]]:
-        """Step and loss of the lines that have it."""
-        return ((s.step, s.values[name]) for s in self.steps if name in s.values)
-
-    def continues(self, before: _Draft) -> bool:
-        """Whether this is the run `before`, resumed from a checkpoint with its clock carried on."""
-        first = self.steps[0]
-        if (self.key, self.total) != (before.key, before.total) or first.clock_s is None:
-            return False
-        earlier = [s for s in before.steps if s.step < first.step]
-        clocks = [s.clock_s for s in earlier if s.clock_s is not None]
-        end = before.steps[-1].step
-        further = first.step - 1 <= end < self.steps[-1].step and first.step > before.steps[0].step
-        return further and bool(clocks) and 0 < max(clocks) <= first.clock_s
-
-    def is_late(self, before: _Draft) -> bool:
-        """Whether this is the run `before`, whose first validation stands behind training lines of
-        later steps: its training lines go on where they stopped, at the same distance."""
-        first, further = self.steps[0], next((s for s in self.steps if not s.is_validation), None)
-        if before.last_validation is not None or not first.is_validation or further is None:
-            return False
-        if (self.key, self.total) != (before.key, before.total):
-            return False
-        steps = [first.step, *(s.step for s in before.steps)]
-        clock = before.steps[-1].clock_s
-        on = clock is None or (further.clock_s is not None and further.clock_s >= clock)
-        return on and further.step - steps[-1] == steps[-1] - steps[-2]
-
-    def resume(self, before: _Draft) -> None:
-        """Put the steps of `before` that this one went on from in front of its own."""
-        first, late = self.steps[0].step, self.is_late(before)
-        training = before.points("train_loss"), self.points("train_loss")
-        again = None if late else trained_twice(before.points(), self.points(), training)
-        self.again = [*before.again, *([] if again is None else [again])]
-        self.steps[:0] = [s for s in before.steps if late or s.step < first]
-        self.header, self.lines = before.header, (before.lines[0], self.lines[1])
-        self.said.began, self.said.warm = before.said.began, before.said.warm
 
 
 def read_log(
@@ -179,10 +101,10 @@ def read(
 def _drafts(
     lines: Sequence[str], begin: int, terminated: bool, header: Header,
     form: Callable[[str], Line], near: Near,
-) -> list[_Draft]:  # fmt: skip
+) -> list[Draft]:  # fmt: skip
     """The runs that the lines make by one form."""
-    drafts: list[_Draft] = []
-    current: dict[str, _Draft] = {}
+    drafts: list[Draft] = []
+    current: dict[str, Draft] = {}
     said = Statements()
     for number in range(begin, len(lines)):
         raw = lines[number]
@@ -208,7 +130,7 @@ def _drafts(
         if draft is None or draft.begins_anew(step):
             if len(drafts) == MAX_RUNS:
                 break
-            draft = _Draft(header.copy(), key, said=said.begin(), lines=(number, number))
+            draft = Draft(header.copy(), key, said=said.begin(), lines=(number, number))
             current[key] = draft
             drafts.append(draft)
         elif header.devices or header.counts or header.said or not header.rows_taken:
@@ -223,13 +145,13 @@ def _take_moment(step: LogStep, number: int, line: str) -> None:
     step.clocks = {**dict(rates_of(line)), **step.clocks}
 
 
-def _epochs(drafts: Iterable[_Draft]) -> list[tuple[float, float]]:
+def _epochs(drafts: Iterable[Draft]) -> list[tuple[float, float]]:
     """The first and the last epoch of each run that names epochs."""
     told = ([s.values["epoch"] for s in d.steps if "epoch" in s.values] for d in drafts)
     return [(epochs[0], epochs[-1]) for epochs in told if epochs]
 
 
-def _validations_of_all(drafts: list[_Draft]) -> list[_Draft]:
+def _validations_of_all(drafts: list[Draft]) -> list[Draft]:
     """One run of the validations, whose steps are counted from the beginning though those of the
     training lines are not; nothing where they are counted anew as well."""
     points = [s for draft in drafts for s in draft.steps if s.is_validation]
@@ -241,9 +163,9 @@ def _validations_of_all(drafts: list[_Draft]) -> list[_Draft]:
     return [first]
 
 
-def _of_table(lines: Sequence[str], names: Names, near: Near) -> list[_Draft]:
+def _of_table(lines: Sequence[str], names: Names, near: Near) -> list[Draft]:
     """The runs of a CSV table, with what is said before its first row."""
-    drafts: list[_Draft] = []
+    drafts: list[Draft] = []
     header = Header()
     for found in table_of(lines, names):
         if found.step is None:
@@ -256,15 +178,15 @@ def _of_table(lines: Sequence[str], names: Names, near: Near) -> list[_Draft]:
         if not drafts or drafts[-1].begins_anew(found.step):
             if len(drafts) == MAX_RUNS:
                 break
-            drafts.append(_Draft(header.copy(), "", lines=(found.number, found.number)))
+            drafts.append(Draft(header.copy(), "", lines=(found.number, found.number)))
         drafts[-1].add(found.step)
     return drafts
 
 
-def _resumed(drafts: list[_Draft]) -> list[_Draft]:
+def _resumed(drafts: list[Draft]) -> list[Draft]:
     """The runs in one piece each: resumed by a later part of the file with one clock, or cut by a
     first validation that was printed late."""
-    kept: list[_Draft] = []
+    kept: list[Draft] = []
     for draft in drafts:
         if kept and (draft.is_late(kept[-1]) or draft.continues(kept[-1])):
             draft.resume(kept.pop())
@@ -272,7 +194,7 @@ def _resumed(drafts: list[_Draft]) -> list[_Draft]:
     return kept
 
 
-def _is_cut(step: LogStep, draft: _Draft) -> bool:
+def _is_cut(step: LogStep, draft: Draft) -> bool:
     """Whether the last line of a file without a line end was cut: less in it than in its like."""
     like = draft.last_validation if step.is_validation else draft.steps[-1]
     if like is None:
@@ -281,7 +203,7 @@ def _is_cut(step: LogStep, draft: _Draft) -> bool:
     return fewer_digits or (step.clock_s is None and like.clock_s is not None)
 
 
-def _without_echoes(drafts: list[_Draft]) -> list[_Draft]:
+def _without_echoes(drafts: list[Draft]) -> list[Draft]:
     """Drop the runs that another process of the same training printed again."""
     if all(not d.key for d in drafts):
         return drafts
@@ -297,7 +219,7 @@ def _without_echoes(drafts: list[_Draft]) -> list[_Draft]:
     return kept
 
 
-def _only_trains_beside(draft: _Draft, drafts: list[_Draft]) -> bool:
+def _only_trains_beside(draft: Draft, drafts: list[Draft]) -> bool:
     """Whether a process printed training lines alone, in turn with one that also validates."""
     first, last = draft.lines
     return any(
@@ -310,7 +232,7 @@ def _only_trains_beside(draft: _Draft, drafts: list[_Draft]) -> bool:
     )
 
 
-def _beside(draft: _Draft, siblings: list[_Draft]) -> str | None:
+def _beside(draft: Draft, siblings: list[Draft]) -> str | None:
     """Another process that printed its steps in turn with this one, in words: ranks of one training
     whose losses were not averaged look like this."""
     begin, end = draft.lines
@@ -325,7 +247,7 @@ def _beside(draft: _Draft, siblings: list[_Draft]) -> str | None:
     return None
 
 
-def _run(draft: _Draft, file: str, index: int, siblings: list[_Draft], near: Near) -> Run:
+def _run(draft: Draft, file: str, index: int, siblings: list[Draft], near: Near) -> Run:
     """The finished run. Its final loss is that of the last validation, if it is finite."""
     lines = [s for s in draft.steps if s.is_validation]
     finite = [(s, s.loss) for s in lines if s.loss is not None and math.isfinite(s.loss)]
@@ -361,7 +283,7 @@ def _run(draft: _Draft, file: str, index: int, siblings: list[_Draft], near: Nea
 
 
 def _finished(
-    draft: _Draft, lines: Sequence[LogStep], points: Mapping[int, Validation]
+    draft: Draft, lines: Sequence[LogStep], points: Mapping[int, Validation]
 ) -> bool | None:
     """Whether the run reached its stated end; its last step may be counted from 0."""
     reached = bool(lines) and lines[-1].step in points and lines[-1].step == max(points)
@@ -372,12 +294,15 @@ def _finished(
 
 
 def _problems(
-    draft: _Draft, index: int, siblings: list[_Draft], near: Near
+    draft: Draft, index: int, siblings: list[Draft], near: Near
 ) -> Iterator[tuple[str, str]]:
     """What is wrong with a run, its lines, its machine and its place among the others."""
     resumed = index > 0 and draft.steps[0].step > siblings[index - 1].steps[0].step
     yield from problems_of(draft.steps, resumed=resumed, cut=draft.cut, whole=True)
     yield from draft.again
+    losses = [(s.step, s.loss) for s in draft.steps if s.loss is not None]
+    batches = [(s.step, s.values["train_loss"]) for s in draft.steps if "train_loss" in s.values]
+    yield from trained_between(losses, batches, draft.resumed)
     beside = _beside(draft, siblings[:index]) if draft.key or index else None
     if beside is not None:
         yield "history-gap", beside

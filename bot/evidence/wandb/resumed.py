@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 
 from bot.evidence import warm
-from bot.evidence.log.problems import trained_twice
+from bot.evidence.log.problems import trained_between, trained_twice
 from bot.evidence.wandb import contradictions
 from bot.evidence.wandb.build import final_metrics
 from bot.model.run import SUMMED, Run
@@ -128,4 +128,6 @@ def _join(before: Run, after: Run) -> Run:
         runtimes=(),
         client_marks=tuple(dict.fromkeys((*before.client_marks, *after.client_marks, "resumed"))),
     )
-    return dc.replace(whole, metrics=final_metrics(whole))
+    points = [(v.step, v.loss) for v in whole.validation]
+    between = tuple(trained_between(points, history.get("train_loss", ()), [begin]))
+    return dc.replace(whole, metrics=final_metrics(whole), problems=(*whole.problems, *between))

@@ -380,3 +380,21 @@ def test_a_log_that_shows_its_begin_and_its_second_half(
     found = begins_late(shown, 1000)
     assert (found == "shows nothing from step 0 to step 750 of 1000") is is_told
     assert is_told or found is None
+
+
+def resumed(fall: float, line: str = "resuming from ckpt/step_600.pt") -> list[str]:
+    """What is said of a run that a line in its middle calls resumed, whose loss falls there."""
+    lines = []
+    for n in range(13):
+        loss = 5.0 - 0.1 * n - fall * (n > 6)
+        lines.append(f"step:{100 * n}/1200 val_loss:{loss:.4f} train_time:{5000 * n}ms\n")
+    lines.insert(7, f"{line}\n")
+    (run,) = read_log("".join(lines).encode(), "run.log")
+    return [text for _, text in run.problems]
+
+
+def test_a_loss_that_falls_where_the_run_was_resumed() -> None:
+    (said,) = resumed(0.15)
+    assert "the run was resumed, and the validation loss falls by 0.25 from step 600" in said
+    assert resumed(0.1) == []
+    assert resumed(0.15, line="saving a checkpoint") == []

@@ -119,3 +119,10 @@ def test_a_short_run_with_a_higher_rate_is_ahead_of_its_arm(first: int) -> None:
 
     steps = range(first, 81, 2)
     assert beside_an_arm(falls(6), steps, falls(12)) == []
+
+
+@pytest.mark.parametrize(("more", "is_told"), [(0.15, True), (0.03, False)])
+def test_a_loss_that_falls_over_one_stretch(more: float, is_told: bool) -> None:
+    run = of(lambda s: scratch(s) + (more if s <= 500 else 0.0))
+    said = [item.message for item in found("history-gap", a_case([run, of(scratch, 1)]))]
+    assert ["from step 500 to step 525" in text for text in said] == [True] * is_told
