@@ -24,6 +24,13 @@ _PASSES = re.compile(
 _SEQUENCES = re.compile(
     rf"^(?:max_|num_|n_)?{_EVAL}_(?:num_|max_|n_)?(?:samples|sequences|seqs|examples)$"
 )
+_BYTES = re.compile(rf"^(?:max_|num_|n_)?{_EVAL}_(?:max_|num_|n_)?(?:bytes|chars|characters)$")
+_PLANNED = re.compile(
+    r"^(?:total|max_train|num_train|target)_tokens$|^(?:total_)?train(?:ing)?_tokens$"
+    r"|^(?:train(?:ing)?_)?token_budget$|^total_train(?:ing)?_tokens$"
+)
+_LEAVES_OUT = frozenset("filter filtered skip exclude excluded drop dropped ignore".split())
+_OFF = frozenset(("", "none", "null", "false", "no", "off", "0"))
 _SHARE = re.compile(
     rf"^limit_{_EVAL}_batches$|^{_EVAL}_(?:subset|subsample)(?:_(?:fraction|frac|ratio|share))?$"
 )
@@ -41,7 +48,7 @@ _ACCUMULATION = re.compile(r"accum|micro_?steps|micro_?batches")
 
 def validation(settings: Mapping[str, float], chips: int | None, where: str) -> Iterator[Witness]:
     """The tokens of a validation by its batches or samples: at the most, where a batch in samples
-    may be that of one device."""
+    may be that of one device. The tokens of the whole training that were planned."""
     length = first_of(settings, ("eval_seq_len", "val_seq_len", *SEQUENCES))
     for name, value in settings.items():
         last, tokens, source = _within(name), None, f"`{plain(name, 40)}` in {where}"
@@ -52,8 +59,19 @@ def validation(settings: Mapping[str, float], chips: int | None, where: str) -> 
             tokens = None if batch is None else value * batch
         elif _SEQUENCES.search(last) and length:
             tokens = value * length
+        elif _BYTES.search(last):
+            tokens = value  # a token has a byte at the least
+        elif _PLANNED.search(last):
+            yield Witness("planned_tokens", value, WitnessKind.PROGRAM, source)
         if tokens is not None:
             yield Witness("validation_tokens", tokens, WitnessKind.PROGRAM, source)
+
+
+def leaves_out(name: str, value: object) -> bool:
+    """Whether a setting leaves out a part of the validation text."""
+    parts = set(words(name).split("_"))
+    given = str(value).strip().lower() not in _OFF
+    return given and bool(parts & _LEAVES_OUT) and bool(parts & _PARENTS)
 
 
 def _within(name: str) -> str:

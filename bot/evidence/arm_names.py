@@ -28,8 +28,11 @@ _SPEED = frozenset(
     "dtype fp8 amp autocast bf16 fp16 fp32 tf32 matmul deterministic benchmark workers prefetch "
     "pin profile profiler debug anomaly nan sync synchronize sleep throttle delay power "
     "clocks micro microbatch microbatches log logging print watch eager precision "
+    "threads affinity nice cpu cpus cores omp mkl nccl cudnn cublas driver image container "
+    "blocking launch clock mhz watts governor turbo allocator alloc numa "
     "float8 mxfp8 fp4 mxfp4 nvfp4 int8 int4".split()
 )
+_ENVIRONMENT = frozenset("env environ environment".split())
 _EXACT = frozenset("seq_len sequence_length block_size context_length max_seq_len".split())
 # A nonce or a digest differs by its nature, precision and data have rules of their own.
 _OTHER_RULE = frozenset("precision validation_fingerprint data_fingerprint peak_flops".split())
@@ -48,7 +51,7 @@ def should_be_equal(name: str) -> bool:
         return False
     if last in _EXACT or parts & _MEASURED:
         return True
-    return bool((_MACHINE | _SPEED) & set(last.split("_")))
+    return bool(parts & _ENVIRONMENT) or bool((_MACHINE | _SPEED) & set(last.split("_")))
 
 
 def option(name: str, value: object) -> str | None:

@@ -23,7 +23,8 @@ from bot.render.untrusted import plain
 _OF_VALIDATION = frozenset(
     "val valid validation eval evaluation dev test heldout holdout held out".split()
 )
-_OF_ALL = frozenset("full final last total whole entire true real all set ce nll lm".split())
+_OF_ALL = frozenset("full final last total whole entire true real all set lm".split())
+_LOSS = frozenset("loss nll ce xent crossentropy cross entropy".split())
 _PERPLEXITY = frozenset("ppl perplexity perp pplx".split())
 _BITS = frozenset("bpb bpc bits byte bytes char per base".split())
 _OTHER_UNIT = frozenset("word words byte char train training trn".split())
@@ -50,7 +51,7 @@ def is_loss_beside(name: str, chosen: str) -> bool:
         return name != chosen
     if name.count("/") > max(chosen.count("/"), 1):
         return False
-    rest = other - {"loss"}
+    rest = other - _LOSS
     same = len(rest) < len(other) and bool(rest) and rest <= _OF_VALIDATION | _OF_ALL
     further = mine < other and len(other - mine) <= 2 and name.count("/") <= chosen.count("/")
     return further or (same and bool(mine & _OF_VALIDATION))

@@ -46,10 +46,7 @@ _NO_TOTAL = frozenset(
     "length micro inner outer epoch accum vocab padding padded dropped max min avg mean device "
     "local lr time ms speed throughput_rate unique remaining left".split()
 )
-_TOKEN_BATCHES = frozenset(
-    "tokens_per_step batch_tokens tokens_per_batch global_batch_tokens batch_size_tokens "
-    "tokens_per_iter".split()
-)
+_TOKEN_BATCHES = frozenset(name for name in BATCHES if "tokens" in name)
 _INNER = re.compile(
     r"(?:^|_)(?:inner|sub)_?(?:steps|iters|iterations|updates|loops)$"
     r"|(?:^|_)(?:updates|(?:opt|optim|optimizer|optimiser)_(?:steps|updates))"
@@ -70,6 +67,7 @@ _DRAWN = frozenset(
     "best_of best_of_n num_seeds n_seeds num_trials n_trials num_restarts n_restarts num_tries "
     "seeds_tried trials_tried".split()
 )
+_BEST_OF = re.compile(r"^(?:best|top|lucky|min)_(?:\w{1,12}_)?(?:of|among|from)(?:_\w{1,12})?$")
 _MORE, _FASTER, _MOST_TIMES = 1.02, 1.1, 64
 _BEYOND = 1.1
 _MOST_ROWS = 16
@@ -225,7 +223,7 @@ def stated(
                 yield Witness("short_plan", value, WitnessKind.PROGRAM, source)
         elif is_validation_size(name):
             yield Witness("validation_tokens", value, WitnessKind.PROGRAM, source)
-        elif last in _DRAWN and value == int(value) and value > 1:
+        elif (last in _DRAWN or _BEST_OF.search(last)) and value == int(value) and value > 1:
             yield Witness("drawn", value, WitnessKind.PROGRAM, source)
 
 

@@ -59,10 +59,12 @@ _MESH_AXES = frozenset(
     "replica replica_dcn data model fsdp tensor dp tp pp cp sp ep expert stage pipe pipeline seq "
     "sequence context batch".split()
 )
-_IDS = frozenset("cuda_visible_devices visible_devices gpu_ids device_ids".split())
+_IDS = frozenset("cuda_visible_devices visible_devices gpu_ids device_ids gpus devices".split())
 _SHAPE = re.compile(r"[(\[]?\s{0,2}(\d{1,5}(?:\s{0,2}[,x]\s{0,2}\d{1,5}){1,63})\s{0,2},?[)\]]?")
 _MOST_AXES = 8
-_OF_EACH = frozenset("nproc_per_node local_world_size ntasks_per_node".split())
+_OF_EACH = frozenset(
+    "nproc_per_node local_world_size ntasks_per_node ntasks slurm_ntasks slurm_nprocs".split()
+)
 
 
 def device_counts(

@@ -39,7 +39,8 @@ _DURATION = re.compile(
 _CLOCK = re.compile(
     r"(?:^|_)(?:wall|walltime|wallclock|wall_time|wall_clock|wall_clock_time|elapsed|elapsed_time"
     r"|time_elapsed|total_time|total_elapsed|timestamp|unix_time|uptime|runtime|run_time"
-    r"|time_since_start)$"
+    r"|time_since_start|time_spent|time_total|cumulative_time|total_train(?:ing)?(?:_time)?"
+    r"|train(?:ing)?_(?:duration|time_total)|(?:^|_)training)$"
 )
 _SECOND = r"s(?:ec(?:ond)?)?(?:/(?:gpu|device|chip|rank)|_per_(?:gpu|device|chip|rank))?$"
 _RATES: Mapping[str, re.Pattern[str]] = {
@@ -73,7 +74,8 @@ ACCUMULATION = re.compile(
 )
 BATCHES = frozenset(
     "global_batch_size total_batch_size train_batch_size tokens_per_step batch_tokens "
-    "tokens_per_batch global_batch_tokens batch_size_tokens tokens_per_iter".split()
+    "tokens_per_batch global_batch_tokens batch_size_tokens tokens_per_iter tokens_per_update "
+    "tokens_per_iteration tokens_per_train_step tokens_per_optimizer_step".split()
 )
 SEQUENCES = ("seq_len", "train_seq_len", "max_seq_len", "sequence_length", "block_size",
              "context_length", "seq_length")  # fmt: skip

@@ -23,6 +23,7 @@ _OTHER = re.compile(
     r"|^(?:[a-z]+_)?pretrained(?:_[a-z_]+)?$|^warm_?start(?:_[a-z]+)?$|^from_(?:checkpoint|ckpt)$"
     r"|^(?:initial|base|parent|donor|source)_(?:checkpoint|ckpt|weights)(?:_[a-z_]+)?$"
     r"|^base_model_(?:name_or_)?path$"
+    r"|^(?:soup|merged?|averaged?|transfer|graft|grown?|upcycled?|bootstrap)_from$"
     r"|^load_(?:from|state(?:_dict)?|path)$"
     r"|^(?:[a-z]+_)?teacher(?:s|_(?!forc)[a-z_]+)?$|^(?:self_)?distil[a-z]*(?:_[a-z_]+)?$"
     r"|^kd_(?:alpha|beta|lambda|weight|loss|coef|coeff|ratio|temp|temperature|teacher|model)$"
@@ -43,6 +44,7 @@ _SHORT_LABEL = re.compile(
 )
 """What says it in a name or a tag, and would say too little in a sentence."""
 _DENIED = re.compile(r"(?:(?<![a-z])(?:no|not|non|without|never)[-_ ]+)$", re.IGNORECASE)
+_TEACHERS = frozenset("teacher distill distillation kd".split())
 _LONGEST = 2000
 _GOING_ON = re.compile(
     r"^(?:resume|restore|continue)d?_from(?:_[a-z0-9_]+)?$"
@@ -70,7 +72,8 @@ def setting_of(
     folders = {PurePosixPath(v) for v in places if isinstance(v, str)}
     for name, value in settings.items():
         own = _GOING_ON.search(last_part(name)) is not None
-        if not _names_weights(name) or not _is_given(value):
+        named = _names_weights(name) or _of_teacher(name, settings)
+        if not named or not _is_given(value):
             continue
         text = str(value)
         mine = "resumed" in marks or (run_id is not None and run_id in re.split(r"[/\\]", text))
@@ -107,6 +110,19 @@ def _names_weights(name: str) -> bool:
     if _NOT_WEIGHTS & set(words(name).split("_")):
         return False
     return bool(_OTHER.search(last) or _GOING_ON.search(last))
+
+
+def _of_teacher(name: str, settings: Mapping[str, object]) -> bool:
+    """Whether a setting stands below the name of a teacher that is not switched off."""
+    parents = re.split(r"[./]", name)[:-1]
+    place = next((n for n, part in enumerate(parents) if words(part) in _TEACHERS), None)
+    if place is None:
+        return False
+    above = name[: len(".".join(parents[: place + 1]))]
+    switches = (
+        settings.get(f"{above}.{on}", True) for on in ("enabled", "enable", "use", "active")
+    )
+    return all(_is_given(value) for value in switches)
 
 
 def _is_given(value: object) -> bool:

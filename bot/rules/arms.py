@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses as dc
 import statistics
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from bot.compute import accelerators
 from bot.compute.baselines import mixed, ran, says_arm
@@ -37,6 +38,8 @@ AGAIN = "run both arms again on an idle machine, taking turns."
 _BUSY = 2.0
 # Of the peaks of two kinds of device one training uses shares that differ by less, as a rule.
 _OTHER_SHARE = 1.5
+# What the clock of a candidate leaves out beyond the arm's: validation takes as long in both.
+_OUT_SHARE, _OUT_TIMES, _LEAST_PAIRS = 0.03, 2.5, 4
 
 
 def arms_differ(case: Case) -> Iterator[Finding]:
@@ -101,10 +104,45 @@ def _differences(
     settings = unequal(ours, theirs) if case.track.objective == "baseline" else None
     if settings is not None:
         yield Level.WARNING, settings, _EQUAL
+    clocks = _clocks_differ(ours, theirs)
+    if clocks is not None:
+        yield Level.WARNING, clocks, "let both clocks leave out the same, as validation."
     summary = of_case(case, point)
     longer = None if summary is None else _trained_on(case, summary)
     if longer is not None:
         yield *longer, "run the baseline to the end of its own recipe and no longer."
+
+
+def _clocks_differ(ours: Sequence[Run], theirs: Sequence[Run]) -> str | None:
+    """That the candidate's clock leaves out much more of W&B's `_runtime` than the baseline arm's
+    between two validations, in words."""
+    mine, other = _left_out(ours), _left_out(theirs)
+    if mine is None or other is None:
+        return None
+    (counted, out), (_, their_out) = mine, other
+    if out - their_out <= _OUT_SHARE * counted or out <= _OUT_TIMES * their_out:
+        return None
+    return (
+        f"of each {figure(counted + out, 3)} s of W&B's `_runtime` between validations the "
+        f"candidate's clock leaves out {figure(out, 3)} s, the baseline arm's "
+        f"{figure(max(their_out, 0.0), 2)} s"
+    )
+
+
+def _left_out(arm: Sequence[Run]) -> tuple[float, float] | None:
+    """The usual seconds between two validations that the clocks of an arm count, and leave out."""
+    found = []
+    for run in arm:
+        machine = dict(run.runtimes)
+        timed = [
+            (v.time_s, machine[v.step])
+            for v in run.validation
+            if v.time_s is not None and v.step in machine
+        ]
+        found += [(b[0] - a[0], (b[1] - a[1]) - (b[0] - a[0])) for a, b in pairwise(timed)]
+    if len(found) < _LEAST_PAIRS:
+        return None
+    return statistics.median(c for c, _ in found), statistics.median(o for _, o in found)
 
 
 def _trained_on(case: Case, summary: Summary) -> tuple[Level | None, str] | None:

@@ -93,6 +93,21 @@ def _validation_share(case: Case, item: RunEvidence, run: Run, w: Witness) -> Sa
     return message, 1.0, "validate on all of it"
 
 
+def _planned_tokens(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
+    """A plan of more tokens than were trained on: where runs end by their steps, the end may be a
+    chosen one."""
+    series, end = run.history.get("tokens", ()), _ends(run)
+    each = (
+        series[-1][1] / series[-1][0] if series and series[-1][0] > 0 else case.track.batch_tokens
+    )
+    ours = 0.0 if each is None else each * end
+    if case.track.finish != "steps" or not ours or float(w.value) <= _PLANNED * ours:
+        return None
+    message = f"the run trains on {figure(ours)} tokens, {plain(w.source, 90)} plans "
+    message += figure(float(w.value))
+    return message, ours, "say in the README why the run ends before its plan"
+
+
 def _step_tokens(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     """Another batch than the track's, where the track fixes it; one way to read it is enough."""
     wanted = case.track.batch_tokens
@@ -160,7 +175,7 @@ def _passes(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     return message, run.step, "state the gradient accumulation, or count every update as a step"
 
 
-_FACTOR = 0.01
+_FACTOR, _PLANNED = 0.01, 1.02
 
 JUDGES: Mapping[str, Judge] = {
     "tokens": _tokens,
@@ -170,6 +185,7 @@ JUDGES: Mapping[str, Judge] = {
     "short_plan": _short_plan,
     "validation_tokens": _validation_tokens,
     "validation_share": _validation_share,
+    "planned_tokens": _planned_tokens,
     "step_tokens": _step_tokens,
     "part_tokens": _part_tokens,
     "nats": _nats,

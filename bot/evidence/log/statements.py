@@ -108,7 +108,8 @@ _HINTS = ("time", "elapsed", "wall", "gpu", "device", "chip", "world", "nodes", 
           "complete", "began", "done", "load", "resum", "seed", "token", "train", "sample",
           "best of", "trial", "inner", "updates", "_from", "ckpt", "checkpoint", "tun", "warm",
           "continu", "initiali", "nranks", "parallel", "p_size", "_degree", "shard",
-          "replicate", "teacher", "distil", "kd_", "soft_", "_model", "_weights")  # fmt: skip
+          "replicate", "val_", "valid", "eval", "ntasks", "nprocs",
+          "teacher", "distil", "kd_", "soft_", "_model", "_weights")  # fmt: skip
 
 
 @dc.dataclass(slots=True)

@@ -12,6 +12,7 @@ from typing import Any
 from bot.compute import accelerators
 from bot.compute.shapes import peak_of
 from bot.evidence import warm
+from bot.evidence.amounts import leaves_out
 from bot.evidence.counters import seed_of, trains_on_validation
 from bot.evidence.log.names import normal
 from bot.evidence.log.near import map_line
@@ -164,6 +165,10 @@ def _of_settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if on is not None:
         text = plain(f"{on}: {settings[on]}", 120)
         yield "train-validation-overlap", f"the configuration names what it trains on: {text}"
+    part = next((n for n, v in settings.items() if leaves_out(n, v)), None)
+    if part is not None:
+        text = plain(f"{part}: {settings[part]}", 120)
+        yield "history-gap", f"the configuration leaves out a part of the validation text: {text}"
     seeds = {
         name: value for name in settings if (value := seed_of(name, settings[name])) is not None
     }

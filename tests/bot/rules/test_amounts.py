@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.registry import Level
-from tests.bot.rules.second_cases import SMALL, log, offline, rows, told
+from tests.bot.rules.second_cases import SMALL, TOTAL, log, offline, rows, told
 from tests.bot.rules.test_counted import STEPS, in_log
 from tests.bot.rules.test_settings import FINEWEB
 from tests.bot.rules.test_settings import told as in_file
@@ -105,3 +105,34 @@ def test_a_results_file_with_another_batch() -> None:
     (text,) = in_file(track=dc.replace(FINEWEB, batch_tokens=BATCH // 2))
     assert "the track's batch is 262,144" in text
     assert in_file(track=dc.replace(FINEWEB, batch_tokens=BATCH)) == []
+
+
+MORE: list[tuple[Any, dict[str, Any], dict[str, Any], str]] = [
+    (STEPS, {"total_tokens": 4 * TOTAL * BATCH}, {"total_tokens": TOTAL * BATCH}, "plans"),
+    (STEPS, {"tokens_per_update": 2 * BATCH}, {"tokens_per_update": BATCH}, "tokens a step"),
+    (STEPS, {"val_max_bytes": 10**6}, {"val_max_bytes": 10**8}, "validates on"),
+    (SMALL, {"slurm_ntasks": 16}, {"slurm_ntasks": 8}, "says 16"),
+]
+"""Settings of more work, less text or more processes, and of what the run has."""
+
+
+@pytest.mark.parametrize(("track", "wrong", "right", "says"), MORE)
+def test_what_else_is_stated(
+    track: Any, wrong: dict[str, Any], right: dict[str, Any], says: str
+) -> None:
+    def judged(settings: dict[str, Any]) -> list[list[str]]:
+        stated = {"world_size": 8, "device": "H100"} | settings
+        head = "\n".join(f"{name}: {value}" for name, value in settings.items())
+        online = told(offline(rows(), track, config=stated), track)
+        return [[t for t, _ in found] for found in (online, in_log(log(head=head), track))]
+
+    for texts in judged(wrong):
+        assert any(says in text for text in texts)
+    assert judged(right) == [[], []]
+
+
+@pytest.mark.parametrize(("value", "told_of"), [("short", True), (True, True), (False, False)])
+def test_a_validation_that_leaves_something_out(value: Any, told_of: bool) -> None:
+    texts = [text for _, text in offline(rows(), config={"val_filter": value}).problems]
+    assert ["leaves out a part of the validation text" in t for t in texts] == [True] * told_of
+    assert offline(rows(), config={"filter": "short"}).problems == ()

@@ -38,6 +38,9 @@ def said(ours: dict[str, Any], theirs: dict[str, Any]) -> str | None:
         ({}, {"torch_compile_mode": "eager"}, "torch_compile_mode is eager in the baseline arm"),
         ({}, {"cudnn_benchmark": False}, "cudnn_benchmark is false in the baseline arm"),
         ({}, {"loader": {"prefetch": 0}}, "loader.prefetch is 0 in the baseline arm"),
+        ({}, {"env": {"CUDA_LAUNCH_BLOCKING": 1}}, "env.CUDA_LAUNCH_BLOCKING is 1"),
+        ({"omp_num_threads": 16}, {"omp_num_threads": 1}, "omp_num_threads is 16"),
+        ({"env.ANY": "a"}, {"env.ANY": "b"}, "env.ANY is a"),
         ({}, {"sleep_s": 0.1}, "sleep_s is 0.1 in the baseline arm"),
     ],
 )  # fmt: skip

@@ -214,9 +214,10 @@ def test_seeds_that_were_drawn_and_are_not_listed(line: str, is_told: bool) -> N
 
 
 def test_seeds_that_a_configuration_says_were_drawn() -> None:
-    for count, is_told in ((20, True), (1, False)):
-        run = offline(rows(), **config(sweep={"best_of": count}))
-        assert bool(found("unlisted-runs", a_case([run]))) is is_told
+    for name in ("best_of", "best_seed_of", "top_from_runs"):
+        for count, is_told in ((20, True), (1, False)):
+            run = offline(rows(), **config(sweep={name: count}))
+            assert bool(found("unlisted-runs", a_case([run]))) is is_told
 
 
 def test_a_listed_seed_is_that_of_the_run() -> None:
