@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import pytest
+import scipy.stats as stats
 
 from bot.compute.chance import NOT_FEASIBLE, Bar, chance_of, outlook
 from bot.compute.significance import t_quantile
-from bot.model.summary import Moments
+from bot.model.summary import Chance, Moments
 
 
 def student(n: int) -> Bar:
@@ -28,7 +29,7 @@ def simulated(gain: Moments, more: int, draws: int = 200_000) -> float:
     return float(np.mean(t > t_quantile(0.99, n - 1)))
 
 
-@pytest.mark.parametrize(("n", "more"), [(2, 3), (3, 1), (3, 5), (6, 6), (8, 30)])
+@pytest.mark.parametrize(("n", "more"), [(2, 3), (3, 1), (4, 2), (3, 5), (6, 6), (8, 30)])
 def test_it_is_the_share_of_simulated_submissions_that_pass(n: int, more: int) -> None:
     gain = Moments(n, 0.0012, 0.0011)
     assert chance_of(gain, more, student(n + more), None) == pytest.approx(
@@ -88,3 +89,73 @@ def test_what_is_not_feasible_gets_no_advice() -> None:
     assert outlook(Moments(5, 0.01, 0.0), student, None) == ()
     assert outlook(Moments(5, 0.01, 0.0), student, (0.001, 9.0)) != ()
     assert NOT_FEASIBLE == 100
+
+
+@pytest.mark.parametrize(
+    ("bar", "mean", "sd", "passes"),
+    [
+        (Bar(1.0, 1.0, 0.0), 0.5, 0.1, True),  # 0.5 x sqrt(4) is 1
+        (Bar(1.0, 1.0, 0.0), 0.49, 0.1, False),
+        (Bar(2.0, 0.0, 4.0), 0.5, 0.25, True),  # 2 x sqrt(4 x 0.25^2) is 1
+        (Bar(2.0, 0.0, 4.0), 0.5, 0.26, False),
+        (Bar(2.0, 0.09, 0.64), 0.5, 0.5, True),  # 2 x sqrt(0.09 + 0.64 x 0.25) is 1
+        (Bar(2.0, 0.1, 0.64), 0.5, 0.5, False),
+        (Bar(0.0, 0.0, 0.0, guard=2.0, alike=0.1), 0.5, 0.1, True),
+        (Bar(0.0, 0.0, 0.0, guard=2.0, alike=0.1), 0.5, 0.09, False),
+        (Bar(0.0, 0.0, 0.0, guard=2.0, alike=0.1), 1.0, 0.09, True),
+        (Bar(0.0, 0.0, 0.0, alike=0.1), 0.1, 0.0, True),
+        (Bar(0.0, 0.0, 0.0, guard=2.0), 0.1, 0.0, True),
+    ],
+)
+def test_a_bar_is_passed_where_it_is_reached(
+    bar: Bar, mean: float, sd: float, passes: bool
+) -> None:
+    assert bool(bar.passes(4, mean, sd)) is passes
+    assert chance_of(Moments(4, mean, sd), 0, bar, None) == passes
+
+
+def test_one_run_that_is_judged_as_it_is_has_no_spread() -> None:
+    assert chance_of(Moments(1, 0.5, None), 0, student(9), None) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("gain", "more", "prior"),
+    [
+        (Moments(1, 0.001, None), 1, (0.0013, 3.0)),
+        (Moments(1, 0.002, None), 4, (0.0013, 8.0)),
+        (Moments(3, 0.001, 0.0020), 2, (0.0013, 4.0)),
+    ],
+)
+def test_a_prior_of_the_spread_is_students_case_in_closed_form(
+    gain: Moments, more: int, prior: tuple[float, float]
+) -> None:
+    """The mean of all runs has Student's distribution about the mean seen, and the bar is 0.004."""
+    sd, df = prior
+    freedom, n = df + gain.n - 1, gain.n + more
+    spread = math.sqrt((df * sd**2 + (gain.n - 1) * (gain.sd or 0.0) ** 2) / freedom)
+    off = (0.004 / math.sqrt(n) - gain.mean) / (spread * math.sqrt(1 / gain.n - 1 / n))
+    found = chance_of(gain, more, Bar(0.004, 1.0, 0.0), prior)
+    assert found == pytest.approx(stats.t.sf(off, freedom), abs=0.005)
+
+
+def sure_from(least: int) -> list[Chance]:
+    """What is told of one run, if the test passes from so many runs on whatever they show."""
+    known = (0.001, math.inf)
+
+    def bar(n: int) -> Bar:
+        return Bar(-1e9 if n >= least else 1e9, 1.0, 0.0)
+
+    return list(outlook(Moments(1, 0.001, None), bar, known))
+
+
+def test_from_1_to_100_more_runs_are_advised_each_number_once() -> None:
+    assert sure_from(2) == [Chance(1, 1.0)]
+    assert sure_from(3) == [Chance(2, 1.0)]
+    assert sure_from(101) == [Chance(100, 1.0)]
+    assert sure_from(102) == []
+
+
+@pytest.mark.parametrize(("mean", "told"), [(1e-9, True), (0.0, False), (-1e-9, False)])
+def test_without_a_gain_nothing_is_advised(mean: float, told: bool) -> None:
+    always = Bar(-1e9, 1.0, 0.0)
+    assert bool(outlook(Moments(2, mean, 0.1), lambda n: always, None)) is told
