@@ -112,8 +112,9 @@ def peak_of(accelerator: Accelerator, config: Mapping[str, Any]) -> float | None
     if shape is not None:
         return accounting.peak_flops(shape, precision, peaks) or fp8
     stated = config.get("peak_flops")
-    fits = isinstance(stated, int | float) and usual <= stated <= fp8
-    return float(stated) if fits and isinstance(stated, int | float) else fp8
+    if isinstance(stated, int | float) and usual <= stated <= fp8:
+        return float(stated)
+    return fp8
 
 
 def transformer_of(config: Mapping[str, Any], vocab: int | None = None) -> Transformer | None:
@@ -142,7 +143,7 @@ def least_flops(run: Run, vocab: int | None = None) -> tuple[float, str] | None:
     """The FLOPs that a run's tokens take at the least, and of what model: by its dimensions, by 6 x
     parameters, or by the smallest model that there is."""
     tokens = run.metrics.get("tokens") or _tokens(run)
-    if not tokens or tokens <= 0 or tokens > 1e20:
+    if tokens is None or not 0 < tokens <= 1e20:
         return None
     shape, parameters = transformer_of(run.config, vocab), parameters_of(run)
     if is_sparse(run.config):
