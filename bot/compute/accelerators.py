@@ -19,9 +19,7 @@ from typing import Any, Literal
 _PACKAGE = pathlib.Path(__file__).parents[1]
 _SCHEMAS = next(d for d in (_PACKAGE / "schemas", _PACKAGE.parent / "schemas") if d.is_dir())
 
-# Cloud names whose number counts TensorCores; v5litepod-N, v5e-N and v6e-N count chips.
-_NAMED_BY_CORES = frozenset({"tpu-v2", "tpu-v3", "tpu-v4", "tpu-v5p", "tpu-v7x"})
-_MAX_CHIPS = 10**6
+_MAX_CORES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +125,8 @@ def _normal(name: str) -> str:
 
 
 def _find_slice(words: str) -> Device | None:
-    """A TPU slice in cloud spelling: the last number counts cores or chips."""
+    """A TPU slice in cloud spelling: the last number counts cores, of which v5e and v6e have one a
+    chip."""
     match = re.fullmatch(r"(.+)-([0-9]{1,7})", words)
     if match is None:
         return None
@@ -135,9 +134,8 @@ def _find_slice(words: str) -> Device | None:
     if accelerator is None or accelerator.kind != "tpu":
         return None
     number = int(match.group(2))
-    divisor = accelerator.cores_per_chip if accelerator.id in _NAMED_BY_CORES else 1
-    valid = 0 < number <= _MAX_CHIPS and number % divisor == 0
-    return Device(accelerator, number // divisor if valid else None)
+    chips, odd = divmod(number, accelerator.cores_per_chip)
+    return Device(accelerator, chips if 0 < number <= _MAX_CORES and not odd else None)
 
 
 def _find_counted(name: str) -> Device | None:
@@ -155,8 +153,7 @@ def _find_counted(name: str) -> Device | None:
     device = Device(named, 1) if named is not None else _find_slice(words)
     if device is None:
         return None
-    known = count > 0 and device.chips is not None
-    return Device(device.accelerator, count * (device.chips or 0) if known else None)
+    return Device(device.accelerator, count * (device.chips or 0) or None)
 
 
 def parse(data: bytes) -> tuple[Accelerator, ...]:

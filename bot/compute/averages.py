@@ -23,7 +23,7 @@ from bot.model.trace import Trace
 
 SUM_APART = 2e-4
 """Two sums of two curves that are nearer than this are of the same runs."""
-MOST_RUNS, _LEAST_RUNS = 100, 4
+MOST_RUNS = 100
 _OFTEN = 0.8
 """Validations that so many runs have are compared."""
 _ONE_APART = 4e-4
@@ -44,8 +44,6 @@ class Sum(NamedTuple):
 def among(traces: Sequence[Trace]) -> tuple[Sum, Sum] | None:
     """Two pairs of four different runs with one mean curve, or None."""
     curves = _curves(traces[:MOST_RUNS])
-    if len(curves) < _LEAST_RUNS:
-        return None
     sums = _sums(curves)
     return next(
         (
@@ -62,7 +60,7 @@ def of_others(mine: Sequence[Trace], theirs: Sequence[Trace]) -> tuple[int, ...]
     split = len(mine[:MOST_RUNS])
     curves = _curves([*mine[:MOST_RUNS], *theirs[:MOST_RUNS]])
     others = {i: curve for i, curve in curves.items() if i >= split}
-    if len(others) < 2:
+    if not others:
         return ()
     ours = {i: curve for i, curve in curves.items() if i < split and _inside(curve, others)}
     twice = [Sum([2 * x for x in curve], i, i) for i, curve in ours.items()]
