@@ -21,6 +21,7 @@ from bot.registry import MANY_RUNS, Level, default_level
 from bot.render.numbers import apart, count, figure, p_is
 from bot.rules.about import ratio, short_name
 from bot.rules.reported import right, wrong_claims
+from bot.rules.rounding import rounding_decides
 
 _NAMED = 5
 """So many runs that do not count are named."""
@@ -58,10 +59,22 @@ def target_not_significant(case: Case) -> Iterator[Finding]:
     known and asks for (target - mean) sqrt(n) at or above the track's threshold; `moderated` is the
     t-test with the spread shrunk to the track's usual one; `anytime` stays honest when one looks
     after each run. With `looks` a growing submission is judged at these numbers of runs only, each
-    at an equal share of alpha. More runs at the same mean help; anyone may add them.
+    at an equal share of alpha. More runs at the same mean help; anyone may add them. Where losses
+    are printed with less than four decimals, and half of a digit decides, a maintainer looks.
     """
     for point, s in summaries(case):
         m, target = s.moments, s.target
+        rounded = rounding_decides(case, s, point)
+        if rounded is not None:
+            yield found_in(
+                case,
+                "target-not-significant",
+                point,
+                rounded,
+                level=Level.WARNING,
+                claimed=s.decision.p,
+                fix="print losses with 4 decimals or more",
+            )
         if m is None or target is None or s.passes or s.n < _least_runs(case) or not _reached(s):
             continue
         wide = _wide(case, s)
