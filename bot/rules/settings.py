@@ -7,6 +7,7 @@ follows from an identity, whatever the setting is called. All are warnings.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -15,7 +16,9 @@ from bot.compute import metrics
 from bot.compute.shapes import KNOWN_PRECISIONS, precision_of
 from bot.evidence import amounts, counters, parallel, second, warm
 from bot.model.case import Case
+from bot.model.document import at
 from bot.model.results import ResultsRun
+from bot.model.run import Witness
 from bot.model.values import positive
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
@@ -80,21 +83,26 @@ def _all(case: Case, run: ResultsRun) -> Iterator[Said]:
         yield Said(other.partition(":")[0], f"the run {warm.SAYS}: {other}")
 
 
+def _named(w: Witness) -> str:
+    """The setting that a statement stands in."""
+    return w.source.partition("`")[2].partition("`")[0]
+
+
 def _lengths(numbers: Mapping[str, float], steps: int) -> Iterator[Said]:
     """Plans, schedules and parts of the training that are longer than the run, and updates within
     its steps."""
     shown = f"the file counts {steps:,} steps"
     for w in counters.stated(numbers, steps, None, "the file"):
-        name = w.source.partition("`")[2].partition("`")[0]
+        name = _named(w)
         if w.quantity in ("updates", "schedule", "short_plan"):
             what = {"updates": "makes", "schedule": "sets out for", "short_plan": "plans"}
             message = f"`{name}` {what[w.quantity]} {figure(float(w.value))}, {shown}"
             yield Said(name, message, float(w.value), steps)
     for name, value in numbers.items():
         last = second.last_part(name)
-        part = _PART.search(last) and not _SHARE.search(last) and value > 1
+        part = _PART.search(last) and not _SHARE.search(last)
         if (part or second.states_length(name)) and value > 1.01 * steps + 2:
-            message = f"`{plain(name, 60)}` is {figure(value)}, {shown}"
+            message = f"`{plain(name)}` is {figure(value)}, {shown}"
             yield Said(name, message, value, steps)
 
 
@@ -103,7 +111,7 @@ def _amounts(case: Case, run: ResultsRun, numbers: Mapping[str, float]) -> Itera
     least, batch = case.track.validation_tokens, case.track.batch_tokens
     chips = metrics.devices_of(run).chips
     for w in counters.stated(numbers, 0, chips, "the file"):
-        name, value = w.source.partition("`")[2].partition("`")[0], float(w.value)
+        name, value = _named(w), float(w.value)
         if w.quantity == "validation_share" and value < 1:
             yield Said(name, f"`{name}` validates on {value:.3g} of the validation text", value, 1)
         if w.quantity == "validation_tokens" and least is not None and value < least:
@@ -111,7 +119,7 @@ def _amounts(case: Case, run: ResultsRun, numbers: Mapping[str, float]) -> Itera
             yield Said(name, message, value, least)
     stated = list(amounts.step_tokens(numbers, (), chips, "the file")) if batch else []
     if batch and stated and all(abs(float(w.value) / batch - 1) > 0.01 for w in stated):
-        name, value = stated[0].source.partition("`")[2].partition("`")[0], float(stated[0].value)
+        name, value = _named(stated[0]), float(stated[0].value)
         message = f"`{name}` makes {figure(value)} tokens a step, the track's batch is {batch:,}"
         yield Said(name, message, value, batch)
 
@@ -119,7 +127,7 @@ def _amounts(case: Case, run: ResultsRun, numbers: Mapping[str, float]) -> Itera
 def _whole(stated: Mapping[str, object], run: ResultsRun, steps: int) -> Iterator[Said]:
     """Durations of a step, rates and a share of the peak beside time, tokens and FLOPs."""
     time, tokens = run.number("training_time_s"), run.number("tokens")
-    model, hardware = run.number("model_flops"), run.number("hardware_flops")
+    model, hardware = run.number("model_flops"), metrics.above_zero(run.number("hardware_flops"))
     for name, value in second.numbers_of(stated).items():
         kind, last = second.kind_of(second.last_part(name)), second.last_part(name)
         implied = None
@@ -128,12 +136,12 @@ def _whole(stated: Mapping[str, object], run: ResultsRun, steps: int) -> Iterato
         elif kind is not None and kind.kind == "rate" and tokens:
             implied = tokens / value
         if implied is not None and time and time < _PACE * implied:
-            message = f"the file states {figure(time)} s, `{plain(name, 60)}` makes it "
+            message = f"the file states {figure(time)} s, `{plain(name)}` makes it "
             yield Said(name, f"{message}{figure(implied)} s", time, implied)
-        if last == "mfu" and model and hardware and hardware > 0:
+        if last == "mfu" and model and hardware:
             share = value / 100 if value > 1 else value
             if abs(share / (model / hardware) - 1) > _SHARE_OFF:
-                message = f"`{plain(name, 60)}` is {figure(share, 3)}, model FLOPs are "
+                message = f"`{plain(name)}` is {figure(share, 3)}, model FLOPs are "
                 message += f"{figure(model / hardware, 3)} of the hardware FLOPs"
                 yield Said(name, message, share, model / hardware)
 
@@ -147,7 +155,7 @@ def _devices(case: Case, run: ResultsRun, numbers: Mapping[str, float]) -> Itera
     cores = found.accelerator.devices_per_chip if found.accelerator is not None else 1
     for w in parallel.device_counts(numbers, found.chips, "the file"):
         if float(w.value) > found.chips * cores and "batch /" not in w.source:
-            name = w.source.partition("`")[2].partition("`")[0]
+            name = _named(w)
             message = f"`{name}` makes {figure(float(w.value))} devices, the file counts "
             yield Said(name, f"{message}{found.chips}", found.chips, float(w.value))
     if batch is None:
@@ -160,7 +168,7 @@ def _devices(case: Case, run: ResultsRun, numbers: Mapping[str, float]) -> Itera
         known = (found.chips, found.chips * cores)
         fits = devices in known if passes else any(devices % count == 0 for count in known)
         if devices == int(devices) and devices > found.chips and not fits:
-            message = f"`{plain(name, 60)}` of {figure(each)} makes {figure(devices)} devices of a "
+            message = f"`{plain(name)}` of {figure(each)} makes {figure(devices)} devices of a "
             message += f"batch of {batch:,}, the file counts {found.chips}"
             yield Said(name, message, found.chips, devices)
 
@@ -172,22 +180,30 @@ def _precision(run: ResultsRun, settings: Mapping[str, object]) -> Iterator[Said
         stated = precision_of({name: value})
         low = stated == "fp8" or stated not in KNOWN_PRECISIONS
         if low and stated != charged:
-            message = (
-                f"`{plain(name, 60)}` says {plain(stated, 20)}, FLOPs are charged at the peak "
-            )
+            message = f"`{plain(name)}` says {plain(stated)}, FLOPs are charged at the peak "
             yield Said(name, f"{message}of {charged}")
 
 
+def _pointer(run: ResultsRun, name: str) -> str:
+    """Where a setting stands in the file; that of the whole configuration if its name, which is
+    cut and whose dots may be its own, does not lead there."""
+    for place in (run.info_pointer, run.pointer):
+        pointer = f"{place}/{name.replace('.', '/')}"
+        with contextlib.suppress(KeyError):
+            at(run.document.value, pointer)
+            return pointer
+    return run.info_pointer
+
+
 def _finding(run: ResultsRun, said: Said) -> Finding:
-    pointer = f"{run.info_pointer}/{said.name.replace('.', '/')}"
-    line = run.document.line(pointer)
+    pointer = _pointer(run, said.name)
     return finding(
         "witnesses-disagree",
         said.message,
         Level.WARNING,
         file=run.file,
-        line=line if line is not None else run.document.line(run.info_pointer),
-        pointer=pointer if line is not None else run.info_pointer,
+        line=run.document.line(pointer),
+        pointer=pointer,
         claimed=said.claimed,
         expected=said.expected,
         fix="write the configuration that was run, or say in the README what the setting means",
