@@ -76,11 +76,8 @@ def _paired(
         arms.append(named)
     if len(arms[0]) < 2 or set(arms[0]) != set(arms[1]):
         return None
-    names = sorted(str(name) for name in arms[0])
-    values = [[arm[name] for name in names] for arm in arms]
-    a = [v for v in values[0] if v is not None and v > 0]
-    b = [v for v in values[1] if v is not None and v > 0]
-    return sig.paired(a, b, track.cost.goal) if len(a) == len(b) == len(names) else None
+    a, b = ([arm[name] or 0.0 for name in sorted(map(str, arm))] for arm in arms)
+    return sig.paired(a, b, track.cost.goal) if min(*a, *b) > 0 else None
 
 
 def pairwise_rule(
