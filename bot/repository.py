@@ -136,7 +136,12 @@ class Repository:
     def neighbours(self) -> tuple[Neighbour, ...]:
         """What submissions are compared with, from their files alone, and the snapshots of the
         runs that they link."""
-        return tuple(item.neighbour for item in self.stored if item.neighbour is not None)
+        copies = {} if self.snapshots is None else self.snapshots.copies()
+        return tuple(
+            dc.replace(item.neighbour, is_copy=item.name in copies)
+            for item in self.stored
+            if item.neighbour is not None
+        )
 
     def verdicts(self, only: str | None = None, jobs: int | None = None) -> tuple[Verdict, ...]:
         """The verdict on every submission, or on those of one track, in order of path. `jobs`
@@ -250,6 +255,7 @@ def _verify_chunk(
     received = {} if snapshots is None else snapshots.received()
     accepted = {} if snapshots is None else snapshots.accepted()
     against = {} if snapshots is None else snapshots.against()
+    copies = {} if snapshots is None else snapshots.copies()
     verdicts = []
     for path, track_id, near in places:
         try:
@@ -259,7 +265,13 @@ def _verify_chunk(
             verdicts.append(_unreadable(path, root, track_id, str(error)))
             continue
         name = folder.path
-        context = Context(near, merged=True, received=received.get(name), against=against.get(name))
+        context = Context(
+            near,
+            merged=True,
+            received=received.get(name),
+            against=against.get(name),
+            copy_of=copies.get(name),
+        )
         verdict = verify_parsed(parsed, folder, context, gather=kept)
         verdicts.append(with_accepted(verdict, accepted.get(folder.path, {})))
     return verdicts

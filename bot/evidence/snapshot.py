@@ -36,11 +36,12 @@ from bot.model.run import Run
 from bot.model.serial import read
 from bot.model.track import RECIPE_TEXTS
 from bot.patterns import LOGIN_TEXT
-from bot.registry import Status, catalogue
+from bot.registry import Level, Status, catalogue
 
 SCHEMA_VERSION = 1
 SUFFIX = ".json.xz"
 RECORDS = ".speedrun/verdicts/*.json"
+_COPY = "duplicate-run"
 _COUNTED = frozenset(status for status in Status if status.counts)
 MAX_BYTES = 64 * 1024 * 1024
 _METRICS = ("bpb", "time_s", "tokens", "train_loss")
@@ -312,6 +313,16 @@ class Snapshots:
             for verdict in self._records()
             if isinstance(verdict.get("against"), str)
         }
+
+    def copies(self) -> Mapping[str, str]:
+        """Submission -> of what its last merge recorded it to be a copy, in words."""
+        found = {}
+        for verdict in self._records():
+            said = [f for f in verdict.get("findings", ()) if f["rule"] == _COPY]
+            accepted = _COPY in (verdict.get("accepted") or ())
+            errors = [str(f["message"]) for f in said if f["level"] == Level.ERROR and not accepted]
+            found[str(verdict["submission"])] = errors[0] if errors else ""
+        return {name: text for name, text in found.items() if text}
 
     def accepted(self) -> Mapping[str, Mapping[str, str]]:
         """Submission -> what maintainers accepted at its last merge: rule, and why and by whom."""

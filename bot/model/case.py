@@ -66,6 +66,8 @@ class Neighbour:
     """Its losses and bits per byte that are stated to enough digits."""
     traces: tuple[Trace, ...] = ()
     """Losses and clocks of its candidate runs that lie in files."""
+    is_copy: bool = False
+    """Whether its merge recorded it to be a copy of another one."""
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -168,6 +170,8 @@ class Context:
     recorded: Verdict | None = None
     against: str | None = None
     """The id of the baseline that the bot recorded when it first verified these runs."""
+    copy_of: str | None = None
+    """Of what the last merge recorded the entry to be a copy, in words."""
 
 
 @dc.dataclass(frozen=True, eq=False)
@@ -217,6 +221,12 @@ class Case:
         """The submission.json that says what the submission is; None where there is none, or where
         the file of that name is another competition's."""
         return self.folder.full("submission.json") if "submission.json" in self.documents else None
+
+    @property
+    def others(self) -> tuple[Neighbour, ...]:
+        """The entries that this one is compared with: beside a merged one, no copies of it."""
+        original = self.context.merged and self.context.copy_of is None
+        return tuple(n for n in self.context.neighbours if not (n.is_copy and original))
 
     def problems_of(self, rule: str) -> tuple[Finding, ...]:
         """What the readers found under `rule`: a reader names the rule, the rule reports it."""

@@ -231,7 +231,7 @@ def _near_others(case: Case, files: Collection[str]) -> Iterator[Finding]:
 
 def _elsewhere(case: Case) -> Iterator[tuple[str, Sequence[Trace]]]:
     """The runs of other entries, and those that pull requests of others showed first."""
-    for neighbour in case.context.neighbours:
+    for neighbour in case.others:
         yield plain(neighbour.path), neighbour.traces
     entries = {neighbour.path for neighbour in case.context.neighbours}
     for seen in shown_by_others(case):

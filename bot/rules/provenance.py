@@ -42,7 +42,7 @@ def duplicate_run(case: Case) -> Iterator[Finding]:
     would count it twice on the board. Submissions may share a baseline arm, but not candidates.
     Improve the existing entry, or train again with another seed. Where losses are equal to the last
     digit and the clocks are not, one program with one seed may have run twice on machines that
-    repeat themselves: a maintainer looks at it.
+    repeat themselves: a maintainer looks at it. An entry that was merged as a copy stays one.
     """
     yield from case.problems_of("duplicate-run")
     told: set[str] = set()
@@ -56,7 +56,15 @@ def duplicate_run(case: Case) -> Iterator[Finding]:
         if item.spec.arm == "candidate"
         for run in item.runs
     ][:MOST_RUNS]
-    for neighbour in case.context.neighbours:
+    copy_of = case.context.copy_of
+    if copy_of is not None and not case.submission.withdrawn:
+        yield finding(
+            "duplicate-run",
+            f"when this entry was merged, its verdict said: {plain(copy_of, 300)}",
+            file=case.list_file or plain(case.folder.path, 200),
+            fix="submit runs of your own, or ask a maintainer to `/accept` this rule",
+        )
+    for neighbour in case.others:
         found = _shared(case, ours, mine, neighbour)
         told.update(what for what, _ in found)
         if found:
@@ -137,7 +145,7 @@ def copied_result(case: Case) -> Iterator[Finding]:
     keys = run_keys(case.submission, case.results, case.folder)
     author = author_of(case.submission, case.results)
     values = value_keys(case.results, case.runs())
-    for neighbour in case.context.neighbours:
+    for neighbour in case.others:
         what, name, level = None, None, _level(case)
         if mine is not None and neighbour.claims_key == mine:
             if neighbour.author == author and keys & neighbour.run_keys:

@@ -77,6 +77,47 @@ def test_pairs_warn_on_both_sides(root: Path) -> None:
     assert found == {"a": {"duplicate-run"}, "b": {"duplicate-run"}, "c": set()}
 
 
+def merged_as(root: Path, number: int, name: str, level: str, *accepted: str) -> None:
+    """Keep a verdict on an entry: a duplicate, at a level."""
+    kept = root / "evidence" / ".speedrun" / "verdicts"
+    kept.mkdir(parents=True, exist_ok=True)
+    said = {"rule": "duplicate-run", "level": level, "message": "x is also in a"}
+    verdict = {
+        "submission": f"submissions/fineweb-edu/{name}",
+        "status": "rejected",
+        "findings": [said],
+        "accepted": dict.fromkeys(accepted, "why"),
+    }
+    (kept / f"{number:06d}.json").write_text(json.dumps({"verdicts": [verdict]}))
+
+
+def duplicates(root: Path) -> dict[str, list[str]]:
+    """The levels of what is said of copies, by entry."""
+    verdicts = verify_repository(root, jobs=1, snapshots=Snapshots(root / "evidence"))
+    return {
+        v.submission[-1]: [f.level for f in v.findings if f.rule == "duplicate-run"]
+        for v in verdicts
+    }
+
+
+def test_an_entry_that_was_merged_as_a_copy_stays_one(root: Path) -> None:
+    add(root, "submissions/fineweb-edu/a", "same", 1.2)
+    add(root, "submissions/fineweb-edu/b", "same", 1.25)
+    merged_as(root, 7, "b", "error")
+    assert duplicates(root) == {"a": [], "b": ["error", "warning"]}
+    shutil.rmtree(root / "submissions/fineweb-edu/a")
+    assert duplicates(root) == {"b": ["error"]}
+    merged_as(root, 8, "b", "warning")
+    assert duplicates(root) == {"b": []}
+
+
+def test_a_copy_that_a_maintainer_accepted_is_none(root: Path) -> None:
+    add(root, "submissions/fineweb-edu/a", "same", 1.2)
+    add(root, "submissions/fineweb-edu/b", "same", 1.25)
+    merged_as(root, 7, "b", "error", "duplicate-run")
+    assert duplicates(root) == {"a": ["warning"], "b": ["note"]}
+
+
 def test_jobs_do_not_change_the_answer(root: Path) -> None:
     for index in range(130):
         add(root, f"submissions/fineweb-edu/e{index}", f"r{index}", 1 + index / 1000)

@@ -176,6 +176,7 @@ class Engine:
             first = dt.datetime.now(dt.UTC)
         track = self.tracks.get(track_id or "")
         before = recorded(self.evidence, path, number)
+        kept = self._snapshots() if context.merged else None
         return dc.replace(
             context,
             neighbours=(*self.neighbours, *context.neighbours),
@@ -184,6 +185,7 @@ class Engine:
             first_seen=first,
             seen=self.memory.entries,
             recorded=before,
+            copy_of=kept.copies().get(path) if kept else None,
             against=self.memory.against(number, path, first)
             or (before.against if before else None),
         )
