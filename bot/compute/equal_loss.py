@@ -36,8 +36,8 @@ def end_of(curve: Curve) -> tuple[float, float] | None:
     if c2 <= c1:
         return None
     last = (l2 - l1) / (c2 - c1)
-    if len(points) == 3 and c1 > points[0][0]:
-        c0, l0 = points[0]
+    c0, l0 = points[0]
+    if c1 > c0:
         bend = (last - (l1 - l0) / (c1 - c0)) / (c2 - c0)
         slope = last + bend * (c2 - c1)
         if slope < 0:
@@ -46,10 +46,11 @@ def end_of(curve: Curve) -> tuple[float, float] | None:
 
 
 def _move(excess: float, slope: float, bend: float) -> float:
-    """How far along slope d + bend d^2 the loss falls by `excess`; straight on past the turn."""
+    """How far along slope d + bend d^2 the loss falls by `excess`; past its turn, where it falls no
+    more, straight on as steeply as at the end."""
     inside = slope * slope - 4 * bend * excess
-    if not inside > 0:
-        return -excess / slope
+    if inside < 0:
+        return -excess / slope - slope / (4 * bend)
     # The root near 0, in the form that does not cancel.
     return -2 * excess / (slope - math.sqrt(inside))
 
@@ -62,18 +63,18 @@ def at_target(curves: Sequence[Curve], target: float) -> AtTarget | None:
     """
     found = [end_of(curve) for curve in curves]
     ends = [end for end in found if end is not None]
-    if not curves or len(ends) < len(found):
+    if len(ends) < len(found):
         return None
     try:
         slopes = Moments.of([slope for slope, _ in ends])
         bend = math.fsum(b for _, b in ends) / len(ends)
         moved = Moments.of([c[-1][0] + _move(c[-1][1] - target, slopes.mean, bend) for c in curves])
-        if moved.sd is None or slopes.sd is None:
+        if moved.sd is None:
             return AtTarget(1, moved.mean, None)
         margin = math.fsum(target - c[-1][1] for c in curves) / len(curves)
-        of_slope = margin / (slopes.mean * slopes.mean) * slopes.sd
+        of_slope = margin / slopes.mean**2 * (slopes.sd or 0.0)
         few = t_quantile(0.975, moved.n - 1) / _NORMAL
-        error = few * math.sqrt((moved.sd * moved.sd + of_slope * of_slope) / moved.n)
+        error = few * math.sqrt((moved.sd**2 + of_slope**2) / moved.n)
     except (ArithmeticError, ValueError):
         return None  # no measurement has such numbers
     return AtTarget(moved.n, moved.mean, error) if math.isfinite(error) else None

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -113,3 +114,93 @@ def test_one_run_has_a_cost_and_no_error() -> None:
     found = at_target([[(90.0, 3.30), (100.0, 3.29)]], 3.28)
     assert found is not None and (found.n, found.standard_error) == (1, None)
     assert found.mean == pytest.approx(110.0)
+
+
+Points = list[tuple[float, float]]
+LINE: Points = [(0.0, 4.0), (10.0, 3.5), (20.0, 3.0)]
+BENT: Points = [(0.0, 4.0), (10.0, 3.3), (20.0, 3.0)]
+
+
+@pytest.mark.parametrize(
+    ("curve", "end"),
+    [
+        pytest.param(LINE, (-0.05, 0.0), id="a line"),
+        pytest.param(BENT, (-0.01, 0.002), id="flattening"),
+        pytest.param([(-9.0, 9.9), *BENT], (-0.01, 0.002), id="the last three points count"),
+        pytest.param([*BENT[:2], (15.0, math.nan), BENT[2]], (-0.01, 0.002), id="of numbers"),
+        pytest.param([(0.0, 4.0), (1.0, 3.25), (2.0, 3.0)], (-0.25, 0.0), id="flat at the end"),
+        pytest.param([(0.0, 4.0), (10.0, 3.1), (20.0, 3.0)], (-0.01, 0.0), id="past its turn"),
+        pytest.param([(0.0, 3.6), (10.0, 3.5), (20.0, 3.0)], (-0.07, -0.002), id="steepening"),
+        pytest.param([(10.0, 4.0), (10.0, 3.5), (20.0, 3.0)], (-0.05, 0.0), id="one cost twice"),
+        pytest.param([(11.0, 4.0), (10.0, 3.5), (20.0, 3.0)], (-0.05, 0.0), id="out of order"),
+        pytest.param([(0.0, math.nan), *LINE[1:]], (-0.05, 0.0), id="no number before"),
+        pytest.param([(math.nan, 4.0), *LINE[1:]], (-0.05, 0.0), id="no cost before"),
+        pytest.param([(-math.inf, 4.0), *LINE[1:]], (-0.05, 0.0), id="an infinite cost before"),
+        pytest.param([LINE[0], (5.0, math.inf), *LINE[1:]], (-0.05, 0.0), id="nor between"),
+        pytest.param([(0.0, 4.0), (10.0, 3.0), (20.0, 3.0)], None, id="level"),
+        pytest.param([(0.0, 3.0), (10.0, 3.0)], None, id="two level points"),
+        pytest.param([(10.0, 3.5), (10.0, 3.0)], None, id="two points of one cost"),
+        pytest.param([(10.0, 3.5)], None, id="one point"),
+    ],
+)
+def test_the_end_of_a_curve(curve: Points, end: tuple[float, float] | None) -> None:
+    """By the parabola through three points (numpy), or by the secant of two."""
+    found = end_of(curve)
+    assert found == (None if end is None else pytest.approx(end))
+    if found and found[1]:
+        numbers = [p for p in curve if math.isfinite(p[1])][-3:]
+        fit = np.polynomial.Polynomial.fit(*zip(*numbers, strict=True), 2).convert()
+        assert found == pytest.approx((fit.deriv()(20.0), fit.coef[2]))
+
+
+@pytest.mark.parametrize(
+    ("target", "cost"),
+    [
+        (3.0, 20.0),
+        (3.1, 15.0),  # 0.01 x 5 + 0.002 x 25 above the end
+        (2.9875, 22.5),  # the turn: 0.01^2 = 4 x 0.002 x 0.0125
+        (2.9874, 22.51),  # below the turn straight on: 0.0001 / 0.01
+        (2.9775, 23.5),
+    ],
+)
+def test_a_run_is_moved_along_its_bend_and_straight_on_past_the_turn(
+    target: float, cost: float
+) -> None:
+    found = at_target([BENT], target)
+    assert found and found.mean == pytest.approx(cost, rel=1e-6)
+
+
+def test_the_error_has_the_spread_of_costs_and_that_of_slopes() -> None:
+    """Lines of slopes -0.02, -0.04 and -0.09 that end at (100, 3.3), (110, 3.4) and (120, 3.1)."""
+    ends, slopes = np.array([(100, 3.3), (110, 3.4), (120, 3.1)]), np.array([-0.02, -0.04, -0.09])
+    curves: list[Points] = [
+        [(c - 20.0, x - 20.0 * s), (c - 10.0, x - 10.0 * s), (c, x)]
+        for (c, x), s in zip(ends.tolist(), slopes.tolist(), strict=True)
+    ]
+    found = at_target(curves, 3.2)
+    moved = ends[:, 0] + (3.2 - ends[:, 1]) / slopes.mean()
+    of_slope = (3.2 - ends[:, 1]).mean() / slopes.mean() ** 2 * slopes.std(ddof=1)
+    error = math.sqrt((moved.var(ddof=1) + of_slope**2) / 3) * 4.302653 / 1.959964
+    assert found and found.n == 3
+    assert (found.mean, found.standard_error) == pytest.approx((moved.mean(), error), rel=1e-6)
+
+
+def test_runs_share_the_mean_of_their_bends() -> None:
+    """Bends of 0.002 and 0 and slopes of -0.01 and -0.05: 0.03 d - 0.001 d^2 falls by 0.1 at d =
+    15 - sqrt(125)."""
+    found = at_target([BENT, LINE], 2.9)
+    assert found and found.mean == pytest.approx(20 + 15 - math.sqrt(125))
+    assert found.standard_error is not None
+
+
+def test_no_runs_cost_nothing_and_absurd_ones_have_no_error() -> None:
+    assert at_target([], 3.0) is None
+    huge = [(0.0, 1e308), (1.0, 0.0)]
+    assert at_target([huge, [(0.0, 1.0), (1e-300, 0.0)]], 0.5) is None
+    assert at_target([[(0.0, x), (1.0, 0.0)] for x in (1e-150, 2e-150)], -1e10) is None
+
+
+def test_equal_slopes_add_no_error() -> None:
+    """Lines of slope -1 that end at (1, 3) and (1, 3.5): 2 and 2.5 at the target, sd sqrt(1/8)."""
+    found = at_target([[(0.0, 4.0), (1.0, 3.0)], [(0.0, 4.5), (1.0, 3.5)]], 2.0)
+    assert found and found.standard_error == pytest.approx(12.7062 / 1.959964 / 4)
