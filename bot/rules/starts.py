@@ -41,9 +41,14 @@ _FIX = (
 )
 
 
+def _is_asked(case: Case) -> bool:
+    """Whether the losses of a case are to be those of one training."""
+    return not case.brought_over and case.track.quality.metric in (*LOSS_METRICS, "bpb")
+
+
 def trained_before(case: Case) -> Iterator[Finding]:
     """Runs whose loss begins near its end, or far below where that of the baseline arm is."""
-    if case.brought_over or case.track.quality.metric not in (*LOSS_METRICS, "bpb"):
+    if not _is_asked(case):
         return
     for point in points_of(case):
         ours = [c for r in case.runs("candidate", point) for c in _curves(r)]
@@ -56,7 +61,7 @@ def trained_before(case: Case) -> Iterator[Finding]:
 
 def trained_between(case: Case) -> Iterator[Finding]:
     """Runs whose loss falls over one stretch as it does over no stretch around it."""
-    if case.brought_over or case.track.quality.metric not in (*LOSS_METRICS, "bpb"):
+    if not _is_asked(case):
         return
     for item, run in runs_of(case):
         losses = [(v.step, v.loss) for v in run.validation] or run.history.get("bpb", ())
