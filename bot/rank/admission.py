@@ -74,7 +74,7 @@ def admit(
         yield Unranked(verdict, None, f"it is refuted by {', '.join(others)}", state)
         return
     if not verdict.points:
-        gone = verdict.note is not None and verdict.note.startswith("withdrawn")
+        gone = (verdict.note or "").startswith("withdrawn")
         why = "it is withdrawn" if gone else "nothing could be computed from its evidence"
         yield Unranked(verdict, None, why)
     for point in verdict.points:
@@ -87,11 +87,8 @@ def admit(
         shown = timed[-1][1] if timed else point.cost
         progress = _progress(verdict, point, settled)
         assert not isinstance(progress, str)
-        score = progress.ratio if progress else shown
-        sign = track.cost.sign
-        yield Row(
-            verdict, point, point.quality, point.cost, shown, sign * score, progress, state=state
-        )
+        score = track.cost.sign * (progress.ratio if progress else shown)
+        yield Row(verdict, point, point.quality, point.cost, shown, score, progress, state=state)
 
 
 def _joins(verdict: Verdict, settled: Settled) -> str:
@@ -115,7 +112,8 @@ def _obstacle(verdict: Verdict, point: Point, settled: Settled) -> str | None:
                 return f"its evidence states no {name}"
             return f"its {name} is {value}, not a finite number"
     target = track.quality.target
-    if track.objective != "pareto" and target is not None and finite(point.quality):
+    assert point.quality is not None
+    if track.objective != "pareto" and target is not None:
         if not track.quality.reaches(point.quality, target):
             name = track.in_sentence(track.quality.metric)
             return f"its {name} {point.quality:.6g} misses the target {target:g}"
@@ -129,15 +127,15 @@ def _progress(verdict: Verdict, point: Point, settled: Settled) -> Progress | st
     The statistics of the point give the ratio to the baseline arm of the same machine, and the
     entry's replies join it; the baseline itself is at 1.
     """
-    track = settled.track
+    track, current = settled.track, settled.track.baseline_id
     if track.objective != "baseline":
         return None
-    if not track.is_open:
+    if current is None:
         return _not_open(verdict, track)
     if track.is_baseline(verdict.submission):
-        return Progress(1.0, None, False, 1.0, track.baseline_id)
+        return Progress(1.0, None, False, 1.0, current)
     frozen = next((b.id for b in track.baselines if b.submission == verdict.submission), None)
-    since = relation(track.baselines, frozen, track.baseline_id or "") if frozen else None
+    since = relation(track.baselines, frozen, current) if frozen else None
     if since is not None:
         link = chained(since)
         return Progress(link.ratio, link.interval, False, 1.0, frozen)
@@ -150,7 +148,7 @@ def _progress(verdict: Verdict, point: Point, settled: Settled) -> Progress | st
         )
     if slow_arm(verdict):
         return "its baseline arm is slower than the frozen baseline: a slow arm does not win"
-    current, own = track.baseline_id or "", against(verdict, track)
+    own = against(verdict, track)
     between = relation(track.baselines, own, current)
     if between is None:
         return (
@@ -162,9 +160,7 @@ def _progress(verdict: Verdict, point: Point, settled: Settled) -> Progress | st
     state = settled.states.get(verdict.submission, State())
     known = track.reproduction is None or state.name == "confirmed"
     due = sound and known and own == current and promotes(shown.interval, track.promote_at)
-    return Progress(
-        shown.ratio, shown.interval, due, found.ratio, own or None, found.pairs, found.interval
-    )
+    return Progress(shown.ratio, shown.interval, due, found.ratio, own, found.pairs, found.interval)
 
 
 def _not_open(verdict: Verdict, track: Track) -> str:
@@ -188,6 +184,6 @@ def retimings_of(verdicts: Iterable[Verdict], track: Track) -> Retimings:
         for point in theirs:
             alone = len(theirs) == len(again) == 1
             cost = next((p.cost for p in again if alone or p.name == point.name), None)
-            if cost is not None and finite(cost):
+            if finite(cost):
                 found.setdefault((timed.of, point.name), []).append((timed.date, cost))
     return {of: tuple(sorted(items)) for of, items in found.items()}
