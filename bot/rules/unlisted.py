@@ -13,7 +13,7 @@ from bot.model.run import Run, Validation
 from bot.model.verdict import Finding, finding
 from bot.parse.steps import read_steps
 from bot.registry import Level
-from bot.render.numbers import figure, p_is
+from bot.render.numbers import count, figure, p_is
 from bot.render.untrusted import plain
 from bot.rules.about import quoted, runs_of
 from bot.rules.copies import name_inside
@@ -52,8 +52,7 @@ def _left_out(case: Case, item: Unlisted, arm: str, runs: Sequence[Run], looked:
     inside = item.project == case.folder.path
     where = "the folder" if inside else quoted(item.project)
     what = "code or length" if inside else "configuration"
-    count = len(runs)
-    told = "1 run" if count == 1 else f"{count} runs"
+    told = count(len(runs), "run")
     if arm == "baseline":
         told += " of the baseline"
         spread = _between("time", [r.time_s for r in runs], 1, " s")
@@ -66,7 +65,7 @@ def _left_out(case: Case, item: Unlisted, arm: str, runs: Sequence[Run], looked:
         file=case.list_file,
         pointer="/runs",
         claimed=len(case.runs(arm)),
-        expected=len(case.runs(arm)) + count,
+        expected=len(case.runs(arm)) + len(runs),
         fix="list them too, or say in the README why they do not count: "
         + ", ".join(sorted(quoted(name_inside(case, run.file)) for run in runs)[:5]),
     )
@@ -95,7 +94,7 @@ def _trained_besides(case: Case) -> Iterator[Finding]:
     more = max(trained, members, key=len)
     listed = max(sum(1 for _ in runs_of(case)), len(case.submission.runs))
     if listed and len(more) > listed and not case.brought_over:
-        files = sorted({plain(case.folder.full(step.file), 160) for step in more})
+        files = sorted({quoted(case.folder.full(step.file)) for step in more})
         yield finding(
             "unlisted-runs",
             f"{files[-1]} and {len(files) - 1} more list {len(more)} finished trainings, and "
@@ -120,15 +119,15 @@ def _drawn(case: Case) -> Iterator[Finding]:
         if w.quantity == "drawn" and isinstance(w.value, int | float) and w.value > listed
     ]
     if said and not case.brought_over:
-        count, source, run = max(said, key=lambda item: item[0])
+        drawn, source, run = max(said, key=lambda item: item[0])
         yield finding(
             "unlisted-runs",
-            f"{plain(source)} says {count} seeds, and {listed} runs are listed",
+            f"{plain(source)} says {drawn} seeds, and {listed} runs are listed",
             file=case.list_file,
             pointer="/runs",
             run=run.file,
             claimed=listed,
-            expected=count,
+            expected=drawn,
             fix="list them too, or say in the README why they do not count",
         )
 
@@ -147,19 +146,14 @@ def _no_longer_listed(case: Case) -> Iterator[Finding]:
     if not gone:
         return
     shown = [f"#{s.pull_request} (loss {p[-1].loss:g})" for p, s in list(gone.items())[:5]]
-    count = len(gone)
-    what = (
-        "1 run that it does not list any more"
-        if count == 1
-        else (f"{count} runs that it does not list any more")
-    )
+    what = f"{count(len(gone), 'run')} that it does not list any more"
     yield finding(
         "unlisted-runs",
         f"this submission showed {what}: {', '.join(shown)}",
         file=case.list_file,
         pointer="/runs",
         claimed=len(here),
-        expected=len(here) + count,
+        expected=len(here) + len(gone),
         fix="list them again, or say in the README why they do not count",
     )
 
