@@ -26,7 +26,7 @@ _MOST_DF = 1e6
 
 @dc.dataclass(frozen=True, slots=True)
 class Prior:
-    """The usual spread `sd` of a group, worth `df` degrees of freedom (infinite: all groups alike).
+    """The usual spread `sd` of a group, worth `df` degrees of freedom.
 
     `pooled_sd` and `pooled_df` are the plain pooled figures of the same groups.
     """
@@ -73,24 +73,16 @@ def estimate_prior(groups: Iterable[Moments]) -> Prior:
     centre = math.fsum(e) / len(e)
     noise = math.fsum(float(special.polygamma(1, d / 2)) for d, _ in pairs) / len(pairs)
     beyond = math.fsum((x - centre) ** 2 for x in e) / (len(e) - 1) - noise
-    df = 2 * _inverse_trigamma(beyond) if beyond > 0 else math.inf
-    shift = 0.0
-    if df < _MOST_DF:
+    df, shift = _MOST_DF, 0.0
+    if beyond > 2 / _MOST_DF:  # trigamma(x) is about 1 / x
+        df = 2 * _inverse_trigamma(beyond)
         shift = float(special.digamma(df / 2)) - math.log(df / 2)
-    return Prior(math.exp((centre + shift) / 2), min(df, _MOST_DF), pooled, total, len(pairs))
+    return Prior(math.exp((centre + shift) / 2), df, pooled, total, len(pairs))
 
 
 def _inverse_trigamma(y: float) -> float:
-    """x > 0 with trigamma(x) = y, by Newton's method on 1 / trigamma (Smyth 2004, appendix)."""
+    """x > 0 with trigamma(x) = y: between 1 / y and one more, as 1 / x < y < 1 / x + 1 / x^2."""
+    import scipy.optimize as optimize
     import scipy.special as special
 
-    if y < 1e-7:
-        return 1 / y
-    x = 0.5 + 1 / y
-    for _ in range(60):
-        value = float(special.polygamma(1, x))
-        step = value * (1 - value / y) / float(special.polygamma(2, x))
-        x += step
-        if abs(step) < 1e-12 * x:
-            break
-    return x
+    return float(optimize.brentq(lambda x: special.polygamma(1, x) - y, 1 / y, 1 / y + 1))

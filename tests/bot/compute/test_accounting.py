@@ -104,7 +104,68 @@ def test_extra_parameters_of_variants() -> None:
     assert count(learned_positions=4096) - count() == 4096 * 512
 
 
+@pytest.mark.parametrize(
+    ("variant", "layer", "outer"),
+    [
+        ({}, 2 * 10, 10),
+        ({"norms_per_layer": 3}, 3 * 10, 10),
+        ({"qk_norm": True}, 2 * 10 + 2 * 7, 10),
+        ({"final_norm": False}, 2 * 10, 0),
+        ({"embedding_norm": True}, 2 * 10, 2 * 10),
+        ({"final_norm": False, "embedding_norm": True}, 2 * 10, 10),
+        ({"norm_weights": False}, 0, 0),
+        ({"norm_weights": False, "qk_norm": True, "embedding_norm": True}, 0, 0),
+    ],
+)
+def test_the_weights_of_norms(variant: dict[str, Any], layer: int, outer: int) -> None:
+    """5 layers of width 10 with 3 heads, one of keys, of width 7; MLPs of 20; 11 tokens."""
+    shape = Transformer(5, 10, 20, 3, 1, 7, 11, 13, **variant)
+    products = 3 * 10 * 20 + 10 * (21 + 2 * 7) + 21 * 10
+    assert accounting.parameter_count(shape) == 5 * (products + layer) + 2 * 11 * 10 + outer
+
+
+FP8 = {"fp8": 1500.0, "bf16": 1000.0}
+
+
+@pytest.mark.parametrize(
+    ("precision", "peaks", "peak"),
+    [
+        ("bf16", FP8, 1000.0),
+        ("int8", FP8, None),
+        ("fp8", {"bf16": 1000.0}, None),
+        ("fp8", {"fp8": 1500.0}, None),
+        ("fp8", {}, None),
+        # layers of 6 f h = 1,200, 2 h (21 + 14) = 700, 2 h^2 = 200, and 4 s 21 + 3 s 3 = 1,209;
+        # the head 2 h V = 220: of 16,765 FLOPs 6,220 are in 8 bits
+        ("fp8", FP8, 16_765 / (6_220 / 1500 + 10_545 / 1000)),
+    ],
+)
+def test_the_peak_of_fp8_is_that_of_each_product(
+    precision: str, peaks: dict[str, float], peak: float | None
+) -> None:
+    shape = Transformer(5, 10, 20, 3, 1, 7, 11, 13)
+    assert accounting.forward_flops_per_token(shape) == 16_765
+    assert accounting.peak_flops(shape, precision, peaks) == pytest.approx(peak)
+
+
+@pytest.mark.parametrize(
+    ("model", "hardware", "mfu"),
+    [
+        (1.0, 4.0, 0.25),
+        (0.5, 0.5, 1.0),
+        (0.0, 0.5, 0.0),
+        (math.nan, 4.0, None),
+        (math.inf, 4.0, None),
+        (1.0, math.inf, None),
+        (1.0, 0.0, None),
+    ],
+)
+def test_mfu_is_the_share_of_the_hardware(model: float, hardware: float, mfu: float | None) -> None:
+    assert accounting.mfu(model, hardware) == mfu
+
+
 def test_bits_per_byte() -> None:
+    assert accounting.bits_per_byte(math.log(2), 1) == 1.0
     assert accounting.bits_per_byte(8 * math.log(2), 2) == pytest.approx(4.0)
     with pytest.raises(ValueError, match="at least 1 byte"):
         accounting.bits_per_byte(1.0, 0)

@@ -78,3 +78,48 @@ def test_two_groups_are_too_few_for_a_prior() -> None:
 
 def test_three_groups_are_enough_for_a_prior() -> None:
     assert estimate_prior([Moments(3, 0.0, sd) for sd in (0.1, 0.2, 0.3)]).groups == 3
+
+
+def prior_of(groups: list[Moments]) -> tuple[float, float]:
+    """(sd, what trigamma(df / 2) is) by the moments of log variances, Smyth 2004, section 6.2."""
+    d = np.array([m.n - 1 for m in groups])
+    e = np.log([(m.sd or 0.0) ** 2 for m in groups]) - special.digamma(d / 2) + np.log(d / 2)
+    return e.mean(), e.var(ddof=1) - special.polygamma(1, d / 2).mean()
+
+
+@pytest.mark.parametrize(
+    "spreads",
+    [
+        [(3, 0.1), (5, 0.7), (9, 0.02)],
+        [(5, 0.001), (5, 0.003), (9, 0.001), (4, 0.004)],
+        [(400, 0.1), (500, 0.11), (600, 0.12), (700, 0.10)],
+        [(5000, 0.1), (5000, 0.102), (6000, 0.1)],
+        [(2, 1e-9), (2, 1.0), (2, 1e9)],
+    ],
+)
+def test_the_prior_has_the_moments_of_the_log_variances(spreads: list[tuple[int, float]]) -> None:
+    groups = [Moments(n, 0.0, sd) for n, sd in spreads]
+    prior, (centre, beyond) = estimate_prior(groups), prior_of(groups)
+    assert beyond > 0 and special.polygamma(1, prior.df / 2) == pytest.approx(beyond, rel=1e-9)
+    shift = special.digamma(prior.df / 2) - math.log(prior.df / 2)
+    assert prior.sd == pytest.approx(math.exp((centre + shift) / 2), rel=1e-9)
+    total = sum(n - 1 for n, _ in spreads)
+    squares = sum((n - 1) * sd**2 for n, sd in spreads)
+    assert prior.pooled_sd == pytest.approx(math.sqrt(squares / total))
+    assert (prior.pooled_df, prior.groups) == (total, len(spreads))
+
+
+def test_groups_without_a_spread_are_left_out() -> None:
+    groups = [Moments(3, 0.0, 0.1), Moments(4, 0.0, 0.9), Moments(5, 0.0, 0.3)]
+    assert estimate_prior([*groups, Moments(1, 0.0, None), Moments(4, 0.0, 0.0)]) == estimate_prior(
+        groups
+    )
+
+
+def test_p_by_hand() -> None:
+    """(2 x 0.01 + 3 x 0.04) / 5 = 0.028; 0.1 x sqrt(4 / 0.028) with 5 degrees of freedom."""
+    gain = Moments(4, 0.1, 0.2)
+    assert moderated_sd(gain, 0.1, 2.0) == pytest.approx(math.sqrt(0.028))
+    statistic = 0.1 * math.sqrt(4 / 0.028)
+    assert moderated_statistic(gain, 0.1, 2.0) == pytest.approx(statistic)
+    assert moderated_p(gain, 0.1, 2.0) == pytest.approx(stats.t.sf(statistic, 5))
