@@ -72,7 +72,7 @@ def test_only_a_track_of_ratios_with_a_cost_to_lower_compares() -> None:
     assert not slower(timed(200.0, track=dc.replace(TRACK, objective="target")))
     assert not slower(timed(200.0, track=frozen(costs=())))
     assert not slower(timed(200.0, track=frozen(cost_metric="steps")))
-    assert not slower(timed(track=TRACK))
+    assert not slower(timed(track=TRACK)) and not found("uncorroborated", timed(track=TRACK))
 
 
 def test_the_last_frozen_baseline_on_the_hardware_counts() -> None:
@@ -223,6 +223,10 @@ def test_runs_of_the_record_take_as_long_as_the_record(
     for item in told:
         mean = sum(seconds) / len(seconds)
         assert (item.claimed, item.expected) == (pytest.approx(mean), 100.0)
+    steps = dc.replace(SMALL, cost=dc.replace(SMALL.cost, metric="steps"))
+    fewer = dc.replace(standing, record_cost=500.0)  # of 1,000
+    assert slower(timed(*seconds, track=steps, standing=fewer)) == []
+    assert slower(timed(track=SMALL, standing=standing)) == []
     single = dc.replace(standing, record_cost=10.0)
     assert slower(timed(10.6, track=SMALL, standing=single))
     listed = dc.replace(SMALL, imported=(PATH,))

@@ -212,7 +212,7 @@ def test_an_old_arm_that_nothing_recognises_is_told_how_to_say_so() -> None:
 def test_a_run_that_counts_in_another_arm_is_named() -> None:
     made = with_arm("c2", "c2")
     entries = [{"arm": item.spec.arm} for item in made.evidence]
-    for says, told in ((entries, 0), ([*entries[:-1], {}], 1)):
+    for says, told in ((entries, 0), ([*entries[:-1], {}], 1), ([{}, {}, *entries[2:]], 0)):
         listed = dc.replace(made, submission=dc.replace(made.submission, raw={"runs": says}))
         items = found("arms-differ", listed)
         assert [i.level for i in items] == [Level.NOTE] * told
