@@ -77,7 +77,6 @@ class StoredRun:
     console: list[str] = dc.field(default_factory=list)
     rows: list[dict[str, Any]] = dc.field(default_factory=list)
     _steps: list[int] = dc.field(default_factory=list)
-    _texts: list[str] = dc.field(default_factory=list)
     _counts: dict[str, int] = dc.field(default_factory=dict)
 
     def log(self, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -87,13 +86,12 @@ class StoredRun:
             row.setdefault("_step", len(self.rows))
             self.rows.append(row)
             self._steps.append(int(row["_step"]))
-            self._texts.append(json.dumps(wire(row)))
             for key in row:
                 self._counts[key] = self._counts.get(key, 0) + 1
 
     def replace_history(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Forget the history and log `rows` in its place."""
-        for part in (self.rows, self._steps, self._texts, self._counts):
+        for part in (self.rows, self._steps, self._counts):
             part.clear()
         self.log(rows)
 
@@ -111,9 +109,11 @@ class StoredRun:
         """The rows of steps [low, high) as JSON texts, in the order logged."""
         if self._steps == sorted(self._steps):
             first, last = (bisect.bisect_left(self._steps, n) for n in (low, high))
-            return self._texts[first:last]
-        pairs = zip(self._steps, self._texts, strict=True)
-        return [text for step, text in pairs if low <= step < high]
+            found = self.rows[first:last]
+        else:
+            pairs = zip(self._steps, self.rows, strict=True)
+            found = [row for step, row in pairs if low <= step < high]
+        return [json.dumps(wire(row)) for row in found]
 
     def history_keys(self) -> dict[str, Any] | None:
         """The `historyKeys` object: every key with its count, and the last step."""

@@ -12,6 +12,7 @@ from bot.evidence.gather import Fetcher, gather
 from bot.evidence.links import RunRef
 from bot.evidence.snapshot import Snapshots
 from bot.model.submission import Folder
+from bot.model.track import Track
 from bot.model.verdict import Verdict
 from bot.parse.track_toml import load_tracks
 from bot.verify import verify
@@ -22,6 +23,12 @@ from tests.doubles.wandb import WandbDouble
 LOSSES = (3.2771, 3.2768, 3.2775, 3.2764, 3.2780, 3.2769, 3.2773, 3.2766)
 REFS = tuple(RunRef("example-team", "nanogpt", f"r{n}") for n in range(len(LOSSES)))
 PATH = "submissions/nanogpt-small/example"
+
+
+@ft.cache
+def tracks() -> dict[str, Track]:
+    """The tracks of this repository."""
+    return load_tracks(ROOT)
 
 
 def fill(server: WandbDouble, refs: Sequence[RunRef] = REFS, **fields: Any) -> None:
@@ -61,7 +68,7 @@ def judged(
     """The verdict on a submission, by the path that every door takes."""
     kept = None if snapshots is None else Snapshots(snapshots)
     read = ft.partial(gather, online=fetcher, snapshots=kept)
-    return verify(folder(value or document(), **files), load_tracks(ROOT), gather=read)
+    return verify(folder(value or document(), **files), tracks(), gather=read)
 
 
 def rules(verdict: Verdict) -> dict[str, str]:
