@@ -23,6 +23,7 @@ def beside(work: Callable[[], int]) -> Iterator[Callable[[], int]]:
         return
     # What both share stays shared: a collector that walks over it would copy its pages.
     gc.collect()
+    frozen_before = gc.get_freeze_count() > 0
     gc.freeze()
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
@@ -50,4 +51,5 @@ def beside(work: Callable[[], int]) -> Iterator[Callable[[], int]]:
             process.terminate()
             process.join()
         ours.close()
-        gc.unfreeze()
+        if not frozen_before:
+            gc.unfreeze()

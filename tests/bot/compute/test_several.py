@@ -21,7 +21,7 @@ from tests.bot.rules.statistic_cases import case, evidence
 NEAR, FAR = [3.2790, 3.2794, 3.2786, 3.2793], [3.2790, 3.2792, 3.2788, 3.2791]
 
 
-@settings(max_examples=20)  # a call of multipletests takes 50 ms
+@settings(max_examples=50)  # multipletests collects garbage in each call
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_adjusted_p_is_that_of_statsmodels(found: list[float]) -> None:
     expected = multipletests(found, method="holm")[1]
