@@ -140,7 +140,7 @@ def _read(root: Path, **source: str | None) -> Any:
         ) from error
     if source.get("evidence") is None:
         source["evidence"] = _evidence(root)
-    return read_site(root, **source)
+    return read_site(root, verdicts=None, **source)
 
 
 def _evidence(root: Path) -> str | None:
