@@ -160,10 +160,10 @@ def _confirmed(
     plan: Plan, results: tuple[Row, ...], counts: tuple[int, ...], ended: bool
 ) -> bool | None:
     kept = [row.kept for row in results]
-    waiting = not ended and plan.stop is Stop.PLANNED and min(counts, default=0) < (plan.runs or 0)
-    if not kept or None in kept or waiting:
+    if not kept or None in kept:
         return None
-    return all(kept)
+    waiting = not ended and plan.stop is Stop.PLANNED and min(counts) < (plan.runs or 0)
+    return None if waiting else all(kept)
 
 
 def differences(comparison: Comparison) -> Iterator[Row]:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from bot.compute.experiment import compare, differences
-from bot.model.experiment import Condition, Plan, Stop
+from bot.compute.experiment import RULES, compare, differences, moment
+from bot.model.experiment import RATIO, Condition, Plan, Row, Stop
 from bot.model.run import RunRecord
-from bot.model.summary import Decision, Sample, Summary
+from bot.model.summary import BaselineArm, Comparison, Decision, Sample, Summary
 from bot.model.verdict import Point, Verdict, finding
 from bot.registry import Grade, Status
 
@@ -150,3 +150,156 @@ def test_the_outcome_waits_for_the_point_with_the_fewest_runs() -> None:
     uneven = verdict(("130m", 4, True, 3.2), ("300m", 3, True, 3.2))
     assert compare(PLAN, uneven, False).confirmed is None
     assert compare(PLAN, uneven, True).confirmed is True
+
+
+def row(plan: Plan, judged: Verdict, what: str, ended: bool = True) -> Row:
+    return next(r for r in compare(plan, judged, ended).rows if r.what == what)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("2026-11-28T12:01:59Z", "2026-11-28 12:01 UTC"), ("soon", ""), (None, "")],
+)
+def test_a_moment_in_words(text: str | None, shown: str) -> None:
+    assert moment(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("change", "done", "kept"),
+    [
+        ({}, "first run 2026-11-03 08:00 UTC", True),
+        ({"first_run_by": "GitHub"}, "first run shown 2026-11-03 08:00 UTC", True),
+        ({"first_run": None}, "the time of the first run is unknown", None),
+        ({"opened_at": "?"}, "first run 2026-11-03 08:00 UTC", None),
+    ],
+)
+def test_when_the_first_run_began(change: dict[str, Any], done: str, kept: bool | None) -> None:
+    found = row(dc.replace(PLAN, **change), FOUR, "Registered")
+    assert (found.done, found.kept) == (done, kept)
+
+
+def test_an_edit_is_told_with_its_time() -> None:
+    assert row(PLAN, FOUR, "Text of the issue").done == "never edited"
+    edited = dc.replace(PLAN, edited_at="2026-11-02T09:30:00Z")
+    found = row(edited, FOUR, "Text of the issue")
+    assert found.planned == "last edited 2026-11-02 09:30 UTC" and found.kept is True
+    assert found.done == "first run 2026-11-03 08:00 UTC"
+
+
+def of(*counts: int) -> Verdict:
+    return verdict(*((f"p{n}", count, True, 3.2) for n, count in enumerate(counts)))
+
+
+@pytest.mark.parametrize(
+    ("stop", "counts", "ended", "told"),
+    [
+        (Stop.PLANNED, (4,), False, ("4", "4", True)),
+        (Stop.PLANNED, (3,), False, ("4", "3 so far", None)),
+        (Stop.PLANNED, (3,), True, ("4", "3", False)),
+        (Stop.PLANNED, (5,), False, ("4", "5", False)),
+        (Stop.PLANNED, (3, 4), False, ("4", "3 to 4, by point so far", None)),
+        (Stop.PLANNED, (3, 5), False, ("4", "3 to 5, by point", False)),
+        (Stop.PLANNED, (4, 5), True, ("4", "4 to 5, by point", False)),
+        (Stop.PASSES, (3,), True, ("at most 4", "3", True)),
+        (Stop.PASSES, (3, 4), True, ("at most 4", "3 to 4, by point", True)),
+        (Stop.PASSES, (3, 5), True, ("at most 4", "3 to 5, by point", False)),
+        (Stop.PASSES, (4,), True, ("4", "4", True)),
+        (Stop.PASSES, (5,), True, ("4", "5", False)),
+        (Stop.WORDS, (3,), False, ("4", "3 so far", None)),
+        (None, (), False, ("4", "0 so far", None)),
+        (None, (), True, ("4", "0", False)),
+    ],
+)
+def test_how_many_runs_finished(
+    stop: Stop | None, counts: tuple[int, ...], ended: bool, told: tuple[str, str, bool | None]
+) -> None:
+    found = row(dc.replace(PLAN, stop=stop), of(*counts), "Finished runs", ended)
+    assert (found.planned, found.done, found.kept) == told
+
+
+@pytest.mark.parametrize(
+    ("stop", "points", "ended", "done", "kept"),
+    [
+        (Stop.PLANNED, ((4, True),), False, "stopped at the planned runs", True),
+        (Stop.PLANNED, ((4, True), (5, True)), True, "went on after the planned runs", False),
+        (Stop.PLANNED, ((3, True), (5, True)), True, "went on after the planned runs", False),
+        (Stop.PLANNED, ((3, True),), False, "not at its end yet", None),
+        (Stop.PLANNED, ((4, True), (3, True)), True, "stopped at 3, before the end", False),
+        (Stop.PASSES, ((3, True), (2, True)), False, "stopped at 2, the test passes", True),
+        (Stop.PASSES, ((3, True), (2, False)), True, "stopped at 2, before the end", False),
+        (Stop.PASSES, ((3, False), (2, True)), False, "not at its end yet", None),
+        (Stop.WORDS, ((3, True),), True, "for people to judge", None),
+        (Stop.PLANNED, (), True, "for people to judge", None),
+    ],
+)
+def test_where_an_experiment_stopped(
+    stop: Stop, points: tuple[tuple[int, bool], ...], ended: bool, done: str, kept: bool | None
+) -> None:
+    judged = verdict(*((f"p{n}", count, ok, 3.2) for n, (count, ok) in enumerate(points)))
+    found = row(dc.replace(PLAN, stop=stop), judged, "Stopping rule", ended)
+    assert (found.planned, found.done, found.kept) == (RULES[stop], done, kept)
+    unknown = dc.replace(PLAN, stop=stop, runs=None)
+    assert row(unknown, judged, "Stopping rule", ended).done == "for people to judge"
+
+
+RECORDS = (
+    RunRecord("0.log", finished=True, point="a"),
+    RunRecord("1.log", point="a"),
+    RunRecord("2.log", point="b"),
+    RunRecord("3.log"),
+    RunRecord("4.log", finished=False, point="a"),
+    RunRecord("5.log", arm="baseline", point="a"),
+)
+
+
+@pytest.mark.parametrize(
+    ("names", "done"),
+    [(("a",), "4"), (("a", "b"), "2 to 3, by point"), (("b", "c"), "1 to 2, by point")],
+)
+def test_runs_without_statistics_are_counted_by_point(names: tuple[str, ...], done: str) -> None:
+    points = tuple(Point(name, 3.2, 1.0, {"loss": 3.2}) for name in names)
+    judged = dc.replace(FOUR, points=points, runs=RECORDS)
+    assert row(PLAN, judged, "Finished runs").done == done
+
+
+@pytest.mark.parametrize(
+    ("sign", "value", "holds"),
+    [("<", 3.27, False), ("<", 3.28, True), ("<=", 3.27, True), (">", 3.27, False),
+     (">", 3.26, True), (">=", 3.27, True), (">=", 3.28, False)],
+)  # fmt: skip
+def test_a_condition_at_its_bound(sign: str, value: float, holds: bool) -> None:
+    plan = dc.replace(PLAN, conditions=(Condition("loss", sign, value),))
+    assert compare(plan, FOUR, True).results == (Row("loss", f"{sign} {value:g}", "3.27", holds),)
+
+
+def test_a_result_names_its_point_if_there_are_several() -> None:
+    found = compare(PLAN, of(4, 4), True).results
+    assert [r.what for r in found] == ["loss at p0", "loss at p1"]
+
+
+def test_the_ratio_is_that_of_the_two_arms() -> None:
+    plan = dc.replace(PLAN, conditions=(Condition(RATIO, "<", 0.9),))
+    assert compare(plan, FOUR, True).results[0].done == "not measured"
+    test = Comparison("welch", 0.0, None, None, None, 0.875, None)
+    arm = BaselineArm(cost=Sample((8.0,)), comparison=test)
+    both = Summary(quality=Sample((3.27,) * 4), cost=Sample((7.0,)), baseline=arm)
+    judged = dc.replace(FOUR, points=(Point("", 3.27, 7.0, {}, both),))
+    found = compare(plan, judged, True)
+    assert found.results == (Row(RATIO, "< 0.9", "0.875", True),) and found.confirmed is True
+
+
+@pytest.mark.parametrize(
+    ("change", "count", "ended", "confirmed"),
+    [
+        ({}, 3, False, None),
+        ({}, 4, False, True),
+        ({}, 3, True, True),
+        ({"stop": Stop.PASSES}, 3, False, True),
+        ({"runs": None}, 3, False, True),
+        ({"runs": None}, 0, False, True),
+    ],
+)
+def test_the_outcome_waits_for_the_planned_runs_alone(
+    change: dict[str, Any], count: int, ended: bool, confirmed: bool | None
+) -> None:
+    assert compare(dc.replace(PLAN, **change), of(count), ended).confirmed is confirmed
