@@ -22,7 +22,7 @@ machine. Pure.
 from __future__ import annotations
 
 import dataclasses as dc
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from bot.compute.baselines import relation
 from bot.compute.ratios import (
@@ -77,17 +77,15 @@ def settle(verdicts: Iterable[Verdict], track: Track) -> Settled:
     return Settled(_standing(track, gone, ratios), states, ratios)
 
 
-def replied_to(verdict: Verdict, known: Iterable[str]) -> str | None:
+def replied_to(verdict: Verdict, known: Container[str]) -> str | None:
     """The path of the entry that a reply names; None for an entry, and for an unknown name."""
-    if verdict.reply is None:
-        return None
-    paths = known if isinstance(known, Mapping) else frozenset(known)
-    return entry_path(verdict.reply.entry, verdict.track, paths)
+    named = verdict.reply.entry if verdict.reply else None
+    return entry_path(named, verdict.track, known)
 
 
 def ratio_of(verdict: Verdict) -> Measured | None:
     """What the first point of a verdict shows of its two arms."""
-    return measured(verdict.points[0].statistics) if verdict.points else None
+    return measured(verdict.statistics)
 
 
 def against(verdict: Verdict, track: Track) -> str:
@@ -110,8 +108,8 @@ class _Read:
 
     reply: Verdict
     ratio: Measured | None
-    missed: bool
     unfit: str
+    missed: bool = False
 
     @property
     def shown(self) -> Measured | None:
@@ -163,19 +161,19 @@ def _read(reply: Verdict, entry: Verdict, track: Track) -> _Read:
     ours, theirs = against(reply, track), against(entry, track)
     links = relation(track.baselines, ours, theirs)
     if found is None:
-        return _Read(reply, None, False, "it has no baseline arm to measure with")
+        return _Read(reply, None, "it has no baseline arm to measure with")
     if links is None:
         why = (
             f"nothing relates its baseline {ours} to the entry's; run {theirs} as the baseline arm"
         )
-        return _Read(reply, None, False, why)
+        return _Read(reply, None, why)
     reached, missed = to_target(reply.statistics, track)
     unfit = ""
     if unsound(reply):
         unfit = "its two arms are not comparable: see its findings"
     elif not reached:
         unfit = "its runs miss the target"
-    return _Read(reply, found.scaled(links), missed and not unsound(reply), unfit)
+    return _Read(reply, found.scaled(links), unfit, missed)
 
 
 def unsound(verdict: Verdict) -> bool:
