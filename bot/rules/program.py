@@ -18,7 +18,7 @@ from bot.registry import Level
 from bot.render.numbers import figure
 from bot.rules.about import per_message, runs_of
 
-_MOST_FILES = 20
+_MOST_BYTES = 1_000_000
 _PADDED = 1.05
 """A vocabulary may be padded by as much."""
 _README = "say in the README why"
@@ -48,10 +48,11 @@ def code_unusual(case: Case) -> Iterator[Finding]:
     nobody measured, text that is run as code. Each may be honest: say in the README why it is
     there, or take it out.
     """
+    every = tuple(_stated(case))
     for kind, meaning in _MEANINGS.items():
         found = (
             (place, stated)
-            for place, stated in _stated(case)
+            for place, stated in every
             if stated.kind == kind and meaning.applies(case, place, stated)
         )
         yield from _findings(case, "code-unusual", found, ft.partial(_of_meaning, meaning))
@@ -113,16 +114,26 @@ def _stated(case: Case) -> Iterator[tuple[_Place, Stated]]:
             own = run.file if run.source in ("log", "wandb-offline") else case.list_file or run.file
             place = _Place("the source", own, run)
             yield from ((place, stated) for stated in run.program)
-    known = {d for _, run in runs_of(case) if run.program for d in run.code_sha256.values()}
-    names = sorted(n for n in case.folder.files if n.lower().endswith(".py"))
-    for name in names[:_MOST_FILES]:
-        data = case.folder.files[name]
-        if known.isdisjoint(hashes_of(data)):
-            from bot.evidence.program import read_program
+    yield from _in_folder(case)
 
-            text = data.decode("utf-8", "replace").removeprefix("\ufeff")
-            place = _Place(name, case.folder.full(name), None)
-            yield from ((place, stated) for stated in read_program(text))
+
+def _in_folder(case: Case) -> Iterator[tuple[_Place, Stated]]:
+    """What the files of a submission state, but for those that a log holds as well."""
+    logs = [run for _, run in runs_of(case) if run.source == "log" and run.program]
+    known = {digest for run in logs for digest in run.code_sha256.values()}
+    left = _MOST_BYTES
+    for name in sorted(n for n in case.folder.files if n.lower().endswith(".py")):
+        data, place = case.folder.files[name], _Place(name, case.folder.full(name), None)
+        if not known.isdisjoint(hashes_of(data)):
+            continue
+        if len(data) > left:
+            yield place, Stated("unread", 1, "")
+            continue
+        left -= len(data)
+        from bot.evidence.program import read_program
+
+        text = data.decode("utf-8", "replace").removeprefix("\ufeff")
+        yield from ((place, stated) for stated in read_program(text))
 
 
 def _size(case: Case, stated: Stated) -> tuple[str, str] | None:
@@ -211,7 +222,7 @@ _MEANINGS: Mapping[str, _Meaning] = {
     ),
     "hard_coded": _Meaning("has a figure in the place of a measured one", _NO_COPY),
     "unread": _Meaning(
-        "is where reading ended: the source is longer than what is read",
+        "is where reading ended: there is more source than is read",
         "submit the program without data or text in it",
     ),
 }

@@ -17,7 +17,7 @@ from bot.model.run import Stated
 __all__ = ["read_program"]
 
 
-@ft.lru_cache(maxsize=16)
+@ft.lru_cache(maxsize=64)
 def read_program(text: str) -> tuple[Stated, ...]:
     """Everything that a source states, in order of line. Never raises on what it holds."""
     source = Source(text)

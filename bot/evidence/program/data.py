@@ -7,78 +7,79 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from bot.evidence import counters, second
-from bot.evidence.program.source import VALIDATION, Bound, Source, name_of, parts_of
+from bot.evidence import amounts, counters, second
+from bot.evidence.program.source import VALIDATION, Source, name_of, parts_of
 from bot.evidence.second import words
-from bot.model.run import Stated
+from bot.model.run import Stated, Witness
 
-_LIMIT = re.compile(
-    r"^(?:max_|num_|n_|limit_|total_)?(?:val|valid|validation|eval)_(?:iters|batches)$"
-    r"|^(?:max_|num_|n_|limit_)?(?:val|valid|validation)_steps$"
-    r"|^(?:max|limit|num|n)_eval_steps$"
-)
-_BATCH = re.compile(r"(?:^|_)(?:val|valid|validation|eval)_(?:\w{1,20}_)?batch(?:_size|_tokens)?$"
-                    r"|(?:^|_)batch_size$|^(?:batch_tokens|total_batch_size)$")  # fmt: skip
-_LOCAL = frozenset("device local micro gpu rank".split())
+_STEPS = re.compile(r"^((?:max_|num_|n_|limit_)?(?:val|valid|validation))_steps$")
+"""A number of batches, under a name that is an interval for `eval`."""
 _PATH = re.compile(r"[\w{}$./\\*?\[\]-]{0,200}[./*_][\w{}$./\\*?\[\]-]{1,200}")
-_SEQUENCES_AT_MOST = 8192
-"""A larger batch counts tokens."""
 _USUAL_BATCH = 2.0**20
 """Tokens of a validation batch whose size is not stated, at the most."""
+_USUAL_LENGTH = 1024.0
+_MOST_CHIPS, _MOST = 8, 100
 
 
 def sizes(source: Source) -> Iterator[Stated]:
     """Planned lengths, sizes of the validation, of the vocabulary."""
     for item, value in source.numbers:
-        if value <= 0:
-            continue
-        if counters.is_validation_size(item.name):
+        if counters.is_validation_size(item.name) and value > 0:
             yield source.stated("validation", item.line, value, item.name)
-        elif _LIMIT.search(words(item.name)):
-            yield from _limited(source, item, value)
-        elif second.states_length(item.name):
+        elif second.states_length(item.name) and value > 0:
             yield source.stated("plan", item.line, value, item.name)
         elif words(item.name) in ("vocab_size", "n_vocab", "padded_vocab_size"):
             yield source.stated("vocabulary", item.line, value, item.name)
+    yield from _batches(source)
 
 
-def _limited(source: Source, item: Bound, value: float) -> Iterator[Stated]:
-    """The tokens that a number of validation batches makes at the most, by the largest batch."""
-    if value < 1:
-        yield source.stated("share", item.line, value, item.name)
-        return
-    batches = [(b.name, v) for b, v in source.numbers if _BATCH.search(words(b.name)) and v > 0]
-    own = [(n, v) for n, v in batches if VALIDATION & parts_of(n)] or batches
-    lengths = [v for b, v in source.numbers if words(b.name) in second.SEQUENCES]
-    sizes = [v * max([*lengths, 1.0]) * (8 if _LOCAL & parts_of(n) else 1)
-             if v <= _SEQUENCES_AT_MOST else v for n, v in own]  # fmt: skip
-    tokens = value * max([*sizes, _USUAL_BATCH if not own else 0.0])
-    yield source.stated("validation", item.line, tokens, item.name)
+def _batches(source: Source) -> Iterator[Stated]:
+    """The tokens that numbers of validation batches make, the least value of each name."""
+    least: dict[str, tuple[float, int]] = {}
+    for item, value in source.numbers:
+        name = _STEPS.sub(r"\1_iters", words(item.name))
+        if value > 0 and not counters.is_validation_size(name):
+            least[name] = min(least.get(name, (value, item.line)), (value, item.line))
+    settings = {name: value for name, (value, _) in least.items()}
+    if not any(name in second.SEQUENCES for name in settings):
+        settings["seq_len"] = _USUAL_LENGTH
+    unknown = {**settings, "val_batch_tokens": _USUAL_BATCH}
+    found: dict[str, Witness] = {}
+    for witness in (*amounts.validation(settings, _MOST_CHIPS, ""),
+                    *amounts.validation(unknown, _MOST_CHIPS, "")):  # fmt: skip
+        found.setdefault(witness.source, witness)
+    for witness in found.values():
+        kind = "share" if witness.quantity == "validation_share" else "validation"
+        name = witness.source.split("`")[1]
+        line = least[name][1] if name in least else 0
+        yield source.stated(kind, line, float(witness.value), name)
 
 
 def files(source: Source) -> Iterator[Stated]:
     """Validation text that is trained on, and the other way round."""
     named = [(b, path) for b in source.bound if (path := path_of(b.value))]
-    sides = {b: _side(b.name, {n.name for n, _ in named}) for b, _ in named}
-    train = [(b, p) for b, p in named if sides[b] == "train"]
-    held = [(b, p) for b, p in named if sides[b] == "val"]
+    beside = {"_".join(w for w in words(b.name).split("_") if w not in VALIDATION)
+              for b, _ in named if VALIDATION & parts_of(b.name)}  # fmt: skip
+    sides = [(_side(b.name, beside), b, path) for b, path in named]
+    train = [(b, path) for side, b, path in sides if side == "train"]
+    held = [(b, path) for side, b, path in sides if side == "val"]
+    patterns = {path for _, path in train[:_MOST]}
     for item, path in train:
         if counters.trains_on_validation(f"train_{item.name}", path):
             yield source.stated("overlap", item.line, name=item.name)
-    for item, path in held:
-        if _is_training(path) or any(_covers(path, p) or _covers(p, path) for _, p in train):
+    for item, path in held[:_MOST]:
+        if _is_training(path) or any(_covers(path, p) or _covers(p, path) for p in patterns):
             yield source.stated("overlap", item.line, name=item.name)
     yield from _loaders(source)
 
 
-def _side(name: str, others: set[str]) -> str:
-    """Whether a name is that of files to train on, to validate on, or of others."""
-    parts = words(name).split("_")
-    if VALIDATION & set(parts):
-        return "val" if set(parts) - VALIDATION <= counters.DATA_WORDS else ""
-    beside = {"_".join(w for w in words(n).split("_") if w not in VALIDATION)
-              for n in others if VALIDATION & parts_of(n)}  # fmt: skip
-    return "train" if {"train", "training"} & set(parts) or words(name) in beside else ""
+def _side(name: str, beside: set[str]) -> str:
+    """Whether a name is that of files to train on, to validate on, or of others; `beside` are names
+    of files to validate on, without the words that say so."""
+    found = parts_of(name)
+    if VALIDATION & found:
+        return "val" if found - VALIDATION <= counters.DATA_WORDS else ""
+    return "train" if {"train", "training"} & found or words(name) in beside else ""
 
 
 def path_of(node: ast.AST) -> str:

@@ -16,7 +16,7 @@ from bot.evidence.second import words
 from bot.model.run import Stated
 from bot.render.untrusted import plain
 
-MOST_CHARS, _MOST_LINES, _DEPTH = 1_000_000, 4_000, 40
+MOST_CHARS, _MOST_LINES, _MOST_NODES, _DEPTH = 600_000, 4_000, 100_000, 40
 _LARGEST = 1e18
 UNKNOWN = object()
 VALIDATION = frozenset(
@@ -44,8 +44,13 @@ class Source:
     def __init__(self, text: str) -> None:
         self.is_cut = len(text) > MOST_CHARS
         self.lines = text[:MOST_CHARS].split("\n")
-        self.body = _parsed(self.lines)
-        self.nodes = [node for top in self.body for node in ast.walk(top)]
+        self.body, self.nodes = [], list[ast.AST]()
+        for top in _parsed(self.lines):
+            if len(self.nodes) > _MOST_NODES:
+                self.is_cut = True
+                break
+            self.body.append(top)
+            self.nodes += ast.walk(top)
         self.bound = sorted(_bound(self.nodes), key=lambda b: b.line)
         self.values: dict[str, list[ast.expr]] = {}
         self.known: dict[str, Any] = {}

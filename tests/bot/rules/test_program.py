@@ -307,9 +307,15 @@ def test_hostile_source_is_read_without_an_error(text: str) -> None:
 
 
 def test_source_that_is_too_long_is_said_to_be() -> None:
-    (stated,) = read_program("#" * 1_000_001)
-    assert (stated.kind, stated.value) == ("unread", 1_000_001)
-    assert read_program("#" * 1_000_000) == ()
+    (stated,) = read_program("#" * 600_001)
+    assert (stated.kind, stated.value) == ("unread", 600_001)
+    assert read_program("#" * 600_000) == ()
+
+
+def test_files_beyond_a_limit_are_said_to_be_unread() -> None:
+    files = {f"a{n}.py": b"#" * 499_000 for n in range(3)}
+    (item,) = found("code-unusual", a_case(files=files))
+    assert item.file is not None and item.file.endswith("a2.py") and "more source" in item.message
 
 
 def test_a_quoted_line_is_escaped() -> None:
