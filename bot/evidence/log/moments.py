@@ -45,7 +45,7 @@ _PASSED = re.compile(
     r"(?:elapsed|time|step|iter|epoch|eta|remain\w{0,4}|left)\W{0,4}$", re.IGNORECASE
 )
 """What stands before hours, minutes and seconds that passed."""
-_PLACE = 120
+_PLACE, _LONGEST = 120, 400
 _HINT = re.compile(r"\d\d:\d\d:\d\d|\d{8}[T_-]\d{6}|\d\.\d{3,9}\]|1[5-9]\d{8}")
 
 _WHAT = (
@@ -83,6 +83,12 @@ def stamp_of(text: str) -> dt.datetime | None:
         return start + dt.timedelta(seconds=float(since[2] or since[1]))
     hour = _TIME.match(text)
     return None if hour is None or _PASSED.search(text[: hour.start("h")]) else _moment(hour)
+
+
+def moment_in(text: str) -> dt.datetime | None:
+    """The first moment with a date that a line names, whatever it says of it."""
+    found = (match for form in _DATED for match in form.finditer(text[:_LONGEST]))
+    return next((made for match in found if (made := _moment(match)) is not None), None)
 
 
 def has_date(moment: dt.datetime) -> bool:

@@ -15,13 +15,13 @@ import dataclasses as dc
 import datetime as dt
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from bot.compute.paces import Series
 from bot.compute.shapes import PARAMETERS
 from bot.evidence import amounts, beside, counters, parallel, second, warm
-from bot.evidence.log import names as N
-from bot.evidence.log.moments import has_date, stamp_of
+from bot.evidence.log import closing
+from bot.evidence.log.moments import has_date, moment_in
 from bot.evidence.log.names import number
 from bot.evidence.log.problems import LogStep
 from bot.model.run import Stated, Witness, WitnessKind
@@ -40,14 +40,6 @@ _GPUS = re.compile(
     re.IGNORECASE,
 )
 _RANKS = re.compile(r"\bnranks\s{1,3}(\d{1,5})\b")
-_TIME = re.compile(
-    r"\b((?:total[ _])?(?:train(?:ing)?[ _]time|wall(?:[ _-]?clock)?(?:[ _]time)?"
-    r"|elapsed(?:[ _]time)?|run[ _]?time|job[ _]time)|total[ _](?:time|train(?:ing)?[ _]time))"
-    r"(?:[ _]\(?(s|sec|seconds|ms|min|minutes|h|hours)\)?)?\s{0,3}[:=]\s{0,3}"
-    r"(\d[\w.,: ]{0,30}?)\s*$",
-    re.IGNORECASE,
-)
-_ISO = re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
 _BEGAN = re.compile(r"\b(?:start|began|begin|run utc timestamp|launch)", re.IGNORECASE)
 _ENDED = re.compile(r"\b(?:finish|end|complet|done|stopp)", re.IGNORECASE)
 _LOSS_WORD = r"(?<![a-z])(?:loss|nll|cross[ _-]?entropy)(?![a-z])"
@@ -109,7 +101,8 @@ _HINTS = ("time", "elapsed", "wall", "gpu", "device", "chip", "world", "nodes", 
           "best of", "trial", "inner", "updates", "_from", "ckpt", "checkpoint", "tun", "warm",
           "continu", "initiali", "nranks", "parallel", "p_size", "_degree", "shard",
           "replicate", "val_", "valid", "eval", "ntasks", "nprocs",
-          "teacher", "distil", "kd_", "soft_", "_model", "_weights")  # fmt: skip
+          "teacher", "distil", "kd_", "soft_", "_model", "_weights",
+          "took", "real ", "real\t", "/s", "per s")  # fmt: skip
 
 
 @dc.dataclass(slots=True)
@@ -119,7 +112,10 @@ class Statements:
     settings: dict[str, float] = dc.field(default_factory=dict)
     plans: dict[str, set[float]] = dc.field(default_factory=dict)
     """Planned lengths that the embedded source assigns, every value of each name."""
-    times: list[tuple[str, float]] = dc.field(default_factory=list)
+    times: list[tuple[str, str, float]] = dc.field(default_factory=list)
+    """How long something took: what it measures, what it is called, and its seconds."""
+    usual: dict[str, float] = dc.field(default_factory=dict)
+    """The usual duration of a step, and what is counted a second."""
     gpus: int | None = None
     began: dt.datetime | None = None
     ended: dt.datetime | None = None
@@ -175,8 +171,9 @@ class Statements:
         if not _says_something(line):
             return
         self.goes_on = self.goes_on or _WARM.search(line) is not None
-        if (match := _TIME.search(line)) and len(self.times) < _MOST:
-            self._time(match[1], match[2], match[3])
+        if len(self.times) < _MOST:
+            self.times += closing.took(line)
+        self.usual |= dict(closing.usual(line)) if len(self.usual) < _MOST else {}
         if match := _BEST_OF.search(line):
             self.settings["best_of"] = float(match[1])
         if (match := _STATED_LOSS.search(line)) and not _OF_SOMETHING_ELSE.search(line):
@@ -187,19 +184,14 @@ class Statements:
             self.memory = None if size is None else size * _BYTES[match[2].lower()]
         self._moment(line)
 
-    def _time(self, name: str, unit: str | None, text: str) -> None:
-        seconds = N.clock(f"{text.strip()} {unit}".strip() if unit else text.strip()).seconds
-        if seconds is not None and seconds > 0:
-            self.times.append((second.words(name), seconds))
-
     def _moment(self, line: str) -> None:
-        match = _ISO.search(line)
-        moment = None if match is None else stamp_of(match[0])
+        """Take the moment at which a line says that something began or ended."""
+        moment = moment_in(line) if _BEGAN.search(line) or _ENDED.search(line) else None
         if moment is None:
             return
         if _BEGAN.search(line):
             self.began = self.began or moment
-        elif _ENDED.search(line):
+        else:
             self.ended = moment
 
     def source(self, found: Iterable[Stated]) -> None:
@@ -215,7 +207,9 @@ class Statements:
 
     def begin(self) -> Statements:
         """What is known where a run begins; plans of the source count for every run."""
-        known = dc.replace(self, settings=dict(self.settings), times=[], ended=None, losses=[])
+        known = dc.replace(
+            self, settings=dict(self.settings), times=[], usual={}, ended=None, losses=[]
+        )
         self.began = self.warm = None
         return known
 
@@ -236,12 +230,10 @@ def log_witnesses(
     points = [s for s in steps if s.is_validation and s.loss is not None]
     stops = {s.step for s in points}
     others = _series(steps)
-    yield from second.clock_witnesses(others, clock, stops, _LINES)
+    last, end = max(stops, default=0), max(s.step for s in steps)
     tokens = others.get("tokens", ())
     work = second.work_of(tokens, said.settings, chips)
-    yield from second.rate_witnesses(others, clock, work, stops, _LINES)
-    yield from _whole(said)
-    last, end = max(stops, default=0), max(s.step for s in steps)
+    yield from _clocks(said, others, clock, work, stops)
     found = {n: max(v for _, v in x) for n, x in others.items() if second.counts_steps(n) and x}
     yield from second.larger(found, end, "steps", _LINES)
     yield from second.steps_by_batch(said.settings, tokens, last, _LINE)
@@ -271,6 +263,20 @@ def log_witnesses(
         yield Witness("parameters", parameters, WitnessKind.PROGRAM, _LINE)
 
 
+def _clocks(
+    said: Statements, others: Mapping[str, Series], clock: Series,
+    work: Mapping[str, Sequence[float]], stops: Collection[int],
+) -> Iterator[Witness]:  # fmt: skip
+    """Every second clock, of the step lines and of the whole."""
+    yield from second.clock_witnesses(others, clock, stops, _LINES)
+    yield from second.rate_witnesses(others, clock, work, stops, _LINES)
+    if clock:
+        end = max(clock)[0]
+        yield from _whole(said, end)
+        rates = {name: [(end, value)] for name, value in said.usual.items()}
+        yield from second.rate_witnesses(rates, clock, work, stops, _LINE)
+
+
 def _losses(
     points: Sequence[LogStep], said: Statements, others: Mapping[str, Series]
 ) -> Iterator[Witness]:
@@ -293,11 +299,15 @@ def _series(steps: Sequence[LogStep]) -> Mapping[str, Series]:
     return found
 
 
-def _whole(said: Statements) -> Iterator[Witness]:
+def _whole(said: Statements, end: int) -> Iterator[Witness]:
     """Times of the whole: a training time is like the clock, the rest holds the job."""
-    for name, seconds in said.times:
-        quantity = "training_time_s" if "train" in name else "job_time_s"
+    for quantity, name, seconds in said.times:
         yield Witness(quantity, seconds, WitnessKind.PROGRAM, f"`{plain(name, 40)}` in {_LINE}")
+    for name, value in said.usual.items():
+        known = second.kind_of(name)
+        if known is not None and known.kind == "duration" and known.unit:
+            source = f"`{plain(name, 40)}` in {_LINE}"
+            yield Witness("wall_time_s", value * known.unit * end, WitnessKind.PROGRAM, source)
     if said.began is not None and said.ended is not None:
         passed = (said.ended.replace(tzinfo=None) - said.began.replace(tzinfo=None)).total_seconds()
         source = "the log from its stated begin to its end"
