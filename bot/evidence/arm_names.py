@@ -41,6 +41,7 @@ _LABELS = re.compile(r"(?:^|_)(?:dir|folder|name|id|url|sha256|hash|tag|tags|see
 _PRIVATE = frozenset(
     "host hosts node nodes hostname user email address ip key token secret password".split()
 )
+_DIGEST = "text-"
 _WORD = re.compile(r"[A-Za-z0-9_.:,*+-]{1,80}")
 
 
@@ -54,6 +55,11 @@ def should_be_equal(name: str) -> bool:
     return bool(parts & _ENVIRONMENT) or bool((_MACHINE | _SPEED) & set(last.split("_")))
 
 
+def is_digest(value: object) -> bool:
+    """Whether a kept word stands for a text that is not known."""
+    return isinstance(value, str) and value.startswith(_DIGEST)
+
+
 def option(name: str, value: object) -> str | None:
     """A setting in words, or a short list, as one word; a path or a sentence by a digest, a path by
     that of its last part. None for numbers, switches, and what may tell of a person."""
@@ -64,4 +70,4 @@ def option(name: str, value: object) -> str | None:
     if _WORD.fullmatch(value.strip()):
         return value.strip()
     last = re.split(r"[/\\]", value.strip().rstrip("/\\"))[-1]
-    return f"text-{hashlib.sha256(last.encode()).hexdigest()[:12]}"
+    return f"{_DIGEST}{hashlib.sha256(last.encode()).hexdigest()[:12]}"

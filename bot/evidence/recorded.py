@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
+from bot.evidence.arm_names import is_digest
 from bot.evidence.code_hash import file_sha256
 from bot.evidence.gather import gather
 from bot.evidence.snapshot import Snapshots
@@ -68,7 +69,10 @@ def _settings(run: Run) -> dict[str, Value]:
     return {
         name: value
         for name, value in run.config.items()
-        if _SETTING.fullmatch(name) and name != _CLASSES and isinstance(value, str | int | float)
+        if _SETTING.fullmatch(name)
+        and name != _CLASSES
+        and isinstance(value, str | int | float)
+        and not is_digest(value)
     }
 
 

@@ -136,7 +136,7 @@ def states_length(name: str) -> bool:
     whole = re.split(r"[./]", name)
     return last in LENGTHS or (
         last in _SHORT_LENGTHS
-        and (len(whole) == 1 or words(whole[-2]) in ("train", "trainer", "training"))
+        and (len(whole) == 1 or words(whole[-2]) in ("train", "trainer", "training", "argv"))
     )
 
 

@@ -31,6 +31,7 @@ from typing import Any
 from bot.compute.shapes import precision_of, states_precision
 from bot.evidence.arm_names import option, should_be_equal
 from bot.evidence.links import LinkProblem, RunRef, parse_link
+from bot.evidence.wandb.command_line import PREFIX
 from bot.evidence.wandb.history import flatten
 from bot.model.run import Run
 from bot.model.serial import read
@@ -106,7 +107,7 @@ def restrict(run: Run) -> Run:
     config = {
         key: value
         for key, value in flatten(run.config).items()
-        if _NAME.fullmatch(key) and _plain(value) and not key.startswith("_")
+        if _NAME.fullmatch(key) and _plain(value) and _may_be_kept(key)
     }
     device, branch = run.hardware.device, run.branch_point
     digest = run.config.get("config_sha256", config_sha256(run.config))
@@ -132,6 +133,12 @@ def restrict(run: Run) -> Run:
     )
 
 
+def _may_be_kept(name: str) -> bool:
+    """Whether a setting may be kept, if its value may: of the command's arguments only those in
+    which two arms should not differ."""
+    return not name.startswith("_") or (name.startswith(PREFIX) and should_be_equal(name))
+
+
 def _words(config: Mapping[str, Any]) -> dict[str, str]:
     """The texts of a configuration that rules read: options in which two arms may differ, each as
     one word, precisions by their usual names, and a few more."""
@@ -139,7 +146,7 @@ def _words(config: Mapping[str, Any]) -> dict[str, str]:
     found = {name: flat.get(name, config.get(name)) for name in _CONFIG_WORDS}
     kept = {k: v for k, v in found.items() if isinstance(v, str) and _SETTING.fullmatch(v)}
     for name, value in flat.items():
-        if name in kept or name.startswith("_") or not _NAME.fullmatch(name):
+        if name in kept or not _may_be_kept(name) or not _NAME.fullmatch(name):
             continue
         if isinstance(value, str) and states_precision(name):
             value = precision_of({name: value})

@@ -79,8 +79,16 @@ def setting_of(
         mine = "resumed" in marks or (run_id is not None and run_id in re.split(r"[/\\]", text))
         if own and (mine or PurePosixPath(text).parent in folders):
             continue
-        return plain(f"{name}: {text}", 120)
+        return in_words(name, value)
     return None
+
+
+def in_words(name: str, value: object) -> str:
+    """A setting as it is shown: of an argument of the command the folders may tell of a person."""
+    text = str(value)
+    if name.startswith("_"):
+        text = re.split(r"[/\\]", text.rstrip("/\\"))[-1]
+    return plain(f"{name.removeprefix('_')}: {text}", 120)
 
 
 def label_of(

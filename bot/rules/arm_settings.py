@@ -39,11 +39,11 @@ def _unequal(ours: Sequence[Run], theirs: Sequence[Run]) -> Iterator[str]:
         if a and b:
             if _apart(a, b) or _apart(b, a):
                 told = f"is {_show(a)} in the candidate and {_show(b)} in the baseline arm"
-                yield f"{plain(name, 60)} {told}"
+                yield f"{_shown(name)} {told}"
         elif alike and mine and other and len(a or b) == len(ours if a else theirs):
             if not (a and frozenset(a) <= _OFF):
                 arm, lacks = ("candidate", "baseline arm") if a else ("baseline arm", "candidate")
-                yield f"{plain(name, 60)} is {_show(a or b)} in the {arm}, the {lacks} does not say"
+                yield f"{_shown(name)} is {_show(a or b)} in the {arm}, the {lacks} does not say"
 
 
 def _apart(values: Sequence[str], others: Sequence[str]) -> bool:
@@ -60,6 +60,10 @@ def _settings(arm: Sequence[Run]) -> Mapping[str, list[str]]:
                 text = option(name, value) or str(value)
                 found.setdefault(name, []).append(text.strip().lower())
     return found
+
+
+def _shown(name: str) -> str:
+    return plain(name.removeprefix("_"), 60)
 
 
 def _show(values: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from bot.evidence.boards import boards_of
 from bot.evidence.code_hash import hashes_of, source_sha256
 from bot.evidence.log.training_log import read_log
 from bot.evidence.wandb.client import Client
+from bot.evidence.wandb.command_line import settings_of
 from bot.evidence.wandb.history import Columns, Raw, stated_code
 from bot.evidence.wandb.marks import hardware_of, nodes_of, other_cards
 from bot.model.run import SOURCE_READ, TRAINER, Hardware, Run
@@ -92,6 +93,7 @@ def _metadata(data: bytes | None, raw: Raw) -> None:
     raw.hardware = hardware_of(found)
     raw.problems += other_cards(found)
     raw.witnesses += boards_of(found)
+    raw.arguments = settings_of(found.get("args"))
     nodes = nodes_of(found)
     if nodes is not None:
         raw.marks = raw.marks._replace(nodes=max(nodes, raw.marks.nodes or 1))

@@ -67,7 +67,7 @@ def build_run(raw: Raw, columns: Columns, keys: Keys) -> Run:
         finished=_finished(total, columns.last_step),
         hardware=hardware,
         software=dict(raw.software),
-        config=dict(raw.config),
+        config=dict(raw.config) | dict(raw.arguments),
         code_sha256=stated_code(raw.config) or dict(raw.code_sha256),
         seed=_seed(raw.config),
         nonce=_text(setting(raw.config, "nonce")),
@@ -140,7 +140,7 @@ def _problems(raw: Raw, columns: Columns, total: int | None) -> tuple[tuple[str,
         found.append(("history-gap", f"{text}{at}: what stands before is that run's"))
     if "rewound" in raw.marks.words:
         found.append(("history-gap", "the run was rewound: a part of it was trained again"))
-    settings = flatten(raw.config)
+    settings = raw.settings()
     found += _of_settings(settings)
     other = warm.setting_of(settings, raw.run_id, raw.marks.words)
     if other is not None:
@@ -163,11 +163,11 @@ def _of_settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Validation text named as training data, and two seeds of the training."""
     on = next((n for n, v in settings.items() if trains_on_validation(n, v)), None)
     if on is not None:
-        text = plain(f"{on}: {settings[on]}", 120)
+        text = warm.in_words(on, settings[on])
         yield "train-validation-overlap", f"the configuration names what it trains on: {text}"
     part = next((n for n, v in settings.items() if leaves_out(n, v)), None)
     if part is not None:
-        text = plain(f"{part}: {settings[part]}", 120)
+        text = warm.in_words(part, settings[part])
         yield "history-gap", f"the configuration leaves out a part of the validation text: {text}"
     seeds = {
         name: value for name in settings if (value := seed_of(name, settings[name])) is not None

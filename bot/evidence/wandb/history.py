@@ -62,12 +62,18 @@ class Raw:
     heartbeat_at: str | None = None
     marks: Marks = Marks()
     witnesses: list[Witness] = dc.field(default_factory=list)
+    arguments: Mapping[str, object] = dc.field(default_factory=dict)
+    """Those of the command, by names that begin with `_argv.`."""
     source_read: bool = False
     """Whether the hash of the code is that of a source at hand."""
     program: tuple[Stated, ...] = ()
     """What the source saved with the run states."""
     from_log: bool = False
     """Whether numbers of the history were filled in from an attached log."""
+
+    def settings(self) -> dict[str, Any]:
+        """The configuration by flat names, and the arguments of the command."""
+        return flatten(self.config) | dict(self.arguments)
 
 
 def with_defaults(keys: Keys) -> Keys:

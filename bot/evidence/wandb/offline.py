@@ -19,6 +19,7 @@ from typing import Any
 from bot.evidence import parallel, second
 from bot.evidence.boards import boards_of
 from bot.evidence.wandb.build import build_run, unread
+from bot.evidence.wandb.command_line import settings_of
 from bot.evidence.wandb.contradictions import contradictions
 from bot.evidence.wandb.history import Raw, Row, flatten, read_columns, with_defaults
 from bot.evidence.wandb.marks import FEATURES, Marks, hardware_of, nodes_of, other_cards
@@ -221,6 +222,7 @@ def _fill(raw: Raw, facts: Mapping[str, Any]) -> None:
         raw.hardware = hardware_of(machine)
         raw.problems += other_cards(machine)
         raw.witnesses += boards_of(machine)
+        raw.arguments = settings_of(machine.get("args"))
         raw.marks = raw.marks._replace(nodes=nodes_of(machine))
         if environment.python:
             raw.software = {"python": environment.python}

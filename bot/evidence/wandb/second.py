@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from bot.compute import accelerators
 from bot.compute.paces import Series
 from bot.evidence import amounts, beside, counters, parallel, second
-from bot.evidence.wandb.history import RUNTIME, Columns, Raw, Row, flatten, number, step_of
+from bot.evidence.wandb.history import RUNTIME, Columns, Raw, Row, number, step_of
 from bot.model.run import Witness, WitnessKind
 from bot.model.track import Keys
 
@@ -94,7 +94,8 @@ def run_witnesses(raw: Raw, columns: Columns, keys: Keys, chips: int | None) -> 
     clock = [(s, v) for s, v in columns.clock if math.isfinite(v)]
     losses = [(s, v) for s, v in columns.loss if math.isfinite(v)]
     stops = {s for s, _ in (*columns.loss, *columns.bpb)}
-    settings = second.numbers_of(flatten(raw.config))
+    stated = raw.settings()
+    settings = second.numbers_of(stated)
     clocks = {**columns.others, RUNTIME: [p for p in columns.runtime if math.isfinite(p[1])]}
     kinds = {RUNTIME: WitnessKind.MACHINE}
     yield from second.clock_witnesses(clocks, clock, stops, _HISTORY, kinds)
@@ -113,7 +114,7 @@ def run_witnesses(raw: Raw, columns: Columns, keys: Keys, chips: int | None) -> 
     lengths = {n: v for n, v in settings.items() if second.states_length(n)}
     end = max(columns.total or 0, *(columns.last_step or 0, last))
     yield from second.larger(lengths, end, "total_steps", _SETTINGS)
-    lists = parallel.lists_of(flatten(raw.config))
+    lists = parallel.lists_of(stated)
     yield from parallel.device_counts(settings, chips, _SETTINGS, lists)
     chosen = next((n for n in keys.loss if n in columns.names), None)
     if chosen is not None:

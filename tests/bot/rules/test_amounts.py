@@ -131,6 +131,18 @@ def test_what_else_is_stated(
     assert judged(right) == [[], []]
 
 
+def test_arguments_of_the_command_are_settings() -> None:
+    def judged(*args: str) -> list[str]:
+        config = {"world_size": 8, "device": "H100"}
+        return [text for text, _ in told(offline(rows(), STEPS, config=config, args=args), STEPS)]
+
+    (text,) = judged("--batch-tokens", str(2 * BATCH), "--lr=0.1")
+    assert "the track's batch is 524,288" in text
+    (text,) = judged("eval.val_tokens=1_000_000")
+    assert "validates on 1,000,000 tokens" in text
+    assert judged("--batch-tokens", str(BATCH), "-v", "--val_tokens=10485760") == []
+
+
 @pytest.mark.parametrize(("value", "told_of"), [("short", True), (True, True), (False, False)])
 def test_a_validation_that_leaves_something_out(value: Any, told_of: bool) -> None:
     texts = [text for _, text in offline(rows(), config={"val_filter": value}).problems]

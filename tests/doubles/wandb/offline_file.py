@@ -9,7 +9,7 @@ import importlib
 import json
 import struct
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 pb: Any = importlib.import_module("wandb.proto.wandb_internal_pb2")
@@ -30,10 +30,12 @@ def offline_file(
     boards: str = "",
     tpu: bool = False,
     said: Mapping[str, str] | None = None,
+    args: Sequence[str] = (),
 ) -> bytes:
     """The bytes of a run with these rows; each has `_step`. `later` is written to its configuration
     after them, `began` is its start in seconds, `boards` the beginning of its GPUs' identities. The
-    devices are the chips of a `tpu`, or GPUs; `said` are texts of the run, as `notes`."""
+    devices are the chips of a `tpu`, or GPUs; `said` are texts of the run, as `notes`, and `args`
+    the arguments of its command."""
     records = [_run(run_id, config or {})]
     for name, text in (said or {}).items():
         setattr(records[0].run, name, text)
@@ -41,6 +43,7 @@ def offline_file(
         records[0].run.start_time.FromMicroseconds(round(began * 1e6))
     if device is not None:
         records.append(_tpu(device, count) if tpu else _machine(device, count, boards))
+        records[-1].environment.args.extend(args)
     records += [_row(row) for row in rows]
     if later is not None:
         records.append(_run(run_id, later))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from bot.evidence.code_hash import source_sha256
 from bot.evidence.links import RunRef
-from bot.evidence.snapshot import decode, encode
+from bot.evidence.snapshot import config_sha256, decode, encode
 from bot.evidence.wandb.attached import EVERY
 from bot.evidence.wandb.online import WandbFetcher
 from bot.model.run import SOURCE_READ, Hardware, Run, Stated
@@ -80,6 +81,40 @@ def test_a_run_that_is_called_a_warm_start(
     run = read(fetcher)
     assert [rule for rule, text in run.problems if "builds on" in text] == ["history-gap"] * told
     assert "someone" not in repr(run)
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["--resume-from", "/home/someone/ckpt.pt"], "argv.resume-from: ckpt.pt"),
+        (["train.data=/home/someone/fineweb_val.bin"], "names what it trains on"),
+        (["--seed", "1", "--user", "someone", "--steps", "1000", "--lr=0.02"], None),
+        (["--no-resume", "--init-from=none", "key", "--token", "someone-else"], None),
+        ("--resume-from someone", None),
+    ],
+)
+def test_what_the_command_line_says(
+    server: WandbDouble, fetcher: WandbFetcher, args: Any, says: str | None
+) -> None:
+    found = json.loads(METADATA) | {"args": args}
+    files = {"wandb-metadata.json": json.dumps(found).encode()}
+    server.add_run(*REF, history=history(), config=CONFIG, files=files)
+    run = read(fetcher)
+    assert ([says in text for _, text in run.problems] == [True]) if says else run.problems == ()
+    assert "someone" not in repr(run)
+
+
+def test_options_of_the_command_line_are_kept_where_arms_are_compared(
+    server: WandbDouble, fetcher: WandbFetcher
+) -> None:
+    found = json.loads(METADATA) | {"args": ["--compile-mode", "eager", "--lr", "0.1"]}
+    files = {"wandb-metadata.json": json.dumps(found).encode()}
+    server.add_run(*REF, history=history(), config=CONFIG, files=files)
+    run = read(fetcher)
+    assert {n: v for n, v in run.config.items() if "argv" in n} == {"_argv.compile-mode": "eager"}
+    assert config_sha256(run.config) == config_sha256(
+        {n: v for n, v in run.config.items() if "argv" not in n}
+    )
 
 
 @pytest.mark.parametrize(
