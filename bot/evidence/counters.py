@@ -67,6 +67,10 @@ _DRAWN = frozenset(
     "best_of best_of_n num_seeds n_seeds num_trials n_trials num_restarts n_restarts num_tries "
     "seeds_tried trials_tried".split()
 )
+_EARLY = re.compile(
+    r"^early_?stop(?:ping)?(?:_\w{1,20})?$|^stop(?:ping)?_(?:patience|when|below|at_(?:val_)?loss)"
+)
+_NO_EARLY = frozenset("min delta mode".split())
 _BEST_OF = re.compile(r"^(?:best|top|lucky|min)_(?:\w{1,12}_)?(?:of|among|from)(?:_\w{1,12})?$")
 _MORE, _FASTER, _MOST_TIMES = 1.02, 1.1, 64
 _BEYOND = 1.1
@@ -223,6 +227,8 @@ def stated(
                 yield Witness("short_plan", value, WitnessKind.PROGRAM, source)
         elif is_validation_size(name):
             yield Witness("validation_tokens", value, WitnessKind.PROGRAM, source)
+        elif _EARLY.search(last) and not parts & _NO_EARLY:
+            yield Witness("early_stop", value, WitnessKind.PROGRAM, source)
         elif (last in _DRAWN or _BEST_OF.search(last)) and value == int(value) and value > 1:
             yield Witness("drawn", value, WitnessKind.PROGRAM, source)
 

@@ -33,7 +33,7 @@ from bot.evidence.arm_names import option, should_be_equal
 from bot.evidence.links import LinkProblem, RunRef, parse_link
 from bot.evidence.wandb.command_line import PREFIX
 from bot.evidence.wandb.history import flatten
-from bot.model.run import Run
+from bot.model.run import DIGEST, Run
 from bot.model.serial import read
 from bot.model.track import RECIPE_TEXTS
 from bot.patterns import LOGIN_TEXT
@@ -110,7 +110,7 @@ def restrict(run: Run) -> Run:
         if _NAME.fullmatch(key) and _plain(value) and _may_be_kept(key)
     }
     device, branch = run.hardware.device, run.branch_point
-    digest = run.config.get("config_sha256", config_sha256(run.config))
+    digest = run.config.get(DIGEST, config_sha256(run.config))
     return dc.replace(
         run,
         name=None,
@@ -119,7 +119,7 @@ def restrict(run: Run) -> Run:
             run.hardware, device=device if device and _DEVICE.fullmatch(device) else None
         ),
         software={k: v for k, v in run.software.items() if k in _SOFTWARE and _NAME.fullmatch(v)},
-        config=config | _words(run.config) | {"config_sha256": digest},
+        config=config | _words(run.config) | {DIGEST: digest},
         tags=tuple(tag for tag in run.tags if _TAG.fullmatch(tag))[:20],
         code_sha256={k: v for k, v in run.code_sha256.items() if _plain_path(k)},
         state=_word(run.state),

@@ -22,6 +22,9 @@ goes on with a run, its clock begins anew."""
 SOURCE_READ = "source read"
 """The mark of a run whose code is at hand: its hash was computed, and not only stated."""
 
+DIGEST = "config_sha256"
+"""The name under which a snapshot keeps the digest of a run's whole configuration."""
+
 SOURCES = ("wandb", "wandb-offline", "log", "results", "snapshot")
 
 TRAINER = "reference_trainer"
@@ -202,7 +205,7 @@ class Run:
 
     def record(self) -> RunRecord:
         """The record of the run; allow-listed fields only."""
-        digest = self.config.get("config_sha256")
+        digest = self.config.get(DIGEST)
         return RunRecord(
             file=self.file,
             index=self.index,

@@ -77,6 +77,14 @@ def _short_plan(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     return message, ours, "say in the README why the run goes on beyond its plan"
 
 
+def _early_stop(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
+    """A run that its loss may stop, where all runs end by their number of steps."""
+    if case.track.finish != "steps" or run.step is None:
+        return None
+    message = f"{plain(w.source, 90)} lets the loss end the run, which ends at step {run.step:,}"
+    return message, run.step, "train for a number of steps that is chosen before"
+
+
 def _validation_tokens(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     wanted = case.track.validation_tokens
     if wanted is None or float(w.value) >= wanted:
@@ -185,6 +193,7 @@ JUDGES: Mapping[str, Judge] = {
     "short_plan": _short_plan,
     "validation_tokens": _validation_tokens,
     "validation_share": _validation_share,
+    "early_stop": _early_stop,
     "planned_tokens": _planned_tokens,
     "step_tokens": _step_tokens,
     "part_tokens": _part_tokens,

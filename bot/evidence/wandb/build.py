@@ -30,6 +30,7 @@ from bot.evidence.wandb.history import (
 )
 from bot.evidence.wandb.second import run_witnesses, used_devices
 from bot.model.run import (
+    DIGEST,
     FROM_LOG,
     SOURCE_READ,
     SUMMED,
@@ -67,7 +68,8 @@ def build_run(raw: Raw, columns: Columns, keys: Keys) -> Run:
         finished=_finished(total, columns.last_step),
         hardware=hardware,
         software=dict(raw.software),
-        config=dict(raw.config) | dict(raw.arguments),
+        # The digest of a configuration is computed, and never one that it states of itself.
+        config={n: v for n, v in raw.config.items() if n != DIGEST} | dict(raw.arguments),
         code_sha256=stated_code(raw.config) or dict(raw.code_sha256),
         seed=_seed(raw.config),
         nonce=_text(setting(raw.config, "nonce")),

@@ -17,6 +17,7 @@ import hashlib
 import json
 import netrc
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,14 +25,14 @@ from typing import Any, NamedTuple
 from bot import files as disk
 from bot.evidence.links import ProjectRef, RunRef
 from bot.evidence.progress import Progress
-from bot.evidence.snapshot import SnapshotError, decode, encode, restrict
+from bot.evidence.second import last_part
+from bot.evidence.snapshot import SnapshotError, config_sha256, decode, encode, restrict
 from bot.evidence.wandb.attached import Attached, python_files, read_attached
 from bot.evidence.wandb.build import build_run, step_names, unread
 from bot.evidence.wandb.client import Client, Patience
 from bot.evidence.wandb.contradictions import contradictions
 from bot.evidence.wandb.errors import Failure, FetchError, not_found, not_public, unavailable
 from bot.evidence.wandb.history import (
-    Columns,
     Raw,
     all_names,
     flatten,
@@ -48,6 +49,11 @@ from bot.paths import cache_folder
 
 _FORM = 4
 """What a run that lies in the cache holds; more than in earlier releases."""
+_LABEL = re.compile(
+    r"(?:^|_)(?:trial|attempt|try|rep|repeat|replica|run|index|idx|number|date|time|timestamp|uid"
+    r"|uuid|job|note|notes|tag|tags|comment|label|group|host|hostname|dir|folder|salt|id|seed)$"
+)
+
 LISTED = 100
 """The newest runs of a project, which one page of W&B's list holds."""
 MAX_UNLISTED = 20
@@ -157,13 +163,15 @@ class WandbFetcher:
         found = []
         for place in dict.fromkeys(ref[:2] for ref in listed):
             project = self._projects.get(place, _Project())
-            digests = {digest(run) for ref, run in listed.items() if ref[:2] == place}
-            others: dict[RunRef, Any] = {}
-            for run_id, item in project.runs.items():
-                ref = RunRef(*place, run_id)
-                bare = restrict(build_run(_raw(item, ref), Columns(), Keys()))
-                if ref not in listed and digest(bare) in digests:
-                    others[ref] = item
+            configs = {run_id: _raw(item, RunRef(*place, run_id)).config
+                       for run_id, item in project.runs.items()}  # fmt: skip
+            digests = {run_id: _experiment(config) for run_id, config in configs.items()}
+            mine = {digests[ref.id] for ref in listed if ref[:2] == place and ref.id in digests}
+            others = {
+                ref: item
+                for run_id, item in project.runs.items()
+                if (ref := RunRef(*place, run_id)) not in listed and digests[run_id] in mine
+            }
             # Runs that ended, and longer ones, first: many short ones hide none.
             long = sorted(others.items(), key=lambda item: _weight(item[1]), reverse=True)
             first = dict(long[:MAX_UNLISTED])
@@ -305,9 +313,11 @@ def _weight(item: Any) -> tuple[bool, int]:
     return item.state == "finished", int(item.historyLineCount or 0)
 
 
-def digest(run: Run) -> str:
-    """What makes two runs of one project the same experiment: their configuration."""
-    return str(run.config.get("config_sha256"))
+def _experiment(config: Mapping[str, Any]) -> str:
+    """What makes two runs of one project the same experiment: their configuration without any
+    label, so that one more key hides no run."""
+    kept = {name: value for name, value in config.items() if not _LABEL.search(last_part(name))}
+    return config_sha256(kept)
 
 
 def _raw(item: Any, ref: RunRef) -> Raw:

@@ -95,6 +95,7 @@ def run_witnesses(raw: Raw, columns: Columns, keys: Keys, chips: int | None) -> 
     losses = [(s, v) for s, v in columns.loss if math.isfinite(v)]
     stops = {s for s, _ in (*columns.loss, *columns.bpb)}
     stated = raw.settings()
+    switches = {name: 1.0 for name, value in stated.items() if value is True}
     settings = second.numbers_of(stated)
     clocks = {**columns.others, RUNTIME: [p for p in columns.runtime if math.isfinite(p[1])]}
     kinds = {RUNTIME: WitnessKind.MACHINE}
@@ -106,7 +107,8 @@ def run_witnesses(raw: Raw, columns: Columns, keys: Keys, chips: int | None) -> 
     yield from _steps(columns, last)
     yield from second.steps_by_batch(settings, tokens, last, _SETTINGS)
     yield from counters.counted(columns.others, tokens, settings, last, chips, _HISTORY)
-    yield from counters.stated(settings, max(last, columns.last_step or 0), chips, _SETTINGS)
+    end = max(last, columns.last_step or 0)
+    yield from counters.stated({**switches, **settings}, end, chips, _SETTINGS)
     yield from amounts.step_tokens(settings, tokens, chips, _SETTINGS)
     yield from counters.validated(columns.others, last, _HISTORY)
     own = columns.others.get("_step", ())

@@ -93,6 +93,15 @@ def test_another_batch_where_the_track_fixes_it(
     assert judged(dc.replace(STEPS, batch_tokens=None), other) == [[], []]
 
 
+@pytest.mark.parametrize("settings", [{"early_stopping_patience": 5}, {"early_stop": True}])
+def test_a_run_that_its_loss_may_stop(settings: dict[str, Any]) -> None:
+    ((text, _),) = told(offline(rows(), SMALL, config=settings))
+    assert "lets the loss end the run" in text
+    assert told(offline(rows(), config=settings), dc.replace(SMALL, finish="target")) == []
+    off = dict.fromkeys(settings, False) | {"early_stop_min_delta": 0.1}
+    assert told(offline(rows(), SMALL, config=off)) == []
+
+
 @pytest.mark.parametrize(("each", "named"), [(2 * BATCH, True), (BATCH, False), (None, False)])
 def test_another_batch_by_the_count_of_tokens(each: int | None, named: bool) -> None:
     counted = (lambda s: {}) if each is None else (lambda s: {"tokens": s * each})

@@ -272,3 +272,24 @@ def test_a_history_of_five_gigabytes_is_read_by_its_validations(
     run = read(fetcher)
     assert (run.loss, run.time_s, len(run.validation)) == (3.2771, 60.25, 11)
     assert server.count("HistoryPage") == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "found"),
+    [({}, 1), ({"trial": 3, "output_dir": "b"}, 1), ({"seed": 9}, 1), ({"lr": 0.9}, 0)],
+)
+def test_a_run_with_one_more_label_is_the_same_experiment(
+    server: WandbDouble, fetcher: WandbFetcher, more: dict[str, Any], found: int
+) -> None:
+    server.add_run(*REF, history=history(), config=CONFIG)
+    server.add_run(*REF[:2], "r2", history=history(seed=2), config=CONFIG | more)
+    drawer = fetcher.unlisted({REF: read(fetcher)}, KEYS)
+    assert [run.run_id for item in drawer for run in item.runs] == ["r2"] * found
+
+
+def test_a_digest_that_a_configuration_states_of_itself_is_not_taken(
+    server: WandbDouble, fetcher: WandbFetcher
+) -> None:
+    server.add_run(*REF, history=history(), config=CONFIG | {"config_sha256": "ab" * 32})
+    digest = read(fetcher).config["config_sha256"]
+    assert digest != "ab" * 32 and len(str(digest)) == 64
