@@ -93,7 +93,7 @@ def recognised(run: Run, baselines: Sequence[Baseline]) -> frozenset[str]:
         return frozenset(
             b.id for b in baselines if config in b.configs and not (code and _sources(b))
         )
-    closer = [b for b in same if config in b.configs] if len(same) > 1 else []
+    closer = [b for b in same if config in b.configs]
     return frozenset(b.id for b in closer or same)
 
 
