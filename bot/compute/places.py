@@ -39,19 +39,17 @@ def rank_intervals(
     import scipy.special as special
 
     a, b = _pairs(len(costs))
-    sign = 1.0 if goal == "min" else -1.0
-    mean = sign * np.array([m.mean for m in costs])
+    mean = np.array([m.mean if goal == "min" else -m.mean for m in costs])
     count = np.array([float(m.n) for m in costs])
     few = np.array([m.n < LEAST for m in costs])
-    share = np.array([0.0 if m.sd is None else m.sd**2 / m.n for m in costs])
+    share = np.array([(m.sd or 0.0) ** 2 / m.n for m in costs])
     variance = share[a] + share[b]
-    freedom_a, freedom_b = np.maximum(count[a] - 1, 1), np.maximum(count[b] - 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        df = variance**2 / (share[a] ** 2 / freedom_a + share[b] ** 2 / freedom_b)
+        df = variance**2 / (share[a] ** 2 / (count[a] - 1) + share[b] ** 2 / (count[b] - 1))
         t = (mean[a] - mean[b]) / np.sqrt(variance)
         p = 2 * special.stdtr(df, -np.abs(t))
     # Neither few runs nor two entries without spread can be told apart.
-    p[few[a] | few[b] | (variance <= 0) | ~np.isfinite(p)] = 1.0
+    p[few[a] | few[b] | ~np.isfinite(p)] = 1.0
     return _intervals(mean, p, alpha)
 
 

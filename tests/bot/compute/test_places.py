@@ -1,13 +1,14 @@
 """Rank intervals: Holm against statsmodels, pairs against scipy, and what the intervals mean."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 import scipy.stats as stats
 from statsmodels.stats.multitest import multipletests
 
-from bot.compute.places import MOST, rank_intervals
+from bot.compute.places import rank_intervals, rank_intervals_known
 from bot.model.summary import Moments
 
 
@@ -47,7 +48,12 @@ def test_two_runs_are_not_told_apart_and_three_are() -> None:
 
 
 def test_equal_runs_without_spread_are_not_told_apart() -> None:
-    assert rank_intervals([Moments.of([4.0] * 3), Moments.of([5.0] * 3)]) == [(1, 2), (1, 2)]
+    for other in (5.0, 500.0):
+        alike = [Moments.of([4.0] * 3), Moments.of([other] * 3)]
+        assert rank_intervals(alike) == [(1, 2), (1, 2)]
+    # One of them varies: 1 sqrt(3) / 0.1 = 17 with two degrees of freedom, p = 0.003.
+    varies = [Moments.of([4.0] * 3), Moments.of([4.9, 5.0, 5.1])]
+    assert rank_intervals(varies) == [(1, 1), (2, 2)]
 
 
 def test_more_is_better_turns_the_order() -> None:
@@ -66,9 +72,40 @@ def test_a_new_entry_in_between_does_not_regroup_the_others() -> None:
 
 
 def test_too_many_entries_are_refused() -> None:
+    assert rank_intervals_known([1.0] * 1000, [1] * 1000, 1.0) == [(1, 1000)] * 1000
     with pytest.raises(ValueError, match="1001 entries"):
-        rank_intervals([Moments(2, 1.0, 0.1)] * (MOST + 1))
+        rank_intervals([Moments(2, 1.0, 0.1)] * 1001)
+
+
+@pytest.mark.parametrize(("sigma", "told"), [(0.99, True), (1.01, False)])
+@pytest.mark.parametrize(
+    ("scores", "runs"),
+    [
+        ((10.0, 10 + 1.96 * math.sqrt(2)), (1, 1)),
+        ((10.0, 10 - 1.96 * math.sqrt(1 / 4 + 1)), (4, 1)),
+        ((0.0, 1.96 * math.sqrt(1 / 9 + 1 / 4)), (9, 4)),
+    ],
+)
+def test_a_known_spread_tells_two_apart_at_five_percent(
+    sigma: float, told: bool, scores: tuple[float, float], runs: tuple[int, int]
+) -> None:
+    """1.96 standard errors."""
+    found = rank_intervals_known(scores, runs, sigma)
+    first = 1 if scores[0] < scores[1] else 2
+    assert found == ([(first, first), (3 - first, 3 - first)] if told else [(1, 2), (1, 2)])
+    assert rank_intervals_known(scores, runs, sigma, 0.5) != [(1, 2), (1, 2)]
+
+
+@pytest.mark.parametrize(("gap", "told"), [(2.78, True), (2.77, False)])
+def test_the_spread_of_runs_tells_two_apart_at_five_percent(gap: float, told: bool) -> None:
+    """Three runs each with an sd of sqrt(3 / 2), so a standard error of 1; t of 4 df is 2.776."""
+    sd = math.sqrt(1.5)
+    found = rank_intervals([Moments(3, 10.0, sd), Moments(3, 10.0 + gap, sd)])
+    assert found == ([(1, 1), (2, 2)] if told else [(1, 2), (1, 2)])
 
 
 def test_no_entry_and_one_entry() -> None:
+    assert rank_intervals_known([], [], 1.0) == [] and rank_intervals_known([1.0], [1], 1) == [
+        (1, 1)
+    ]
     assert rank_intervals([]) == [] and rank_intervals([Moments.of([1.0])]) == [(1, 1)]
