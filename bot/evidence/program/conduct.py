@@ -36,8 +36,11 @@ _WEIGHTS = frozenset(
     "ckpt checkpoint weight weights model state pretrained init initial snapshot embed".split()
 )
 _LOADS = frozenset("load load_file load_model load_checkpoint load_weights".split())
+_FETCHES = frozenset("load_state_dict_from_url load_from_checkpoint from_checkpoint".split())
+_STORES = ("torch.", "safetensors.", "pickle.", "joblib.", "np.", "numpy.")
 _TEACHER = frozenset("teacher teachers distill distillation distil distilled".split())
-_RUNS = frozenset("exec eval __import__ import_module run_path run_module".split())
+_RUNS = frozenset("exec eval __import__ import_module run_path run_module execv execve".split())
+_OTHER_CLOCKS = frozenset("process_time process_time_ns thread_time thread_time_ns".split())
 _FAKES = frozenset({"time.perf_counter", "time.time", "time.monotonic", "torch.cuda.synchronize",
                     "perf_counter", "torch.cuda.Event.elapsed_time"})  # fmt: skip
 
@@ -188,8 +191,10 @@ def _odd(
             continue
         if _loads_weights(program, stmt, node):
             yield "warm", node
-        if isinstance(node.func, ast.Name) and node.func.id in _RUNS:
+        if called(node) in _RUNS and dotted(node.func) in (called(node), f"os.{called(node)}"):
             yield "executed", node
+        if called(node) in _OTHER_CLOCKS:
+            yield "replaced_clock", node
     if place.validating and not isinstance(stmt, (*_FUNCTIONS, ast.ClassDef)):
         update = program.trains(nodes)
         if update is not None:
@@ -222,15 +227,13 @@ def _steps(body: Sequence[ast.stmt]) -> list[ast.Call]:
 
 
 def _loads_weights(program: _Program, stmt: ast.stmt, node: ast.Call) -> bool:
-    called, owner = name_of(node.func), dotted(node.func)
+    name, owner = called(node), dotted(node.func)
     names = [n for a in ast.walk(stmt) if (n := name_of(a))]
-    if called == "from_pretrained":
+    if name == "from_pretrained":
         return not any(re.search("token|config|processor", n, re.I) for n in names)
-    if owner == "torch.hub.load":
+    if owner == "torch.hub.load" or name in _FETCHES:
         return True
-    if called not in _LOADS or owner.startswith(("np.", "numpy.", "json.", "yaml.")):
-        return False
-    if called == "load" and not owner.startswith(("torch.", "safetensors.")):
+    if name not in _LOADS or name == "load" and not owner.startswith(_STORES):
         return False
     given = frozenset[str]().union(*map(parts_of, names))
     return bool(given & _WEIGHTS or set(names) & program.restored)
@@ -242,9 +245,10 @@ def _attempts(program: _Program, stmt: ast.stmt) -> Iterator[tuple[str, ast.AST]
         head = [stmt.test] if isinstance(stmt, ast.While) else [stmt.target, stmt.iter]
         named = {w for h in head for n in ast.walk(h) for w in parts(n)}
         inner = [n for s in stmt.body for n in ast.walk(s)]
-        if named & _ATTEMPTS and program.trains(inner):
-            chosen = any({"best", "lowest"} & parts(n) for n in inner)
-            yield "chosen_attempt" if chosen else "attempts", stmt
+        if named & _ATTEMPTS and any({"best", "lowest"} & parts(n) for n in inner):
+            yield "chosen_attempt", stmt
+        elif named & _ATTEMPTS and program.trains(inner):
+            yield "attempts", stmt
     if isinstance(stmt, ast.While):
         if any(is_loss(name_of(n)) for n in ast.walk(stmt.test)):
             yield "early_exit", stmt

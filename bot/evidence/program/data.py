@@ -61,6 +61,13 @@ def files(source: Source) -> Iterator[Stated]:
     beside = {"_".join(w for w in words(b.name).split("_") if w not in VALIDATION)
               for b, _ in named if VALIDATION & parts_of(b.name)}  # fmt: skip
     sides = [(_side(b.name, beside), b, path) for b, path in named]
+    sides += [
+        (side, b, path)
+        for b in source.bound
+        if "loader" in words(b.name) and isinstance(b.value, ast.Call)
+        for path in filter(None, map(path_of, b.value.args[:3]))
+        if (side := "val" if VALIDATION & parts_of(b.name) else "train")
+    ]
     train = [(b, path) for side, b, path in sides if side == "train"]
     held = [(b, path) for side, b, path in sides if side == "val"]
     patterns = {path for _, path in train[:_MOST]}
@@ -71,6 +78,10 @@ def files(source: Source) -> Iterator[Stated]:
         if _is_training(path) or any(_covers(path, p) or _covers(p, path) for p in patterns):
             yield source.stated("overlap", item.line, name=item.name)
     yield from _loaders(source)
+    for item in source.bound:
+        side, given = _side(item.name, beside), _side(name_of(item.value), set())
+        if side and given and side != given:
+            yield source.stated("overlap", item.line, name=item.name)
 
 
 def _side(name: str, beside: set[str]) -> str:

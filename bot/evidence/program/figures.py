@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bot.evidence.program.source import (
@@ -13,6 +13,7 @@ from bot.evidence.program.source import (
     Source,
     args_of,
     called,
+    is_number,
     name_of,
     parts,
     parts_of,
@@ -36,7 +37,10 @@ _WORK = frozenset(
     "data optimizer optim opt step backward load loading comm sync loader train update overhead "
     "idle".split()
 )
-_LOWEST = frozenset("min amin minimum nanmin".split())
+_LOWEST = frozenset(
+    "min amin minimum nanmin sorted percentile quantile nanquantile kthvalue median topk".split()
+)
+_COUNTS = frozenset("steps iters batches tokens count n num".split())
 _SMOOTHED = frozenset("best lowest ema smoothed".split())
 _LN2 = 0.693147
 _UNITS = (1.0, 60.0, 3600.0, 1e3, 1e6, 1e9, 6e4, 3.6e6, _LN2)
@@ -49,8 +53,12 @@ _LABELS = (
 _PRINTED = re.compile(
     r"(?:^|[^a-z_])(?:val|validation)[_ ]?loss[:= ]{1,3}\d{1,2}\.\d{2,9}|train_time[:=]\d", re.I
 )
-_BEST = re.compile(r"\b(?:best|min|lowest|target|goal|required|below|under)\b", re.I)
-_MOST_NODES = 600
+_BEST = re.compile(r"\b(?:best|min|lowest|target|goal|required|below|under|per)\b", re.I)
+_MOST_NODES, _MOST_NAMES = 600, 4
+_METHODS: Mapping[str, ast.operator] = {
+    "mul": ast.Mult(), "multiply": ast.Mult(), "div": ast.Div(), "divide": ast.Div(),
+    "true_divide": ast.Div(), "sub": ast.Sub(), "subtract": ast.Sub(), "add": ast.Add(),
+}  # fmt: skip
 
 
 def is_clock(node: ast.AST) -> bool:
@@ -76,8 +84,7 @@ def reported(
     """A loss, a clock or a step with a factor or an offset, the lowest of several losses, a number
     in the place of one."""
     for quantity, value, shown in (*_shown(stmt, nodes), *_inside(stmt, validating)):
-        name = name_of(_bare(value)) if shown else ""
-        for expr in (value, *source.values.get(name, ())):
+        for expr in _traced(source, value) if shown else (value,):
             kind = _changed(source, quantity, expr, shown)
             if kind:
                 yield kind, expr if hasattr(expr, "lineno") else stmt
@@ -86,6 +93,18 @@ def reported(
         if isinstance(text, ast.Constant) and isinstance(text.value, str):
             if _PRINTED.search(text.value) and not _BEST.search(text.value):
                 yield "hard_coded", text
+
+
+def _traced(source: Source, value: ast.expr) -> Iterator[ast.expr]:
+    """An expression, and those that its name stands for."""
+    seen, found = set[str](), [value]
+    while found:
+        expr = found.pop()
+        yield expr
+        name = name_of(_bare(expr))
+        if name and name not in seen and len(seen) < _MOST_NAMES:
+            seen.add(name)
+            found += source.values.get(name, ())
 
 
 def _shown(stmt: ast.stmt, nodes: Sequence[ast.AST]) -> Iterator[tuple[str, ast.expr, bool]]:
@@ -108,6 +127,9 @@ def _inside(stmt: ast.stmt, validating: bool) -> Iterator[tuple[str, ast.expr, b
     """What is made of any loss where a program validates; a clock that begins."""
     if isinstance(stmt, ast.Assign | ast.AugAssign | ast.Return) and stmt.value is not None:
         if validating and any("loss" in parts(n) for n in ast.walk(stmt.value)):
+            yield "loss", stmt.value, False
+    if isinstance(stmt, ast.Expr) and called(stmt.value).rstrip("_") in _METHODS:
+        if any(is_loss(name_of(n)) for n in ast.walk(stmt.value)):
             yield "loss", stmt.value, False
     if isinstance(stmt, ast.Assign) and parts(stmt.targets[0]) & _BEGINS:
         yield "time", stmt.value, False
@@ -161,13 +183,25 @@ def _changed(source: Source, quantity: str, expr: ast.expr, shown: bool) -> str:
         return "hard_coded"
     nodes = list(ast.walk(expr))[:_MOST_NODES]
     for node in nodes if quantity == "loss" else ():
-        lowest = called(node) in _LOWEST
-        if lowest and not any(isinstance(a, ast.Constant) for a in args_of(node)):
+        limits = [source.fold(a) for a in args_of(node) if isinstance(a, ast.Constant)]
+        if called(node) in _LOWEST and all(v != round(v, 1) for v in limits if is_number(v)):
             return "lowest_loss"
         if shown and "loss" in parts(node) and parts(node) & _SMOOTHED:
             return "lowest_loss"
-    odd = any(isinstance(n, ast.BinOp) and _is_odd(source, quantity, n) for n in nodes)
+    odd = any(_is_odd(source, quantity, n) for n in map(_operation, nodes) if n is not None)
     return f"{quantity}_changed" if odd else ""
+
+
+def _operation(node: ast.AST) -> ast.BinOp | None:
+    """An operation on two values, also one that is written as a method or a function."""
+    if isinstance(node, ast.BinOp):
+        return node
+    op = _METHODS.get(called(node).rstrip("_"))
+    if op is None or not isinstance(node, ast.Call):
+        return None
+    first = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+    sides = node.args if len(node.args) == 2 else [*first, *node.args]
+    return ast.BinOp(sides[0], op, sides[1]) if len(sides) == 2 else None
 
 
 def _is_odd(source: Source, quantity: str, node: ast.BinOp) -> bool:
@@ -176,15 +210,16 @@ def _is_odd(source: Source, quantity: str, node: ast.BinOp) -> bool:
         return _is_other_step(source, node)
     for side, other in ((node.right, node.left), (node.left, node.right)):
         value: Any = source.fold(side)
-        if isinstance(value, bool) or not isinstance(value, int | float) or value == 0:
-            continue
-        if source.fold(other) is not UNKNOWN or quantity == "time" and not _has_clock(other):
+        counts = bool(parts(other) & VALIDATION and parts(other) & _COUNTS)
+        if not is_number(value) or value == 0 or not counts and source.fold(other) is not UNKNOWN:
             continue
         size = abs(float(value))
         if isinstance(node.op, ast.Mult | ast.Div):
             return not _is_unit(size) and not (quantity == "loss" and _is_whole(size))
         if isinstance(node.op, ast.Add | ast.Sub):
-            return 1e-6 < size < (1.0 if quantity == "loss" else 1e18)
+            if quantity == "time":
+                return size > 1e-6 and _has_clock(other)
+            return 1e-6 < size < 1.0 or counts
     if quantity == "time" and isinstance(node.op, ast.Sub) and _has_clock(node.left):
         taken = frozenset[str]().union(*map(parts, ast.walk(node.right)))
         return bool(taken & _WORK) and not taken & _LEFT_OUT

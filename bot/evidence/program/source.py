@@ -57,7 +57,7 @@ class Source:
         self.numbers: list[tuple[Bound, float]] = []
         for item in self.bound:
             choices = [self.fold(choice) for choice in _choices(item.value)]
-            self.numbers += [(item, float(v)) for v in choices if _is_number(v)]
+            self.numbers += [(item, float(v)) for v in choices if is_number(v)]
             value = choices[0] if len(choices) == 1 else UNKNOWN
             self.values.setdefault(item.name, []).append(item.value)
             self.known[item.name] = value
@@ -78,10 +78,14 @@ class Source:
             return self.known.get(name_of(node), UNKNOWN)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             value = self.fold(node.operand, depth + 1)
-            return -value if _is_number(value) else UNKNOWN
+            return -value if is_number(value) else UNKNOWN
         if isinstance(node, ast.BinOp):
             left, right = (self.fold(n, depth + 1) for n in (node.left, node.right))
             return _computed(node.op, left, right)
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq | ast.NotEq):
+            left, right = (self.fold(n, depth + 1) for n in (node.left, node.comparators[0]))
+            known = UNKNOWN not in (left, right) and len(node.ops) == 1
+            return (left == right) is isinstance(node.ops[0], ast.Eq) if known else UNKNOWN
         return self._called(node, depth) if isinstance(node, ast.Call) else UNKNOWN
 
     def _called(self, node: ast.Call, depth: int) -> Any:
@@ -166,14 +170,15 @@ def _stores(node: ast.AST) -> bool:
     return isinstance(getattr(node, "ctx", None), ast.Store)
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Whether a value is a number, and no truth value."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _computed(op: ast.operator, left: Any, right: Any) -> Any:
     """The result of an operation on two numbers, where it is one of a usual size."""
     apply = _OPERATORS.get(type(op))
-    if apply is None or not _is_number(left) or not _is_number(right):
+    if apply is None or not is_number(left) or not is_number(right):
         return UNKNOWN
     if isinstance(op, ast.LShift | ast.Pow) and (abs(right) > 62 or abs(left) > 1e6):
         return UNKNOWN
@@ -181,7 +186,7 @@ def _computed(op: ast.operator, left: Any, right: Any) -> Any:
         value = apply(left, right)
     except (ArithmeticError, TypeError, ValueError):
         return UNKNOWN
-    return value if _is_number(value) and abs(value) < _LARGEST else UNKNOWN
+    return value if is_number(value) and abs(value) < _LARGEST else UNKNOWN
 
 
 def _parsed(lines: Sequence[str]) -> list[ast.stmt]:
