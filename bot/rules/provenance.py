@@ -61,7 +61,7 @@ def duplicate_run(case: Case) -> Iterator[Finding]:
         yield finding(
             "duplicate-run",
             f"when this entry was merged, its verdict said: {plain(copy_of, 300)}",
-            file=case.list_file or plain(case.folder.path, 200),
+            file=listed_in(case),
             fix="submit runs of your own, or ask a maintainer to `/accept` this rule",
         )
     for neighbour in case.others:

@@ -133,6 +133,15 @@ def test_where_the_run_of_another_entry_is_listed(merged: bool, level: Level) ->
     assert item.claimed == f"{PATH}/b.log"
 
 
+@pytest.mark.parametrize("withdrawn", [None, {"reason": "x"}])
+def test_a_copy_at_the_merge_stays_one_until_it_is_withdrawn(withdrawn: Any) -> None:
+    case = a_case(submission={"withdrawn": withdrawn}, copy_of="a.log is also in theirs")
+    said = [(f.message, f.file) for f in found("duplicate-run", case)]
+    message = "when this entry was merged, its verdict said: a.log is also in theirs"
+    assert said == [(message, PATH)] * (withdrawn is None)
+    assert found("duplicate-run", a_case()) == ()
+
+
 # ---- Numbers of another entry -------------------------------------------------------------------
 
 COPIED = f"time, quality and FLOPs are the same as in {THEIRS}, digit by digit"
