@@ -73,22 +73,22 @@ def _hardware_differs_from_run(case: Case) -> Iterator[Finding]:
     yield from _hardware_not_told(case)
     ours = {(run.hardware.device, run.hardware.count) for run in case.runs("candidate")}
     for item, run in runs_of(case):
-        device = _device(run.hardware.device)
+        device, used = _device(run.hardware.device), run.hardware.count
         # A baseline arm on a machine of its own has to run again; what is claimed may be right.
-        shared = (run.hardware.device, run.hardware.count) in ours
+        shared = (run.hardware.device, used) in ours
         if item.spec.arm == "candidate" or (track.objective == "baseline" and shared):
             claimed = _device(submission.accelerator)
             if device and claimed and device != claimed:
                 yield _hardware(case, item, run, "the submission says", claimed, device)
             count = submission.accelerator_count
-            if count and run.hardware.count and count != run.hardware.count:
-                yield _count(case, item, run, "the submission says", count)
+            if count and used and count != used:
+                yield _count(case, item, run, "the submission says", count, used)
         if device and track.accelerators and device not in track.accelerators:
             wanted = " or ".join(track.accelerators)
             yield _hardware(case, item, run, "the track asks for", wanted, device)
         limit = track.accelerator_count
-        if limit and run.hardware.count and run.hardware.count != limit:
-            yield _count(case, item, run, "the track asks for", limit)
+        if limit and used and used != limit:
+            yield _count(case, item, run, "the track asks for", limit, used)
     for results in case.results:
         yield from _wrong_machine(case, results)
     if track.objective == "baseline":
@@ -253,17 +253,17 @@ def _told_how(name: str | None, count: int | None) -> str:
     return "run on the track's hardware, or name it as its vendor does"
 
 
-def _count(case: Case, item: RunEvidence, run: Run, who: str, wanted: int) -> Finding:
+def _count(case: Case, item: RunEvidence, run: Run, who: str, wanted: int, used: int) -> Finding:
     """Another number of devices than is stated. Where none is asked for, and neither time nor FLOPs
     rank, nothing depends on it. A log without a world size that lists more devices than one says
     what its machine has, and not what it used of it."""
-    found = _hardware(case, item, run, who, wanted, run.hardware.count)
+    found = _hardware(case, item, run, who, wanted, used)
     asked, ranks = case.track.accelerator_count, {case.track.cost.metric, case.track.quality.metric}
     if not asked and not ranks & {*TIME_METRICS, "hardware_flops"}:
         return dc.replace(found, level=Level.NOTE)
     listed = any(w.quantity == "listed" for w in run.witnesses)
-    if listed and wanted < (run.hardware.count or 0) and (asked or 1) == 1:
-        message = f"the log lists {run.hardware.count} devices and states no world size, "
+    if listed and wanted < used and (asked or 1) == 1:
+        message = f"the log lists {used} devices and states no world size, "
         message += f"{who} {wanted}"
         fix = f"if the run used {wanted}, print `world_size: {wanted}` at the top of the log"
         return dc.replace(found, level=Level.WARNING, message=message, fix=fix, write=None)

@@ -14,6 +14,7 @@ from bot.model.track import Track
 from bot.model.verdict import Finding
 from bot.registry import Level
 from tests.bot.rules.statistic_cases import GOOD, SINGLE, SMALL, STEPS, case, evidence, found
+from tests.bot.rules.test_arms import with_arm
 
 NAME = "submissions/nanogpt-small/r"
 RECORD = Standing(NAME, 90.5, record_costs=(90.5, 90.6, 90.4))
@@ -305,6 +306,31 @@ def test_an_old_entry_whose_arm_has_no_source_is_left_alone() -> None:
         subject = armed(SMALL, code, imported=imported)
         merged = dc.replace(subject, context=dc.replace(subject.context, merged=True))
         assert [message for message, _, _ in stale(merged)] == told
+
+
+@pytest.mark.parametrize(
+    ("code", "based_on", "stands", "said"),
+    [
+        ("", "first", None, "first (as `based_on` says), and second"),
+        ("", "second", None, None),
+        ("c2", None, "submissions/single-gpu-fineweb/first", "second (by the code or"),
+        ("c1", None, "submissions/single-gpu-fineweb/first", None),
+        ("c1", None, "elsewhere", "first (by the code or the configuration of its runs), and else"),
+    ],
+)
+def test_the_baseline_that_stands_is_the_boards(
+    code: str, based_on: str | None, stands: str | None, said: str | None
+) -> None:
+    made = with_arm(code, code)
+    made = dc.replace(
+        made,
+        submission=dc.replace(made.submission, based_on=based_on),
+        context=dc.replace(made.context, standing=Standing(baseline=stands)),
+    )
+    messages = [m for m, _, _ in stale(made) if SILENT not in m]
+    assert [f"you ran the old baseline {said}" in m for m in messages] == [True] * (
+        said is not None
+    )
 
 
 def test_configurations_tell_arms_apart_only_where_all_are_known() -> None:
