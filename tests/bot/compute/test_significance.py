@@ -282,6 +282,12 @@ def test_an_interval_of_pairs_that_differ_wildly_says_nothing(log: float, known:
     assert found.df == 1
 
 
+def test_the_p_of_a_cost_of_which_more_is_better_is_the_other_tail() -> None:
+    a, b = [9.0, 9.1, 9.3], [9.1, 9.2, 9.3, 9.2]
+    want = scipy.stats.ttest_ind(a, b, equal_var=False, alternative="greater").pvalue
+    assert sig.welch(a, b, "max").p == pytest.approx(want)
+
+
 def test_the_paired_statistic_is_that_of_the_smaller_cost() -> None:
     a, b = [9.0, 9.1, 9.3], [10.0, 10.0, 10.1]
     logs = [math.log(x / y) for x, y in zip(a, b, strict=True)]
