@@ -169,8 +169,9 @@ def _verdicts(found: Boards, track: str) -> dict[str, Verdict]:
 
 
 def _order(before: Entry | None, after: Entry | None, key: Key) -> tuple[bool, int, Key]:
-    place = after.place if after else before.place if before else 0
-    return after is None, place, key
+    entry = after or before
+    assert entry is not None
+    return after is None, entry.place, key
 
 
 def _change(

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from bot.commands.audit import audit, recent
 from bot.parse.track_toml import load_tracks
-from bot.rank.audit import boards_of, describe, difference, from_json, to_json
+from bot.rank.audit import boards_of, difference, from_json, to_json
 from tests.bot.competition import TARGET, commit, put, submission
 
 
@@ -142,40 +142,6 @@ def test_json_comes_back(root):
     assert json.loads(json.dumps(to_json(found))) == data
 
 
-def test_places_of_a_former_audit_are_those_that_it_printed(root):
-    """Other rules of ranking gave them: two that once shared a place."""
-    tracks = load_tracks(root)
-    former = json.loads(run(audit, root, "--format", "json").output)
-    first, second, *_ = former["boards"]["fast"]["entries"]
-    second["place"] = first["place"]
-    again = boards_of(from_json(former, tracks).verdicts, tracks)
-    (change,) = difference(from_json(former, tracks), again)
-    assert (change.submission, change.before, change.after) == (second["submission"], 1, 2)
-
-
-def test_a_line_says_place_numbers_and_findings(root):
-    tracks = load_tracks(root)
-    old = from_json(json.loads(run(audit, root, "--format", "json").output), tracks)
-    submission(root, "fast", "second", [(3.279, 101.0), (3.2795, 101.5)])
-    new = from_json(json.loads(run(audit, root, "--format", "json").output), tracks)
-    lines = [describe(change) for change in difference(old, new)]
-    assert lines == [
-        "submissions/fast/first: place 2 -> 1",
-        "submissions/fast/second: place 1 -> 2; cost 90.2 -> 101.25",
-    ]
-
-
-def test_the_frontier_is_spoken_of_where_there_is_one(root):
-    put(root, "tracks/fast.toml", TARGET.replace('"target"', '"pareto"', 1))
-    tracks = load_tracks(root)
-    old = from_json(json.loads(run(audit, root, "--format", "json").output), tracks)
-    submission(root, "fast", "second", [(3.279, 101.0), (3.2795, 101.5)])
-    new = from_json(json.loads(run(audit, root, "--format", "json").output), tracks)
-    assert [describe(change) for change in difference(old, new)] == [
-        "submissions/fast/second: place 1 -> 2; cost 90.2 -> 101.25; leaves the frontier"
-    ]
-
-
 def test_recent_shows_the_newest_first(root):
     for name, date in (("a", "2025-01-01"), ("b", "2026-01-01")):
         imported = {"url": "https://github.com/example/board", "date": date}
@@ -217,31 +183,3 @@ def test_a_file_that_is_no_audit_is_named(root, tmp_path, data):
     assert answer.exit_code == 2
     assert "not what `speedrun audit --format json` prints" in answer.output
     assert "codec" not in answer.output and "indices" not in answer.output
-
-
-def test_the_way_back_says_the_opposite(root):
-    tracks = load_tracks(root)
-    old = from_json(json.loads(run(audit, root, "--format", "json").output), tracks)
-    submission(root, "fast", "second", [(3.4, 90.0), (3.41, 90.4)])
-    new = from_json(json.loads(run(audit, root, "--format", "json").output), tracks)
-
-    def words(a, b):
-        (said,) = (c.words for c in difference(a, b) if c.submission.endswith("second"))
-        return {word for word in said if "target-missed" in word}
-
-    assert words(old, new) == {"+ target-missed (error)"}
-    assert words(new, old) == {"- target-missed (error)"}
-
-
-def test_the_frontier_is_spoken_of_if_one_of_the_boards_has_one(root):
-    before = load_tracks(root)
-    old = from_json(json.loads(run(audit, root, "--format", "json").output), before)
-    put(root, "tracks/fast.toml", TARGET.replace('"target"', '"pareto"', 1))
-    after = load_tracks(root)
-    submission(root, "fast", "second", [(3.279, 101.0), (3.2795, 101.5)])
-    new = from_json(json.loads(run(audit, root, "--format", "json").output), after)
-    frontier = {c.submission: [w for w in c.words if "frontier" in w] for c in difference(old, new)}
-    assert frontier == {
-        "submissions/fast/first": ["joins the frontier"],
-        "submissions/fast/second": ["leaves the frontier"],
-    }

@@ -63,3 +63,8 @@ def test_tie_in_x_is_broken_by_y():
 def test_unknown_goal_is_refused():
     with pytest.raises(ValueError, match="expected min or max"):
         frontier([(1, 1)], "less")
+
+
+def test_a_dearer_point_that_is_no_better_is_not_on_the_frontier():
+    assert frontier([(1, 2), (2, 2)]) == (0,) == frontier([(2, 1), (2, 2)])
+    assert frontier([(1, 2), (1, 2)]) == (0, 1) and dominators([(1, 2), (2, 2)]) == (0, 1)
