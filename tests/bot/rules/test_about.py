@@ -10,7 +10,16 @@ from bot.model.case import Case
 from bot.model.verdict import finding
 from bot.parse.json_file import read_json
 from bot.registry import Level
-from bot.rules.about import about, listed_in, per_message, ratio, read_problems, short_name, text_of
+from bot.rules.about import (
+    about,
+    listed_in,
+    per_message,
+    quoted,
+    ratio,
+    read_problems,
+    short_name,
+    text_of,
+)
 from tests.bot.rules.run_cases import PATH, a_case, a_run
 
 LIST = f"{PATH}/submission.json"
@@ -102,3 +111,4 @@ def test_small_answers() -> None:
     assert (text_of("a"), text_of(""), text_of(5), text_of(None)) == ("a", None, None, None)
     assert (short_name("a/b"), short_name("b"), short_name(None)) == ("b", "b", "")
     assert short_name("a/" + "b" * 81) == "b" * 80 + "..."
+    assert (quoted("b" * 200), quoted("b" * 201)) == ("b" * 200, "b" * 200 + "...")
