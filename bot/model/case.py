@@ -83,7 +83,7 @@ class Target:
     configs: frozenset[str] = frozenset()
     """Hashes of the configurations of its own runs, where they are known."""
     source_read: bool = False
-    """Whether its own runs hold their code, and do not only state its hash."""
+    """Whether the logs of its own runs hold the code that ran."""
 
 
 @dc.dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ from bot.rank.frontier_chance import chances, drawn
 from bot.rank.grants import verified_ahead
 from bot.rank.history import Dated, History, progression
 from bot.rank.pareto import dominators, frontier
-from bot.rank.states import holds_code, settle
+from bot.rank.states import logs_code, settle
 from bot.registry import Status
 
 __all__ = [
@@ -307,7 +307,7 @@ def _target(board: Board, without: str | None, reply: Reply | None) -> Target | 
     own = [run.config_sha256 for run in found.runs if run.arm == "candidate"]
     configs = frozenset(digest for digest in own if digest)
     code = _run_code(found)
-    return Target(path, statistics, code, found.against, configs, holds_code(found))
+    return Target(path, statistics, code, found.against, configs, logs_code(found))
 
 
 def _unread_record(board: Board, holder: Entry | None, without: str | None) -> float | None:

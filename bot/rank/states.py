@@ -36,6 +36,7 @@ from bot.compute.ratios import (
     undisputed,
 )
 from bot.model.board import Answered, State, StateName
+from bot.model.run import RunRecord
 from bot.model.submission import entry_path
 from bot.model.track import Baseline, Reproduction, Track
 from bot.model.values import by_date
@@ -93,10 +94,15 @@ def against(verdict: Verdict, track: Track) -> str:
     return verdict.against or track.baseline_id or ""
 
 
-def holds_code(verdict: Verdict) -> bool:
-    """Whether the own runs of a verdict all hold their code, and do not only state its hash."""
-    own = [run.source_read for run in verdict.runs if run.arm == "candidate"]
+def logs_code(verdict: Verdict) -> bool:
+    """Whether the logs of a verdict's own runs all hold the code that ran, as those of whoever runs
+    it again then do; what W&B keeps of a program depends on its settings."""
+    own = [run.source_read and run.source == "log" for run in _own(verdict)]
     return bool(own) and all(own)
+
+
+def _own(verdict: Verdict) -> list[RunRecord]:
+    return [run for run in verdict.runs if run.arm == "candidate"]
 
 
 # ---- One entry ----------------------------------------------------------------------------------
@@ -231,7 +237,7 @@ def _why_not(reply: Verdict, entry: Verdict, accepted: bool, rule: Reproduction)
     """Why sound runs do not confirm an entry; empty where they do."""
     if rule.by == "maintainer":
         return "" if accepted else "no maintainer has accepted it yet"
-    if holds_code(entry) and not holds_code(reply) and not accepted:
+    if logs_code(entry) and not all(r.source_read for r in _own(reply)) and not accepted:
         return "its runs do not hold the code that the entry's do, and may have run another"
     shared = {p.lower() for p in reply.people} & {p.lower() for p in entry.people}
     if shared or not reply.people:

@@ -65,7 +65,7 @@ def maintainer_decides(case: Case) -> Iterator[Finding]:
     if target.source_read and not all(SOURCE_READ in run.client_marks for run in runs):
         yield finding(
             "maintainer-decides",
-            f"the runs of {target.path} hold the code that they ran, and these do not; a "
+            f"the logs of {target.path} hold the code that they ran, and these do not; a "
             "maintainer decides whether they count",
             file=case.folder.full("submission.json"),
             pointer=f"/{reply.kind}",

@@ -341,7 +341,8 @@ def test_a_reply_names_its_entry_among_known_paths(named):
 
 
 def test_runs_that_do_not_hold_the_code_of_the_entry_confirm_nothing():
-    held, stated = ((RunRecord("a.log", source_read=read),) for read in (True, False))
+    held, stated = ((RunRecord("a.log", source="log", source_read=r),) for r in (True, False))
+    kept = (RunRecord("b", source="wandb", source_read=True),)
     entry = dc.replace(REAL, runs=held)
     again = gain("again", "real", people=("dan",), runs=stated)
 
@@ -352,4 +353,6 @@ def test_runs_that_do_not_hold_the_code_of_the_entry_confirm_nothing():
     assert name(entry, dc.replace(again, accepted=ACCEPTED)) == "confirmed"
     assert name(entry, dc.replace(again, runs=held)) == "confirmed"
     assert name(entry, dc.replace(again, runs=held + stated)) == "claimed"
+    assert name(entry, dc.replace(again, runs=kept)) == "confirmed"
     assert name(dc.replace(REAL, runs=stated), again) == "confirmed"
+    assert name(dc.replace(REAL, runs=kept), again) == "confirmed"
