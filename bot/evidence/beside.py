@@ -1,4 +1,5 @@
-"""Numbers of one evaluation beside the validation loss: other losses, perplexity, bits per byte.
+"""Numbers of one evaluation beside the validation loss: other losses, perplexity, bits per byte;
+and the share of the peak that a run logs of itself.
 
     matters("val/ppl", "val/loss")                  True
     losses_beside("val_loss", readings, losses, where)
@@ -16,7 +17,7 @@ from collections.abc import Iterator, Mapping
 
 from bot.compute.independence import decimals
 from bot.compute.paces import Series
-from bot.evidence.second import words
+from bot.evidence.second import last_part, words
 from bot.model.run import Witness, WitnessKind
 from bot.render.untrusted import plain
 
@@ -35,6 +36,8 @@ _OF_A_MEAN, _MOVES, _STRAYS = 0.01, 2.5e-3, 4.0
 _FALLS, _ON_A_LINE = 1.3, 5e-4
 _FACTOR = 0.02
 """Of the implied bits per byte at the end so much may be off."""
+_FRACTION = 1.5
+"""A larger share of the peak is in per cent."""
 
 
 def matters(name: str, chosen: str) -> bool:
@@ -163,3 +166,19 @@ def bits_beside(
     if abs(factor * nats / last - 1) > _FACTOR:
         source = f"`{loss[:40]}` beside `{name[:40]}` in {where}"
         yield Witness("bpb", factor * nats, WitnessKind.PROGRAM, source)
+
+
+def shares(readings: Mapping[str, Series], where: str) -> Iterator[Witness]:
+    """A share of the peak that the run itself logs, as a fraction or in per cent.
+
+    A step that is cut short makes one value of a fraction large. Small values with a few large ones
+    may be either, and are not a witness.
+    """
+    for name, series in readings.items():
+        if last_part(name) == "mfu":
+            values = sorted(v for _, v in series)
+            middle = values[len(values) // 2]
+            if middle > _FRACTION or values[-1] <= _FRACTION:
+                share = middle / 100 if middle > _FRACTION else middle
+                source = f"`{plain(name, 40)}` in {where}"
+                yield Witness("mfu", share, WitnessKind.PROGRAM, source)

@@ -114,7 +114,7 @@ def _modern(key: str, step: int, total: int, rest: str, names: Names) -> Line:
     if (text := tokens.pop("train_time", None)) is not None:
         time, why = _told(names, "train_time", text)
     average = N.clock(tokens.pop("step_avg", "")).seconds
-    values = {k: v for k, t in tokens.items() if (v := number(t)) is not None}
+    values = {k: v for k, t in tokens.items() if (v := _value(k, t)) is not None}
     clocks = {k: v for k, t in tokens.items() if k not in values and (v := _seconds(k, t))}
     name = "val_loss"
     if name not in tokens:
@@ -142,6 +142,10 @@ def _classical_pairs(tokens: Sequence[str]) -> list[list[str]]:
         if name.isidentifier() and number(value.rstrip(",;|")) is not None:
             pairs.append([name, value.rstrip(",;|")])
     return pairs
+
+
+def _value(name: str, text: str) -> float | None:
+    return number(text) if name.endswith("loss") else N.amount(text)
 
 
 def _told(names: Names, name: str, text: str) -> tuple[float | None, str]:
@@ -259,7 +263,7 @@ class General:
                     counted = self._count(found, values, counted, (word, text))
                 if found.setdefault(meaning, text) != text and meaning == N.LOSS:
                     values.setdefault("val_loss_beside", number(text) or math.nan)
-            elif (value := number(text)) is not None and (gap == "" or N.STEP in found):
+            elif (value := _value(name, text)) is not None and (gap == "" or N.STEP in found):
                 values.setdefault(name, value)
             elif gap == "" or N.STEP in found:
                 clocks.setdefault(name, _seconds(name, text))

@@ -64,8 +64,12 @@ _EACH_STEP = re.compile(
     r"(?<![\w.])(?P<value>\d{1,12}(?:\.\d{1,9})?)\s?(?P<unit>ms|s|sec)\s?(?:/|\bper\b)\s?"
     r"(?:it|iter|iteration|step)(?!\w)"
 )
+_SEEN = re.compile(
+    r"(?<![\w./])(?P<value>\d[\d,]{0,15}(?:\.\d{1,9})?)\s?(?P<k>[kMB])?\s"
+    r"(?P<what>tok(?:en)?s|samples|sequences)(?!\s?(?:[/:=\w]|per\b))"
+)
 _BAR = re.compile(r"\[(?:(\d{1,4}):)?(\d\d):(\d\d)<")
-_THOUSANDS = {"k": 1e3, "M": 1e6}
+_THOUSANDS = {"k": 1e3, "M": 1e6, "B": 1e9}
 
 
 def stamp_of(text: str) -> dt.datetime | None:
@@ -110,6 +114,13 @@ def _moment(found: re.Match[str]) -> dt.datetime | None:
             year += 2000 if year < 100 else 0
             return dt.datetime(year, months, days, hour, minute, second, micro)
     return None
+
+
+def seen_of(line: str) -> Iterator[tuple[str, float]]:
+    """The tokens or samples that a line says were seen, as in `1.05B tokens`."""
+    for found in _SEEN.finditer(line) if "tok" in line or "s" in line else ():
+        value = float(found["value"].replace(",", "")) * _THOUSANDS.get(found["k"] or "", 1.0)
+        yield f"{found['what']}_seen", value
 
 
 def rates_of(line: str) -> Iterator[tuple[str, float]]:

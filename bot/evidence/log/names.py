@@ -45,6 +45,10 @@ _SECONDS = {
 }  # fmt: skip
 UNITS = "|".join(sorted(_SECONDS, key=len, reverse=True))
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?", re.ASCII)
+_AMOUNT = re.compile(
+    r"(\d{1,3}(?:[,_]\d{3}){1,4}(?:\.\d{1,9})?|\d{1,15}(?:\.\d{1,9})?)\s?([kKMBGT%]?)", re.ASCII
+)
+_MANY = {"K": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "T": 1e12}
 _NOT_FINITE = re.compile(r"[-+]?(?:nan|inf|infinity)", re.IGNORECASE)
 _PLAIN_CLOCK = re.compile(rf"([-+]?\d+(?:\.\d+)?) ?({UNITS})?", re.ASCII)
 _GROUPED = re.compile(r"\d{1,3}(?:[,_']\d{3})+(?:\.\d+)? ?ms|\d{1,3}(?:[,_']\d{3})+\.\d+ ?s")
@@ -139,6 +143,13 @@ def number(text: str) -> float | None:
         value = float(text)
         return value if math.isfinite(value) else math.nan
     return math.nan if len(text) <= 40 and _NOT_FINITE.fullmatch(text) else None
+
+
+def amount(text: str) -> float | None:
+    """A number that is no loss: also one in per cent, `1.05B`, or with marks between thousands."""
+    if (found := _AMOUNT.fullmatch(text.rstrip(",;"))) is None:
+        return number(text)
+    return float(re.sub("[,_]", "", found[1])) * _MANY.get(found[2].upper(), 1.0)
 
 
 def clock(text: str, unit: float | None = None) -> Clock:

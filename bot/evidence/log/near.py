@@ -6,10 +6,12 @@ was read the lines between its steps are a hole, and are named.
 
 from __future__ import annotations
 
+import bisect
 import dataclasses as dc
 import re
 from collections.abc import Iterator, Sequence
 
+from bot.compute.independence import decimals
 from bot.evidence.log.text import what_else
 from bot.render.untrusted import plain
 
@@ -17,6 +19,8 @@ FORM = "step:10/100 val_loss:3.2800 train_time:6000ms"
 _SHOWN = 60
 _MOST_NAMES = 8
 _SEARCHED = 200_000
+_STRANGERS = 3
+"""So many validations that no run has are those of another training."""
 _METRICS = re.compile(
     rb"(?<![\w/])(?:\w{0,30}_)?(?:[Aa]cc(?:uracy)?(?:/top[15])?|mAP\d{0,2}(?:-\d{1,2})?|BLEU|bleu|f1|F1|top[15]"
     rb"|reward_mean)(?:@\d)?(?![\w/])"
@@ -77,6 +81,7 @@ class Near:
         self.unread: dict[str, Unread] = {}
         self.names: dict[str, None] = {}
         self._file = file
+        self._beside: list[tuple[int, float]] = []
         names = (m.decode() for m in _METRICS.findall(data[:_SEARCHED]))
         self._metrics = tuple(dict.fromkeys(names))[:4]
         self._said = b"step" in data or b"iter" in data, b"loss" in data
@@ -101,6 +106,23 @@ class Near:
             item.at.append(number)
         for name in names[:_MOST_NAMES] if len(self.names) < _MOST_NAMES else ():
             self.names.setdefault(plain(name, 80))
+
+    def validates(self, number: int, loss: float | None) -> None:
+        """Take the validation loss, if any, that a line, `number` from 0, states of a step without
+        being one of a run."""
+        if loss is not None:
+            self._beside.append((number, loss))
+
+    def strangers(self, losses: Sequence[float]) -> str | None:
+        """That lines which are not read show validations of another training than these losses."""
+        own = sorted(losses)
+        other = [n for n, loss in self._beside if not _is_among(loss, own)]
+        if len(other) < _STRANGERS:
+            return None
+        return (
+            f"{len(other)} lines that are not read state validation losses that no run of the file "
+            f"has; the first is line {other[0] + 1}"
+        )
 
     def epochs_anew(self, epochs: Sequence[tuple[float, float]]) -> bool:
         """Whether runs are parts of one training, whose steps begin anew each epoch."""
@@ -159,6 +181,13 @@ class Near:
         if cause not in ("keys", "unnamed"):
             return fix
         return map_line(tuple(self.names))
+
+
+def _is_among(loss: float, own: Sequence[float]) -> bool:
+    """Whether one of some losses, in order, is this one, which may have fewer digits."""
+    half = 0.51 * 10.0 ** -max(decimals([loss]), 2)
+    place = bisect.bisect_left(own, loss - half)
+    return place < len(own) and own[place] <= loss + half
 
 
 def own_line(names: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from bot.compute.paces import Series
 from bot.compute.shapes import PARAMETERS
 from bot.evidence import amounts, beside, counters, parallel, second, warm
-from bot.evidence.log import closing
+from bot.evidence.log import admitted, closing
 from bot.evidence.log.moments import has_date, moment_in
 from bot.evidence.log.names import number
 from bot.evidence.log.problems import LogStep
@@ -34,10 +34,6 @@ _LONGEST = 400
 _SETTING = re.compile(
     r"(?<![\w.])([A-Za-z][\w.-]{1,50})(?:\s{0,3}:\s{0,3}int)?['\"]?\s{0,3}[:=]\s{0,3}"
     r"(\d[\d_,]{0,15}(?:\.\d{1,9})?)(?![\w.])"
-)
-_GPUS = re.compile(
-    r"\b(?:on|using|with|over)\s{1,3}(\d{1,5})\s{0,2}x?\s{0,2}(?:GPU|device|chip)s?\b",
-    re.IGNORECASE,
 )
 _RANKS = re.compile(r"\bnranks\s{1,3}(\d{1,5})\b")
 _BEGAN = re.compile(r"\b(?:start|began|begin|run utc timestamp|launch)", re.IGNORECASE)
@@ -54,11 +50,13 @@ _STATED_LOSS = re.compile(
     re.IGNORECASE,
 )
 """A validation loss in a line that is no step."""
+_AT_A_STEP = re.compile(r"(?<![a-z])(?:step|iter|iteration)s?\W{0,4}\d", re.IGNORECASE)
 _BEST = re.compile(r"(?<![a-z])(?:best|lowest|min|minimum|smallest)(?![a-z])", re.IGNORECASE)
 _FINAL = re.compile(r"(?<![a-z])final(?![a-z])", re.IGNORECASE)
 _OF_SOMETHING_ELSE = re.compile(
     r"(?<![a-z])(?:target|goal|threshold|record|previous|prior|baseline|reference|initial|expect\w*"
-    r"|claim\w*|improve\w*|train|training|before|patience|delta)(?![a-z])"
+    r"|claim\w*|improve\w*|before|patience|delta|train(?:ing)?[ _/-]?(?:loss|set|data|acc\w*))"
+    r"(?![a-z])"
     r"|\bon (?!(?:the )?(?:full|entire|whole|val|valid|validation|held|dev|eval|test)\b)[a-z]",
     re.IGNORECASE,
 )
@@ -90,11 +88,6 @@ _TRAINED_ON = re.compile(
     r"\btrain(?:ed|ing|s)?\s(?:[a-z]{1,12}\s){0,4}?[:=]?\s{0,2}['\"]?"
     r"([\w./*-]{1,150}\.(?:bin|npy|parquet|jsonl?|txt|arrow|tar|zst|gz))\b", re.IGNORECASE,
 )  # fmt: skip
-_BEST_OF = re.compile(
-    r"\b(?:best|lowest|luckiest|top|selected|chosen|picked|kept)\b[^=:\d]{0,30}?"
-    r"\b(?:of|from|among)\s{1,3}(?:the\s|all\s|our\s)?(\d{1,5})\s{1,3}(?:[a-z]{1,12}\s){0,2}?"
-    r"(?:seeds?|runs?|trials?|attempts?|tries|draws?|trainings?)\b", re.IGNORECASE,
-)  # fmt: skip
 _HINTS = ("time", "elapsed", "wall", "gpu", "device", "chip", "world", "nodes", "nproc", "steps",
           "iter", "batch", "loss", "memory", "param", "seq", "block", "start", "finish", "ended",
           "complete", "began", "done", "load", "resum", "seed", "token", "train", "sample",
@@ -102,7 +95,8 @@ _HINTS = ("time", "elapsed", "wall", "gpu", "device", "chip", "world", "nodes", 
           "continu", "initiali", "nranks", "parallel", "p_size", "_degree", "shard",
           "replicate", "val_", "valid", "eval", "ntasks", "nprocs",
           "teacher", "distil", "kd_", "soft_", "_model", "_weights",
-          "took", "real ", "real\t", "/s", "per s")  # fmt: skip
+          "took", "real ", "real\t", "/s", "per s",
+          "attempt", "retry", "accelerator", "run ", "rank", "clock", "sweep", "h100")  # fmt: skip
 
 
 @dc.dataclass(slots=True)
@@ -128,6 +122,8 @@ class Statements:
     """What names validation text as training data."""
     warm: str | None = None
     """What says that the weights are those of other training."""
+    admits: str | None = None
+    """What says that steps were not timed, or that the validation is one of a part."""
     goes_on: bool = False
     """Whether a line after the last step says that the run is resumed."""
 
@@ -139,13 +135,11 @@ class Statements:
             value = _count(text)
             if value is not None and len(self.settings) < _MOST:
                 self.settings[name] = value
-        if match := _GPUS.search(line):
-            self.gpus = int(match[1])
+        self.gpus = admitted.devices_in(line) or self.gpus
         if match := _RANKS.search(line):
             most = max(float(match[1]), self.settings.get(parallel.RANKS, 0.0))
             self.settings[parallel.RANKS] = most
-        if match := _BEST_OF.search(line):
-            self.settings["best_of"] = float(match[1])
+        self._admitted(line)
         if "train" in line.lower():
             self._data(line)
         if "{" not in line and _WARM.search(line):
@@ -156,6 +150,13 @@ class Statements:
             size = number(match[1].replace(",", "").replace("_", "").rstrip("."))
             self.parameters = None if size is None else size * _THOUSANDS[(match[2] or "").lower()]
         self._moment(line)
+
+    def _admitted(self, line: str) -> None:
+        """Take what a line says of the clock, the validation or other runs."""
+        if (tried := admitted.tried(line)) is not None:
+            self.settings["best_of"] = tried
+        if admitted.admitted(line):
+            self.admits = plain(line, 120)
 
     def _data(self, line: str) -> None:
         """Take the names of files that a line says are trained on."""
@@ -174,11 +175,10 @@ class Statements:
         if len(self.times) < _MOST:
             self.times += closing.took(line)
         self.usual |= dict(closing.usual(line)) if len(self.usual) < _MOST else {}
-        if match := _BEST_OF.search(line):
-            self.settings["best_of"] = float(match[1])
-        if (match := _STATED_LOSS.search(line)) and not _OF_SOMETHING_ELSE.search(line):
+        self._admitted(line)
+        if (text := stated_loss(line)) is not None:
             kind = "best" if _BEST.search(line) else "final" if _FINAL.search(line) else ""
-            self.losses = [*self.losses, (match[1], kind)][-_MOST:]
+            self.losses = [*self.losses, (text, kind)][-_MOST:]
         if match := _MEMORY.search(line):
             size = number(match[1].replace(",", "").rstrip("."))
             self.memory = None if size is None else size * _BYTES[match[2].lower()]
@@ -212,6 +212,20 @@ class Statements:
         )
         self.began = self.warm = None
         return known
+
+
+def stated_loss(line: str) -> str | None:
+    """The validation loss that a line which is no step states, as printed."""
+    match = _STATED_LOSS.search(line) if len(line) <= _LONGEST else None
+    return None if match is None or _OF_SOMETHING_ELSE.search(line) else match[1]
+
+
+def validation_of_a_step(line: str) -> float | None:
+    """The loss that a line states of a step, though it is not read as one of the run."""
+    if "loss" not in line or not _AT_A_STEP.search(line) or "test" in line.lower():
+        return None
+    text = stated_loss(line)
+    return None if text is None else float(text)
 
 
 def _says_something(line: str) -> bool:
@@ -250,6 +264,7 @@ def log_witnesses(
     gpus = {} if said.gpus is None else {"GPUs": float(said.gpus)}
     yield from parallel.device_counts({**said.settings, **gpus}, chips, _LINE)
     yield from _losses(points, said, others)
+    yield from beside.shares(others, _LINES)
     begin = said.began or next((s.stamp for s in steps if s.stamp is not None), None)
     if begin is not None and has_date(begin):
         moment = begin if begin.tzinfo else begin.replace(tzinfo=dt.UTC)

@@ -21,11 +21,11 @@ from bot.evidence.log.draft import Draft
 from bot.evidence.log.header import Header, embedded_source, stated_by_source
 from bot.evidence.log.histories import history_of, metrics, step_times
 from bot.evidence.log.lines import General, Line, classical
-from bot.evidence.log.moments import rates_of, stamp_of
+from bot.evidence.log.moments import rates_of, seen_of, stamp_of
 from bot.evidence.log.names import Names
 from bot.evidence.log.near import Near
 from bot.evidence.log.problems import LogStep, problems_of, trained_between
-from bot.evidence.log.statements import Statements, log_witnesses
+from bot.evidence.log.statements import Statements, log_witnesses, validation_of_a_step
 from bot.evidence.log.table import table_of
 from bot.evidence.log.text import MAX_LINE, decode, unpack
 from bot.model.run import SOURCE_READ, Run, Validation
@@ -117,6 +117,7 @@ def _drafts(
         if step is None:
             if found.cause:
                 near.count(found.cause, number, line, found.names)
+            near.validates(number, validation_of_a_step(line))
             header.feed(line)
             said.feed(line)
             if drafts:
@@ -142,7 +143,7 @@ def _drafts(
 
 def _take_moment(step: LogStep, number: int, line: str) -> None:
     step.line, step.stamp = number + 1, stamp_of(line)
-    step.clocks = {**dict(rates_of(line)), **step.clocks}
+    step.clocks = {**dict(rates_of(line)), **dict(seen_of(line)), **step.clocks}
 
 
 def _epochs(drafts: Iterable[Draft]) -> list[tuple[float, float]]:
@@ -313,6 +314,12 @@ def _problems(
         yield "history-gap", f"before its first step the log says: {draft.said.warm}"
     if draft.said.overlap is not None:
         yield "train-validation-overlap", f"the log names what it trains on: {draft.said.overlap}"
+    if draft.said.admits is not None:
+        yield "history-gap", f"the log says: {draft.said.admits}"
+    if index == 0:
+        own = [s.loss for d in siblings for s in d.steps if s.loss is not None]
+        if (strangers := near.strangers(own)) is not None:
+            yield "history-gap", strangers
     settings = draft.header.two_values()
     seeds = dict.fromkeys(draft.said.seeds().values())
     if settings is None and len(seeds) > 1 and len(siblings) == 1:

@@ -22,8 +22,6 @@ TIMESTAMP = "_timestamp"
 _HISTORY, _SETTINGS = "the history", "the configuration"
 _SERVICE_KEYS = frozenset({"_step", RUNTIME})
 _WARM_STEPS = 11
-_FRACTION = 1.5
-"""A larger share of the peak is in per cent."""
 
 
 def second_names(present: Iterable[str], keys: Keys) -> frozenset[str]:
@@ -123,7 +121,7 @@ def run_witnesses(raw: Raw, columns: Columns, keys: Keys, chips: int | None) -> 
         bits = {n: columns.bpb for n in keys.bpb if n in columns.names}
         yield from beside.losses_beside(chosen, {**columns.others, **bits}, losses, _HISTORY)
     yield from _bits(columns, keys)
-    yield from _share(columns)
+    yield from beside.shares(columns.others, _HISTORY)
 
 
 def _steps(columns: Columns, last: int) -> Iterator[Witness]:
@@ -164,22 +162,6 @@ def _bits(columns: Columns, keys: Keys) -> Iterator[Witness]:
     for loss, name in _siblings(frozenset({*columns.names, *columns.others}), keys).items():
         series = columns.others.get(loss, columns.loss if loss in columns.names else ())
         yield from beside.bits_beside(columns.bpb, series, loss, name, _HISTORY)
-
-
-def _share(columns: Columns) -> Iterator[Witness]:
-    """A share of the peak that the run itself logs, as a fraction or in per cent.
-
-    A step that is cut short makes one value of a fraction large. Small values with a few large ones
-    may be either, and are not a witness.
-    """
-    for name, series in columns.others.items():
-        if second.last_part(name) == "mfu":
-            values = sorted(v for _, v in series)
-            middle = values[len(values) // 2]
-            if middle > _FRACTION or values[-1] <= _FRACTION:
-                share = middle / 100 if middle > _FRACTION else middle
-                source = f"`{name[:40]}` in {_HISTORY}"
-                yield Witness("mfu", share, WitnessKind.PROGRAM, source)
 
 
 def _warm(columns: Columns) -> str | None:
