@@ -235,8 +235,16 @@ TABLE = [
 ]
 
 
-PATIENCE = ("503 for ever", "429 for ever", "the files cannot be listed", "a hang")
-"""These wait until no try is left, for seconds; `500 for ever` does so in every run."""
+PATIENCE = (
+    "503 for ever",
+    "429 for ever",
+    "the files cannot be listed",
+    "a hang",
+    "503 while signing in, once",
+    "the metadata fail once",
+)
+"""These wait for seconds; `500 for ever` waits until no try is left, and `502 once` for the second,
+in every run."""
 
 
 def of_table(case: Case) -> Any:
