@@ -245,7 +245,7 @@ def test_runs_for_a_fork_come_as_a_patch_that_applies(
     (tmp_path / "change.patch").write_text(patch)
     clone = tmp_path / "clone"
     fork = competition.github.repos[f"{AUTHOR}/speedrun"].directory
-    subprocess.run(["git", "clone", "-q", "-b", "entry", str(fork), str(clone)], check=True)
+    subprocess.run(["git", "clone", "-q", "-b", "entry", f"file://{fork}", str(clone)], check=True)
     subprocess.run(["git", "-C", str(clone), "apply", str(tmp_path / "change.patch")], check=True)
     text = (clone / "submissions/mini/linked/submission.json").read_text()
     assert json.loads(text)["runs"][-1]["link"] == LINK
@@ -285,7 +285,7 @@ def test_patch_for_a_file_in_another_layout(
     (tmp_path / "change.patch").write_text(patch.replace("\r", ""))
     clone = tmp_path / "clone"
     fork = competition.github.repos[f"{AUTHOR}/speedrun"].directory
-    subprocess.run(["git", "clone", "-q", "-b", "entry", str(fork), str(clone)], check=True)
+    subprocess.run(["git", "clone", "-q", "-b", "entry", f"file://{fork}", str(clone)], check=True)
     command = ["git", "-C", str(clone), "apply", "--ignore-whitespace"]
     subprocess.run([*command, str(tmp_path / "change.patch")], check=True)
     assert json.loads((clone / path).read_text())["runs"][-1]["link"] == LINK
