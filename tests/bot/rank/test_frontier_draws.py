@@ -67,6 +67,13 @@ def test_equal_points_stay_together() -> None:
     assert chances([]) == [] and chances(same[:2]) == [None, None]
 
 
+def test_equal_draws_stay_together_and_others_do_not() -> None:
+    """A spread that rounds away leaves every draw where the point is."""
+    places = [(1.0, 1.0), (1.0, 1.0), (1.0, 2.0), (2.0, 1.0), (2.0, 0.5)]
+    points = [Spread(str(n), x, y, 0.0, 1e-20) for n, (x, y) in enumerate(places)]
+    assert chances(points) == [1.0, 1.0, 0.0, 0.0, 1.0]
+
+
 TRACK = Track("t", "", "pareto", Axis("bpb"), Axis("hardware_flops"))
 
 
