@@ -264,3 +264,20 @@ def test_every_path_on_the_page_is_there() -> None:
     )
     assert len(paths) > 20
     assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_every_name_on_the_page_is_in_a_file_that_its_row_names() -> None:
+    rows = [row for row in PAGE.split("To add something")[1].splitlines() if row.startswith("| a")]
+    lost = []
+    for row in rows:
+        words = re.findall(r"`([\w./-]+)`", row)
+        paths = [ROOT / word for word in words if "/" in word]
+        folders = [path if path.is_dir() else path.parent for path in paths]
+        paths += [f / w for w in words if "/" not in w and "." in w for f in folders]
+        files = [path for path in paths if path.is_file()]
+        files += [file for path in paths if path.is_dir() for file in path.glob("*.py")]
+        text = " ".join(file.read_text(encoding="utf-8") for file in files)
+        names = [w for w in words if w.isidentifier() and not re.search(rf"\b{w}\b", text)]
+        lost += [f"{row.split('|')[1].strip()}: {name}" for name in names]
+    assert len(rows) > 20
+    assert lost == []
