@@ -18,6 +18,7 @@ from bot.evidence.log.names import normal
 from bot.evidence.log.near import map_line
 from bot.evidence.log.problems import LogStep, begins_late, problems_of
 from bot.evidence.second import STEP_ENDS
+from bot.evidence.wandb.command_line import stated_by
 from bot.evidence.wandb.history import (
     NOT_FINITE,
     Columns,
@@ -142,7 +143,7 @@ def _problems(raw: Raw, columns: Columns, total: int | None) -> tuple[tuple[str,
         found.append(("history-gap", f"{text}{at}: what stands before is that run's"))
     if "rewound" in raw.marks.words:
         found.append(("history-gap", "the run was rewound: a part of it was trained again"))
-    settings = raw.settings()
+    settings = stated_by(raw)
     found += _of_settings(settings)
     other = warm.setting_of(settings, raw.run_id, raw.marks.words)
     if other is not None:

@@ -71,10 +71,6 @@ class Raw:
     from_log: bool = False
     """Whether numbers of the history were filled in from an attached log."""
 
-    def settings(self) -> dict[str, Any]:
-        """The configuration by flat names, and the arguments of the command."""
-        return flatten(self.config) | dict(self.arguments)
-
 
 def with_defaults(keys: Keys) -> Keys:
     """The track's keys, with our guesses for the quantities that it does not name.

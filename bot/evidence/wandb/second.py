@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from bot.compute import accelerators
 from bot.compute.paces import Series
 from bot.evidence import amounts, beside, counters, parallel, second
+from bot.evidence.wandb.command_line import stated_by
 from bot.evidence.wandb.history import RUNTIME, Columns, Raw, Row, number, step_of
 from bot.model.run import Witness, WitnessKind
 from bot.model.track import Keys
@@ -92,7 +93,7 @@ def run_witnesses(raw: Raw, columns: Columns, keys: Keys, chips: int | None) -> 
     clock = [(s, v) for s, v in columns.clock if math.isfinite(v)]
     losses = [(s, v) for s, v in columns.loss if math.isfinite(v)]
     stops = {s for s, _ in (*columns.loss, *columns.bpb)}
-    stated = raw.settings()
+    stated = stated_by(raw)
     switches = {name: 1.0 for name, value in stated.items() if value is True}
     settings = second.numbers_of(stated)
     clocks = {**columns.others, RUNTIME: [p for p in columns.runtime if math.isfinite(p[1])]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses as dc
+import json
 from typing import Any
 
 import pytest
@@ -138,6 +139,28 @@ def test_what_else_is_stated(
     for texts in judged(wrong):
         assert any(says in text for text in texts)
     assert judged(right) == [[], []]
+
+
+PACKED: list[tuple[Any, Any]] = [
+    ('{"eval": {"val_tokens": 1000}}', '{"eval": {"val_tokens": 10485760}}'),
+    ("Namespace(lr=0.1, val_tokens=1000)", "Namespace(lr=0.1, val_tokens=10485760)"),
+    (["--val_tokens", "1000"], ["--val_tokens", "10485760"]),
+    ("--val_tokens=1000 --fast", "--fast"),
+]
+
+
+@pytest.mark.parametrize(("few", "enough"), PACKED)
+def test_settings_in_the_text_of_another(few: Any, enough: Any) -> None:
+    ((text, _),) = told(offline(rows(), config={"hparams": few}))
+    assert "validates on 1,000 tokens" in text
+    for other in (enough, "{", '{"a": 1', "{" * 5000, "f(", [1, 2], ["a"]):
+        assert told(offline(rows(), config={"hparams": other})) == []
+
+
+def test_a_checkpoint_in_the_text_of_a_setting() -> None:
+    packed = json.dumps({"model": {"init_from": "gpt2"}})
+    (problem,) = offline(rows(), config={"hparams": packed}).problems
+    assert problem[1].endswith("builds on other training: hparams.model.init_from: gpt2")
 
 
 def test_arguments_of_the_command_are_settings() -> None:
