@@ -39,7 +39,7 @@ def chosen_stops(case: Case) -> Iterator[Finding]:
         return
     for point in points_of(case):
         runs = [r for r in case.runs("candidate", point) if r.step is not None]
-        if any(r.source == "results" for r in runs):
+        if len(runs) < 2 or any(r.source == "results" for r in runs):
             continue
         if any(r.total_steps or plans(r.config) for r in runs):
             told, fix = _before_the_end(case, point, runs), _CLAIM_LATER

@@ -55,7 +55,8 @@ _BEST = re.compile(r"(?<![a-z])(?:best|lowest|min|minimum|smallest)(?![a-z])", r
 _FINAL = re.compile(r"(?<![a-z])final(?![a-z])", re.IGNORECASE)
 _OF_SOMETHING_ELSE = re.compile(
     r"(?<![a-z])(?:target|goal|threshold|record|previous|prior|baseline|reference|initial|expect\w*"
-    r"|claim\w*|improve\w*|before|patience|delta|train(?:ing)?[ _/-]?(?:loss|set|data|acc\w*))"
+    r"|claim\w*|improve\w*|before|patience|delta|train(?:ing)?[ _/-]?(?:loss|set|data|acc\w*)"
+    r"|round[ _-]?trip|quanti[sz]\w*|int\d+|fp8|compress\w*|prun\w*|sliding|ema|swa|averaged)"
     r"(?![a-z])"
     r"|\bon (?!(?:the )?(?:full|entire|whole|val|valid|validation|held|dev|eval|test)\b)[a-z]",
     re.IGNORECASE,

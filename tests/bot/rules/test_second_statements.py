@@ -159,6 +159,8 @@ def test_a_loss_that_no_validation_has(line: str, form: Callable[..., bytes]) ->
         "previous best val loss: 3.31",
         "train loss 3.31 after the last evaluation",
         "val loss fell by 3.31%",
+        "final_int8_roundtrip val_loss:3.31",
+        "val loss after quantization: 3.31",
     ],
 )
 def test_a_line_that_states_another_loss(line: str) -> None:
