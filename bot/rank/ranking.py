@@ -156,7 +156,7 @@ def _ranks(rows: Sequence[Row], track: Track) -> dict[int, tuple[int, int]]:
     On a `baseline` track scores are ratios, whose intervals are shown instead.
     """
     rule, worth = track.significance, track.cost.step
-    if track.objective == "baseline" or not rows:
+    if track.objective == "baseline":
         return {}
     if worth is not None:
         # The steps track's pairwise rule: loss and steps on one scale, `worth` for 100 steps.
@@ -173,10 +173,10 @@ def _ranks(rows: Sequence[Row], track: Track) -> dict[int, tuple[int, int]]:
 def _spread(row: Row) -> Moments:
     """The costs of the runs behind a row, on the clock that is shown."""
     values = _values(row.point)
-    if len(values) < 2 or not row.cost:
+    if not values or not row.cost:
         return Moments(1, row.shown, None)
     own = Moments.of(values)
-    return Moments(own.n, row.shown, (own.sd or 0.0) * abs(row.shown / row.cost))
+    return Moments(own.n, row.shown, own.sd and own.sd * abs(row.shown / row.cost))
 
 
 def _values(point: Point) -> tuple[float, ...]:
@@ -249,7 +249,7 @@ def _dated(
         retimings=retimings.get(row.key, ()),
         timed=track.objective == "target" and track.cost.metric in TIME_METRICS,
         ratio=ratio if ratio is not None and finite(ratio) and ratio > 0 else None,
-        ratio_interval=bounds if bounds and all(map(finite, bounds)) else None,
+        ratio_interval=bounds,
         against=entry_path(row.verdict.based_on, track.id, entries),
     )
 
@@ -369,7 +369,7 @@ def place_of(board: Board, verdict: Verdict) -> Placement | None:
         of=len(after.entries),
         tied=entry.tied,
         on_frontier=entry.on_frontier,
-        record=board.track.objective != "pareto" and after.record == entry,
+        record=after.record == entry,
         gap=gap,
         entry=entry,
         verified_ahead=verified_ahead(after.entries, entry),
@@ -382,9 +382,6 @@ def why_not(board: Board, verdict: Verdict) -> str | None:
     if not verdict.status.counts:
         return None
     entries = [e.verdict for e in board.entries] + [u.verdict for u in board.unranked]
-    others = (v for v in entries if v.submission != verdict.submission)
-    items = list(admit(verdict, settle([*others, verdict], board.base), {}))
+    items = list(admit(verdict, settle([*entries, verdict], board.base), {}))
     reasons = [item.why for item in items if isinstance(item, Unranked)]
-    if not reasons or len(reasons) < len(items):
-        return None
-    return reasons[0]
+    return reasons[0] if len(reasons) == len(items) else None

@@ -11,13 +11,11 @@ import pytest
 
 from bot.model.board import Board
 from bot.model.official import OfficialRecord, OfficialTable
-from bot.model.run import TRAINER, RunRecord
-from bot.model.submission import Reply
 from bot.model.summary import BaselineArm, Comparison, Sample, Summary
 from bot.model.track import Axis, Significance, Track
 from bot.model.verdict import Point, Verdict
 from bot.parse.track_toml import parse_track
-from bot.rank.ranking import in_band, place_of, rank, standing, why_not
+from bot.rank.ranking import in_band, rank
 from bot.registry import Grade, Status
 from tests.track_texts import time_to_loss
 
@@ -63,6 +61,14 @@ def seen(board: Board) -> list[tuple[str, int, bool, bool]]:
     return [(e.submission[14:], e.place, e.tied, e.on_frontier) for e in board.entries]
 
 
+def official(*rows: tuple[float, str | None, bool]) -> Track:
+    table = tuple(
+        OfficialRecord(n, cost, "2026-01-01", submission=name, record=record)
+        for n, (cost, name, record) in enumerate(rows, 1)
+    )
+    return dc.replace(TARGET, official=OfficialTable(records=table))
+
+
 # ---- Places ------------------------------------------------------------------------------------
 
 
@@ -89,6 +95,8 @@ def test_only_equal_costs_share_a_place() -> None:
         ("c", 2, True, False),
         ("d", 4, False, False),
     ]
+    first = rank([of(n, 3.27, c) for n, c in zip("abc", (5, 5, 7), strict=True)], TARGET)
+    assert [(e.place, e.tied) for e in first.entries] == [(1, True), (1, True), (3, False)]
     more = dc.replace(TARGET, cost=Axis("speed", goal="max"))
     assert [e.submission[-1] for e in rank([of("a", 3.2, 5), of("b", 3.2, 7)], more).entries] == [
         "b",
@@ -155,6 +163,13 @@ def test_steps_and_losses_are_on_one_scale(steps: int, told: bool) -> None:
     rows.append(made("b", a_point(loss, 3000 + steps, stats=four)))
     ranks = [e.ranks for e in rank(rows, STEPS).entries]
     assert ranks == ([(1, 1), (2, 2)] if told else [(1, 2), (1, 2)])
+
+
+@pytest.mark.parametrize(("steps", "told"), [(27.8, True), (27.6, False)])
+def test_steps_are_worth_what_the_track_says(steps: float, told: bool) -> None:
+    """1.96 x 0.001 sqrt(2) = 0.002772 between single runs, which 27.72 steps are worth."""
+    board = rank([of("a", 3.27, 3000), of("b", 3.27, 3000 + steps)], STEPS)
+    assert [e.ranks for e in board.entries] == ([(1, 1), (2, 2)] if told else [(1, 2), (1, 2)])
 
 
 def test_steps_have_ranks_by_the_known_spread_alone() -> None:
@@ -236,6 +251,16 @@ def test_ratios_move_times_on_a_target_track_alone() -> None:
     assert sorted(e.shown_cost for e in rank(rows, steps).entries) == [100.0, 104.0]
     pareto = dc.replace(TARGET, objective="pareto")
     assert sorted(e.shown_cost for e in rank(rows, pareto).entries) == [100.0, 104.0]
+    ratios = [by_ratio("a", 0.95), by_ratio("b", 0.9, cost=200.0, date="2026-02-01")]
+    table = official((1.0, None, True)).official
+    board = rank(ratios, dc.replace(RATIOS, official=table))
+    assert [e.shown_cost for e in board.entries] == [200.0, 104.0]
+    assert [s.submission[-1] for s in board.records] == ["a", "b"], "and no table counts"
+
+
+def test_what_a_frontier_has_is_no_record_once_it_is_dominated() -> None:
+    late = of("b", 2.0, 4.0, date="2026-02-01")
+    assert [s.submission[-1] for s in rank([of("a", 1.0, 3.0), late], PARETO).records] == ["a"]
 
 
 @pytest.mark.parametrize(("cost", "record"), [(99.0, "b"), (99.5, "a")])
@@ -243,152 +268,3 @@ def test_a_record_is_beaten_by_the_margin(cost: float, record: str) -> None:
     track = dc.replace(TARGET, significance=Significance("none", margin=1.0))
     board = rank([of("a", 3.27, 100.0), of("b", 3.27, cost, date="2026-02-01")], track)
     assert board.records[-1].submission[-1] == record
-
-
-# ---- The standing, and where a verdict would be --------------------------------------------------
-
-
-def official(*rows: tuple[float, str | None, bool]) -> Track:
-    table = tuple(
-        OfficialRecord(n, cost, "2026-01-01", submission=name, record=record)
-        for n, (cost, name, record) in enumerate(rows, 1)
-    )
-    return dc.replace(TARGET, official=OfficialTable(records=table))
-
-
-A = "submissions/t/a"
-
-
-@pytest.mark.parametrize(
-    ("rows", "cost", "costs"),
-    [
-        ([(90.0, None, True)], 90.0, (90.0,)),
-        ([(100.5, None, True)], 100.0, (99.0, 101.0)),
-        ([(90.0, None, True), (80.0, None, False)], 90.0, (90.0,)),
-        ([(90.0, None, False)], 100.0, (99.0, 101.0)),
-        ([], 100.0, (99.0, 101.0)),
-    ],
-)
-def test_the_record_to_beat_may_be_one_that_is_not_on_file(
-    rows: Any, cost: float, costs: tuple[float, ...]
-) -> None:
-    found = standing(rank([runs("a", 99.0, 101.0)], official(*rows)))
-    assert (found.record, found.record_cost, found.record_costs) == (A, cost, costs)
-    assert found.known
-
-
-def test_the_official_record_of_a_submission_is_not_its_rival() -> None:
-    track = official((90.0, A, True))
-    board = rank([runs("a", 99.0, 101.0), of("b", 3.27, 95.0)], track)
-    assert standing(board, A).record_cost == 95.0
-    assert standing(board, "submissions/t/b").record_cost == 90.0
-    empty = standing(rank([], track))
-    assert (empty.record, empty.record_cost, empty.record_costs) == (None, 90.0, (90.0,))
-    assert standing(rank([], track), A).record_cost is None
-    ratios = dc.replace(RATIOS, official=track.official)
-    assert standing(rank([by_ratio("a", 0.95)], ratios)).record_cost == 104.0
-    more = dc.replace(track, cost=Axis("speed", goal="max"))
-    assert standing(rank([of("a", 3.27, 100.0)], more)).record_cost == 100.0
-    assert standing(rank([of("a", 3.27, 80.0)], more)).record_cost == 90.0
-
-
-def test_the_standing_of_a_frontier_is_without_the_submission() -> None:
-    board = rank([of("a", 1.0, 3.0), of("b", 2.0, 2.0), of("c", 3.0, 2.5)], PARETO)
-    found = standing(board)
-    assert found.known and set(found.frontier) == {(2.0, 2.0), (3.0, 1.0)}
-    assert (found.record, found.record_cost) == (None, None)
-    assert set(standing(board, "submissions/t/b").frontier) == {(3.0, 1.0), (2.5, 3.0)}
-
-
-def coded(name: str, **fields: Any) -> Verdict:
-    return dc.replace(
-        by_ratio(name, 0.95, (0.94, 0.96), **fields),
-        runs=(
-            RunRecord("a.log", code_sha256={"a.py": name, TRAINER: "t"}, config_sha256="c"),
-            RunRecord("b.log", code_sha256={"a.py": "x"}, config_sha256="d", arm="baseline"),
-            RunRecord("c.log"),
-        ),
-    )
-
-
-def test_the_standing_on_a_track_of_ratios() -> None:
-    rows = [coded("b1"), coded("e"), by_ratio("f", 0.97)]
-    found = standing(rank(rows, RATIOS))
-    assert found.record_ratio == 0.95 and found.baseline == "submissions/t/b1"
-    assert found.baseline_costs == (103.0, 105.0) and found.baseline_code == {"b1"}
-    assert found.record_code == {"e"} and found.record_values == (3.27,)
-    left = standing(rank(rows, RATIOS), "submissions/t/e")
-    assert left.record == "submissions/t/f" and left.record_ratio == 0.97
-    bare = standing(rank([], RATIOS))
-    assert (bare.baseline, bare.baseline_costs, bare.baseline_code) == ("b1", (), frozenset())
-    assert (bare.record_values, bare.record_code, bare.record_ratio) == ((), frozenset(), None)
-
-
-def test_the_costs_of_a_record_without_single_runs_are_what_it_shows() -> None:
-    assert standing(rank([of("a", 3.27, 100.0)], TARGET)).record_costs == (100.0,)
-    assert standing(rank([runs("a", 99.0, math.inf, 101.0)], TARGET)).record is None
-
-
-@pytest.mark.parametrize(
-    ("entry", "without", "path"),
-    [
-        ("e", None, "submissions/t/e"),
-        ("submissions/t/e", "submissions/t/x", "submissions/t/e"),
-        ("e", "submissions/t/e", None),
-        ("r", None, None),
-        ("missed", None, "submissions/t/missed"),
-        ("nobody", None, None),
-    ],
-)
-def test_a_reply_names_an_entry_and_no_other_reply(
-    entry: str, without: str | None, path: str | None
-) -> None:
-    answer = by_ratio("r", 0.95, reply=Reply("reproduces", "e"))
-    board = rank([coded("e"), of("missed", 3.27, 1.0), answer], RATIOS)
-    found = standing(board, without, Reply("reproduces", entry)).target
-    assert (found.path if found else None) == path
-    assert standing(board).target is None
-    if found is not None and path == "submissions/t/e":
-        assert found.code == {"e"} and found.configs == {"c"}
-        assert found.statistics == coded("e").points[0].statistics
-
-
-def test_a_target_without_points_has_no_statistics() -> None:
-    found = standing(rank([made("e")], RATIOS), None, Reply("reproduces", "e")).target
-    assert found is not None and found.statistics is None
-    two = made("e", a_point(3.27, 1.0, "x", Summary("first")), a_point(3.27, 1.0, "y"))
-    found = standing(rank([two], RATIOS), None, Reply("reproduces", "e")).target
-    assert found is not None and found.statistics == Summary("first")
-
-
-def test_of_several_points_the_best_place_is_told() -> None:
-    board = rank([of("a", 1.0, 3.0)], dc.replace(PARETO, quality=Axis("bpb", bands=(2.0, 3.0))))
-    cheap, banded = a_point(9.0, 1.0, "a"), a_point(2.5, 2.0, "b")
-    found = place_of(board, made("x", cheap, banded))
-    assert found is not None and (found.place, found.of, found.entry.point.name) == (1, 3, "b")
-    assert not found.record and found.gap is None and found.on_frontier and found.tied
-    behind = place_of(board, made("x", a_point(1.0, 4.0, "b"), a_point(1.0, 3.5, "a")))
-    assert behind is not None and (behind.place, behind.entry.point.name) == (2, "a")
-    assert not behind.tied and not behind.on_frontier
-
-
-def test_where_a_verdict_would_stand() -> None:
-    board = rank([of("a", 3.27, 100.0), of("missed", 3.3, 1.0)], TARGET)
-    ahead = place_of(board, of("x", 3.27, 90.0, date="2026-02-01"))
-    assert ahead is not None and ahead.record and ahead.gap == -10.0
-    assert (ahead.place, ahead.verified_ahead) == (1, 0)
-    behind = place_of(board, of("x", 3.27, 110.0, date="2026-02-01"))
-    assert behind is not None and not behind.record and behind.verified_ahead == 1
-    alone = place_of(rank([], TARGET), of("x", 3.27, 90.0))
-    assert alone is not None and alone.gap is None and alone.record
-    few = of("x", 3.27, 90.0, status=Status.NEEDS_RUNS)
-    assert place_of(board, few) is not None
-    assert place_of(board, of("x", 3.3, 90.0)) is None
-
-
-def test_why_a_verdict_has_no_place() -> None:
-    board = rank([of("a", 3.27, 100.0)], TARGET)
-    both = made("x", a_point(3.3, 1.0, "p"), a_point(3.4, 1.0, "q"))
-    assert "3.3 misses" in (why_not(board, both) or "")
-    assert why_not(board, made("x", a_point(3.3, 1.0, "p"), a_point(3.2, 1.0, "q"))) is None
-    assert why_not(board, made("x", a_point(3.3, 1.0), status=Status.REJECTED)) is None
