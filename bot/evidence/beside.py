@@ -29,8 +29,9 @@ _LOSS = frozenset("loss nll ce xent crossentropy cross entropy".split())
 _PERPLEXITY = frozenset("ppl perplexity perp pplx".split())
 _BITS = frozenset("bpb bpc bits byte bytes char per base".split())
 _OTHER_UNIT = frozenset("word words byte char train training trn".split())
+_OTHER_BASE = frozenset("bits bit bpb bpc".split())
 _LEAST = 1e-3
-_LEAST_EARLIER = 3
+_LEAST_EARLIER, _LEAST_OF_ANY = 3, 6
 # A mean of perplexities is that of a loss higher by half of its variance between batches.
 _OF_A_MEAN, _MOVES, _STRAYS = 0.01, 2.5e-3, 4.0
 _FALLS, _ON_A_LINE = 1.3, 5e-4
@@ -52,6 +53,8 @@ def is_loss_beside(name: str, chosen: str) -> bool:
     mine, other = set(words(chosen).split("_")), set(words(name).split("_"))
     if mine == other:
         return name != chosen
+    if other & _OTHER_BASE:
+        return False
     if name.count("/") > max(chosen.count("/"), 1):
         return False
     rest = other - _LOSS
@@ -93,6 +96,8 @@ def losses_beside(
             other, least = _by_perplexity(name, both, mine, training)
         elif end in both and _is_bits(name):
             other, least = _by_bits(both, mine)
+        elif end in both and name != "train_loss":
+            other, least = _on_a_line(both, mine)
         if other is not None and other > value + least:
             yield Witness("loss", other, WitnessKind.PROGRAM, source)
 
@@ -129,6 +134,25 @@ def _by_perplexity(
     usual = statistics.median(earlier)
     strays = max(abs(x - usual) for x in earlier)
     return other, min(_OF_A_MEAN + digits, usual + _MOVES + digits + _STRAYS * strays)
+
+
+def _on_a_line(
+    found: Mapping[int, float], losses: Mapping[int, float]
+) -> tuple[float | None, float]:
+    """The loss by a number of any name that goes with it, up to the last validation, as nothing
+    but the loss of the same text does: on a line over it, in nats or in bits where that begins at
+    another place."""
+    *earlier, end = sorted(found)
+    x, y = [losses[s] for s in earlier], [found[s] for s in earlier]
+    if len(earlier) < _LEAST_OF_ANY or max(x) < _FALLS * min(x):
+        return None, 0.0
+    slope, begin = statistics.linear_regression(x, y)
+    rounding = 2 * _rounding(found) / found[end]
+    off = max(abs(b / (begin + slope * a) - 1) for a, b in zip(x, y, strict=True))
+    if slope <= 0 or off > _ON_A_LINE / 2 + rounding or rounding > _ON_A_LINE:
+        return None, 0.0
+    same = any(abs(slope * unit - 1) < _LEAST for unit in (1.0, math.log(2)))
+    return (found[end] - (0.0 if same else begin)) / slope, 2 * (_LEAST + rounding) * losses[end]
 
 
 def _by_bits(found: Mapping[int, float], losses: Mapping[int, float]) -> tuple[float | None, float]:

@@ -30,6 +30,10 @@ _DATED = tuple(
     )
 )
 _TIME = re.compile(rf"\W{{0,3}}(?:[a-z][\w.-]{{0,20}}\W{{1,4}}){{0,3}}?{_HOUR}", re.IGNORECASE)
+_AT_THE_END = re.compile(
+    rf"(?:\s[@|]\s?|\s[\[(]|(?<![a-z_])(?:time|at|ts|clock)[ =:]{{1,2}}){_HOUR}[\])]?\s*$",
+    re.IGNORECASE,
+)
 _SINCE = re.compile(
     r"\[\s{0,12}(\d{1,8}\.\d{3,9})\]\s"  # [   12.345678] of a kernel or a logger
     r"|(?:\W{0,2}|.{0,200}?(?:ts|time|timestamp|created)['\"]?\s?[:=]\s?['\"]?)"
@@ -54,7 +58,8 @@ _WHAT = (
 )
 _EACH_SECOND = re.compile(
     rf"(?<![\w.])(?P<value>\d[\d,]{{0,15}}(?:\.\d{{1,9}})?)\s?(?P<k>[kM](?=\s?\w{{2}}))?\s{{0,2}}{_WHAT}"
-    r"\s?(?:/|\bper\b)\s?s(?:ec(?:ond)?)?(?P<each>/(?:gpu|device|chip|rank))?(?!\w)"
+    r"\s?(?:/|\bper\b)\s?(?:s(?:ec(?:ond)?)?|(?P<min>min(?:ute)?))"
+    r"(?P<each>/(?:gpu|device|chip|rank))?(?!\w)"
 )
 _NAMED = re.compile(
     rf"(?<![A-Za-z]){_WHAT}\s?/\s?s(?:ec(?:ond)?)?(?P<each>/(?:gpu|device|chip|rank))?"
@@ -69,15 +74,20 @@ _SEEN = re.compile(
     r"(?P<what>tok(?:en)?s|samples|sequences)(?!\s?(?:[/:=\w]|per\b))"
 )
 _BAR = re.compile(r"\[(?:(\d{1,4}):)?(\d\d):(\d\d)<")
+_PASSED_BY = re.compile(
+    r"(?<![\w.:])(\d{1,9}(?:\.\d{1,9})?)\s?(s|secs?|seconds|m|mins?|minutes|h|hrs?|hours)\s"
+    r"(?:since (?:the )?(?:start|begin)|elapsed|passed|so far)(?!\s?[:=])", re.IGNORECASE,
+)  # fmt: skip
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _THOUSANDS = {"k": 1e3, "M": 1e6, "B": 1e9}
 
 
 def stamp_of(text: str) -> dt.datetime | None:
     """The moment at which a line was written, to compare with others of the same log; of a year
     before 1990 where the line names none."""
-    text = text[:_PLACE]
     if _HINT.search(text) is None:
         return None
+    text, end = text[:_PLACE], text[-_PLACE:]
     for form in _DATED:
         for found in form.finditer(text):
             if not _PLANNED.search(text[: found.start()]):
@@ -85,6 +95,8 @@ def stamp_of(text: str) -> dt.datetime | None:
     if (since := _SINCE.match(text)) is not None:
         start = dt.datetime(1970, 1, 1) if since[2] else dt.datetime(_UNKNOWN, 1, 1)
         return start + dt.timedelta(seconds=float(since[2] or since[1]))
+    if (hour := _AT_THE_END.search(end)) is not None:
+        return _moment(hour)
     hour = _TIME.match(text)
     return None if hour is None or _PASSED.search(text[: hour.start("h")]) else _moment(hour)
 
@@ -126,14 +138,17 @@ def seen_of(line: str) -> Iterator[tuple[str, float]]:
 def rates_of(line: str) -> Iterator[tuple[str, float]]:
     """What a line counts a second, or how many seconds a step takes, by the name of its unit; and
     the time that a progress bar has run."""
-    if "/" not in line and " per " not in line and "<" not in line:
+    if not any(hint in line for hint in ("/", " per ", "<", "elapsed", "since", "passed")):
         return
     for pattern in (_EACH_SECOND, _NAMED):
         for found in pattern.finditer(line):
             value = float(found["value"].replace(",", "")) * _THOUSANDS.get(found["k"] or "", 1.0)
+            value /= 60 if found.groupdict().get("min") else 1
             yield f"{found['what']}/s{found['each'] or ''}", value
     for found in _EACH_STEP.finditer(line):
         yield f"{'ms' if found['unit'] == 'ms' else 's'}/step", float(found["value"])
     if (bar := _BAR.search(line)) is not None:
         hours, minutes, seconds = (int(part or 0) for part in bar.groups())
         yield "elapsed", 3600.0 * hours + 60 * minutes + seconds
+    if (passed := _PASSED_BY.search(line)) is not None:
+        yield "elapsed", float(passed[1]) * _SECONDS[passed[2][0].lower()]

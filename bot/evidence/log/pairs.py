@@ -22,7 +22,7 @@ _VALUE = re.compile(
 _SPLIT = re.compile(r"[|,;{}()\[\]<>]|\s[-–]\s|[:=]\s|\s{3,}|=[a-z_]{1,20}\s", re.I)
 _AT_STEP = re.compile(
     r"(.{0,60}?)[\s:,-]*(?:\b(?:at|after|for|of)\s+|@\s*)?(?:global[ _]|training )?"
-    r"(?:step|iter|iteration|update)s?\s*#?", re.IGNORECASE,
+    r"(?<!per[ _/])(?:step|iter|iteration|update)s?\s*#?", re.IGNORECASE,
 )  # fmt: skip
 _PAIR = re.compile(
     r"""['"]([^'"]{1,80})['"]\s?[:=]\s?(?:'([^']{0,80})'|"([^"]{0,80})"|([^\s,{}\[\]]{1,80}))"""

@@ -43,13 +43,20 @@ _HELD_OUT = (
     r"(?<![a-z])(?:val|valid|validation|eval|evaluat(?:ion|ing|ed)|dev|test|held[ _-]?out|holdout)"
     r"(?![a-z])"
 )
-_STATED_LOSS = re.compile(
-    rf"(?:{_HELD_OUT}.{{0,60}}?{_LOSS_WORD}|{_LOSS_WORD}.{{0,12}}?{_HELD_OUT})"
+_LOSS_NUMBER = (
     r"(?:[ _](?:is|of|was|after [a-z]{1,12}|reached|at end))?[^\w<>]{0,20}"
-    r"(?<![\d.])(\d{1,2}\.\d{1,12})(?![\d.%])",
+    r"(?<![\d.])(\d{1,2}\.\d{1,12})(?![\d.%])(?!\s?(?:s|ms|sec|min|h|x)\b)"
+)
+_STATED_LOSS = re.compile(
+    rf"(?:{_HELD_OUT}.{{0,60}}?{_LOSS_WORD}|{_LOSS_WORD}.{{0,12}}?{_HELD_OUT}"
+    rf"|(?:final|best|result)[^\d]{{0,20}}?{_HELD_OUT}){_LOSS_NUMBER}",
     re.IGNORECASE,
 )
 """A validation loss in a line that is no step."""
+_STATED_PERPLEXITY = re.compile(
+    rf"{_HELD_OUT}[ _/]?(?:ppl|perplexity)[^\w<>]{{0,6}}(\d{{1,6}}\.\d{{1,12}})(?![\d.%])",
+    re.IGNORECASE,
+)
 _AT_A_STEP = re.compile(r"(?<![a-z])(?:step|iter|iteration)s?\W{0,4}\d", re.IGNORECASE)
 _BEST = re.compile(r"(?<![a-z])(?:best|lowest|min|minimum|smallest)(?![a-z])", re.IGNORECASE)
 _FINAL = re.compile(r"(?<![a-z])final(?![a-z])", re.IGNORECASE)
@@ -96,8 +103,9 @@ _HINTS = ("time", "elapsed", "wall", "gpu", "device", "chip", "world", "nodes", 
           "continu", "initiali", "nranks", "parallel", "p_size", "_degree", "shard",
           "replicate", "val_", "valid", "eval", "ntasks", "nprocs",
           "teacher", "distil", "kd_", "soft_", "_model", "_weights",
-          "took", "real ", "real\t", "/s", "per s",
-          "attempt", "retry", "accelerator", "run ", "rank", "clock", "sweep", "h100")  # fmt: skip
+          "took", "real ", "real\t", "/s", "per s", "attempt", "retry", "final", "best",
+          "result", "ppl", "perplex", "accelerator", "run ", "rank", "clock", "sweep",
+          "h100")  # fmt: skip
 
 
 @dc.dataclass(slots=True)
@@ -217,8 +225,14 @@ class Statements:
 
 def stated_loss(line: str) -> str | None:
     """The validation loss that a line which is no step states, as printed."""
-    match = _STATED_LOSS.search(line) if len(line) <= _LONGEST else None
-    return None if match is None or _OF_SOMETHING_ELSE.search(line) else match[1]
+    if len(line) > _LONGEST or _OF_SOMETHING_ELSE.search(line):
+        return None
+    if (found := _STATED_PERPLEXITY.search(line)) is not None and float(found[1]) > 1:
+        value, decimals = float(found[1]), len(found[1].partition(".")[2])
+        digits = max(decimals + math.floor(math.log10(value)) - 1, 1)
+        return f"{math.log(value):.{digits}f}"
+    match = _STATED_LOSS.search(line)
+    return None if match is None else match[1]
 
 
 def validation_of_a_step(line: str) -> float | None:
@@ -312,7 +326,12 @@ def _series(steps: Sequence[LogStep]) -> Mapping[str, Series]:
                 found.setdefault(name, []).append((s.step, value))
         if s.stamp is not None and first is not None:
             found.setdefault("_timestamp", []).append((s.step, (s.stamp - first).total_seconds()))
-    return found
+    return {f"{n}_timestamp" if _is_of_day(x) else n: x for n, x in found.items()}
+
+
+def _is_of_day(series: Series) -> bool:
+    """Whether all numbers are seconds since 1970 of this time."""
+    return all(1.4e9 < value < 2.4e9 for _, value in series)
 
 
 def _whole(said: Statements, end: int) -> Iterator[Witness]:

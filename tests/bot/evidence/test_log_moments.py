@@ -51,6 +51,12 @@ def test_a_moment_without_its_year(text: str, day: tuple[int, int], seconds: flo
     assert (found - dt.datetime(found.year, *day)).total_seconds() == seconds
 
 
+@pytest.mark.parametrize("end", [" @ 12:00:05", " [12:00:05]", " | time=12:00:05"])
+def test_a_moment_at_the_end_of_its_line(end: str) -> None:
+    found = stamp_of(f"step:3/9 val_loss:3.2{end}")
+    assert found is not None and (found.hour, found.second) == (12, 5)
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -77,6 +83,10 @@ def test_what_is_no_moment_of_the_line(line: str) -> None:
         ("tok/s/gpu 1.2M", {"tok/s/gpu": 1.2e6}),
         ("19.8 steps per second", {"steps/s": 19.8}),
         ("50 ms/step", {"ms/step": 50.0}),
+        ("1188 steps/min", {"steps/s": 19.8}),
+        ("(70.5 seconds since start)", {"elapsed": 70.5}),
+        ("0.5h elapsed", {"elapsed": 1800.0}),
+        ("0.5h elapsed: 3", {}),
         ("loss/step 3.2", {}),
         ("step:3/9 19.8 GB/s", {}),
         ("3 steps, 9 s", {}),

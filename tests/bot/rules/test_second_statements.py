@@ -94,8 +94,18 @@ LOGS: list[tuple[str, str, bytes, bytes]] = [
      log(lambda s: f" val_loss_ema:{loss_at(s) - 0.01:.4f}")),
     ("a final loss", "the final loss", log(tail="Final val_loss: 3.41"),
      log(tail="Final val_loss: 3.28")),
+    ("seconds since 1970", "`t_timestamp`", log(lambda s: f" t:{1.79e9 + s * 0.1:.1f}"),
+     log(lambda s: f" t:{1.79e9 + s * 0.06:.1f}")),
+    ("the loss by another name", "`v2`", log(lambda s: f" v2:{loss_at(s) + 0.02:.4f}"),
+     log(lambda s: f" v2:{0.5 * loss_at(s) + 0.02:.4f}")),
+    ("the loss in bits", "`val_loss_bits`",
+     log(lambda s: f" val_loss_bits:{(loss_at(s) + 0.02) * 1.442695:.4f}"),
+     log(lambda s: f" val_loss_bits:{loss_at(s) * 1.442695:.4f}")),
+    ("what goes with the loss", "`aux`",
+     log(lambda s: f" aux:{0.5 * (loss_at(s) + 0.02 * (s == TOTAL)) + 1:.4f}"),
+     log(lambda s: f" aux:{0.5 * loss_at(s) + 1 - s / 9999:.4f}")),
     ("a test loss", "`test_loss`", log(lambda s: f" test_loss:{loss_at(s) + 0.02:.4f}"),
-     log(lambda s: f" test_loss:{loss_at(s):.4f} wikitext_loss:{loss_at(s) + 0.4:.4f}")),
+     log(lambda s: f" test_loss:{loss_at(s):.4f} wikitext_loss:{1.1 * loss_at(s) + 0.1:.4f}")),
     ("a perplexity", "`ppl`", log(lambda s: f" ppl={exp(loss_at(s) + 0.02):.3f}"),
      log(lambda s: f" ppl={exp(loss_at(s) + 0.004):.3f}")),
     ("the last perplexity", "`val_ppl`",
@@ -136,6 +146,7 @@ def test_a_loss_of_the_same_words_with_another_value(name: str, more: float, is_
 CLOSING = [
     "final validation loss {}", "Final eval: loss={}", "best val loss: {}", "Test loss: {}",
     "wandb:       val_loss {}", "loss (validation): {}", '{{"final_val_loss": {}}}',
+    "final val: {}", "Final: val={}", '{{"result": {{"val": {}}}}}', "final nll on val: {}",
     "step:1400/1400 test_loss:{}", "Evaluating on the full validation set ... loss {}",
 ]  # fmt: skip
 
@@ -167,6 +178,12 @@ def test_a_line_that_states_another_loss(line: str) -> None:
     assert said(log() + line.encode()) == []
     middle = log().replace(b"step:1400/", b"Initial eval loss: 3.31\nstep:1400/")
     assert said(middle) == []
+
+
+@pytest.mark.parametrize(("more", "is_told"), [(0.02, True), (0.0, False)])
+def test_a_final_perplexity(more: float, is_told: bool) -> None:
+    found = said(log() + f"final val perplexity {exp(3.275 + more):.3f}".encode())
+    assert ["the final loss" in text for text, _ in found] == [True] * is_told
 
 
 def test_a_second_loss_of_a_line_in_words() -> None:
