@@ -52,7 +52,9 @@ _HEX64 = re.compile(r"[0-9a-f]{64}")
 _RULE = re.compile(r"={60,}")
 _IMPORT = re.compile(r"(?:import|from) \w")
 _BLOCK = re.compile(r"(?:def|class|for|if|with|async def) .*")
-_WHOLE_BLOCK = re.compile(r"(?:def|class|for|if|with|while|async def) [^:]{1,200}.{0,200}:\s*$")
+_WHOLE_BLOCK = re.compile(
+    r"\s{0,80}(?:def|class|for|if|with|while|async def) [^:]{1,200}.{0,200}:\s*$"
+)
 _MAX_SOURCE_LINES = 100_000
 _MAX_NAMED = 64
 
@@ -321,7 +323,7 @@ def stated_by_source(lines: Sequence[str], end: int) -> tuple[Stated, ...]:
     """What the source in a log states: of its first `end` lines, and of the rest if that reads as
     Python as well. Lines count as those of the log."""
     rest = lines[end : end + _MAX_SOURCE_LINES]
-    goes_on = _is_source(rest) or bool(end) and any(map(_WHOLE_BLOCK.match, rest))
+    goes_on = any(map(_WHOLE_BLOCK.match, rest))
     kept = lines[: end + len(rest)] if goes_on else lines[:end]
     if not kept:
         return ()

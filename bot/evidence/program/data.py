@@ -8,7 +8,17 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from bot.evidence import amounts, counters, second
-from bot.evidence.program.source import VALIDATION, Source, name_of, parts_of
+from bot.evidence.program.figures import is_loss
+from bot.evidence.program.source import (
+    VALIDATION,
+    Bound,
+    Source,
+    args_of,
+    called,
+    is_number,
+    name_of,
+    parts_of,
+)
 from bot.evidence.second import words
 from bot.model.run import Stated, Witness
 
@@ -36,7 +46,7 @@ def sizes(source: Source) -> Iterator[Stated]:
 def _batches(source: Source) -> Iterator[Stated]:
     """The tokens that numbers of validation batches make, the least value of each name."""
     least: dict[str, tuple[float, int]] = {}
-    for item, value in source.numbers:
+    for item, value in (*source.numbers, *_loops(source)):
         name = _STEPS.sub(r"\1_iters", words(item.name))
         if value > 0 and not counters.is_validation_size(name):
             least[name] = min(least.get(name, (value, item.line)), (value, item.line))
@@ -53,6 +63,16 @@ def _batches(source: Source) -> Iterator[Stated]:
         name = witness.source.split("`")[1]
         line = least[name][1] if name in least else 0
         yield source.stated(kind, line, float(witness.value), name)
+
+
+def _loops(source: Source) -> Iterator[tuple[Bound, float]]:
+    """How often loops run that add up a validation loss."""
+    for node in source.nodes:
+        if isinstance(node, ast.For) and called(node.iter) == "range" and args_of(node.iter):
+            times = source.fold(args_of(node.iter)[min(1, len(args_of(node.iter)) - 1)])
+            summed = (s.target for s in node.body if isinstance(s, ast.AugAssign))
+            if is_number(times) and any(is_loss(name_of(target)) for target in summed):
+                yield Bound("val_iters", node.iter, node.lineno), float(times)
 
 
 def files(source: Source) -> Iterator[Stated]:

@@ -84,6 +84,7 @@ SIZES = [
     ("args = Settings()", "p.add_argument('--val-tokens', type=int, default=4096)", "4,096"),
     ("args = Settings()", "args.val_tokens = 65536 if debug else 10485760", "65,536"),
     ("args.val_tokens // args.val_batch_size", "4", "8,388,608"),
+    ("range(val_steps)", "range(0, 3)", "6,291,456"),
     ("args = Settings()", "max_eval_batches = 3", "6,291,456"),
     ("args = Settings()", "limit_val_batches = 0.25", "0.25"),
 ]
@@ -107,6 +108,8 @@ def test_a_validation_on_less_than_the_track_asks_for(old: str, new: str, says: 
         ("args = Settings()", "eval_steps = 1"),  # an interval
         ("args = Settings()", "val_tokens_seen = 0"),
         ("args.val_tokens // args.val_batch_size", "5"),
+        ("range(val_steps)", "range(0, 6)"),
+        ("range(val_steps)", "range(steps)"),
     ],
 )
 def test_a_validation_on_as_much_as_the_track_asks_for(old: str, new: str) -> None:
@@ -312,7 +315,8 @@ def test_source_that_does_not_parse_or_stands_elsewhere_is_read_as_well() -> Non
     broken = program("args = Settings()", "args = Settings(\nval_loss = val_loss * 0.99")
     assert any("val_loss * 0.99" in f.message for f in judged(broken))
     split = program("        val_loss *= 0.99").replace("args =", f'"""\n{RULE}\n"""\nargs =')
-    for text in (split, f"seed: 7\n{program('        val_loss *= 0.99')}-----\n"):
+    inner = "if True:\n" + "\n".join(f"  {x}" for x in split.split("\n"))
+    for text in (inner, split, f"seed: 7\n{program('        val_loss *= 0.99')}-----\n"):
         runs = read_log(text.encode() + log(), "run.log")
         assert any("0.99" in f.message for f in found("code-unusual", a_case(runs)))
 
