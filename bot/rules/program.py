@@ -22,6 +22,7 @@ _MOST_BYTES = 1_000_000
 _PADDED = 1.05
 """A vocabulary may be padded by as much."""
 _README = "say in the README why"
+_EVERY_TOKEN = f"take the mean over every token, by a causal model, or {_README}"
 _NO_COPY = "log and print the value as it was measured"
 
 
@@ -44,9 +45,10 @@ def code_unusual(case: Case) -> Iterator[Finding]:
 
     The source is read, never run: weights of other training or a teacher, updates of the weights at
     validation, several attempts, an end that a good loss decides, a loss or a clock that is
-    changed before it is printed, a clock that is replaced or stands still during work, figures that
-    nobody measured, text that is run as code. Each may be honest: say in the README why it is
-    there, or take it out.
+    changed before it is printed, losses of tokens that are capped or left out, attention that
+    differs at validation, a clock that is replaced, stands still during work or is read before it
+    is done, figures that nobody measured, text that is run as code. Each may be honest: say in the
+    README why it is there, or take it out.
     """
     every = tuple(_stated(case))
     for kind, meaning in _MEANINGS.items():
@@ -148,6 +150,9 @@ def _size(case: Case, stated: Stated) -> tuple[str, str] | None:
         if not track.vocab_size <= value <= _PADDED * track.vocab_size:
             says = f"has a vocabulary of {figure(value)}, expected the track's {track.vocab_size:,}"
             return says, "use the track's tokenizer, or say in the README how losses compare"
+    if stated.kind == "step_tokens" and track.batch_tokens and value > track.batch_tokens:
+        says = f"trains on {figure(value)} tokens a step, expected {track.batch_tokens:,}"
+        return says, f"train on {track.batch_tokens:,} tokens a step"
     return None
 
 
@@ -214,8 +219,17 @@ _MEANINGS: Mapping[str, _Meaning] = {
         "updates weights while the training clock stands still",
         "time all of the training, and stop the clock for validation alone",
     ),
+    "unfinished_work": _Meaning(
+        "stops the training clock before the device has done its work, and starts it after",
+        "synchronize before the clock is stopped",
+    ),
     "time_changed": _Meaning("changes the time that passed", f"{_NO_COPY}, or {_README}"),
     "loss_changed": _Meaning("changes the validation loss", f"{_NO_COPY}, or {_README}"),
+    "part_of_losses": _Meaning("caps the losses of tokens or takes a part of them", _EVERY_TOKEN),
+    "tokens_left_out": _Meaning("leaves a token of the text out of the loss", _EVERY_TOKEN),
+    "other_at_validation": _Meaning(
+        "lets the model see other tokens at validation than in training", _EVERY_TOKEN
+    ),
     "lowest_loss": _Meaning(
         "shows the lowest or a smoothed validation loss as the validation loss",
         "print the loss of each validation",

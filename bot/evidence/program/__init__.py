@@ -11,6 +11,7 @@ import functools as ft
 
 from bot.evidence.program.conduct import conduct
 from bot.evidence.program.data import files, sizes
+from bot.evidence.program.measured import measured
 from bot.evidence.program.source import Source
 from bot.model.run import Stated
 
@@ -21,7 +22,7 @@ __all__ = ["read_program"]
 def read_program(text: str) -> tuple[Stated, ...]:
     """Everything that a source states, in order of line. Never raises on what it holds."""
     source = Source(text)
-    found = [*sizes(source), *files(source), *conduct(source)]
+    found = [*sizes(source), *files(source), *conduct(source), *measured(source)]
     if source.is_cut:
         found.append(source.stated("unread", len(source.lines), len(text)))
     once = {(s.kind, s.line, s.value): s for s in found}

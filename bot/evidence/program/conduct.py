@@ -26,7 +26,9 @@ from bot.evidence.program.source import (
 from bot.model.run import Stated
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_ENDS = (ast.Continue, ast.Break, ast.Return)
+_BATCHES = frozenset("next next_batch get_batch".split())
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _SCHEDULES = frozenset("sched scheduler schedulers prof profiler timer bar pbar env".split())
 _INTERVALS = frozenset("every interval freq frequency do is should run only last step".split())
 _ATTEMPTS = frozenset(
@@ -59,15 +61,17 @@ def conduct(source: Source) -> Iterator[Stated]:
     program = _Program(source)
     for body, place in program.blocks(source.body, _Place()):
         yield from _timers(program, body, place)
-        stepped = [ast.dump(n.func) for n in _steps(body)] if place.looping else []
-        if len(set(stepped)) < len(stepped):
-            yield from program.marked(iter([("updates", _steps(body)[-1])]))
+        if place.looping and (again := _again(body, set())) is not None:
+            yield from program.marked(iter([("updates", again)]))
         for stmt in body:
-            nodes = _own_nodes(stmt)
+            nodes = own_nodes(stmt)
             yield from program.marked(_odd(program, stmt, nodes, place))
             yield from program.marked(reported(source, stmt, nodes, place.validating))
             yield from program.marked(_cut(program, stmt, nodes, place))
             yield from program.marked(_attempts(program, stmt), _times(source, stmt))
+            if place.looping and not place.validating and isinstance(stmt, ast.For):
+                if (tokens := _step_tokens(source, stmt)) > 0:
+                    yield source.stated("step_tokens", stmt.lineno, tokens)
             yield from program.marked(_replaced(program, stmt, nodes))
 
 
@@ -122,7 +126,7 @@ class _Program:
                 yield from self.blocks(stmt.orelse, place)
             else:
                 within = place
-                if isinstance(stmt, _LOOPS):
+                if isinstance(stmt, LOOPS):
                     within = place._replace(looping=True, over_text=place.validating)
                 for inner in _inner(stmt):
                     yield from self.blocks(inner, within)
@@ -146,7 +150,7 @@ def _inner(stmt: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
         yield part.body
 
 
-def _own_nodes(stmt: ast.stmt) -> list[ast.AST]:
+def own_nodes(stmt: ast.stmt) -> list[ast.AST]:
     """The expressions of a statement, without those of statements within it."""
     apart = (ast.stmt, ast.excepthandler, ast.match_case)
     own = [child for child in ast.iter_child_nodes(stmt) if not isinstance(child, apart)]
@@ -222,8 +226,42 @@ def _cut(
 
 def _steps(body: Sequence[ast.stmt]) -> list[ast.Call]:
     """The calls of an optimizer's `step` in a list of statements itself."""
-    calls = [n for s in body for n in _own_nodes(s) if isinstance(n, ast.Call) and _is_update(n)]
+    calls = [n for s in body for n in own_nodes(s) if isinstance(n, ast.Call) and _is_update(n)]
     return [n for n in calls if called(n) == "step"]
+
+
+def _again(body: Sequence[ast.stmt], seen: set[str]) -> ast.Call | None:
+    """A further update by an optimizer in one pass, also if a condition decides on it; `seen` are
+    those before, and takes those of the body."""
+    for stmt in body:
+        if not isinstance(stmt, ast.If):
+            for call in _steps([stmt]):
+                if ast.dump(call.func) in seen:
+                    return call
+                seen.add(ast.dump(call.func))
+            continue
+        before = frozenset(seen)
+        for branch in (stmt.body, stmt.orelse):
+            inside = set(before)
+            if (further := _again(branch, inside)) is not None:
+                return further
+            if not (branch and isinstance(branch[-1], _ENDS)):
+                seen |= inside
+    return None
+
+
+def _step_tokens(source: Source, stmt: ast.For) -> float:
+    """The tokens of a step whose loop takes several batches of a loader, by their size; else 0."""
+    inside = (n for s in stmt.body for n in ast.walk(s))
+    takes = [n for n in inside if isinstance(n, ast.Call) and called(n) in _BATCHES]
+    owners = [a for n in takes for a in (*args_of(n), getattr(n.func, "value", None))]
+    loaders = {name for owner in owners if "loader" in parts_of(name := name_of(owner))}
+    made = [v for name in loaders for v in source.values.get(name, ()) if isinstance(v, ast.Call)]
+    given = {name_of(a) for call in made for a in (*call.args, *(k.value for k in call.keywords))}
+    sizes = {
+        v for item, v in source.numbers if item.name in given and "batch" in parts_of(item.name)
+    }
+    return _times(source, stmt) * (sizes.pop() if len(sizes) == 1 else 0.0)
 
 
 def _loads_weights(program: _Program, stmt: ast.stmt, node: ast.Call) -> bool:
@@ -241,7 +279,7 @@ def _loads_weights(program: _Program, stmt: ast.stmt, node: ast.Call) -> bool:
 
 def _attempts(program: _Program, stmt: ast.stmt) -> Iterator[tuple[str, ast.AST]]:
     """Loops of whole trainings, and an end that a good loss decides."""
-    if isinstance(stmt, _LOOPS):
+    if isinstance(stmt, LOOPS):
         head = [stmt.test] if isinstance(stmt, ast.While) else [stmt.target, stmt.iter]
         named = {w for h in head for n in ast.walk(h) for w in parts(n)}
         inner = [n for s in stmt.body for n in ast.walk(s)]
@@ -314,8 +352,8 @@ def _replaced(
 
 def _timers(program: _Program, body: Sequence[ast.stmt], place: _Place) -> Iterator[Stated]:
     """Work between where a training clock is stopped and where it is started again."""
-    stops = [i for i, s in enumerate(body) if _stops(s)]
-    starts = [i for i, s in enumerate(body) if _starts(s)]
+    stops = [i for i, s in enumerate(body) if is_stop(s)]
+    starts = [i for i, s in enumerate(body) if is_start(s)]
     if not stops or not starts:
         return
     gaps = [(i, min(j for j in starts if j > i)) for i in stops if any(j > i for j in starts)]
@@ -328,7 +366,7 @@ def _timers(program: _Program, body: Sequence[ast.stmt], place: _Place) -> Itera
             yield program.source.stated("untimed_work", getattr(work, "lineno", 0))
 
 
-def _stops(stmt: ast.stmt) -> bool:
+def is_stop(stmt: ast.stmt) -> bool:
     """`training_time += clock() - t0`, in any spelling."""
     if isinstance(stmt, ast.AugAssign) and isinstance(stmt.op, ast.Add):
         target: Any = stmt.target
@@ -341,6 +379,6 @@ def _stops(stmt: ast.stmt) -> bool:
     return is_time(name_of(target)) and any(map(is_clock, ast.walk(stmt.value)))
 
 
-def _starts(stmt: ast.stmt) -> bool:
+def is_start(stmt: ast.stmt) -> bool:
     """`t0 = clock()`."""
     return isinstance(stmt, ast.Assign) and is_clock(stmt.value)

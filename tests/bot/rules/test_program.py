@@ -246,6 +246,32 @@ UNUSUAL = [
         "        val_loss /= val_steps + 1",
         "        val_loss /= index + 1",
     ),
+    ("caps the losses", "F.cross_entropy(x, y).clamp(max=9)", "F.cross_entropy(x, y).view(2)"),
+    (
+        "caps the losses",
+        "l = F.cross_entropy(x, y, reduction='none')\nl = torch.topk(l.view(-1), 900)",
+        "l = F.cross_entropy(x, y, reduction='none')\nn = mask.sum().clamp(min=1)",
+    ),
+    (
+        "leaves a token",
+        "l = F.cross_entropy(x, y, ignore_index=11)",
+        "l = F.cross_entropy(x, y, ignore_index=-100)",
+    ),
+    (
+        "see other tokens",
+        "y = attend(q, k, v, is_causal=self.training)",
+        "y = attend(q, k, v, is_causal=True, dropout_p=0.1 if self.training else 0.0)",
+    ),
+    (
+        "see other tokens",
+        "ahead = not torch.is_grad_enabled()\ny = attend(q, k, v, mask=None if ahead else causal)",
+        "ahead = False\ny = attend(q, k, v, mask=None if ahead else causal)",
+    ),
+    (
+        "before the device has done",
+        "        torch.cuda.synchronize()\n        t0 = time.perf_counter()",
+        "    torch.cuda.synchronize()",
+    ),
     ("the lowest", "        val_loss = min(val_loss, 3.2755)", "        lr = min(1.0, val_loss)"),
     ("the lowest", "        val_loss = sorted(losses)[0]", "        files = sorted(losses)"),
     ("the lowest", "print(f'val_loss:{min(losses)}')", "print(f'best val_loss:{min(losses)}')"),
@@ -273,6 +299,11 @@ COUNTED = [
         "    for _ in range(2):\n        optimizer.step()",
         "    for o in optimizers:\n        o.step()",
     ),
+    (
+        "several times in one step",
+        "    if step % 2:\n        optimizer.step()",
+        "    if step % 2:\n        other.step()\n    else:\n        other.step()",
+    ),
     ("fewer steps", "    print(f'step:{step // 2} x')", "    print(f'step:{step + 1} x')"),
     ("fewer steps", "    print('step:%d' % (0.5 * step))", "    print('step:%d' % (micro / 2))"),
 ]
@@ -284,6 +315,16 @@ def test_more_updates_than_steps_where_steps_count(says: str, bad: str, good: st
     assert [says in f.message for f in judged(program(bad), track=steps)] == [True]
     assert judged(program(good), track=steps) == []
     assert judged(program(bad)) == [], "time ranks, and both take some"
+
+
+@pytest.mark.parametrize(("size", "is_told"), [(524288, True), (262144, False), (64, False)])
+def test_more_batches_in_a_step_than_the_track_allows(size: int, is_told: bool) -> None:
+    source = program(
+        f"batch_size = {size}\nbatches_loader = Loader(files, batch_size)\nfor step in range(9):\n"
+        "    for _ in range(2):\n        model(batches_loader.next_batch()).backward()"
+    )
+    said = judged(source, "witnesses-disagree", "nanogpt-optimization")
+    assert [("trains on 1,048,576 tokens a step" in f.message) for f in said] == [True] * is_told
 
 
 def test_the_clock_that_stops_for_validation_alone_is_honest() -> None:
