@@ -71,7 +71,7 @@ class Source:
     def fold(self, node: ast.AST | None, depth: int = 0) -> Any:
         """The constant that an expression is, or UNKNOWN."""
         if isinstance(node, ast.Constant):
-            return node.value
+            return _usual(node.value)
         if depth > _DEPTH or node is None:
             return UNKNOWN
         if isinstance(node, ast.Name | ast.Attribute):
@@ -98,7 +98,7 @@ class Source:
         if name not in _CASTS or not usable or any(len(str(a)) > _DEPTH for a in args):
             return UNKNOWN
         try:
-            return _CASTS[name](*args)
+            return _usual(_CASTS[name](*args))
         except (TypeError, ValueError, OverflowError):
             return UNKNOWN
 
@@ -186,7 +186,12 @@ def _computed(op: ast.operator, left: Any, right: Any) -> Any:
         value = apply(left, right)
     except (ArithmeticError, TypeError, ValueError):
         return UNKNOWN
-    return value if is_number(value) and abs(value) < _LARGEST else UNKNOWN
+    return _usual(value) if is_number(value) else UNKNOWN
+
+
+def _usual(value: Any) -> Any:
+    """A value, unless it is a number that is no size of anything."""
+    return value if not is_number(value) or abs(value) < _LARGEST else UNKNOWN
 
 
 def _parsed(lines: Sequence[str]) -> list[ast.stmt]:

@@ -376,8 +376,9 @@ def test_a_log_and_the_same_file_beside_it_are_told_of_once() -> None:
     "text",
     ["\0", "(" * 5000, "x = " + "-" * 3000 + "1", "a = " + "+".join("a" * 20000), "9" * 5000,
      "x = 10 ** 10 ** 10", "x = 1 << 10**9", "x = 'a' * 10**9", "try:\n x\nexcept* E: y",
+     "eval_iters = float('inf')", "val_loss *= " + "9" * 400, "eval_iters = " + "9" * 400,
      "match x:\n case 1: val_loss *= 0.5", "if x:\n" + " " * 90 + "y", "\ud800 = 1"],
-    ids=range(12),
+    ids=range(15),
 )  # fmt: skip
 def test_hostile_source_is_read_without_an_error(text: str) -> None:
     assert isinstance(read_program(f"import a\n{text}\nval_tokens = 7\n"), tuple)
