@@ -241,11 +241,7 @@ UNUSUAL = [
         "a = torch.sub(y, 0.01)\nb = a\nprint(f'val_loss:{b:.4f}')",
         "a = torch.sub(y, other)\nb = a\nprint(f'val_loss:{b:.4f}')",
     ),
-    (
-        "changes the validation",
-        "        val_loss /= val_steps + 1",
-        "        val_loss /= index + 1",
-    ),
+    ("changes the validation", "        val_loss /= val_steps + 1", "        val_loss /= i + 1"),
     ("caps the losses", "F.cross_entropy(x, y).clamp(max=9)", "F.cross_entropy(x, y).view(2)"),
     (
         "caps the losses",
