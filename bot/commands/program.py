@@ -187,8 +187,8 @@ def _not_passed(found: Recorded) -> tuple[str, ...]:
     if not found.settings:
         return ()
     return (
-        f"its author's command decides the settings; the {len(found.settings)} that its runs "
-        "recorded are compared with those of the new runs",
+        f"its author's command decides the settings; the check compares the {len(found.settings)} "
+        "that its runs recorded with those of the new runs",
     )
 
 
@@ -233,8 +233,8 @@ def _frozen(root: Path, track: Track, baseline: Baseline, code: bytes) -> Path:
     own, theirs = STARTER.search(code.decode("utf-8", "replace")), backend_of(root, baseline)
     if own and theirs and own[1] != theirs:
         raise Unusable(
-            f"the entry is written in {own[1]} and the baseline {baseline.id} in {theirs}, and "
-            f"both arms need the same to run in turn; {_BY_HAND}"
+            f"the entry is written in {own[1]} and the baseline {baseline.id} in {theirs}, but "
+            f"only arms in the same framework can run in turn; {_BY_HAND}"
         )
     return (root / path_of(track.id, baseline.id)).absolute()
 

@@ -66,7 +66,7 @@ def other_card(name: str, memory: float, architecture: str = "") -> str | None:
     if any(0.85 * fits <= memory <= 1.15 * fits for fits in (card.memory_bytes, *named)):
         return None
     has = card.memory_bytes / 2**30
-    return f"its memory is {memory / 2**30:.0f} GiB, and a {name[:60]} has {has:.0f}"
+    return f"its memory is {memory / 2**30:.0f} GiB, but a {name[:60]} has {has:.0f}"
 
 
 def all_accelerators() -> tuple[Accelerator, ...]:

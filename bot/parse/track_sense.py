@@ -215,7 +215,7 @@ def _test(data: Mapping[str, Any], objective: object) -> Iterator[Problem]:
     if test != "none" and target is None and objective != "target":
         yield (
             ("significance", "test"),
-            f'significance.test is "{test}", and there is no quality.target to prove; write '
+            f'significance.test is "{test}", but there is no quality.target to prove; write '
             'test = "none", or a target',
         )
     if rule.get("margin") is not None and objective not in ("best", "target"):

@@ -152,7 +152,7 @@ def _progress(verdict: Verdict, point: Point, settled: Settled) -> Progress | st
     between = relation(track.baselines, own, current)
     if between is None:
         return (
-            f"it is measured against {own}, and nothing relates that to {current}; run {current} "
+            f"it is measured against {own}, but nothing relates that to {current}; run {current} "
             "as the baseline arm"
         )
     shown = found.scaled(between)

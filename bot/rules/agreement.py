@@ -263,7 +263,7 @@ def _count(case: Case, item: RunEvidence, run: Run, who: str, wanted: int, used:
         return dc.replace(found, level=Level.NOTE)
     listed = any(w.quantity == "listed" for w in run.witnesses)
     if listed and wanted < used and (asked or 1) == 1:
-        message = f"the log lists {used} devices and states no world size, "
+        message = f"the log lists {used} devices and states no world size, but "
         message += f"{who} {wanted}"
         fix = f"if the run used {wanted}, print `world_size: {wanted}` at the top of the log"
         return dc.replace(found, level=Level.WARNING, message=message, fix=fix, write=None)
@@ -275,9 +275,9 @@ def _hardware(
 ) -> Finding:
     if isinstance(wanted, int):
         devices = "1 device" if found == 1 else f"{found} devices"
-        message = f"the run used {devices}, {who} {wanted}"
+        message = f"the run used {devices}, but {who} {wanted}"
     else:
-        message = f"the run used {found}, {who} {wanted}"
+        message = f"the run used {found}, but {who} {wanted}"
     mine = who == "the submission says"
     made = about(
         case,
@@ -322,7 +322,7 @@ def _other_machine(case: Case) -> Iterator[Finding]:
             item,
             run,
             "hardware-differs-from-run",
-            f"the run used {other[1] or '?'}x {plain(str(other[0]))}, another run "
+            f"the run used {other[1] or '?'}x {plain(str(other[0]))}, but another run "
             f"{first[1] or '?'}x {plain(str(first[0]))}; both arms must share a machine",
             claimed=plain(str(other[0])),
             expected=plain(str(first[0])),

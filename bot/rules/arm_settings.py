@@ -43,7 +43,8 @@ def _unequal(ours: Sequence[Run], theirs: Sequence[Run]) -> Iterator[str]:
         elif alike and mine and other and len(a or b) == len(ours if a else theirs):
             if not (a and frozenset(a) <= _OFF):
                 arm, lacks = ("candidate", "baseline arm") if a else ("baseline arm", "candidate")
-                yield f"{_shown(name)} is {_show(a or b)} in the {arm}, the {lacks} does not say"
+                told = f"is {_show(a or b)} in the {arm}, but the {lacks} does not state it"
+                yield f"{_shown(name)} {told}"
 
 
 def _apart(values: Sequence[str], others: Sequence[str]) -> bool:

@@ -106,7 +106,7 @@ def _differences(
         yield Level.WARNING, settings, _EQUAL
     clocks = _clocks_differ(ours, theirs)
     if clocks is not None:
-        yield Level.WARNING, clocks, "let both clocks leave out the same, as validation."
+        yield Level.WARNING, clocks, "stop both clocks for the same work, such as validation."
     summary = of_case(case, point)
     longer = None if summary is None else _trained_on(case, summary)
     if longer is not None:
@@ -123,8 +123,8 @@ def _clocks_differ(ours: Sequence[Run], theirs: Sequence[Run]) -> str | None:
     if out - their_out <= _OUT_SHARE * counted or out <= _OUT_TIMES * their_out:
         return None
     return (
-        f"of each {figure(counted + out, 3)} s of W&B's `_runtime` between validations the "
-        f"candidate's clock leaves out {figure(out, 3)} s, the baseline arm's "
+        f"of every {figure(counted + out, 3)} s of W&B's `_runtime` between validations, the "
+        f"candidate's clock leaves out {figure(out, 3)} s, but the baseline arm's "
         f"{figure(max(their_out, 0.0), 2)} s"
     )
 

@@ -135,7 +135,7 @@ def _job_time(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
 
 def _times(time: float, w: Witness, verb: str) -> str:
     return (
-        f"the training clock says {figure(time)} s, {plain(w.source, 90)} {verb} "
+        f"the training clock says {figure(time)} s, but {plain(w.source, 90)} {verb} "
         f"{figure(float(w.value))} s"
     )
 
@@ -144,7 +144,9 @@ def _steps(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     ours = run.step if run.step is not None else run.last_step
     if ours is None or float(w.value) <= 1.01 * ours + 2:
         return None
-    message = f"the run counts {ours:,} steps, {plain(w.source, 90)} {figure(float(w.value))}"
+    message = (
+        f"the run counts {ours:,} steps, but {plain(w.source, 90)} says {figure(float(w.value))}"
+    )
     return message, ours, "count every update of the weights as a step"
 
 
@@ -153,7 +155,9 @@ def _length(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     ours = max(run.total_steps or 0, run.last_step or run.step or 0)
     if case.track.finish != "steps" or not ours or float(w.value) <= 1.01 * ours + 2:
         return None
-    message = f"the run ends at step {ours:,}, {plain(w.source, 90)} plans {figure(float(w.value))}"
+    message = (
+        f"the run ends at step {ours:,}, but {plain(w.source, 90)} plans {figure(float(w.value))}"
+    )
     return message, ours, "say in the README why the run ends before its plan"
 
 
@@ -192,7 +196,7 @@ def _chips(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     if fits:
         return None
     message = (
-        f"the run is counted with {count(used, 'device')}, {plain(w.source, 90)} says "
+        f"the run is counted with {count(used, 'device')}, but {plain(w.source, 90)} says "
         f"{figure(other)}"
     )
     return message, used, "let every machine of the run write to it, or give its log"
@@ -208,7 +212,7 @@ def _weightless(case: Case, run: Run) -> bool:
 def _loss(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     if run.loss is None:
         return None
-    message = f"the validation loss is {figure(run.loss, 6)}, {plain(w.source, 90)} ends at "
+    message = f"the validation loss is {figure(run.loss, 6)}, but {plain(w.source, 90)} ends at "
     message += f"{figure(float(w.value), 6)}"
     return message, run.loss, "say in the README what the other loss measures, and which one counts"
 
@@ -218,8 +222,8 @@ def _bits(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     if ours is None:
         return None
     message = (
-        f"bits per byte end at {figure(ours, 5)}; by {plain(w.source, 120)}, and their factor at "
-        f"the first validation, they are {figure(float(w.value), 5)}"
+        f"bits per byte end at {figure(ours, 5)}; computed from {plain(w.source, 120)} by "
+        f"the factor between the two at the first validation, they are {figure(float(w.value), 5)}"
     )
     return message, ours, "log both of one evaluation of the same text"
 
@@ -230,7 +234,7 @@ def _memory(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     if size is None or float(w.value) <= _MEMORY * size:
         return None
     message = (
-        f"{plain(w.source, 90)} says {figure(float(w.value) / 2**30)} GiB, and a "
+        f"{plain(w.source, 90)} says {figure(float(w.value) / 2**30)} GiB, but a "
         f"{plain(run.hardware.device or '', 60)} has {figure(size / 2**30)}"
     )
     return message, size, "name the device that the run used"
@@ -274,7 +278,7 @@ def _code(case: Case, item: RunEvidence, run: Run) -> Iterator[Finding]:
             run,
             "witnesses-disagree",
             f"the hash of the code: {plain(first.source, 80)} says {str(first.value)[:12]}, "
-            f"{plain(other.source, 80)} {str(other.value)[:12]}",
+            f"but {plain(other.source, 80)} says {str(other.value)[:12]}",
             claimed=other.value,
             expected=first.value,
             fix="give the log as the training wrote it",

@@ -168,7 +168,7 @@ def too_alike(case: Case, told: frozenset[str]) -> Iterator[Finding]:
         if near:
             message = (
                 f"{_runs_of(near)} runs are {near_words(case, near)} apart over their whole "
-                "curves, nearer than trainings with seeds of their own are"
+                "curves, closer than trainings with different seeds are"
             )
             yield _alike(case, runs[near[0].b].file, point, message)
             continue
@@ -205,10 +205,9 @@ def _near_others(case: Case, files: Collection[str]) -> Iterator[Finding]:
             if any(aligned.trained_again(trace, other) for other in others)
         }
         if again:
-            message = (
-                f"the losses of {count(len(again), 'run')} are to the last digit those of runs in "
-            )
-            message += f"{where}, on another clock: one program and seed ran twice, or a copy has "
+            message = f"the losses of {count(len(again), 'run')} equal those of runs in "
+            message += f"{where} to the last digit, on another clock: one program and "
+            message += "seed ran twice, or a copy has "
             yield _alike(case, mine[min(again)].file, None, f"{message}a new clock", _SAY_SO)
         near = alike.across(traces, others, alike.spread_of(case.track))
         near = tuple(pair for pair in near if pair.a not in again)
@@ -222,7 +221,7 @@ def _near_others(case: Case, files: Collection[str]) -> Iterator[Finding]:
             yield _alike(case, mine[means[0]].file, None, message)
         if near:
             message = f"the curves of {shown} are {near_words(case, near)} from those of runs in "
-            message += f"{where}, nearer than two trainings are"
+            message += f"{where}, closer than two trainings are"
             yield _alike(case, mine[near[0].a].file, None, message)
         elif clocks:
             message = f"the clocks of {shown} are those of runs in {where}, as they are or times a "

@@ -32,9 +32,8 @@ def _tokens(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     if not series:
         return None
     ours = series[-1][1]
-    message = (
-        f"the run counts {figure(ours)} tokens, {plain(w.source, 90)} {figure(float(w.value))}"
-    )
+    message = f"the run counts {figure(ours)} tokens, but {plain(w.source, 90)} says "
+    message += figure(float(w.value))
     return message, ours, "log one count of the tokens, or say in the README what the other counts"
 
 
@@ -43,7 +42,7 @@ def _batch(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     if len(series) > 1 and series[-1][0] > series[0][0]:
         ours = (series[-1][1] - series[0][1]) / (series[-1][0] - series[0][0])
     counted = f"a step counts {figure(ours)} tokens" if ours else "the run states another number"
-    message = f"{plain(w.source, 90)} says {figure(float(w.value))} tokens a step, {counted}"
+    message = f"{plain(w.source, 90)} says {figure(float(w.value))} tokens a step, but {counted}"
     return message, ours, "state the tokens of one update of the weights, over all devices"
 
 
@@ -54,7 +53,7 @@ def _updates(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     ):
         return None
     ours = _ends(run)
-    message = f"the run counts {ours:,} steps, by {plain(w.source, 90)} they "
+    message = f"the run counts {ours:,} steps, but by {plain(w.source, 90)} they "
     message += f"are {figure(float(w.value))} updates"
     return message, ours, "count every update of the weights as a step"
 
@@ -63,7 +62,7 @@ def _schedule(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     ours = _ends(run)
     if case.track.finish != "steps" or not ours:
         return None
-    message = f"the run ends at step {ours:,}, and {plain(w.source, 90)} is "
+    message = f"the run ends at step {ours:,}, but {plain(w.source, 90)} is "
     message += f"{figure(float(w.value))}, {round(float(w.value) / ours)} times as many"
     return message, ours, "say in the README why the schedule is longer than the run"
 
@@ -72,7 +71,7 @@ def _short_plan(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     ours = _ends(run)
     if case.track.finish != "steps":
         return None
-    message = f"the run goes on to step {ours:,}, {plain(w.source, 90)} plans "
+    message = f"the run goes on to step {ours:,}, but {plain(w.source, 90)} plans "
     message += figure(float(w.value))
     return message, ours, "say in the README why the run goes on beyond its plan"
 
@@ -82,14 +81,16 @@ def _early_stop(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     if case.track.finish != "steps" or run.step is None:
         return None
     message = f"{plain(w.source, 90)} lets the loss end the run, which ends at step {run.step:,}"
-    return message, run.step, "train for a number of steps that is chosen before"
+    return message, run.step, "train for a number of steps that you fix in advance"
 
 
 def _validation_tokens(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     wanted = case.track.validation_tokens
     if wanted is None or float(w.value) >= wanted:
         return None
-    message = f"{plain(w.source, 90)} validates on {figure(float(w.value))} tokens, the track on "
+    message = (
+        f"{plain(w.source, 90)} validates on {figure(float(w.value))} tokens, but the track on "
+    )
     message += f"{wanted:,}"
     return message, wanted, f"validate on the track's {wanted:,} tokens"
 
@@ -111,7 +112,7 @@ def _planned_tokens(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said
     ours = 0.0 if each is None else each * end
     if case.track.finish != "steps" or not ours or float(w.value) <= _PLANNED * ours:
         return None
-    message = f"the run trains on {figure(ours)} tokens, {plain(w.source, 90)} plans "
+    message = f"the run trains on {figure(ours)} tokens, but {plain(w.source, 90)} plans "
     message += figure(float(w.value))
     return message, ours, "say in the README why the run ends before its plan"
 
@@ -124,7 +125,9 @@ def _step_tokens(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     read = [x.value for x in run.witnesses if (x.quantity, x.source) == (w.quantity, w.source)]
     if any(abs(float(value) / wanted - 1) <= _FACTOR for value in read):
         return None
-    message = f"{plain(w.source, 90)} makes {figure(float(w.value))} tokens a step, the track's "
+    message = (
+        f"{plain(w.source, 90)} makes {figure(float(w.value))} tokens a step, but the track's "
+    )
     message += f"batch is {wanted:,}"
     return message, wanted, f"train on the track's {wanted:,} tokens at each step"
 
@@ -144,8 +147,8 @@ def _nats(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     right = float(w.value) / (math.log(2) * size)
     if abs(ours / right - 1) <= _FACTOR:
         return None
-    message = f"bits per byte end at {figure(ours, 5)}; by {plain(w.source, 120)}, "
-    message += f"{figure(float(w.value), 5)}, and the track's {figure(size)} bytes a token they "
+    message = f"bits per byte end at {figure(ours, 5)}; computed from {plain(w.source, 120)}, "
+    message += f"{figure(float(w.value), 5)}, and the track's {figure(size)} bytes a token, they "
     message += f"are {figure(right, 5)}"
     return message, ours, "divide the nats of the text by its bytes and by ln 2"
 
@@ -179,7 +182,8 @@ def _passes(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     one."""
     if case.track.cost.metric not in STEP_METRICS or run.step is None:
         return None
-    message = f"the run counts {run.step:,} steps, {plain(w.source, 90)} {figure(float(w.value))}"
+    message = f"the run counts {run.step:,} steps, but {plain(w.source, 90)} says "
+    message += figure(float(w.value))
     return message, run.step, "state the gradient accumulation, or count every update as a step"
 
 

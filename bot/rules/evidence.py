@@ -176,8 +176,8 @@ def history_gap(case: Case) -> Iterator[Finding]:
     If regular validations stop for a while, a file breaks off in the middle of a record, one step
     has two losses, or the clock hardly moves over some stretches, nobody can see what happened
     there. Nor can they if a setting is stated twice with two values, if the log says that it loaded
-    other weights, if the loss begins where untrained weights do not, or if it falls over one
-    stretch as it does over none around it. Log the whole run from beginning to end.
+    other weights, if the first loss is lower than untrained weights have, or if the loss falls much
+    faster over one stretch than around it. Log the whole run from beginning to end.
     """
     yield from read_problems(case, "history-gap")
     yield from trained_before(case)
@@ -281,8 +281,8 @@ def _dropped(case: Case) -> Iterator[Finding]:
     if gone:
         yield finding(
             "evidence-changed",
-            f"{count(gone, 'run')} of the entry on the board {'is' if gone == 1 else 'are'} not "
-            "among its runs any more",
+            f"{count(gone, 'run')} of the entry on the board {'is' if gone == 1 else 'are'} no "
+            "longer among its runs",
             file=case.folder.path,
             claimed=gone,
             fix="keep the runs that were verified, or submit the new ones as a new entry.",

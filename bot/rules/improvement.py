@@ -269,7 +269,10 @@ def _one_experiment(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[str | N
         code = sorted(shared)[0][:12]
         return f"the baseline arm ran the same code as the candidate, {code}", None
     if known and not code_of(ours) | code_of(theirs) and settings[0] & settings[1]:
-        return "the two arms have the same configuration, and no code tells them apart", None
+        return (
+            "the two arms have the same configuration, and their code does not tell them apart",
+            None,
+        )
     if settings[1] == {None} and not any(run.code_sha256 for run in theirs):
         return "nothing in the baseline runs says what code they ran", Level.NOTE
     return None, None

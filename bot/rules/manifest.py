@@ -42,7 +42,7 @@ def data_manifest(case: Case) -> Iterator[Finding]:
     if DATA_MANIFEST not in case.folder.files:
         yield finding(
             "data-manifest",
-            f"the track asks for the training data's manifest, and there is no {DATA_MANIFEST}",
+            f"the track asks for the training data's manifest, but there is no {DATA_MANIFEST}",
             file=case.folder.full("submission.json"),
             fix=f"copy the manifest.json that `speedrun data build` wrote to {DATA_MANIFEST}",
         )

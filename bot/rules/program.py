@@ -73,7 +73,7 @@ def sizes_in_code(case: Case) -> Iterator[Finding]:
 def overlap_in_code(case: Case) -> Iterator[Finding]:
     """Validation text that a source trains on, for `train-validation-overlap`."""
     found = ((p, s) for p, s in _stated(case) if s.kind == "overlap")
-    says = "gives one part of the data the files of the other, or the same files to both"
+    says = "mixes up the files of training and validation, or gives both the same"
     fix = "train without the validation text, or say in the README what the files hold"
     yield from _findings(case, "train-validation-overlap", found, lambda s: (says, fix))
 
@@ -87,10 +87,11 @@ def _findings(
     made = []
     for place, stated in found:
         says, fix = words(stated)
+        quote = f", `{stated.text}`," if stated.text else ""
         made.append(
             finding(
                 rule,
-                f"line {stated.line} of {place.name}, `{stated.text}`, {says}",
+                f"line {stated.line} of {place.name}{quote} {says}",
                 Level.WARNING,
                 file=place.file,
                 line=None
@@ -177,7 +178,7 @@ _MEANINGS: Mapping[str, _Meaning] = {
         "train from random weights, or say in the README where they come from and what they cost",
     ),
     "teacher": _Meaning(
-        "names a teacher, whose training costs as well",
+        "uses a teacher, whose training costs count too",
         "train without it, or say in the README where it comes from and what it cost",
     ),
     "validation_update": _Meaning(
@@ -196,11 +197,11 @@ _MEANINGS: Mapping[str, _Meaning] = {
         "shows fewer steps than the program takes", "count every update as a step", _by_updates
     ),
     "executed": _Meaning(
-        "runs text as code, so that the source does not say what it does",
+        "runs text as code, so its source does not show what it does",
         "write the code out",
     ),
     "attempts": _Meaning(
-        "trains several times, more often than there are runs",
+        "trains more times than there are runs",
         "submit every run, good or bad",
         _more_than_shown,
     ),
@@ -209,11 +210,11 @@ _MEANINGS: Mapping[str, _Meaning] = {
     ),
     "early_exit": _Meaning(
         "ends the training when the loss is good",
-        "train for a number of steps that is set before",
+        "train for a number of steps that you fix in advance",
         _by_steps,
     ),
     "replaced_clock": _Meaning(
-        "replaces what measures time", "measure time with the clock of the system"
+        "replaces what measures time", "measure time with the system's clock"
     ),
     "untimed_work": _Meaning(
         "updates weights while the training clock stands still",
@@ -234,10 +235,10 @@ _MEANINGS: Mapping[str, _Meaning] = {
         "shows the lowest or a smoothed validation loss as the validation loss",
         "print the loss of each validation",
     ),
-    "hard_coded": _Meaning("has a figure in the place of a measured one", _NO_COPY),
+    "hard_coded": _Meaning("has a fixed number in place of a measured one", _NO_COPY),
     "unread": _Meaning(
-        "is where reading ended: there is more source than is read",
-        "submit the program without data or text in it",
+        "is where the check stopped reading: the source is too long",
+        "take data and long texts out of the program",
     ),
 }
 """Kind -> what a statement of that kind means, what to do about it, and when it matters."""

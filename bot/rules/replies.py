@@ -30,7 +30,7 @@ def entry_unknown(case: Case) -> Iterator[Finding]:
     if len(given) > 1:
         message, fix = "it both reproduces and challenges", "keep one of the two keys"
     elif case.track.objective != "baseline":
-        message = f"entries of {case.track.id} are not reproduced by a submission"
+        message = f"{case.track.id} takes no reproductions or challenges of its entries"
         fix = f"delete `{given[0]}`, and submit an entry of your own"
     elif reply is not None and standing.known and standing.target is None:
         message = f"{case.track.id} has no entry {quoted(reply.entry)}"
@@ -48,7 +48,7 @@ def entry_unknown(case: Case) -> Iterator[Finding]:
 
 
 def maintainer_decides(case: Case) -> Iterator[Finding]:
-    """A maintainer decides whether runs count that dispute another entry.
+    """A maintainer decides whether runs that dispute another entry count.
 
     A challenge whose runs dispute an entry takes that entry off the board, so a maintainer weighs
     it first: `/accept maintainer-decides because ...` lets it count. Until then the entry is shown
@@ -65,7 +65,7 @@ def maintainer_decides(case: Case) -> Iterator[Finding]:
     if target.source_read and not all(SOURCE_READ in run.client_marks for run in runs):
         yield finding(
             "maintainer-decides",
-            f"the logs of {target.path} hold the code that they ran, and these do not; a "
+            f"the logs of {target.path} hold the code that they ran, but these do not; a "
             "maintainer decides whether they count",
             file=case.folder.full("submission.json"),
             pointer=f"/{reply.kind}",

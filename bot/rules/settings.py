@@ -96,13 +96,13 @@ def _lengths(numbers: Mapping[str, float], steps: int) -> Iterator[Said]:
         name = _named(w)
         if w.quantity in ("updates", "schedule", "short_plan"):
             what = {"updates": "makes", "schedule": "sets out for", "short_plan": "plans"}
-            message = f"`{name}` {what[w.quantity]} {figure(float(w.value))}, {shown}"
+            message = f"`{name}` {what[w.quantity]} {figure(float(w.value))}, but {shown}"
             yield Said(name, message, float(w.value), steps)
     for name, value in numbers.items():
         last = second.last_part(name)
         part = _PART.search(last) and not _SHARE.search(last)
         if (part or second.states_length(name)) and value > 1.01 * steps + 2:
-            message = f"`{plain(name)}` is {figure(value)}, {shown}"
+            message = f"`{plain(name)}` is {figure(value)}, but {shown}"
             yield Said(name, message, value, steps)
 
 
@@ -115,12 +115,14 @@ def _amounts(case: Case, run: ResultsRun, numbers: Mapping[str, float]) -> Itera
         if w.quantity == "validation_share" and value < 1:
             yield Said(name, f"`{name}` validates on {value:.3g} of the validation text", value, 1)
         if w.quantity == "validation_tokens" and least is not None and value < least:
-            message = f"`{name}` validates on {figure(value)} tokens, the track on {least:,}"
+            message = f"`{name}` validates on {figure(value)} tokens, but the track on {least:,}"
             yield Said(name, message, value, least)
     stated = list(amounts.step_tokens(numbers, (), chips, "the file")) if batch else []
     if batch and stated and all(abs(float(w.value) / batch - 1) > 0.01 for w in stated):
         name, value = _named(stated[0]), float(stated[0].value)
-        message = f"`{name}` makes {figure(value)} tokens a step, the track's batch is {batch:,}"
+        message = (
+            f"`{name}` makes {figure(value)} tokens a step, but the track's batch is {batch:,}"
+        )
         yield Said(name, message, value, batch)
 
 
@@ -136,7 +138,7 @@ def _whole(stated: Mapping[str, object], run: ResultsRun, steps: int) -> Iterato
         elif kind is not None and kind.kind == "rate" and tokens:
             implied = tokens / value
         if implied is not None and time and time < _PACE * implied:
-            message = f"the file states {figure(time)} s, `{plain(name)}` makes it "
+            message = f"the file states {figure(time)} s, but `{plain(name)}` makes it "
             yield Said(name, f"{message}{figure(implied)} s", time, implied)
         if last == "mfu" and model and hardware:
             share = value / 100 if value > 1 else value
@@ -156,7 +158,7 @@ def _devices(case: Case, run: ResultsRun, numbers: Mapping[str, float]) -> Itera
     for w in parallel.device_counts(numbers, found.chips, "the file"):
         if float(w.value) > found.chips * cores and "batch /" not in w.source:
             name = _named(w)
-            message = f"`{name}` makes {figure(float(w.value))} devices, the file counts "
+            message = f"`{name}` makes {figure(float(w.value))} devices, but the file counts "
             yield Said(name, f"{message}{found.chips}", found.chips, float(w.value))
     if batch is None:
         return
@@ -169,7 +171,7 @@ def _devices(case: Case, run: ResultsRun, numbers: Mapping[str, float]) -> Itera
         fits = devices in known if passes else any(devices % count == 0 for count in known)
         if devices == int(devices) and devices > found.chips and not fits:
             message = f"`{plain(name)}` of {figure(each)} makes {figure(devices)} devices of a "
-            message += f"batch of {batch:,}, the file counts {found.chips}"
+            message += f"batch of {batch:,}, but the file counts {found.chips}"
             yield Said(name, message, found.chips, devices)
 
 
@@ -180,7 +182,7 @@ def _precision(run: ResultsRun, settings: Mapping[str, object]) -> Iterator[Said
         stated = precision_of({name: value})
         low = stated == "fp8" or stated not in KNOWN_PRECISIONS
         if low and stated != charged:
-            message = f"`{plain(name)}` says {plain(stated)}, FLOPs are charged at the peak "
+            message = f"`{plain(name)}` says {plain(stated)}, but FLOPs are charged at the peak "
             yield Said(name, f"{message}of {charged}")
 
 

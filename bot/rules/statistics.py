@@ -315,8 +315,8 @@ def _evidence(case: Case, s: Summary) -> str:
 
 def look_taken(look: Look) -> str:
     """Why runs are not judged at a look that was taken with others."""
-    taken = f"the look at {look.runs} runs was taken before, with other runs"
-    return f"{taken}, and each look is taken once"
+    taken = f"the look at {look.runs} runs was already taken, with other runs"
+    return f"{taken}; each look happens once"
 
 
 def _gpu_hours(s: Summary, runs: int) -> str:

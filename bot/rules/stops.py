@@ -71,8 +71,8 @@ def _without_length(case: Case, point: str | None, runs: Sequence[Run]) -> str |
         return None
     return (
         f"no run states its length, and {len(near)} of its validations are near the target or "
-        f"beyond: p = {figure(p, 2)} at the last, {figure(min(1.0, p * len(near)), 2)} for a stop "
-        "that is chosen among them"
+        f"beyond: p = {figure(p, 2)} at the last, but {figure(min(1.0, p * len(near)), 2)} if "
+        "the stop was picked among them"
     )
 
 
@@ -92,15 +92,15 @@ def _before_the_end(case: Case, point: str | None, runs: Sequence[Run]) -> str |
     fail = sum(_gain(summary, mean) < needed for mean in later)
     if len(later) >= _LEAST_LATER and 2 * fail > len(later):
         return (
-            f"the test passes at step {step:,}, and not at {fail} of the "
+            f"the test passes at step {step:,}, but not at {fail} of the "
             f"{count(len(later), 'validation')} after it"
         )
     p, looks = summary.decision.p, _looks(summary, means, step, error)
     if p is None or p * looks < _ALLOWED * summary.level:
         return None
     return (
-        f"the runs are taken at step {step:,} of {end:,}, where the loss hardly falls: p = "
-        f"{probability(p)} there, {probability(min(1.0, p * looks))} for a stop that is chosen "
+        f"the result is taken at step {step:,} of {end:,}, where the loss hardly falls: p = "
+        f"{probability(p)} there, but {probability(min(1.0, p * looks))} if that step was picked "
         "among the validations before it"
     )
 

@@ -97,10 +97,11 @@ def _trained_besides(case: Case) -> Iterator[Finding]:
         files = sorted({quoted(case.folder.full(step.file)) for step in more})
         yield finding(
             "unlisted-runs",
-            f"{files[-1]} and {len(files) - 1} more list {len(more)} finished trainings, and "
-            f"{listed} runs are listed"
+            f"{files[-1]} and {len(files) - 1} more show {len(more)} finished trainings, but the "
+            f"submission lists {listed}"
             if len(files) > 1
-            else f"{files[0]} lists {len(more)} finished trainings, and {listed} runs are listed",
+            else f"{files[0]} shows {len(more)} finished trainings, but the submission "
+            f"lists {listed}",
             file=case.list_file,
             pointer="/runs",
             claimed=listed,
@@ -122,7 +123,7 @@ def _drawn(case: Case) -> Iterator[Finding]:
         drawn, source, run = max(said, key=lambda item: item[0])
         yield finding(
             "unlisted-runs",
-            f"{plain(source)} says {drawn} seeds, and {listed} runs are listed",
+            f"{plain(source)} says {drawn} seeds, but the submission lists {listed}",
             file=case.list_file,
             pointer="/runs",
             run=run.file,
@@ -146,7 +147,7 @@ def _no_longer_listed(case: Case) -> Iterator[Finding]:
     if not gone:
         return
     shown = [f"#{s.pull_request} (loss {p[-1].loss:g})" for p, s in list(gone.items())[:5]]
-    what = f"{count(len(gone), 'run')} that it does not list any more"
+    what = f"{count(len(gone), 'run')} that it no longer lists"
     yield finding(
         "unlisted-runs",
         f"this submission showed {what}: {', '.join(shown)}",

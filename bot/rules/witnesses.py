@@ -77,7 +77,8 @@ def _too_much_time(case: Case, item: RunEvidence, run: Run) -> Iterator[Finding]
     service = None if created is None or seen is None else (seen - created).total_seconds()
     if "offline" in run.client_marks or "resumed" in run.client_marks:
         service = None  # the servers saw none of it, or only its last part from its beginning on
-    limits = (("W&B's `_runtime`", run.runtime_s), ("first to last sign of life on W&B", service))
+    whole = "the time from first to last sign of life on W&B"
+    limits = (("W&B's `_runtime`", run.runtime_s), (whole, service))
     for source, limit in limits:
         if limit is not None and _too_much(time, limit):
             yield about(
@@ -85,7 +86,7 @@ def _too_much_time(case: Case, item: RunEvidence, run: Run) -> Iterator[Finding]
                 item,
                 run,
                 "witnesses-disagree",
-                f"the training clock says {figure(time)} s, {source} {figure(limit)} s",
+                f"the training clock says {figure(time)} s, but {source} is {figure(limit)} s",
                 claimed=time,
                 expected=limit,
                 ratio=ratio(time, limit),

@@ -238,7 +238,9 @@ def test_lists_of_more_trainings_than_are_listed(steps: list[str], told: bool) -
     verdict = judged(logs() | files, listed=sorted(logs()))
     assert rules(verdict) == ({"unlisted-runs"} if told else set())
     if told:
-        assert "list 6 finished trainings, and 5 runs are listed" in verdict.findings[0].message
+        assert (
+            "show 6 finished trainings, but the submission lists 5" in verdict.findings[0].message
+        )
 
 
 def test_trainings_that_did_not_finish_are_no_runs() -> None:

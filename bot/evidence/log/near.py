@@ -48,7 +48,7 @@ _FIXES = {
         "print step and validation loss on one line",
     ),
     "bare-no-step": (
-        "names a loss and no step, and not whether it is a validation's",
+        "names a loss and no step, and does not say whether it is a validation loss",
         "print step and val_loss on one line",
     ),
     "metric": ("names a metric that is not a loss", ""),
@@ -120,8 +120,8 @@ class Near:
         if len(other) < _STRANGERS:
             return None
         return (
-            f"{len(other)} lines that are not read state validation losses that no run of the file "
-            f"has; the first is line {other[0] + 1}"
+            f"{len(other)} lines that were not read as steps state validation losses that no run "
+            f"of the file has; the first is line {other[0] + 1}"
         )
 
     def epochs_anew(self, epochs: Sequence[tuple[float, float]]) -> bool:

@@ -167,6 +167,6 @@ def _beside_stated(raw: Raw, name: str, computed: frozenset[str]) -> None:
     same = {h for n, h in stated.items() if n.rpartition("/")[2] == base}
     raw.source_read = not stated or bool(computed & set(stated.values()))
     if same and not computed & same:
-        text = f"the hash of the code: the configuration says {min(same)[:12]} of "
-        text += f"{plain(base, 60)}, the file attached to the run has {min(computed)[:12]}"
+        text = f"the configuration states the hash {min(same)[:12]} for {plain(base, 60)}, "
+        text += f"but the file attached to the run has {min(computed)[:12]}"
         raw.problems.append(("witnesses-disagree", text))

@@ -162,7 +162,7 @@ def with_known_entry(form: Intake, tracks: Mapping[str, Track], root: Path) -> I
     if track is None or reply is None:
         return form
     if track.objective != "baseline":
-        told = f"entries of {track.id} are not reproduced by a submission: leave that out"
+        told = f"{track.id} takes no reproductions or challenges of its entries: leave that out"
         return dc.replace(form, missing=(*form.missing, told))
     known = _entries(root, track)
     if entry_path(reply.entry, track.id, known) is not None:

@@ -71,7 +71,7 @@ def _workflows(root: Path, settings: Settings) -> Iterator[Line]:
         else:
             yield good(f"workflow {path.name}, every action pinned")
     for name in earlier(root):
-        yield bad(f"{name} is of an earlier version of the bot", "run `speedrun upgrade`")
+        yield bad(f"{name} is from an earlier version of the bot", "run `speedrun upgrade`")
 
 
 def _forms(root: Path) -> Iterator[Line]:

@@ -334,7 +334,7 @@ def _forgery(look: Look, rules: Rules) -> Line:
         )
     if guarded and look.owners:
         return bad(
-            ".github has owners, and nothing requires their review",
+            ".github has owners, but nothing requires their review",
             "Settings, Rules: require a review by code owners on the default branch",
         )
     return bad(f"a pull request's own workflow can forge the check {name}", remedy)
@@ -345,6 +345,7 @@ def _queue(look: Look) -> Line:
     if look.answers_queue:
         return good(f"a merge queue is on, and the workflow says {name} again for it")
     return bad(
-        f"a merge queue is on, and no workflow says {name} for it: it would wait for ever",
+        f"a merge queue is on, but no workflow runs the check {name} for it, so it would "
+        "wait forever",
         "run `speedrun upgrade`, whose workflow is started by merge_group as well",
     )

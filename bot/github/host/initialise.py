@@ -196,7 +196,7 @@ def _others(folder: Path) -> Iterator[str]:
     """What is there beside our files, and that it stays as it is."""
     old = earlier(folder)
     for name in old:
-        yield f"old     {name} is of an earlier version of the bot: `speedrun upgrade` replaces it"
+        yield f"old     {name} is from an earlier version of the bot; `speedrun upgrade` updates it"
     names = {n for n, _ in _workflows(folder)} - set(old)
     for name in sorted(names & {f"{n}.yml" for n in WORKFLOWS}):
         yield f"left    .github/workflows/{name} is yours and stays as it is"

@@ -86,13 +86,13 @@ def test_another_table_is_in_force_for_a_while_only() -> None:
     [
         ("card one", 40 * GB, "", None),
         ("card one", 34 * GB, "", None),  # 0.85 of it
-        ("card one", 33.9 * GB, "", "its memory is 34 GiB, and a card one has 40"),
+        ("card one", 33.9 * GB, "", "its memory is 34 GiB, but a card one has 40"),
         ("card one", 46 * GB, "", None),  # 1.15 of it
-        ("card one", 46.1 * GB, "", "its memory is 46 GiB, and a card one has 40"),
+        ("card one", 46.1 * GB, "", "its memory is 46 GiB, but a card one has 40"),
         ("card one", 0, "", None),
         ("card one", -1, "", None),
-        ("card one", 1, "", "its memory is 0 GiB, and a card one has 40"),
-        ("One 40GB", 68 * GB, "", "its memory is 68 GiB, and a One 40GB has 40"),
+        ("card one", 1, "", "its memory is 0 GiB, but a card one has 40"),
+        ("One 40GB", 68 * GB, "", "its memory is 68 GiB, but a One 40GB has 40"),
         ("card open", 1 * GB, "", None),
         ("card one", 40 * GB, "Hopper", "it is of Hopper, and a card one of Ampere"),
         ("card open", 0, "hopper", "it is of hopper, and a card open of Ampere"),

@@ -119,7 +119,7 @@ def run_of(n: int, trace: Trace) -> Run:
 
 def test_the_rule_names_the_distance_and_the_other_entry() -> None:
     (message,) = case_of([noisy(seed(1), 7e-4, n) for n in range(5)])
-    assert "5 runs are 0.0" in message and "nearer than trainings with seeds" in message
+    assert "5 runs are 0.0" in message and "closer than trainings with different seeds" in message
     assert case_of([seed(n) for n in range(5)]) == []
     (message,) = case_of(parts(seed(4)))
     assert "end at one step and validate at different ones" in message

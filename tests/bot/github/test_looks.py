@@ -76,9 +76,9 @@ def test_runs_that_replace_others_are_not_judged_at_the_same_look(looking: Compe
     looking.push(grown("fast", strong(10, 11, 12, 13)))
     report = looking.verify(pull.number)
     assert status(report) is Status.NEEDS_RUNS
-    assert "the look at 4 runs was taken before, with other runs" in said(report)
+    assert "the look at 4 runs was already taken, with other runs" in said(report)
     gone = " ".join(findings(report, "unlisted-runs"))
-    assert "showed 4 runs that it does not list any more" in gone and "(loss 3.2771)" in gone
+    assert "showed 4 runs that it no longer lists" in gone and "(loss 3.2771)" in gone
     # At the next look they are.
     looking.push(grown("fast", strong(10, 11, 12, 13, 14, 15)))
     assert not said(looking.verify(pull.number))
@@ -92,7 +92,7 @@ def test_a_new_pull_request_does_not_start_again(looking: Competition, name: str
     again = looking.open(grown(name, weak(2) | strong(10, 11, 12)), branch="again", title="Again")
     report = looking.verify(again.number)
     assert status(report) is Status.NEEDS_RUNS
-    assert "the look at 4 runs was taken before" in said(report)
+    assert "the look at 4 runs was already taken" in said(report)
 
 
 def test_more_runs_go_on_to_the_next_look(looking: Competition) -> None:

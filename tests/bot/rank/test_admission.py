@@ -178,7 +178,7 @@ def test_the_ratio_to_the_baseline_that_stands(
 def test_what_nothing_relates_to_the_baseline_does_not_rank() -> None:
     said = why(made(a_point(), against="b0"), RATIOS, ratios={PATH: two_arms(0.8)})
     assert said == (
-        "it is measured against b0, and nothing relates that to b2; run b2 as the baseline arm"
+        "it is measured against b0, but nothing relates that to b2; run b2 as the baseline arm"
     )
 
 

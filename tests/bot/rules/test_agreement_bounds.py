@@ -46,25 +46,25 @@ THEIRS = "run on the track's hardware"
         (H100, FREE, {}, None),
         (H100, FREE, {"accelerator": "h100", "accelerator_count": 8}, None),
         (H100, FREE, {"accelerator": "a100"},
-         ("the run used h100-sxm, the submission says a100-sxm", "a100-sxm", "h100-sxm",
+         ("the run used h100-sxm, but the submission says a100-sxm", "a100-sxm", "h100-sxm",
           "/hardware/accelerator", 'write "h100-sxm", which the runs used')),
         (H100, FREE, {"accelerator_count": 4},
-         ("the run used 8 devices, the submission says 4", 4, 8, "/hardware/count",
+         ("the run used 8 devices, but the submission says 4", 4, 8, "/hardware/count",
           "write 8, which the runs used")),
         (ONE, FREE, {"accelerator_count": 4},
-         ("the run used 1 device, the submission says 4", 4, 1, "/hardware/count",
+         ("the run used 1 device, but the submission says 4", 4, 1, "/hardware/count",
           "write 1, which the runs used")),
         (BARE, FREE, {"accelerator_count": 4}, None),
         (H100, asks("h100-sxm", count=8), {}, None),
         (H100, asks("a100-sxm"), {},
-         ("the run used h100-sxm, the track asks for a100-sxm", "h100-sxm", "a100-sxm", None,
+         ("the run used h100-sxm, but the track asks for a100-sxm", "h100-sxm", "a100-sxm", None,
           THEIRS)),
         (H100, asks("a100-sxm", "v100-sxm"), {},
-         ("the run used h100-sxm, the track asks for a100-sxm or v100-sxm", "h100-sxm",
+         ("the run used h100-sxm, but the track asks for a100-sxm or v100-sxm", "h100-sxm",
           "a100-sxm or v100-sxm", None, THEIRS)),
         (H100, asks("a100-sxm", "h100-sxm"), {}, None),
         (H100, asks(count=4), {},
-         ("the run used 8 devices, the track asks for 4", 8, 4, None, THEIRS)),
+         ("the run used 8 devices, but the track asks for 4", 8, 4, None, THEIRS)),
     ],
 )  # fmt: skip
 def test_what_a_run_used(
@@ -113,7 +113,7 @@ def test_a_log_that_lists_the_devices_of_its_machine(
     assert item.level is level
     if level is Level.WARNING:
         who, n = ("the submission says", 4) if claimed else ("the track asks for", 1)
-        start = "the log lists 8 devices and states no world size, "
+        start = "the log lists 8 devices and states no world size, but "
         assert item.message == f"{start}{who} {n} (r0)" and item.write is None
         assert item.fix == f"if the run used {n}, print `world_size: {n}` at the top of the log"
 
@@ -204,11 +204,11 @@ def test_a_claimed_device_that_nobody_knows(
     [
         (H100, H100, None),
         (H100, Hardware("H100 SXM5", 8), None),  # another spelling
-        (H100, A100, ("8x a100-sxm, another run 8x h100-sxm", "a100-sxm", "h100-sxm")),
-        (H100, ONE, ("1x h100-sxm, another run 8x h100-sxm", "h100-sxm", "h100-sxm")),
-        (H100, BARE, ("?x h100-sxm, another run 8x h100-sxm", "h100-sxm", "h100-sxm")),
-        (BARE, ONE, ("1x h100-sxm, another run ?x h100-sxm", "h100-sxm", "h100-sxm")),
-        (Hardware("cpu", 1), Hardware("gpu", 1), ("1x gpu, another run 1x cpu", "gpu", "cpu")),
+        (H100, A100, ("8x a100-sxm, but another run 8x h100-sxm", "a100-sxm", "h100-sxm")),
+        (H100, ONE, ("1x h100-sxm, but another run 8x h100-sxm", "h100-sxm", "h100-sxm")),
+        (H100, BARE, ("?x h100-sxm, but another run 8x h100-sxm", "h100-sxm", "h100-sxm")),
+        (BARE, ONE, ("1x h100-sxm, but another run ?x h100-sxm", "h100-sxm", "h100-sxm")),
+        (Hardware("cpu", 1), Hardware("gpu", 1), ("1x gpu, but another run 1x cpu", "gpu", "cpu")),
         (Hardware(), Hardware(), "none"),
         (H100, Hardware(), "none"),
     ],
@@ -235,7 +235,7 @@ def test_both_arms_share_a_machine(first: Hardware, second: Hardware, said: Any)
 def test_of_three_machines_the_first_two_are_named() -> None:
     runs = [a_run(n, hardware=h) for n, h in enumerate((H100, A100, ONE, Hardware()))]
     (item,) = told(a_case(runs, arms=("candidate", *["baseline"] * 3), track=RATIO))
-    assert "8x a100-sxm, another run 8x h100-sxm" in item.message
+    assert "8x a100-sxm, but another run 8x h100-sxm" in item.message
 
 
 # ---- a results file and the run that it links ---------------------------------------------------

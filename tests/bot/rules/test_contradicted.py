@@ -87,7 +87,7 @@ def test_how_far_another_clock_may_be(
 ) -> None:
     verbs = {"wall_time_s": "with validations makes it", "job_time_s": "says the whole job took"}
     verb = verbs.get(quantity, "makes it")
-    words = f"the training clock says {ours:g} s, `x` {verb} {other:g} s" if ours else ""
+    words = f"the training clock says {ours:g} s, but `x` {verb} {other:g} s" if ours else ""
     assert said(quantity, other, arm=arm, **timed(ours)) == [words] * is_told
 
 
@@ -105,7 +105,10 @@ def test_how_far_another_clock_may_be(
 def test_a_hundredth_and_two_steps_more_are_the_same_count(
     value: int, changes: dict[str, Any], is_told: bool
 ) -> None:
-    assert said("steps", value, **changes) == ["the run counts 1,000 steps, `x` 1,013"] * is_told
+    assert (
+        said("steps", value, **changes)
+        == ["the run counts 1,000 steps, but `x` says 1,013"] * is_told
+    )
 
 
 @pytest.mark.parametrize(
@@ -123,7 +126,7 @@ def test_a_hundredth_and_two_steps_more_are_the_same_count(
     ],
 )
 def test_a_longer_plan(value: int, changes: dict[str, Any], track: Any, ends: str | None) -> None:
-    told = [f"the run ends at step {ends}, `x` plans {value:,}"] if ends else []
+    told = [f"the run ends at step {ends}, but `x` plans {value:,}"] if ends else []
     assert said("total_steps", value, track, **changes) == told
 
 
@@ -180,21 +183,21 @@ def test_how_many_devices_another_source_may_name(
     device: str | None, used: int | None, other: int, kind: Any, track: Any, is_told: bool
 ) -> None:
     found = said("chips", other, track, kind=kind, hardware=Hardware(device, used))
-    assert found == [f"the run is counted with {used} devices, `x` says {other}"] * is_told
+    assert found == [f"the run is counted with {used} devices, but `x` says {other}"] * is_told
 
 
 @pytest.mark.parametrize(
     ("quantity", "value", "track", "changes", "told"),
     [
-        ("loss", 3.41, SMALL, {}, "the validation loss is 3.277, `x` ends at 3.41"),
+        ("loss", 3.41, SMALL, {}, "the validation loss is 3.277, but `x` ends at 3.41"),
         ("loss", 3.41, SMALL, {"validation": ()}, None),
-        ("bpb", 0.98, SMALL, {}, "bits per byte end at 1.01; by `x`, and their factor at the first "
-         "validation, they are 0.98"),
+        ("bpb", 0.98, SMALL, {}, "bits per byte end at 1.01; computed from `x` by the factor "
+         "between the two at the first validation, they are 0.98"),
         ("bpb", 0.98, SMALL, {"metrics": {}}, None),
         # An H100 SXM has 80 GiB; 2 % more is how the source rounds.
         ("memory_bytes", 1.02 * 80 * 2**30, SMALL, {}, None),
         ("memory_bytes", 84 * 2**30, SMALL, {},
-         "`x` says 84 GiB, and a NVIDIA H100 80GB HBM3 has 80"),
+         "`x` says 84 GiB, but a NVIDIA H100 80GB HBM3 has 80"),
         ("memory_bytes", 84 * 2**30, SMALL, {"hardware": Hardware(None, 8)}, None),
         ("memory_bytes", 84 * 2**30, SMALL, {"hardware": Hardware("XPU 9", 8)}, None),
         ("mfu", 1.0, SMALL, {}, None),
@@ -202,27 +205,28 @@ def test_how_many_devices_another_source_may_name(
         ("mfu", "1.25", SMALL, {}, None),
         ("whatever", 9.0, SMALL, {}, None),
         # Counters, of `bot.rules.counted`.
-        ("updates", 2000, STEPS, {}, "the run counts 1,000 steps, by `x` they are 2,000 updates"),
+        ("updates", 2000, STEPS, {},
+         "the run counts 1,000 steps, but by `x` they are 2,000 updates"),
         ("updates", 2000, SMALL, {}, None),
         ("updates", 2000, dc.replace(SMALL, limits={"steps": 2000.0}), {},
-         "the run counts 1,000 steps, by `x` they are 2,000 updates"),
+         "the run counts 1,000 steps, but by `x` they are 2,000 updates"),
         ("updates", 2000, STEPS, {"last_step": 1500},
-         "the run counts 1,500 steps, by `x` they are 2,000 updates"),
+         "the run counts 1,500 steps, but by `x` they are 2,000 updates"),
         ("updates", 2000, STEPS, {"last_step": None},
-         "the run counts 1,000 steps, by `x` they are 2,000 updates"),
+         "the run counts 1,000 steps, but by `x` they are 2,000 updates"),
         ("updates", 2000, STEPS, {"validation": (), "last_step": None},
-         "the run counts 0 steps, by `x` they are 2,000 updates"),
+         "the run counts 0 steps, but by `x` they are 2,000 updates"),
         ("schedule", 3000, SMALL, {},
-         "the run ends at step 1,000, and `x` is 3,000, 3 times as many"),
+         "the run ends at step 1,000, but `x` is 3,000, 3 times as many"),
         ("schedule", 3000, TARGET, {}, None),
         ("schedule", 3000, SMALL, {"validation": (), "last_step": None}, None),
-        ("short_plan", 700, SMALL, {}, "the run goes on to step 1,000, `x` plans 700"),
+        ("short_plan", 700, SMALL, {}, "the run goes on to step 1,000, but `x` plans 700"),
         ("short_plan", 700, TARGET, {}, None),
         ("validation_tokens", 10_485_760, SMALL, {}, None),
         ("validation_tokens", 10_485_759, SMALL, {},
-         "`x` validates on 10,485,759 tokens, the track on 10,485,760"),
+         "`x` validates on 10,485,759 tokens, but the track on 10,485,760"),
         ("validation_tokens", 1, PARETO, {}, None),
-        ("passes", 8000, STEPS, {}, "the run counts 1,000 steps, `x` 8,000"),
+        ("passes", 8000, STEPS, {}, "the run counts 1,000 steps, but `x` says 8,000"),
         ("passes", 8000, SMALL, {}, None),
         ("passes", 8000, STEPS, {"validation": ()}, None),
     ],
@@ -247,14 +251,15 @@ COUNT = ((100, 50.0), (200, 250.0), (300, 650.0))
 @pytest.mark.parametrize(
     ("quantity", "series", "told"),
     [
-        ("tokens", COUNT, "the run counts 650 tokens, `x` 900"),
+        ("tokens", COUNT, "the run counts 650 tokens, but `x` says 900"),
         ("tokens", (), None),
-        ("batch_tokens", COUNT, "`x` says 900 tokens a step, a step counts 3 tokens"),
-        ("batch_tokens", COUNT[:2], "`x` says 900 tokens a step, a step counts 2 tokens"),
-        ("batch_tokens", COUNT[:1], "`x` says 900 tokens a step, the run states another number"),
-        ("batch_tokens", (), "`x` says 900 tokens a step, the run states another number"),
+        ("batch_tokens", COUNT, "`x` says 900 tokens a step, but a step counts 3 tokens"),
+        ("batch_tokens", COUNT[:2], "`x` says 900 tokens a step, but a step counts 2 tokens"),
+        ("batch_tokens", COUNT[:1],
+         "`x` says 900 tokens a step, but the run states another number"),
+        ("batch_tokens", (), "`x` says 900 tokens a step, but the run states another number"),
         ("batch_tokens", ((100, 50.0), (100, 60.0)),
-         "`x` says 900 tokens a step, the run states another number"),
+         "`x` says 900 tokens a step, but the run states another number"),
     ],
 )  # fmt: skip
 def test_tokens_of_a_run_and_of_a_step(quantity: str, series: Any, told: str | None) -> None:
@@ -267,9 +272,8 @@ def test_nats_beside_bits_per_byte(bpb: float, is_told: bool) -> None:
     """4 bytes a token and 4 ln 2 nats are one bit a byte; a hundredth is rounding."""
     track = dc.replace(PARETO, bytes_per_token=4.0)
     nats = 2.772588722239781
-    words = (
-        f"bits per byte end at {bpb}; by `x`, 2.7726, and the track's 4 bytes a token they are 1"
-    )
+    words = f"bits per byte end at {bpb}; computed from `x`, 2.7726, and the track's 4 bytes "
+    words += "a token, they are 1"
     assert said("nats", nats, track, metrics={"bpb": bpb}) == [words] * is_told
     assert said("nats", nats, track, metrics={}) == []
     assert said("nats", nats, PARETO, metrics={"bpb": bpb}) == []
@@ -295,7 +299,7 @@ def test_a_hash_of_other_code(hashes: str, told: bool) -> None:
     witnesses = tuple(
         Witness("code", letter * 64, PROGRAM, f"`{n}`") for n, letter in enumerate(hashes)
     )
-    words = "the hash of the code: `0` says aaaaaaaaaaaa, `2` bbbbbbbbbbbb"
+    words = "the hash of the code: `0` says aaaaaaaaaaaa, but `2` says bbbbbbbbbbbb"
     assert judged(a_run(0, witnesses=witnesses)) == [words] * told
 
 

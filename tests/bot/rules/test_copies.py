@@ -77,7 +77,7 @@ def test_two_curves_with_noise_of_their_own() -> None:
     (item,) = told(a_case([*near, a_curve(2)]))
     assert item.message.startswith("2 runs are 0.0") and item.run == near[1].file
     assert item.message.endswith(
-        " nats apart over their whole curves, nearer than trainings with seeds of their own are"
+        " nats apart over their whole curves, closer than trainings with different seeds are"
     )
     quality = dc.replace(SMALL.quality, goal="max")
     (other,) = told(a_case([*near, a_curve(2)], track=dc.replace(SMALL, quality=quality)))
@@ -197,11 +197,11 @@ def beside(runs: Sequence[Run], others: Sequence[Run], **changes: Any) -> list[F
 def test_losses_to_the_last_digit_on_another_clock() -> None:
     again = [a_curve(n, losses(40 + n)) for n in range(3)]
     theirs = [a_curve(10 + n, losses(40 + n)) for n in range(3)]
-    for count, words in ((1, "1 run are"), (2, "2 runs are")):
+    for count, words in ((1, "1 run"), (2, "2 runs")):
         (item,) = beside([*again[:count], a_curve(7)], theirs)
         assert item.message == (
-            f"the losses of {words} to the last digit those of runs in {THEIRS}, on another clock: "
-            "one program and seed ran twice, or a copy has a new clock"
+            f"the losses of {words} equal those of runs in {THEIRS} to the last digit, on another "
+            "clock: one program and seed ran twice, or a copy has a new clock"
         )
         assert (item.run, item.level) == (again[0].file, Level.WARNING)
         assert (item.fix or "").startswith("say in the README that both ran the same code")
@@ -215,7 +215,7 @@ def test_curves_that_are_near_to_those_of_another_entry() -> None:
     (item,) = beside([a_curve(7), *mine], theirs)
     assert item.message.startswith("the curves of 3 runs are 0.0")
     assert item.message.endswith(
-        f" nats from those of runs in {THEIRS}, nearer than two trainings are"
+        f" nats from those of runs in {THEIRS}, closer than two trainings are"
     )
     assert item.fix == ONE_BY_ONE and item.run in {run.file for run in mine}
 
@@ -255,7 +255,7 @@ def test_what_another_pull_request_showed_first() -> None:
         items = told(a_case(mine, seen=(first_of,), **fields))
         return [f.message.partition(" nats ")[2] for f in items]
 
-    assert near("other") == ["from those of runs in #9, nearer than two trainings are"]
+    assert near("other") == ["from those of runs in #9, closer than two trainings are"]
     assert near(theirs.path) == []  # which is compared as it stands
 
 

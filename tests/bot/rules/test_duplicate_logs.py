@@ -209,7 +209,7 @@ def apart(n: int, line: str) -> str:
 
 
 def test_noise_in_the_last_digits_makes_no_other_run() -> None:
-    """Every loss moved by 0.0002 and every clock by 0.07 %: nearer than two trainings come."""
+    """Every loss moved by 0.0002 and every clock by 0.07 %: closer than two trainings come."""
     theirs = log_folder("theirs", "\n".join([*LINES, ""]).encode())
     beside = as_neighbour(parse_submission(theirs, TRACKS).submission, "nanogpt-small", (), theirs)
 

@@ -58,7 +58,7 @@ def test_devices_of_a_header(more: dict[str, Any], fits: dict[str, Any]) -> None
 @pytest.mark.parametrize(("more", "fits"), SIXTEEN)
 def test_devices_of_a_results_file(more: dict[str, Any], fits: dict[str, Any]) -> None:
     (text,) = in_file({"trainer": more})
-    assert "makes 16 devices, the file counts 8" in text
+    assert "makes 16 devices, but the file counts 8" in text
     assert in_file({"trainer": fits}) == []
 
 

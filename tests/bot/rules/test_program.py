@@ -198,7 +198,7 @@ UNUSUAL = [
     ("loads weights", "GPT.load_from_checkpoint(path)", "GPT.save_checkpoint(path)"),
     ("changes the time", "t0 = time.time() + 5", "deadline = time.time() + 5"),
     (
-        "more often than",
+        "trains more times than",
         "for seed in range(20):\n    optimizer.step()",
         "for seed in range(1):\n    optimizer.step()",
     ),
@@ -271,9 +271,9 @@ UNUSUAL = [
     ("the lowest", "        val_loss = min(val_loss, 3.2755)", "        lr = min(1.0, val_loss)"),
     ("the lowest", "        val_loss = sorted(losses)[0]", "        files = sorted(losses)"),
     ("the lowest", "print(f'val_loss:{min(losses)}')", "print(f'best val_loss:{min(losses)}')"),
-    ("a figure", "        val_loss = 3.2788", "        val_loss = 1e9"),
+    ("a fixed number", "        val_loss = 3.2788", "        val_loss = 1e9"),
     (
-        "a figure",
+        "a fixed number",
         "print('step:5/5 val_loss:3.2788')",
         "print('the target is val_loss:3.2788')",
     ),
@@ -389,7 +389,7 @@ def test_source_that_is_too_long_is_said_to_be() -> None:
 def test_files_beyond_a_limit_are_said_to_be_unread() -> None:
     files = {f"a{n}.py": b"#" * 499_000 for n in range(3)}
     (item,) = found("code-unusual", a_case(files=files))
-    assert item.file is not None and item.file.endswith("a2.py") and "more source" in item.message
+    assert item.message.startswith("line 1 of a2.py is where the check stopped reading")
 
 
 def test_a_quoted_line_is_escaped() -> None:

@@ -72,7 +72,7 @@ def test_a_reply_does_one_of_the_two() -> None:
 
 def test_only_ratios_are_reproduced() -> None:
     (item,) = of("entry-unknown", reply("reproduces", 53.0, track=SMALL))
-    assert "nanogpt-small are not reproduced" in item.message
+    assert "nanogpt-small takes no reproductions" in item.message
 
 
 @pytest.mark.parametrize(

@@ -169,8 +169,8 @@ def kept(runs: list[Run], before: list[Trace], *keys: str, merged: bool = False)
     return [f.message for f in items]
 
 
-ONE = "1 run of the entry on the board is not among its runs any more"
-TWO = "2 runs of the entry on the board are not among its runs any more"
+ONE = "1 run of the entry on the board is no longer among its runs"
+TWO = "2 runs of the entry on the board are no longer among its runs"
 MINE, OTHER = "wandb:example-team/nanogpt/r0", "wandb:example-team/nanogpt/r9"
 
 

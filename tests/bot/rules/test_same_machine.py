@@ -106,7 +106,7 @@ def in_header(head: str, track: Any = SMALL) -> list[str]:
 
 def test_a_header_lists_more_devices_than_a_track_has() -> None:
     (text,) = in_header(f"{listing(16)}\nworld_size: 8")
-    assert "counted with 8 devices, the list of devices in the log says 16" in text
+    assert "counted with 8 devices, but the list of devices in the log says 16" in text
     assert in_header(f"{listing(8)}\nworld_size: 8") == []
     assert in_header(f"{listing(8)}\nworld_size: 1", TRACKS["single-gpu"]) == []
 

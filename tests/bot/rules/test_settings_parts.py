@@ -34,7 +34,7 @@ def told(*about: Any, **ours: Any) -> list[str]:
     return [item.message for item in found(*about, **ours)]
 
 
-COUNTS = "the file counts 6,000 steps"
+COUNTS = "but the file counts 6,000 steps"
 
 
 @pytest.mark.parametrize(
@@ -54,11 +54,11 @@ COUNTS = "the file counts 6,000 steps"
         ("eval.max_steps", 7000, None),
         ("limit_val_batches", 0.5, "validates on 0.5 of the validation text"),
         ("limit_val_batches", 1.0, None),
-        ("int8", True, "says int8, FLOPs are charged at the peak of bf16"),
-        ("precision", "float8_e4m3", "says fp8, FLOPs are charged at the peak of bf16"),
+        ("int8", True, "says int8, but FLOPs are charged at the peak of bf16"),
+        ("precision", "float8_e4m3", "says fp8, but FLOPs are charged at the peak of bf16"),
         ("precision", "float32", None),
-        ("num_gpus", 16, "makes 16 devices, the file counts 8"),
-        ("num_gpus", 9, "makes 9 devices, the file counts 8"),
+        ("num_gpus", 16, "makes 16 devices, but the file counts 8"),
+        ("num_gpus", 9, "makes 9 devices, but the file counts 8"),
         ("num_gpus", 8, None),
         ("num_gpus", 4, None),
     ],
@@ -78,12 +78,12 @@ def test_without_a_number_of_steps_no_length_is_compared() -> None:
     [
         # The stated time is 85 % of what another clock makes it at the least.
         ("step_time_s", 0.0901, {}, None),
-        ("step_time_s", 0.0902, {}, "the file states 460 s, `{}` makes it 541.2 s"),
+        ("step_time_s", 0.0902, {}, "the file states 460 s, but `{}` makes it 541.2 s"),
         ("step_time_s", 0.0902, {"training_time": None}, None),
-        ("dt_ms", 92.0, {}, "the file states 460 s, `{}` makes it 552 s"),
+        ("dt_ms", 92.0, {}, "the file states 460 s, but `{}` makes it 552 s"),
         ("step_time", 9.0, {}, None),  # in no known unit
         ("tokens_per_second", TOKENS / 540, {}, None),
-        ("tokens_per_second", TOKENS / 542, {}, "the file states 460 s, `{}` makes it 542 s"),
+        ("tokens_per_second", TOKENS / 542, {}, "the file states 460 s, but `{}` makes it 542 s"),
         ("tokens_per_second", 1.0, {"total_tokens": None}, None),
         ("elapsed_s", 1.0, {}, None),
         # A tenth of the share of the peak.
@@ -121,15 +121,15 @@ def sized(**fields: Any) -> Any:
         ({"val_tokens": 999}, EDU, None),
         ({"val_tokens": 1000}, sized(validation_tokens=1000), None),
         ({"val_tokens": 999}, sized(validation_tokens=1000),
-         "`train_config.val_tokens` validates on 999 tokens, the track on 1,000"),
+         "`train_config.val_tokens` validates on 999 tokens, but the track on 1,000"),
         # 512 x 1024 tokens are 524,288: a hundredth is rounding.
         ({}, sized(batch_tokens=524_288), None),
         ({}, sized(batch_tokens=519_098), None),
         ({}, sized(batch_tokens=518_000),
-         "`train_config.train_batch_size` makes 524,288 tokens a step, the track's batch is "
+         "`train_config.train_batch_size` makes 524,288 tokens a step, but the track's batch is "
          "518,000"),
         ({}, sized(batch_tokens=530_000),
-         "`train_config.train_batch_size` makes 524,288 tokens a step, the track's batch is "
+         "`train_config.train_batch_size` makes 524,288 tokens a step, but the track's batch is "
          "530,000"),
         ({"train_batch_size": None}, sized(batch_tokens=530_000), None),
         # A batch may be that of one device: 8 of 64 are the track's.
@@ -148,7 +148,9 @@ def each(size: float, batch: int, **more: Any) -> dict[str, Any]:
     return {"per_device_parallelism": size, "train_batch_size": batch, **more}
 
 
-PARTS = "`train_config.per_device_parallelism` of {} makes {} devices of a batch of {}, the file "
+PARTS = (
+    "`train_config.per_device_parallelism` of {} makes {} devices of a batch of {}, but the file "
+)
 
 
 @pytest.mark.parametrize(
@@ -170,10 +172,11 @@ PARTS = "`train_config.per_device_parallelism` of {} makes {} devices of a batch
         (each(4, 16, grad_accum=1), V3, None),
         (each(4, 48, grad_accum=1), V3, f"{PARTS.format(4, 12, 48)}counts 4"),
         ({"per_device_batch_size": 16, "grad_accum": 1}, {},
-         "`train_config.per_device_batch_size` of 16 makes 32 devices of a batch of 512, the file "
-         "counts 8"),
+         "`train_config.per_device_batch_size` of 16 makes 32 devices of a batch of 512, but the "
+         "file counts 8"),
         ({"num_devices": 8}, V3, None),
-        ({"num_devices": 9}, V3, "`train_config.num_devices` makes 9 devices, the file counts 4"),
+        ({"num_devices": 9}, V3,
+         "`train_config.num_devices` makes 9 devices, but the file counts 4"),
         (each(4, 36), {"num_chips": None, "num_devices": None}, None),
     ],
 )  # fmt: skip
@@ -186,7 +189,7 @@ def test_the_devices_that_a_batch_makes(
 def test_a_precision_that_the_file_charges_is_none_below_it() -> None:
     assert told({"precision": "fp8"}, precision="fp8") == []
     (text,) = told({"int4": True}, precision="fp8")
-    assert text == "`train_config.int4` says int4, FLOPs are charged at the peak of fp8"
+    assert text == "`train_config.int4` says int4, but FLOPs are charged at the peak of fp8"
 
 
 def test_weights_that_were_trained_before() -> None:

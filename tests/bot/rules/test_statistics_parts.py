@@ -133,7 +133,7 @@ def test_a_look_that_was_taken_with_other_runs() -> None:
     at = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
     seen = Seen(1, "example-user", at, submission=PATH, looks=(Look("main", 2, "others"),))
     (item,) = found("target-not-significant", dc.replace(subject, context=Context(seen=(seen,))))
-    assert "2 runs are not judged: the look at 2 runs was taken before, with other" in item.message
+    assert "2 runs are not judged: the look at 2 runs was already taken, with other" in item.message
     assert item.fix == "submit it under another name, with runs that no pull request has shown."
 
 

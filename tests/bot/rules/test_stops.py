@@ -39,7 +39,7 @@ def test_runs_without_a_length_that_end_at_different_steps() -> None:
 
 def test_a_stop_that_is_chosen_among_many_validations() -> None:
     (text,) = chosen([untold(n, 1400, 10) for n in range(5)])
-    assert "for a stop that is chosen among them" in text
+    assert "if the stop was picked among them" in text
     assert chosen([untold(n, 1400, 100) for n in range(5)]) == []
     assert chosen([untold(n, 1400, 10, "/1400") for n in range(5)]) == []
 
@@ -63,7 +63,7 @@ FALLS = [3.2785 + 0.00025 * (39 - i) for i in range(40)]
 @pytest.mark.parametrize(
     ("losses", "step", "total", "says"),
     [
-        ([*FLAT, 3.2785], 2600, None, "for a stop that is chosen among them"),
+        ([*FLAT, 3.2785], 2600, None, "if the stop was picked among them"),
         ([*FLAT, 3.2785], 2600, 2900, "at step 2,600 of 2,900, where the loss hardly falls"),
         ([*FLAT, 3.2784, 3.2792, 3.2793, 3.2791], 2585, 2600, "not at 3 of the 3 validations"),
         ([*FALLS, 3.2782], 2600, 2900, None),

@@ -61,7 +61,7 @@ def flat(near: int, last: float = GAIN, others: float = 0.0) -> dict[int, float]
 def among(near: int, p: str, chosen: str) -> list[str]:
     return [
         f"no run states its length, and {near} of its validations are near the target or beyond: "
-        f"p = {p} at the last, {chosen} for a stop that is chosen among them"
+        f"p = {p} at the last, but {chosen} if the stop was picked among them"
     ]
 
 
@@ -161,13 +161,13 @@ def early(gains: dict[int, float], total: int | None = 2000, track: Track = STEP
 
 def hardly(p: str, chosen: str, end: str = "2,000") -> list[str]:
     return [
-        f"the runs are taken at step 1,000 of {end}, where the loss hardly falls: p = {p} there, "
-        f"{chosen} for a stop that is chosen among the validations before it"
+        f"the result is taken at step 1,000 of {end}, where the loss hardly falls: p = {p} there, "
+        f"but {chosen} if that step was picked among the validations before it"
     ]
 
 
 def later(failing: int, of: int) -> list[str]:
-    return [f"the test passes at step 1,000, and not at {failing} of the {of} validations after it"]
+    return [f"the test passes at step 1,000, but not at {failing} of the {of} validations after it"]
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_each_validation_before_counts_by_its_distance_in_the_trend(
     looks = sum(tail(3 + fall * i) for i in range(15)) / tail(3)
     assert (looks > 2) is is_told
     found = early(before(15, fall * 0.0005 / 10))
-    assert [f"{tail(3) * looks:.2g} for a stop" in text for text in found] == [True] * is_told
+    assert [f"{tail(3) * looks:.2g} if that step" in text for text in found] == [True] * is_told
 
 
 @pytest.mark.parametrize(

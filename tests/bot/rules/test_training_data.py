@@ -58,7 +58,7 @@ def test_the_validation_split_is_the_tracks() -> None:
 def test_a_folder_without_a_manifest_is_told_what_to_copy() -> None:
     (item,) = found("data-manifest", brought(None))
     assert item.message == (
-        f"the track asks for the training data's manifest, and there is no {DATA_MANIFEST}"
+        f"the track asks for the training data's manifest, but there is no {DATA_MANIFEST}"
     )
     assert item.file == f"{PATH}/submission.json"
     bare = brought(None)

@@ -101,9 +101,9 @@ def saying(*values: Any, quantity: str = "drawn") -> list[Run]:
     ("runs", "message"),
     [
         (saying(2, 2), None),
-        (saying(3, 2), "`s0` says 3 seeds, and 2 runs are listed"),
-        (saying(3, 5.0), "`s1` says 5 seeds, and 2 runs are listed"),
-        (saying(5, 3), "`s0` says 5 seeds, and 2 runs are listed"),
+        (saying(3, 2), "`s0` says 3 seeds, but the submission lists 2"),
+        (saying(3, 5.0), "`s1` says 5 seeds, but the submission lists 2"),
+        (saying(5, 3), "`s0` says 5 seeds, but the submission lists 2"),
         (saying("5", "x"), None),
         (saying(5, 5, quantity="steps"), None),
     ],
@@ -130,7 +130,7 @@ def trains(count: int) -> dict[str, bytes]:
     }
 
 
-ONE_LIST = f"{PATH}/execution.json lists 3 finished trainings, and 2 runs are listed"
+ONE_LIST = f"{PATH}/execution.json shows 3 finished trainings, but the submission lists 2"
 
 
 @pytest.mark.parametrize(
@@ -142,10 +142,10 @@ ONE_LIST = f"{PATH}/execution.json lists 3 finished trainings, and 2 runs are li
         ({"execution.json": steps("a", "b", "c", status="running")}, None),
         ({"execution.json": steps("a", "b", "train", "corpus", "results", "data")}, None),
         (trains(2), None),
-        (trains(3), f"{PATH}/execution-2.json and 2 more list 3 finished trainings, and 2 runs "
-         "are listed"),
-        ({"execution-x.json": steps("a"), **trains(3)}, f"{PATH}/execution-2.json and 2 more list "
-         "3 finished trainings, and 2 runs are listed"),
+        (trains(3), f"{PATH}/execution-2.json and 2 more show 3 finished trainings, "
+         "but the submission lists 2"),
+        ({"execution-x.json": steps("a"), **trains(3)}, f"{PATH}/execution-2.json and 2 more show "
+         "3 finished trainings, but the submission lists 2"),
     ],
 )  # fmt: skip
 def test_lists_of_steps(files: dict[str, bytes], message: str | None) -> None:
@@ -177,7 +177,7 @@ def gone(count: int) -> tuple[tuple[Validation, ...], ...]:
     return tuple(curve(5.0 + n / 10) for n in range(count))
 
 
-NO_MORE = "that it does not list any more"
+NO_MORE = "that it no longer lists"
 
 
 @pytest.mark.parametrize(

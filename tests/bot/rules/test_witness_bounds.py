@@ -59,7 +59,8 @@ def test_servers_saw_only_a_part_of_some_runs(marks: tuple[str, ...]) -> None:
     seen = {"created_at": "2026-01-01T00:00:00Z", "heartbeat_at": "2026-01-01T00:00:03Z"}
     case = a_case([a_run(0, client_marks=marks, **seen)])
     messages = [f.message for f in found("witnesses-disagree", case)]
-    said = "the training clock says 60 s, first to last sign of life on W&B 3 s (r0)"
+    said = "the training clock says 60 s, but the time from first to last sign of life on W&B "
+    said += "is 3 s (r0)"
     assert messages == ([] if marks else [said])
 
 
