@@ -40,6 +40,12 @@ def build_folder(root: Path) -> Path:
     return folder
 
 
+def as_typed(path: Path) -> str:
+    """A path as the user would type it: from the current folder, if it lies below that."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
 def shipped_root() -> Path:
     """The competition that comes with a checkout of the program; a wheel has none there."""
     return _HERE.parent

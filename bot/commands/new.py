@@ -41,6 +41,7 @@ from bot.model.summary import Summary
 from bot.model.track import Track
 from bot.model.verdict import Point, Verdict
 from bot.parse.data_manifest import DATA_MANIFEST
+from bot.paths import as_typed
 from bot.patterns import LOGIN, SLUG
 from bot.render import numbers
 
@@ -361,10 +362,11 @@ def _say(
         steps.insert(0, f'replace "{PLACEHOLDER}" with your GitHub login')
     if found.groups:
         steps.append("fix what is listed below")
-    steps += [f"run `speedrun check {path}`", f"run `speedrun submit {path}`"]
+    place = as_typed(path)
+    steps += [f"run `speedrun check {place}`", f"run `speedrun submit {place}`"]
     why = "" if found.place.ranks else f" It does not rank yet: {found.place.text}."
     click.echo(to_text(dc.replace(found, next=f"{numbers.listed(steps)}.{why}"), verbose=verbose))
-    click.echo(f"Written: {path}")
+    click.echo(f"Written: {place}")
     baseline = 0 if arms_given else sum("arm" in run for run in made["runs"])
     if baseline:
         verb = "is" if baseline == 1 else "are"

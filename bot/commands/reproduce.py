@@ -30,6 +30,7 @@ from bot.evidence.recorded import Recorded, recorded
 from bot.local import Local
 from bot.model.submission import PLACEHOLDER
 from bot.model.track import Reproduction
+from bot.paths import as_typed
 from bot.patterns import LOGIN, SLUG
 from bot.render.untrusted import plain
 
@@ -202,8 +203,9 @@ def _differing(made_of: Plan, made: Mapping[str, Any], files: Files, shown: str)
 def _say(found: Answer, target: Path, login: str) -> None:
     from bot.render.terminal import to_text
 
-    steps = f"`speedrun submit {target}`."
+    place = as_typed(target)
+    steps = f"`speedrun submit {place}`."
     if login == PLACEHOLDER:
         steps = f'replace "{PLACEHOLDER}" in submission.json with your GitHub login, then {steps}'
     click.echo(to_text(dc.replace(found, next=steps), verbose=False))
-    click.echo(f"Written: {target}")
+    click.echo(f"Written: {place}")

@@ -47,6 +47,7 @@ _RANGES: Mapping[Path, tuple[float, float, str]] = {
     ("compute_grant", "gpu_hours"): (0, math.inf, "a number above 0"),
     ("baseline", "promote_at"): (0, math.inf, "a ratio above 0, such as 0.9"),
 }
+_DECIDING: tuple[Path, ...] = (("objective",), ("evidence", "accepts"), ("significance", "test"))
 _OPENING = re.compile(r"\"\"\"|'''|\"(?:[^\"\\]|\\.)*\"|'[^']*'|#")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]{1,60}")
 _KEY = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
@@ -66,7 +67,8 @@ def problems_in(data: Mapping[str, Any], text: str = "") -> Iterator[str]:
 
 def _problems(data: Mapping[str, Any]) -> Iterator[Problem]:
     schema = _schema()
-    yield from _object(data, schema, ())
+    found = list(_object(data, schema, ()))
+    yield from found
     for path, (low, high, wanted) in _RANGES.items():
         value = _at(data, path)
         if _is(value, "number") and not low < value < high:
@@ -84,13 +86,27 @@ def _problems(data: Mapping[str, Any]) -> Iterator[Problem]:
                 ("significance",),
                 ('test "z" needs a known deviation; write sigma = NUMBER under [significance]'),
             )
-    yield from track_sense.problems(data)
+    yield from track_sense.problems(_without_unsound(data, found))
     quality = data.get("quality")
     if data.get("objective") == "target" and isinstance(quality, dict) and "target" not in quality:
         yield (
             ("quality",),
             ('objective "target" needs the value to reach; write target = NUMBER under [quality]'),
         )
+
+
+def _without_unsound(data: Mapping[str, Any], found: list[Problem]) -> Mapping[str, Any]:
+    """The file less the deciding keys that have a problem of their own: what follows from a typo
+    is no second problem."""
+    unsound = {path[:length] for path, _ in found for length in range(1, len(path) + 1)}
+    for path in _DECIDING:
+        if path in unsound:
+            *tables, key = path
+            if not tables:
+                data = {name: value for name, value in data.items() if name != key}
+            elif isinstance(table := data.get(tables[0]), dict):
+                data = {**data, tables[0]: {k: v for k, v in table.items() if k != key}}
+    return data
 
 
 @ft.cache

@@ -7,6 +7,7 @@ compile, and that tests have what they need. Each problem is (path of the key, s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -23,22 +24,22 @@ GROUPS = frozenset(
 )
 """What a pattern of step lines may name."""
 SOURCES = ("wandb", "log", "results")
+_UNGROUPED = re.compile(r"^\^|\\|\$$")
+"""What a pattern has and the name of a history key has not, also if its group was forgotten."""
 
 
 def problems(data: Mapping[str, Any]) -> Iterator[Problem]:
     """Every problem of a file whose single keys are sound."""
     own = _table(data.get("metrics"))
     objective = data.get("objective")
-    if objective != "best" and "cost" not in data:
+    if objective not in (None, "best") and "cost" not in data:
         yield (), f'the file lacks a table [cost], which objective "{objective}" ranks by'
     for table in ("quality", "cost"):
         name = _table(data.get(table)).get("metric")
         if isinstance(name, str) and name not in KNOWN and name not in own:
-            yield (table, "metric"), _unknown(f"{table}.metric", name, own)
+            yield (table, "metric"), _unknown(f"{table}.metric is", name, own)
         yield from _two_goals(table, str(name), _table(data.get(table)), _table(own.get(str(name))))
-    for name in _table(data.get("limits")):
-        if name not in KNOWN and name not in own:
-            yield ("limits", name), _unknown(f"[limits] {name}", name, own)
+    yield from _limits(_table(data.get("limits")), own)
     for name, metric in own.items():
         if name in KNOWN:
             yield ("metrics", name), f"[metrics.{name}] has the name of a metric that is built in"
@@ -62,6 +63,15 @@ def problems(data: Mapping[str, Any]) -> Iterator[Problem]:
     yield from _submitted(_table(data.get("data")))
     yield from _recipe(_table(data.get("recipe")))
     yield from _test(data, objective)
+
+
+def _limits(limits: Mapping[str, Any], own: Mapping[str, Any]) -> Iterator[Problem]:
+    """Limits of metrics that exist, which an entry can keep: what is built in is above zero."""
+    for name, value in limits.items():
+        if name not in KNOWN and name not in own:
+            yield ("limits", name), _unknown("[limits] names", name, own)
+        elif name in KNOWN and type(value) in (int, float) and value <= 0:
+            yield ("limits", name), f"limits.{name} is {value}, expected a number above 0"
 
 
 def _two_goals(
@@ -107,10 +117,11 @@ def _recipe(data: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def kind_of(source: str) -> str:
-    """Which evidence a `from` reads: a JSON pointer begins with /, a log pattern has a group."""
+    """Which evidence a `from` reads: a JSON pointer begins with /, a log pattern has a group, or
+    lacks it by mistake."""
     if source.startswith("/"):
         return "results"
-    return "log" if "(" in source else "wandb"
+    return "log" if "(" in source or _UNGROUPED.search(source) else "wandb"
 
 
 def names(value: object) -> tuple[str, ...]:
@@ -134,9 +145,9 @@ def compiled(pattern: str) -> Any:
 
 def _unknown(where: str, name: str, own: Mapping[str, Any]) -> str:
     near = near_key(name, {*KNOWN, *own}, 0.7)
-    hint = f'; did you mean "{near}"?' if near else ""
+    hint = f'; did you mean "{near}"? If not, ' if near else "; "
     return (
-        f'{where} is "{name}", which nothing supplies{hint}; describe it in a table '
+        f'{where} "{name}", which nothing supplies{hint}describe it in a table '
         f"[metrics.{name}] with label and from"
     )
 
@@ -179,7 +190,8 @@ def _pattern(
     named = set(found.groupindex)
     if groups is None:
         if found.groups != 1:
-            yield path, f"{where}: the pattern has {found.groups} groups, expected one, the value"
+            shown = f"{found.groups} groups" if found.groups else "no group"
+            yield path, f"{where}: the pattern has {shown}, expected one, the value, as in (\\S+)"
     elif "step" not in named or not named & {"loss", "train_loss"} or not named <= groups:
         shown = ", ".join(sorted(named)) or "none"
         yield (

@@ -46,7 +46,7 @@ def home_page(site: Site) -> str:
     )
     return page(
         "Leaderboards",
-        f"Open competition in {about(site)}: numbers recomputed from evidence, submissions by "
+        f"Open competition: {about(site)}. Numbers recomputed from evidence, submissions by "
         "pull request.",
         body,
     )

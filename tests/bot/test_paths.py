@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.paths import find_root, schema_path
+from bot.paths import as_typed, find_root, schema_path
 from tests.conftest import ROOT
 
 
@@ -43,3 +43,12 @@ def test_a_test_never_leaves_its_temporary_folder(tmp_path: Path) -> None:
 
 def test_files_that_ship_with_the_program() -> None:
     assert schema_path("rules.json").is_file()
+
+
+def test_a_path_below_the_current_folder_is_shown_from_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert as_typed(tmp_path / "submissions" / "a") == "submissions/a"
+    assert as_typed(tmp_path.parent / "elsewhere") == str(tmp_path.parent / "elsewhere")
+    assert as_typed(Path("../b")) == "../b"

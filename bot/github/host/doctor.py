@@ -142,12 +142,14 @@ def _owners_named(root: Path) -> tuple[str, ...]:
 
 
 def wandb_key(root: Path) -> Line | None:
-    """Whether the W&B key of the environment works; None if no track accepts W&B runs."""
+    """Whether the W&B key of the environment works; None if no track accepts W&B runs, or if there
+    is no key and the tracks cannot be read."""
     try:
         if not any("wandb" in track.accepts for track in load_tracks(root).values()):
             return None
     except TrackError:
-        pass  # the tracks have lines of their own; the key may be needed
+        if not os.environ.get("WANDB_API_KEY"):
+            return None  # the tracks have lines of their own; whether one needs a key is not known
     key = os.environ.get("WANDB_API_KEY", "")
     if not key:
         return bad(

@@ -214,8 +214,9 @@ def _owner(owner: str, settings: Settings) -> Iterator[str]:
             f"--reviewer LOGIN, or a team as --reviewer {owner}/TEAM"
         )
     if kind is None:
-        yield f"unseen  whether {owner} is a person: GitHub did not answer; an organisation cannot"
-        yield "        review, then name people in .github/CODEOWNERS and .github/speedrun.toml"
+        yield f"unseen  whether {owner} is a person: GitHub did not answer. If it is an"
+        yield "        organisation, which cannot review, name people in .github/CODEOWNERS and"
+        yield "        .github/speedrun.toml."
 
 
 def _people(repo: str, reviewers: tuple[str, ...], settings: Settings) -> dict[str, bytes]:

@@ -182,10 +182,12 @@ def test_the_board_ranks_by_quality_and_a_record_needs_the_margin(root: Path) ->
     ("old", "new", "words"),
     [
         ('metric = "final_bpb"', 'metric = "final_bbp"', 'did you mean "final_bpb"?'),
-        ("artifact_bytes = 16000000", "bytes = 1", "[limits] bytes"),
+        ("artifact_bytes = 16000000", "bytes = 1", '[limits] names "bytes", which'),
         ('accepts = ["log", "results"]', 'accepts = ["wandb"]', "nothing can supply it"),
         ("val_bpb:(\\S+)'", "val_bpb:(\\S+'", "does not compile as RE2"),
         ("val_bpb:(\\S+)'", "(val)_bpb:(\\S+)'", "has 2 groups, expected one"),
+        ("val_bpb:(\\S+)'", "val_bpb:'", "the pattern has no group, expected one, the value"),
+        ("training_time_s = 600", "training_time_s = -1", "is -1, expected a number above 0"),
         ('objective = "best"', 'objective = "pareto"', "lacks a table [cost]"),
         ("[significance]", '[significance]\ntest = "t"', "there is no quality.target"),
         ('label = "Artifact size"\n', "", "lacks the key label"),

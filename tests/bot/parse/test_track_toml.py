@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 from bot.cli import main
 from bot.github.host.doctor_tracks import look_at_tracks
 from bot.model.track import TrackError
+from bot.parse.track_schema import problems_in
 from bot.parse.track_toml import load_track, load_tracks, read_track
 from bot.paths import schema_path
 
@@ -27,6 +29,21 @@ target = 3.28
 
 [cost]
 metric = "training_time_s"
+"""
+
+BEST = """schema_version = 1
+id = "one"
+title = "One"
+objective = "best"
+[quality]
+metric = "accuracy"
+[metrics.accuracy]
+label = "Accuracy"
+from = ['accuracy: (.+)']
+[evidence]
+accepts = ["log"]
+[significance]
+test = "none"
 """
 
 
@@ -207,6 +224,24 @@ def test_doctor_tells_every_mistake_of_every_track(tmp_path: Path) -> None:
     assert 'tracks/one.toml: line 8: quality.goal is "less"' in words
     assert 'tracks/two.toml: id is "one", expected "two"' in words
     assert "tracks/three.yml is not read" in words
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problems"),
+    [
+        ("", "", 0),
+        ('objective = "best"\n', "", 1),
+        ('"best"', '"bset"', 1),
+        ('"none"', '"ttest"', 1),
+        ('["log"]', '["logs"]', 1),
+        ('["log"]', '["wandb"]', 1),
+        ('"none"', '"t"', 1),
+        ('"best"', '"pareto"', 1),
+    ],
+)
+def test_what_follows_from_a_typo_is_no_second_problem(old: str, new: str, problems: int) -> None:
+    text = BEST.replace(old, new)
+    assert len(list(problems_in(tomllib.loads(text), text))) == problems
 
 
 def test_doctor_tells_what_a_track_names_and_nothing_is(tmp_path: Path) -> None:
