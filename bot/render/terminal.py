@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import re
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -66,7 +67,9 @@ def to_text(
     )
     style = _COLOURS[str(answer.verdict.status)]
     console.print(f"{answer.icon} {plain(answer.line, 300)}", style=f"bold {style}")
-    console.print(f"Next: {_whole_commands(plain(answer.next, 900))}")
+    following = f"Next: {_whole_commands(plain(answer.next, 900))}"
+    folded = textwrap.wrap(following, console.width, break_long_words=False, break_on_hyphens=False)
+    console.print("\n".join(folded), soft_wrap=True)
     for number, group in enumerate(answer.groups, 1):
         _print_group(console, group, answer.verdict, f"{number}. ")
     if answer.outlook:
@@ -83,7 +86,8 @@ def to_text(
 
 
 def _whole_commands(text: str) -> str:
-    """A text in which no line breaks inside `a command`, so that it can be copied."""
+    """A text in which no line breaks inside `a command`, so that it can be copied;
+    one that is wider than the terminal runs over its edge."""
     return re.sub(r"`[^`]*`", lambda found: found[0].replace(" ", _SPACE), text)
 
 

@@ -322,14 +322,6 @@ def test_doctor_without_a_repository(tmp_path: Path) -> None:
     assert "no W&B key" in result.output and "--repo" in result.output
 
 
-def test_a_track_that_cannot_be_read_asks_for_no_key(tmp_path: Path) -> None:
-    init(tmp_path)
-    track = tmp_path / "tracks/my-track.toml"
-    track.write_text(track.read_text().replace("title =", "titel ="))
-    result = CliRunner().invoke(main, ["doctor", "--root", str(tmp_path)])
-    assert 'unknown key "titel"' in result.output and "W&B key" not in result.output
-
-
 # ---- the nightly watch --------------------------------------------------------------------------
 
 LATER = dt.datetime.now(dt.UTC) + dt.timedelta(hours=2)

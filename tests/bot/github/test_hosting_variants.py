@@ -338,3 +338,11 @@ def tool(name: str) -> str:
     if found is None:
         pytest.skip(f"needs {name} (make test-full installs it)")
     return found
+
+
+def test_a_track_that_cannot_be_read_asks_for_no_key(tmp_path: Path) -> None:
+    init(tmp_path)
+    track = tmp_path / "tracks/my-track.toml"
+    track.write_text(track.read_text().replace("title =", "titel ="))
+    result = CliRunner().invoke(main, ["doctor", "--root", str(tmp_path)])
+    assert 'unknown key "titel"' in result.output and "W&B key" not in result.output

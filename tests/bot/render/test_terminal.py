@@ -37,6 +37,15 @@ def answered(name: str) -> Answer:
     return answer(verdict, place(verdict, TRACKS["fineweb-edu"], None), Where.FILE)
 
 
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_command_is_never_broken_so_that_it_can_be_copied(width: int) -> None:
+    command = f"speedrun new TRACK/NAME --results {'a' * 80}.json"
+    told = dc.replace(answered("v1_fp32"), next=f"make a submission of the file: `{command}`.")
+    assert command in to_text(told, width=width)
+    near = to_text(dc.replace(told, next="words " * 40), width=width)
+    assert all(len(line) <= width for line in near.splitlines())
+
+
 def test_the_worst_file_in_words() -> None:
     lines = to_text(answered("v1_fp32")).splitlines()
     assert lines[0] == "❌ Needs changes: one thing to fix"
