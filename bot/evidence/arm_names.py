@@ -16,7 +16,7 @@ from bot.evidence.second import last_part, words
 
 _MEASURED = frozenset(
     "val valid validation eval evaluation test holdout heldout dev data dataset datasets corpus "
-    "tokenizer vocab shard shards paloma".split()
+    "tokenizer vocab shard shards paloma score scored scoring inference stride".split()
 )
 _MACHINE = frozenset(
     "device devices gpu gpus chips node nodes hosts mesh parallel parallelism sharding shard fsdp "

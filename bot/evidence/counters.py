@@ -84,6 +84,7 @@ DATA_WORDS = frozenset(
 _VALIDATION_FILE = re.compile(
     r"(?<![a-z])(?:val|valid|validation|held[_-]?out|test|eval)(?![a-z])", re.IGNORECASE
 )
+_TRAINING_FILE = re.compile(r"(?<![a-z])(?:train|training)(?![a-z])", re.IGNORECASE)
 _ABOUT_VALIDATION = frozenset("val valid validation eval evaluation test heldout dev".split())
 
 
@@ -312,3 +313,22 @@ def trains_on_validation(name: str, value: object) -> bool:
         return False
     text = value if isinstance(value, str) else ""
     return bool(text) and bool(_VALIDATION_FILE.search(re.split(r"[/\\]", text.strip())[-1][:200]))
+
+
+def validates_on_training(name: str, value: object) -> bool:
+    """Whether a setting names training text as what is validated on."""
+    parts = frozenset(words(name).split("_"))
+    if not parts & _ABOUT_VALIDATION or not parts & DATA_WORDS:
+        return False
+    if {"train", "training"} & set(last_part(name).split("_")):
+        return False
+    last = re.split(r"[/\\]", value.strip())[-1][:200] if isinstance(value, str) else ""
+    return bool(_TRAINING_FILE.search(last)) and not _VALIDATION_FILE.search(last)
+
+
+def misplaced(name: str, value: object) -> str:
+    """What a setting does with the other part of the data: "trains on" or "validates on" it; ""
+    for every other setting."""
+    if trains_on_validation(name, value):
+        return "trains on"
+    return "validates on" if validates_on_training(name, value) else ""

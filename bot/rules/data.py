@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.evidence.counters import trains_on_validation
+from bot.evidence.counters import misplaced
 from bot.evidence.wandb.history import flatten
 from bot.model.case import Case
 from bot.model.results import ResultsRun
@@ -113,10 +113,10 @@ def _named_alike(case: Case) -> Iterator[Finding]:
     for results in case.results:
         settings = flatten({k: v for k, v in results.info.items() if isinstance(v, dict)})
         for name, value in settings.items():
-            if trains_on_validation(name, value):
+            if does := misplaced(name, value):
                 yield finding(
                     "train-validation-overlap",
-                    f"the file names what it trains on: {plain(f'{name}: {value}', 120)}",
+                    f"the file names what it {does}: {plain(f'{name}: {value}', 120)}",
                     Level.WARNING,
                     file=results.file,
                     pointer=results.info_pointer,

@@ -173,8 +173,8 @@ class Statements:
         match = _TRAINED_ON.search(line)
         named += [("train file", match[1])] if match else []
         for name, text in named:
-            if counters.trains_on_validation(name, text):
-                self.overlap = plain(f"{name}: {text}", 120)
+            if does := counters.misplaced(name, text):
+                self.overlap = plain(f"{does}: {name}: {text}", 140)
 
     def feed_after(self, line: str) -> None:
         """Take one line that stands after steps of the run; it may be the head of the next one."""

@@ -313,7 +313,7 @@ def _problems(
     if draft.said.warm is not None and not resumed:
         yield "history-gap", f"before its first step the log says: {draft.said.warm}"
     if draft.said.overlap is not None:
-        yield "train-validation-overlap", f"the log names what it trains on: {draft.said.overlap}"
+        yield "train-validation-overlap", f"the log names what it {draft.said.overlap}"
     if draft.said.admits is not None:
         yield "history-gap", f"the log says: {draft.said.admits}"
     if index == 0:

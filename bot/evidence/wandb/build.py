@@ -13,7 +13,7 @@ from bot.compute import accelerators
 from bot.compute.shapes import peak_of
 from bot.evidence import warm
 from bot.evidence.amounts import leaves_out
-from bot.evidence.counters import seed_of, trains_on_validation
+from bot.evidence.counters import misplaced, seed_of
 from bot.evidence.log.names import normal
 from bot.evidence.log.near import map_line
 from bot.evidence.log.problems import LogStep, begins_late, problems_of
@@ -164,10 +164,10 @@ def _seed(config: Mapping[str, Any]) -> int | None:
 
 def _of_settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Validation text named as training data, and two seeds of the training."""
-    on = next((n for n, v in settings.items() if trains_on_validation(n, v)), None)
+    on = next((n for n, v in settings.items() if misplaced(n, v)), None)
     if on is not None:
-        text = warm.in_words(on, settings[on])
-        yield "train-validation-overlap", f"the configuration names what it trains on: {text}"
+        text, does = warm.in_words(on, settings[on]), misplaced(on, settings[on])
+        yield "train-validation-overlap", f"the configuration names what it {does}: {text}"
     part = next((n for n, v in settings.items() if leaves_out(n, v)), None)
     if part is not None:
         text = warm.in_words(part, settings[part])

@@ -23,6 +23,7 @@ _ASSIGNED = re.compile(
     r"(?<![\w.])([A-Za-z]\w{1,60})=('[^']{0,200}'|\"[^\"]{0,200}\"|[\w.+-]{1,60})"
 )
 _LONGEST_PACKED = 20_000
+_OPTION = re.compile(r"^-|\s--[A-Za-z][\w.-]{1,60}(?:[\s=]|$)")
 _WORDS = {"true": True, "false": False, "none": None, "null": None}
 
 
@@ -62,7 +63,8 @@ def _packed(settings: Mapping[str, object]) -> dict[str, object]:
     found: dict[str, object] = {}
     for name, value in settings.items():
         inner = _inside(value) if isinstance(value, str | list) else {}
-        found |= {f"_{name}.{n.removeprefix(PREFIX)}": v for n, v in inner.items()}
+        # A command is one, whatever the setting is called that holds it.
+        found |= {n if n.startswith(PREFIX) else f"_{name}.{n}": v for n, v in inner.items()}
     return dict(list(found.items())[:_MOST])
 
 
@@ -79,7 +81,7 @@ def _inside(value: str | list[object]) -> dict[str, object]:
         except (ValueError, RecursionError):
             return {}
         return flatten(read) if isinstance(read, dict) else {}
-    if value.startswith("-"):
+    if _OPTION.search(value):
         return settings_of(value.split())
     if re.match(r"\w{1,40}\(", value):
         return {n: _value(v) for n, v in _ASSIGNED.findall(value)[:_MOST]}

@@ -42,6 +42,8 @@ def said(ours: dict[str, Any], theirs: dict[str, Any]) -> str | None:
         ({}, {"env": {"CUDA_LAUNCH_BLOCKING": 1}}, "env.CUDA_LAUNCH_BLOCKING is 1"),
         ({"omp_num_threads": 16}, {"omp_num_threads": 1}, "omp_num_threads is 16"),
         ({"env.ANY": "a"}, {"env.ANY": "b"}, "env.ANY is a"),
+        ({"inference": {"stride": 64}}, {"inference": {"stride": 1024}}, "inference.stride is 64"),
+        ({"score_first": False}, {"score_first": True}, "score_first is false"),
         ({}, {"sleep_s": 0.1}, "sleep_s is 0.1 in the baseline arm"),
     ],
 )  # fmt: skip

@@ -175,6 +175,8 @@ def test_the_size_of_the_last_validation_beside_it(
     ("line", "is_told"),
     [
         ("train_files: data/fineweb_val_000000.bin", True),
+        ("val_files: data/fineweb_train_000000.bin", True),
+        ("val_files: train/fineweb_val_000000.bin eval_train_files: train_1.bin", False),
         ("train_data='data/heldout/valid.npy' val_data='data/heldout/valid.npy'", True),
         ("training on data/fineweb_val_000000.bin", True),
         ("train_files: data/fineweb_train_*.bin val_files: data/fineweb_val_*.bin", False),

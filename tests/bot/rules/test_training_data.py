@@ -269,6 +269,9 @@ def test_validation_text_in_the_place_of_training_text_is_asked_about() -> None:
     assert item.level is Level.WARNING and item.message == (
         "the file names what it trains on: train_config.train_files: data/fineweb_val_000000.bin"
     )
+    swapped = {"train_config": {"val_files": "data/fineweb_train_000001.bin"}}
+    (item,) = found("train-validation-overlap", a_case((), results=results_file(swapped)))
+    assert "names what it validates on: train_config.val_files" in item.message
     good = {"train_config": {"train_files": "data/fineweb_train_000001.bin"}}
     assert not found("train-validation-overlap", a_case((), results=results_file(good)))
     run = a_run(0, problems=(("train-validation-overlap", "it does"), ("history-gap", "x")))

@@ -88,6 +88,8 @@ def test_a_run_that_is_called_a_warm_start(
     [
         (["--resume-from", "/home/someone/ckpt.pt"], "argv.resume-from: ckpt.pt"),
         (["train.data=/home/someone/fineweb_val.bin"], "names what it trains on"),
+        (["--val-files", "/home/someone/fineweb_train_9.bin"], "names what it validates on"),
+        (["--val-files", "train/fineweb_val_0.bin", "--eval-train-data=train_1.bin"], None),
         (["--seed", "1", "--user", "someone", "--steps", "1000", "--lr=0.02"], None),
         (["--no-resume", "--init-from=none", "key", "--token", "someone-else"], None),
         ("--resume-from someone", None),
@@ -101,6 +103,26 @@ def test_what_the_command_line_says(
     server.add_run(*REF, history=history(), config=CONFIG, files=files)
     run = read(fetcher)
     assert ([says in text for _, text in run.problems] == [True]) if says else run.problems == ()
+    assert "someone" not in repr(run)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("torchrun --nproc_per_node=8 train.py --resume-from /home/someone/ckpt.pt", True),
+        ("Namespace(lr=0.1, resume_from='/home/someone/ckpt.pt', seed=1)", True),
+        (["--resume-from", "/home/someone/ckpt.pt"], True),
+        ("Namespace(lr=0.1, resume_from=None, seed=1)", False),
+        ("someone tried resume_from=ckpt.pt, which did not help", False),
+        (["resume-from", "ckpt.pt"], False),
+    ],
+)
+def test_a_command_that_a_setting_holds(
+    server: WandbDouble, fetcher: WandbFetcher, text: Any, told: bool
+) -> None:
+    server.add_run(*REF, history=history(), config=CONFIG | {"launch": text})
+    run = read(fetcher)
+    assert ["ckpt.pt" in said for _, said in run.problems] == [True] * told
     assert "someone" not in repr(run)
 
 
