@@ -39,7 +39,7 @@ def _tokens(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
 
 def _batch(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     series, ours = run.history.get("tokens", ()), 0.0
-    if len(series) > 1 and series[-1][0] > series[0][0]:
+    if series and series[-1][0] > series[0][0]:
         ours = (series[-1][1] - series[0][1]) / (series[-1][0] - series[0][0])
     counted = f"a step counts {figure(ours)} tokens" if ours else "the run states another number"
     message = f"{plain(w.source, 90)} says {figure(float(w.value))} tokens a step, but {counted}"

@@ -72,6 +72,12 @@ def timed(seconds: float | None) -> dict[str, Any]:
         ("wall_time_s", 60.0, 100.0, "candidate", False),
         ("wall_time_s", 59.9, 100.0, "candidate", True),
         ("wall_time_s", None, 100.0, "candidate", False),
+        # With its start as well: 40 % of it, and no more than 5 % and 2 s above it.
+        ("loop_time_s", 40.0, 100.0, "candidate", False),
+        ("loop_time_s", 39.9, 100.0, "candidate", True),
+        ("loop_time_s", 107.0, 100.0, "candidate", False),
+        ("loop_time_s", 107.1, 100.0, "candidate", True),
+        ("loop_time_s", None, 100.0, "candidate", False),
         # The whole job: no shorter than the clock and under ten times it, if it took ten seconds.
         ("job_time_s", 10.0, 100.0, "candidate", False),
         ("job_time_s", 9.9, 100.0, "candidate", True),
@@ -85,7 +91,11 @@ def timed(seconds: float | None) -> dict[str, Any]:
 def test_how_far_another_clock_may_be(
     quantity: str, ours: float | None, other: float, arm: str, is_told: bool
 ) -> None:
-    verbs = {"wall_time_s": "with validations makes it", "job_time_s": "says the whole job took"}
+    verbs = {
+        "wall_time_s": "with validations makes it",
+        "loop_time_s": "with all that belongs to it says",
+        "job_time_s": "says the whole job took",
+    }
     verb = verbs.get(quantity, "makes it")
     words = f"the training clock says {ours:g} s, but `x` {verb} {other:g} s" if ours else ""
     assert said(quantity, other, arm=arm, **timed(ours)) == [words] * is_told

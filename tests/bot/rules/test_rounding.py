@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import dataclasses as dc
+from typing import Any
 
 import pytest
 
+from bot.compute.case_statistics import of_case
+from bot.model.case import Case
 from bot.model.run import Run, Validation
+from bot.model.summary import Decision
 from bot.registry import Level
-from bot.rules.rounding import half_units
-from tests.bot.rules.run_cases import SMALL, a_case, a_run, found
+from bot.rules.rounding import half_units, rounding_decides
+from tests.bot.rules.run_cases import PATH, SMALL, a_case, a_run, found
 
 
 def runs(losses: list[float], digits: int = 4) -> list[Run]:
@@ -47,11 +51,48 @@ def test_the_half_of_the_last_digit() -> None:
     assert half_units(runs([3.2781, 3.277], 4)) == [0.0, 0.0]
     assert half_units(runs([3.28, 3.27], 4)) == [0.005, 0.005]
     assert half_units(runs([3.28, 3.2771], 4)) == [0.0, 0.0]
-    assert half_units([dc.replace(a_run(0), validation=())]) == [0.0]
+    assert half_units(runs([3.27, 3.26, 3.277], 4)) == [0.005, 0.005, 0.0]
+    assert half_units([*runs([3.27], 4), *runs([3.2712], 6)]) == [0.0, 0.0]
+    assert half_units([a_run(0, validation=()), a_run(1, validation=())]) == [0.0, 0.0]
+
+
+EDGE = [3.278, 3.277, 3.279, 3.278]
+"""The test passes; with half a thousandth more each, it does not."""
+
+
+def said_of(case: Case, **changes: Any) -> str | None:
+    s = of_case(case, None)
+    assert s is not None
+    return rounding_decides(case, dc.replace(s, **changes), None)
+
+
+def test_what_is_said_of_losses_that_the_rounding_decides() -> None:
+    case = a_case(runs(EDGE, 3))
+    said = said_of(case) or ""
+    # t = (3.28 - 3.2785) / (0.000816 / 2) = 3.67 at three degrees of freedom
+    assert "each may be 0.0005 higher, and then the test does not pass" in said
+    assert "(mean 3.2785, p = 0.017" in said
+    assert said_of(a_case(runs(EDGE, 3)[:3] + runs(EDGE, 4)[3:])), "one of enough digits beside"
+    assert said_of(case, decision=Decision("t", 0.02, None, False)) is None
+    assert said_of(case, target=None) is None
+    assert said_of(case, metric="bpb") is None
+    s = of_case(case, None)
+    assert s is not None and said_of(case, kept=s.kept[:1]) is None, "not every run was judged"
+    exact = a_case(runs([3.2796, 3.2781, 3.2799, 3.2784], 4))
+    assert said_of(exact, decision=Decision("t", 0.001, None, True)) is None, "no loss is rounded"
+
+
+def test_more_is_better_means_that_the_rounding_may_be_lower() -> None:
+    case = a_case(runs([3.282, 3.281, 3.283, 3.282], 3))
+    quality = dc.replace(SMALL.quality, goal="max")
+    more = dc.replace(case, track=dc.replace(SMALL, quality=quality))
+    assert "each may be 0.0005 lower, and" in (said_of(more) or "")
+    assert "(mean 3.2815, p" in (said_of(more) or "")
 
 
 def test_an_imported_entry_is_told_nothing() -> None:
-    case = a_case(runs([3.278, 3.277, 3.279, 3.278], 3), track=SMALL)
-    assert found("target-not-significant", case)
-    target_free = dc.replace(SMALL, quality=dc.replace(SMALL.quality, target=None))
-    assert not found("target-not-significant", dc.replace(case, track=target_free))
+    case = a_case(runs(EDGE, 3))
+    track = dc.replace(SMALL, imported=(PATH,))
+    brought = a_case(runs(EDGE, 3), track=track, submission={"imported": {"by": "x"}}, merged=True)
+    assert brought.brought_over
+    assert said_of(case) is not None and said_of(brought) is None
