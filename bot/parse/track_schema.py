@@ -47,7 +47,11 @@ _RANGES: Mapping[Path, tuple[float, float, str]] = {
     ("compute_grant", "gpu_hours"): (0, math.inf, "a number above 0"),
     ("baseline", "promote_at"): (0, math.inf, "a ratio above 0, such as 0.9"),
 }
-_DECIDING: tuple[Path, ...] = (("objective",), ("evidence", "accepts"), ("significance", "test"))
+_DECIDING: tuple[tuple[str, ...], ...] = (
+    ("objective",),
+    ("evidence", "accepts"),
+    ("significance", "test"),
+)
 _OPENING = re.compile(r"\"\"\"|'''|\"(?:[^\"\\]|\\.)*\"|'[^']*'|#")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]{1,60}")
 _KEY = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
