@@ -300,7 +300,7 @@ def recent(
     shown = [line for line in lines if since is None or line[0] >= since][:limit]
     if not shown:
         of = f" of {track_id}" if track_id else ""
-        fetch = "; the days stand on the branch evidence: git fetch origin evidence"
+        fetch = "; its dates are on the branch evidence: run `git fetch origin evidence`"
         raise click.UsageError(
             f"{place} has no dated submission{of}"
             + (f" since {since}: try more --days" if since else fetch if kept is None else "")

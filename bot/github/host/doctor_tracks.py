@@ -128,7 +128,7 @@ def _places(root: Path, track: Track, name: str) -> Iterator[Line]:
         places = (root / value, root / "submissions" / track.id / value)
         if not any(place.exists() for place in places):
             yield bad(
-                f'{name}: {key} is "{value}", and there is neither {value} nor '
+                f'{name}: {key} is "{value}", but there is neither {value} nor '
                 f"submissions/{track.id}/{value}",
                 "add the submission, or name one that is there",
             )

@@ -255,7 +255,7 @@ def test_doctor_tells_what_a_track_names_and_nothing_is(tmp_path: Path) -> None:
     )
     words = said(tmp_path)
     assert '[hardware] accelerator "h1000" is unknown' in words
-    assert '[baseline] id is "gone", and there is neither gone nor submissions/one/gone' in words
+    assert '[baseline] id is "gone", but there is neither gone nor submissions/one/gone' in words
     assert '[submissions] globs: "runs/*/" matches nothing' in words
     assert '[[retimings]] submission is "submissions/one/a"' in words
     assert '[[retimings]] of is "x"' in words
