@@ -182,7 +182,7 @@ def test_an_idle_notebook_is_honest() -> None:
 
 def test_both_witnesses_are_named() -> None:
     (item,) = found("witnesses-disagree", one(runtime_s=30.0))
-    assert "60 s" in item.message and "`_runtime` 30 s" in item.message
+    assert "60 s" in item.message and "`_runtime` is 30 s" in item.message
     assert (item.claimed, item.expected) == (60.0, 30.0)
 
 
