@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from bot.compute import aligned, alike, averages
+from bot.compute import aligned, alike, averages, woven
 from bot.compute.case_statistics import of_case, points_of
 from bot.compute.duplicates import MOST_RUNS, link_key, repeats, run_key, trace_of, value_keys
 from bot.model.case import Case
@@ -178,8 +178,17 @@ def too_alike(case: Case, told: frozenset[str]) -> Iterator[Finding]:
             a, b = (_named(case, runs[i]) for i in parts[:2])
             message = f"{a} and {b} end at one step and validate at different ones before"
             yield _alike(case, runs[parts.b].file, point, message)
+        together = None if parts is not None else next(woven.shared(traces, traces), None)
+        if together is not None:
+            message = f"{_named(case, runs[together.a])} and {_named(case, runs[together.b])} "
+            message += _shared_words(together)
+            yield _alike(case, runs[together.b].file, point, message)
     yield from _one_clock(case, files)
     yield from _near_others(case, files)
+
+
+def _shared_words(found: woven.Shared) -> str:
+    return f"share {found.equal} of {found.of} losses to the last digit, and trainings never do"
 
 
 def _averages(
@@ -223,6 +232,9 @@ def _near_others(case: Case, files: Collection[str]) -> Iterator[Finding]:
             message = f"the curves of {shown} are {near_words(case, near)} from those of runs in "
             message += f"{where}, closer than two trainings are"
             yield _alike(case, mine[near[0].a].file, None, message)
+        elif (found := next(woven.shared(traces, others), None)) and not again:
+            message = f"{_named(case, mine[found.a])} and a run in {where} {_shared_words(found)}"
+            yield _alike(case, mine[found.a].file, None, message)
         elif clocks:
             message = f"the clocks of {shown} are those of runs in {where}, as they are or times a "
             yield _alike(case, mine[clocks[0].a].file, None, f"{message}constant")

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from bot.compute import alike
+from bot.compute import alike, woven
 from bot.model.case import Neighbour
 from bot.model.run import Run, Validation
 from bot.model.trace import Trace
@@ -130,3 +130,29 @@ def test_the_rule_names_the_distance_and_the_other_entry() -> None:
     assert any("submissions/nanogpt-small/theirs" in m for m in case_of(mine, neighbours=(theirs,)))
     others = [seed(50 + n) for n in range(5)]
     assert case_of(others, neighbours=(theirs,)) == []
+
+
+def test_a_run_that_is_put_together_from_others() -> None:
+    def printed(n: int, digits: int = 4) -> Trace:
+        found = [(s, round(x + s * 1e-9, digits)) for s, x in seed(n).losses]
+        return Trace(tuple(found))
+
+    def parts_of(a: Trace, b: Trace, every: int = 2) -> Trace:
+        pairs = zip(a.losses, b.losses, strict=True)
+        return Trace(tuple(p if i % every else q for i, (p, q) in enumerate(pairs)))
+
+    own = [printed(n) for n in range(3)]
+    ways = [parts_of(a, b) for a in own for b in own if a is not b]
+    assert not alike.within(ways)
+    (message,) = case_of(ways)
+    assert "share 6 of 12 losses to the last digit" in message
+    assert case_of([printed(n) for n in range(6)]) == []
+    few = [parts_of(printed(n), printed(9), 3) for n in range(3)]
+    assert not list(woven.shared(few, few)), "4 of 12"
+    coarse = [parts_of(printed(n, 3), printed(9, 3)) for n in range(3)]
+    assert not list(woven.shared(coarse, coarse)), "three decimals are equal by chance"
+    theirs = Neighbour("submissions/nanogpt-small/theirs", "nanogpt-small", "somebody",
+                       frozenset(), None, frozenset(), tuple(own))  # fmt: skip
+    mine = [parts_of(own[0], printed(20)), printed(21), printed(22)]
+    (message,) = case_of(mine, neighbours=(theirs,))
+    assert "submissions/nanogpt-small/theirs share 6 of 12" in message
