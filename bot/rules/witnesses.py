@@ -122,7 +122,7 @@ def _too_fast_between(case: Case, item: RunEvidence, run: Run) -> Iterator[Findi
             run,
             "witnesses-disagree",
             f"from step {begin[0]} to {later[0]} the training clock counts {figure(counted)} s, "
-            f"W&B's `_runtime` {figure(passed)} s",
+            f"but W&B's `_runtime` {figure(passed)} s",
             claimed=counted,
             expected=passed,
             fix="log the training clock as the run goes on, and do not edit it",

@@ -73,7 +73,7 @@ def test_where_a_clock_is_ahead_both_counts_are_told() -> None:
     points = ((10.0, 30.0), (20.0, 40.0), (60.0, 45.0), (61.0, 80.0))
     (item,) = found("witnesses-disagree", clocked(points))
     assert item.message == (
-        "from step 1 to 3 the training clock counts 50 s, W&B's `_runtime` 15 s (r0)"
+        "from step 1 to 3 the training clock counts 50 s, but W&B's `_runtime` 15 s (r0)"
     )
     assert (item.claimed, item.expected, item.level) == (50.0, 15.0, Level.ERROR)
 
