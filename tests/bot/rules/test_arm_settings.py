@@ -135,6 +135,29 @@ def test_many_settings_are_counted() -> None:
     ours = {f"val_{name}": 1 for name in "abcdef"}
     message = said(ours, dict.fromkeys(ours, 2))
     assert message is not None and message.endswith("; and 2 more") and message.count(" is ") == 4
+    four = dict.fromkeys(list(ours)[:4], 1)
+    message = said(four, dict.fromkeys(four, 2))
+    assert message is not None and "more" not in message and message.count(" is ") == 4
+    five = dict.fromkeys(list(ours)[:5], 1)
+    assert (said(five, dict.fromkeys(five, 2)) or "").endswith("; and 1 more")
+
+
+def test_half_of_the_runs_of_one_arm_are_enough() -> None:
+    both = [*runs({"micro_batch": 64})[:1], *runs({"micro_batch": 2})[:1]]
+    two = runs({"micro_batch": 2}, 2)
+    mixed = "micro_batch is 2, 64 in the candidate and 2 in the baseline arm"
+    assert unequal(both, two) == mixed
+    assert unequal(two, both) == "micro_batch is 2 in the candidate and 2, 64 in the baseline arm"
+    assert unequal([*both, *runs({"micro_batch": 2}, 4)], two) is None
+
+
+def test_what_every_run_of_one_arm_alone_states() -> None:
+    """Each arm is counted by its own number of runs."""
+    three = [*runs(BASE | {"tp_size": 2}), *runs(BASE | {"tp_size": 2}, 1)[:1]]
+    two = runs(BASE, 4)
+    assert (unequal(three, two) or "").startswith("tp_size is 2 in the candidate")
+    assert (unequal(two, three) or "").startswith("tp_size is 2 in the baseline arm")
+    assert unequal([*three, *two], two) is None
 
 
 @pytest.mark.parametrize(
