@@ -120,9 +120,9 @@ def test_one_way_to_read_a_batch_that_fits_is_enough() -> None:
 
 def test_the_words_of_a_counter() -> None:
     words = {
-        ("batch_tokens", 0): "the setting says 5 tokens a step, the run states another number",
-        ("batch_tokens", 500): "the setting says 5 tokens a step, a step counts 500 tokens",
-        ("schedule", 100): "the run ends at step 100, and the setting is 500, 5 times as many",
+        ("batch_tokens", 0): "the setting says 5 tokens a step, but the run states another number",
+        ("batch_tokens", 500): "the setting says 5 tokens a step, but a step counts 500 tokens",
+        ("schedule", 100): "the run ends at step 100, but the setting is 500, 5 times as many",
     }
     told = {
         key: [m for row in ROWS if (row[0], row[4]) == key and (m := said(row))] for key in words
