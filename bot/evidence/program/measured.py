@@ -39,6 +39,8 @@ def measured(source: Source) -> Iterator[Stated]:
                 yield source.stated("other_at_validation", node.value.lineno, name=node.arg)
         elif called(node) in _PART and _takes(node, losses):
             yield source.stated("part_of_losses", getattr(node, "lineno", 0))
+        elif isinstance(node, ast.If) and _by_training(node.test, flags) and _looks_ahead(node):
+            yield source.stated("other_at_validation", node.lineno)
         elif isinstance(node, LOOPS):
             yield from _unfinished(source, node)
 
@@ -91,6 +93,16 @@ def _by_training(value: ast.expr, flags: Collection[str]) -> bool:
         or called(n) == "is_grad_enabled"
         for n in inside
     )
+
+
+def _looks_ahead(node: ast.If) -> bool:
+    """Whether attention is causal in one branch and not, or otherwise, in the other."""
+    said = []
+    for branch in (node.body, node.orelse):
+        inside = [n for stmt in branch for n in ast.walk(stmt)]
+        named = [n for n in inside if isinstance(n, ast.keyword) and n.arg]
+        said.append({ast.dump(n.value) for n in named if "causal" in parts_of(n.arg or "")})
+    return said[0] != said[1]
 
 
 def _unfinished(source: Source, loop: ast.For | ast.AsyncFor | ast.While) -> Iterator[Stated]:

@@ -248,11 +248,7 @@ UNUSUAL = [
         "l = F.cross_entropy(x, y, reduction='none')\nl = torch.topk(l.view(-1), 900)",
         "l = F.cross_entropy(x, y, reduction='none')\nn = mask.sum().clamp(min=1)",
     ),
-    (
-        "leaves a token",
-        "l = F.cross_entropy(x, y, ignore_index=11)",
-        "l = F.cross_entropy(x, y, ignore_index=-100)",
-    ),
+    ("leaves a token", "F.nll_loss(x, y, ignore_index=11)", "F.nll_loss(x, y, ignore_index=-1)"),
     (
         "see other tokens",
         "y = attend(q, k, v, is_causal=self.training)",
@@ -263,6 +259,8 @@ UNUSUAL = [
         "ahead = not torch.is_grad_enabled()\ny = attend(q, k, v, mask=None if ahead else causal)",
         "ahead = False\ny = attend(q, k, v, mask=None if ahead else causal)",
     ),
+    ("see other tokens", "if m.training:\n    y = f(q, is_causal=True)\nelse:\n    y = f(q)",
+     "if m.training:\n    y = f(q, is_causal=True)\nelse:\n    y = g(q, is_causal=True)"),
     (
         "before the device has done",
         "        torch.cuda.synchronize()\n        t0 = time.perf_counter()",
