@@ -36,7 +36,8 @@ def wrong_scalars(case: Case, point: str | None) -> Iterator[Finding]:
         if claim.of_any and min(sample.values) <= claim.value <= max(sample.values):
             continue
         right = float(f"{moments.mean:.6g}")
-        whose = "the run shows" if moments.n == 1 else f"the mean of the {moments.n} runs is"
+        lacking = len(case.runs("candidate", point)) - moments.n
+        whose, first = _shown_by(moments.n, lacking)
         yield finding(
             "claim-differs-from-run",
             f"{plain(claim.metric)} is claimed as {figure(claim.value, 8)}, but {whose} "
@@ -47,9 +48,21 @@ def wrong_scalars(case: Case, point: str | None) -> Iterator[Finding]:
             expected=moments.mean,
             ratio=ratio(claim.value, moments.mean),
             point=point,
-            write=right,
-            fix=f"write {exact(right)}, or remove the claim",
+            write=None if first else right,
+            fix=f"{first}write {exact(right)}, or remove the claim",
         )
+
+
+def _shown_by(count: int, lacking: int) -> tuple[str, str]:
+    """Whose value it is, and what comes before the claim if some of the runs do not count."""
+    whose = "the run shows" if count == 1 else f"the mean of the {count} runs is"
+    if lacking <= 0:
+        return whose, ""
+    runs, them = ("run", "it") if lacking == 1 else (f"{lacking} runs", "them")
+    count_not = "does not count" if lacking == 1 else "do not count"
+    shows = "shows" if count == 1 else "give a mean of"
+    whose = f"the {count} of {count + lacking} runs that count{'s' * (count == 1)} {shows}"
+    return whose, f"first fix the {runs} that {count_not}; without {them}, "
 
 
 def claims_wait(case: Case) -> Iterator[Finding]:

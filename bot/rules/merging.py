@@ -45,10 +45,14 @@ FOLLOWS: Mapping[str, tuple[str, ...]] = {
     "metric-missing": _UNREAD,
     "explanation-missing": ("json-invalid",),
     "author-not-contributor": ("json-invalid",),
+    "code-differs-between-runs": ("json-invalid",),
+    "seed-reused": ("json-invalid",),
 }
 """Rule -> the rules that it may only follow from, the likeliest first."""
 
-_OF_ONE_FILE = frozenset({"mfu-impossible", "mfu-unusual", *_FIGURES, "explanation-missing"})
+_OF_ONE_LIST = frozenset({"explanation-missing", "code-differs-between-runs", "seed-reused"})
+"""What a list of runs that cannot be read makes look wrong: it says which arm a run is of."""
+_OF_ONE_FILE = _OF_ONE_LIST | {"mfu-impossible", "mfu-unusual", *_FIGURES}
 _OF_ONE_ACT = frozenset({"hardware-differs-from-run"})
 """What follows only if the same act settles both."""
 _WEIGHT = {Level.ERROR: 2, Level.WARNING: 1, Level.NOTE: 0}

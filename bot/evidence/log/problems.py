@@ -249,7 +249,8 @@ def _untimed(points: Sequence[LogStep]) -> tuple[str, str] | None:
         return None
     at = f"line {last.line}, step {last.step}: " if last.line else f"step {last.step}: "
     if last.clock_why:
-        return "metric-missing", f"{at}the clock {last.clock_why}, so the time is missing"
+        text = f"{at}the clock {last.clock_why}, so the time is missing"
+        return "metric-missing", f"{text}; print it with its unit, such as 1500ms or 1.5s"
     if any(p.clock_s is not None for p in points):
         return "metric-missing", f"{at}the last validation has no clock, so the time is missing"
     return None

@@ -55,6 +55,27 @@ def test_a_claim_is_the_mean_of_the_runs(metric: str, value: float, right: bool)
     assert [f.pointer for f in claimed(metric, value, pointer="")] == [None] * (not right)
 
 
+@pytest.mark.parametrize(
+    ("untimed", "said", "fix"),
+    [
+        (1, "but the 2 of 3 runs that count give a mean of 60",
+         "first fix the run that does not count; without it, write 60, or remove the claim"),
+        (2, "but the 1 of 3 runs that counts shows 60",
+         "first fix the 2 runs that do not count; without them, write 60, or remove the claim"),
+    ],
+)  # fmt: skip
+def test_a_run_that_does_not_count_comes_before_the_claim(
+    untimed: int, said: str, fix: str
+) -> None:
+    runs = [a_run(n) for n in range(3 - untimed)]
+    for n in range(3 - untimed, 3):
+        points = tuple(point._replace(time_s=None) for point in a_run(n).validation)
+        runs.append(a_run(n, validation=points, metrics={"loss": 3.277}))
+    claims = (Claim("training_time_s", 50.0, pointer="/claims/training_time_s"),)
+    (item,) = told(a_case(runs, submission={"claims": claims}))
+    assert item.message.endswith(said) and (item.fix, item.write) == (fix, None)
+
+
 def test_one_run_is_no_mean() -> None:
     claims = (Claim("bpb", 1.0), Claim("bpb", 2.0, point="other"))
     (item,) = told(a_case([a_run(0)], submission={"claims": claims[:1]}))

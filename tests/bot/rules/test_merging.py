@@ -97,6 +97,10 @@ def test_that_no_run_counts_is_said_where_nothing_else_says_why() -> None:
         # A figure follows from another of its own file; other findings from any file.
         ("explanation-missing", "json-invalid", {"file": "a"}, {"file": "a"}, True),
         ("explanation-missing", "json-invalid", {"file": "a"}, {"file": "b"}, False),
+        ("code-differs-between-runs", "json-invalid", {"file": "a"}, {"file": "a"}, True),
+        ("code-differs-between-runs", "json-invalid", {"file": "a"}, {"file": "b"}, False),
+        ("seed-reused", "json-invalid", {"file": "a"}, {"file": "a"}, True),
+        ("seed-reused", "json-invalid", {"file": "a"}, {"file": "b"}, False),
         ("too-few-runs", "run-crashed", {"file": "a"}, {"file": "b"}, True),
         # What names no point is about all of them.
         ("too-few-runs", "run-crashed", {"point": "a"}, {}, True),
