@@ -236,3 +236,46 @@ def test_a_shorter_time_would_hold_the_record(
 
 def test_runs_that_were_read_need_nobody_else() -> None:
     assert not found("uncorroborated", a_case(standing=Standing(known=True)))
+
+
+@pytest.mark.parametrize(
+    ("best", "record", "leads"),
+    [
+        (0.51, None, True),
+        (0.5, None, False),
+        (0.49, None, False),
+        # Costs of two machines do not compare where the ratios do.
+        (0.51, 20.0, True),
+        (0.49, 40.0, False),
+        # Without a best ratio the cost decides.
+        (None, 31.0, True),
+        (None, 30.0, False),
+    ],
+)
+def test_a_smaller_ratio_to_the_baseline_would_hold_the_record(
+    best: float | None, record: float | None, leads: bool
+) -> None:
+    """Half of the baseline's 60 s, by results files alone."""
+    track = dc.replace(TRACKS["single-gpu"], baselines=(), reproduction=None)
+    arms = ("candidate", "candidate", "baseline", "baseline")
+    runs = [
+        a_run(n, source="results", validation=(Validation(1000, 3.2 + n / 1000, seconds),))
+        for n, seconds in enumerate([30.0, 30.0, 60.0, 60.0])
+    ]
+    standing = Standing(record_ratio=best, record_cost=record, known=True)
+    case = a_case(runs, track=track, arms=arms, standing=standing)
+    said = [f.message for f in found("uncorroborated", case) if "word alone" in f.message]
+    assert ["hold the record" in message for message in said] == [True] * leads
+    asked = dc.replace(track, reproduction=TRACKS["single-gpu"].reproduction)
+    waits = found("uncorroborated", dc.replace(case, track=asked))
+    waiting = [f for f in waits if "word alone" in f.message]
+    assert [f.level for f in waiting] == [Level.NOTE] * leads
+    assert all("stays claimed until 3 pairs of runs" in f.message for f in waiting)
+
+
+@pytest.mark.parametrize("other", [{"merged": True}, {"standing": Standing(record_cost=61.0)}])
+def test_nothing_waits_where_no_board_is_at_hand_or_all_is_merged(other: dict[str, Any]) -> None:
+    runs = [a_run(n, source="results") for n in range(2)]
+    known = {"standing": Standing(record_cost=61.0, known=True)}
+    assert found("uncorroborated", a_case(runs, **known))
+    assert not found("uncorroborated", a_case(runs, **known | other))
