@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses as dc
+import math
 from typing import Any
 
 import pytest
@@ -271,6 +272,22 @@ def test_a_smaller_ratio_to_the_baseline_would_hold_the_record(
     waiting = [f for f in waits if "word alone" in f.message]
     assert [f.level for f in waiting] == [Level.NOTE] * leads
     assert all("stays claimed until 3 pairs of runs" in f.message for f in waiting)
+    new = next(f for f in found("uncorroborated", case) if "no frozen baseline" in f.message)
+    later = next(f for f in waits if "no frozen baseline" in f.message)
+    assert new.message.endswith("takes there, and the ratio would make a new baseline")
+    assert new.level is Level.WARNING and (new.fix or "").startswith("ask for runs")
+    assert later.message.endswith(
+        "; it stays claimed until 3 pairs of runs by another person confirm it"
+    )
+    assert later.level is Level.NOTE and later.fix == "nothing to do."
+
+
+@pytest.mark.parametrize(
+    "point", [Validation(1000, 3.2, None), Validation(1000, math.nan, 60.0)], ids=["time", "loss"]
+)
+def test_what_lacks_a_number_leads_nothing(point: Validation) -> None:
+    runs = [a_run(n, source="results", metrics={}, validation=(point,)) for n in range(2)]
+    assert not found("uncorroborated", a_case(runs, standing=Standing(known=True)))
 
 
 @pytest.mark.parametrize("other", [{"merged": True}, {"standing": Standing(record_cost=61.0)}])
