@@ -293,6 +293,6 @@ def test_what_lacks_a_number_leads_nothing(point: Validation) -> None:
 @pytest.mark.parametrize("other", [{"merged": True}, {"standing": Standing(record_cost=61.0)}])
 def test_nothing_waits_where_no_board_is_at_hand_or_all_is_merged(other: dict[str, Any]) -> None:
     runs = [a_run(n, source="results") for n in range(2)]
-    known = {"standing": Standing(record_cost=61.0, known=True)}
+    known: dict[str, Any] = {"standing": Standing(record_cost=61.0, known=True)}
     assert found("uncorroborated", a_case(runs, **known))
     assert not found("uncorroborated", a_case(runs, **known | other))
