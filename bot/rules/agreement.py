@@ -322,12 +322,16 @@ def _other_machine(case: Case) -> Iterator[Finding]:
             item,
             run,
             "hardware-differs-from-run",
-            f"the run used {other[1] or '?'}x {plain(str(other[0]))}, but another run "
-            f"{first[1] or '?'}x {plain(str(first[0]))}; both arms must share a machine",
+            f"the run used {_machine(*other)}, but another run {_machine(*first)}; "
+            "both arms must share a machine",
             claimed=plain(str(other[0])),
             expected=plain(str(first[0])),
             fix=SAME_MACHINE,
         )
+
+
+def _machine(device: object, count: int | None) -> str:
+    return f"{count}x {plain(str(device))}" if count else f"{plain(str(device))} of unknown number"
 
 
 def _contradict(a: Run, b: Run) -> bool:

@@ -206,8 +206,16 @@ def test_a_claimed_device_that_nobody_knows(
         (H100, Hardware("H100 SXM5", 8), None),  # another spelling
         (H100, A100, ("8x a100-sxm, but another run 8x h100-sxm", "a100-sxm", "h100-sxm")),
         (H100, ONE, ("1x h100-sxm, but another run 8x h100-sxm", "h100-sxm", "h100-sxm")),
-        (H100, BARE, ("?x h100-sxm, but another run 8x h100-sxm", "h100-sxm", "h100-sxm")),
-        (BARE, ONE, ("1x h100-sxm, but another run ?x h100-sxm", "h100-sxm", "h100-sxm")),
+        (
+            H100,
+            BARE,
+            ("h100-sxm of unknown number, but another run 8x h100-sxm", "h100-sxm", "h100-sxm"),
+        ),
+        (
+            BARE,
+            ONE,
+            ("1x h100-sxm, but another run h100-sxm of unknown number", "h100-sxm", "h100-sxm"),
+        ),
         (Hardware("cpu", 1), Hardware("gpu", 1), ("1x gpu, but another run 1x cpu", "gpu", "cpu")),
         (Hardware(), Hardware(), "none"),
         (H100, Hardware(), "none"),
