@@ -22,7 +22,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/demo.stamp: pyproject.toml | $(VENV)/bin/python
-	@echo "Installing speedrun and what the demo needs into $(VENV) (about a minute) ..."
+	@echo "Installing speedrun and what the demo needs into $(VENV) (one to four minutes) ..."
 	$(PIP) install -e '.[$(EXTRAS_DEMO)]'
 	@touch $@
 
