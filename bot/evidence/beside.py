@@ -37,6 +37,8 @@ _OF_A_MEAN, _MOVES, _STRAYS = 0.01, 2.5e-3, 4.0
 _FALLS, _ON_A_LINE = 1.3, 5e-4
 _FACTOR = 0.02
 """Of the implied bits per byte at the end so much may be off."""
+_SAME_BITS = 0.005
+"""So much may two means of one text differ by rounding and by how batches are weighed."""
 _FRACTION = 1.5
 """A larger share of the peak is in per cent."""
 
@@ -190,6 +192,18 @@ def bits_beside(
     if abs(factor * nats / last - 1) > _FACTOR:
         source = f"`{loss[:40]}` beside `{name[:40]}` in {where}"
         yield Witness("bpb", factor * nats, WitnessKind.PROGRAM, source)
+
+
+def same_bits(bits: Series, others: Series, name: str, where: str) -> Iterator[Witness]:
+    """Bits per byte of the same text under another name, if the last are higher."""
+    ordered = sorted(p for p in bits if math.isfinite(p[1]))
+    if not ordered:
+        return
+    (end, value), before = ordered[-1], ordered[-2][0] if len(ordered) > 1 else -1
+    other = max(((s, v) for s, v in others if before < s <= end), default=None)
+    if other is not None and other[1] > value * (1 + _SAME_BITS):
+        source = f"`{plain(name, 40)}` in {where}"
+        yield Witness("same_bpb", other[1], WitnessKind.PROGRAM, source)
 
 
 def shares(readings: Mapping[str, Series], where: str) -> Iterator[Witness]:

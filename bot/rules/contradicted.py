@@ -228,6 +228,15 @@ def _bits(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     return message, ours, "log both of one evaluation of the same text"
 
 
+def _same_bits(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
+    ours = run.metrics.get("bpb")
+    if ours is None:
+        return None
+    message = f"bits per byte end at {figure(ours, 5)}, but {plain(w.source, 90)} ends at "
+    message += figure(float(w.value), 5)
+    return message, ours, "say in the README what the other one measures, and which one counts"
+
+
 def _memory(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     found = accelerators.find(run.hardware.device)
     size = None if found is None else found.accelerator.memory_bytes
@@ -261,6 +270,7 @@ _JUDGES: Mapping[str, Judge] = {
     "chips": _chips,
     "loss": _loss,
     "bpb": _bits,
+    "same_bpb": _same_bits,
     "memory_bytes": _memory,
     "mfu": _share,
 }

@@ -23,6 +23,7 @@ TIMESTAMP = "_timestamp"
 _HISTORY, _SETTINGS = "the history", "the configuration"
 _SERVICE_KEYS = frozenset({"_step", RUNTIME})
 _WARM_STEPS = 11
+_MEANS = ("micro", "mean", "avg", "average")
 
 
 def second_names(present: Iterable[str], keys: Keys) -> frozenset[str]:
@@ -42,6 +43,7 @@ def _matters(name: str, present: frozenset[str], keys: Keys) -> bool:
         or counters.is_validation_size(name)
         or any(beside.matters(name, loss) for loss in losses)
         or name in _siblings(present, keys)
+        or name in _same_bits(present, keys)
         or second.last_part(name) == "mfu"
     )
 
@@ -53,6 +55,17 @@ def _siblings(present: frozenset[str], keys: Keys) -> Mapping[str, str]:
         stem, bpb, end = name.rpartition("bpb")
         if bpb and f"{stem}loss{end}" in present:
             found[f"{stem}loss{end}"] = name
+    return found
+
+
+def _same_bits(present: frozenset[str], keys: Keys) -> Mapping[str, str]:
+    """The bits per byte of the same path under another word for the mean, `micro_bpb` beside `bpb`:
+    {other: bpb}. A `macro_bpb` gives every data set the same weight, so that it may differ."""
+    found = {}
+    for name in [n for n in keys.bpb if n in present][:1]:
+        stem, bpb, end = name.rpartition("bpb")
+        made = (f"{stem}{part}{end}" for w in _MEANS for part in (f"{w}_bpb", f"bpb_{w}"))
+        found |= {other: name for other in made if bpb and other in present}
     return found
 
 
@@ -163,6 +176,8 @@ def _bits(columns: Columns, keys: Keys) -> Iterator[Witness]:
     for loss, name in _siblings(frozenset({*columns.names, *columns.others}), keys).items():
         series = columns.others.get(loss, columns.loss if loss in columns.names else ())
         yield from beside.bits_beside(columns.bpb, series, loss, name, _HISTORY)
+    for other in _same_bits(frozenset({*columns.names, *columns.others}), keys):
+        yield from beside.same_bits(columns.bpb, columns.others.get(other, ()), other, _HISTORY)
 
 
 def _warm(columns: Columns) -> str | None:

@@ -253,6 +253,36 @@ def test_a_seed_that_lies_deeper(settings: dict[str, Any], seed: int, is_told: b
     assert any("several seeds" in text for _, text in logged_run.problems) is is_told
 
 
+@pytest.mark.parametrize(
+    ("name", "times", "is_told"),
+    [
+        ("micro_bpb", 1.04, True),
+        ("bpb_mean", 1.02, True),
+        ("avg_bpb", 1.04, True),
+        ("micro_bpb", 1.001, False),
+        ("micro_bpb", 0.96, False),
+        ("macro_bpb", 1.04, False),
+        ("../micro_bpb", 1.04, False),
+    ],
+)
+def test_bits_per_byte_under_two_names_of_one_path(name: str, times: float, is_told: bool) -> None:
+    path = "eval/paloma/" if name.startswith("../") else "eval/paloma/c4_en/"
+
+    def more(step: int) -> dict[str, float]:
+        found = {"throughput/duration": 1.0, "throughput/total_tokens": step * 1e5}
+        if step % 100 == 0:
+            value = 1.1 + (1 - step / TOTAL)
+            other = path + name.removeprefix("../")
+            found |= {"eval/paloma/c4_en/bpb": value, other: value * times}
+        return found
+
+    said = told(offline(rows(more), PARETO), PARETO)
+    assert [level for text, level in said if "bits per byte end at 1.1, but" in text] == (
+        [Level.WARNING] * is_told
+    )
+    assert len(said) == is_told
+
+
 def bits(scale: float) -> Run:
     def more(step: int) -> dict[str, float]:
         nats = 3.0 + (1 - step / TOTAL)
