@@ -64,8 +64,8 @@ _VALIDATION_TOKENS = re.compile(
     r"|^(?:n|num)_(?:val|valid|validation|eval)_tokens$"
 )
 _DRAWN = frozenset(
-    "best_of best_of_n num_seeds n_seeds num_trials n_trials num_restarts n_restarts num_tries "
-    "seeds_tried trials_tried".split()
+    "best_of best_of_n num_seeds n_seeds num_trials n_trials max_trials total_trials num_restarts "
+    "n_restarts num_tries n_tries seeds_tried trials_tried sweep_count sweep_runs run_cap".split()
 )
 _EARLY = re.compile(
     r"^early_?stop(?:ping)?(?:_\w{1,20})?$|^stop(?:ping)?_(?:patience|when|below|at_(?:val_)?loss)"
@@ -230,8 +230,16 @@ def stated(
             yield Witness("validation_tokens", value, WitnessKind.PROGRAM, source)
         elif _EARLY.search(last) and not parts & _NO_EARLY:
             yield Witness("early_stop", value, WitnessKind.PROGRAM, source)
-        elif (last in _DRAWN or _BEST_OF.search(last)) and value == int(value) and value > 1:
+        elif _draws(name) and value == int(value) and value > 1:
             yield Witness("drawn", value, WitnessKind.PROGRAM, source)
+
+
+def _draws(name: str) -> bool:
+    """Whether a setting is a number of trainings of which some are kept, `count` of a sweep too."""
+    ends = {last_part(name), "_".join(words(name).split("_")[-2:])}
+    return not _ABOUT_VALIDATION & set(words(name).split("_")) and bool(
+        ends & _DRAWN or _BEST_OF.search(last_part(name))
+    )
 
 
 def plans(settings: Mapping[str, object]) -> bool:

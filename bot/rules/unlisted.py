@@ -44,7 +44,6 @@ def unlisted_runs(case: Case) -> Iterator[Finding]:
                 yield _left_out(case, item, arm, runs, f"; {looked}" if part else "")
     yield from _no_longer_listed(case)
     yield from _trained_besides(case)
-    yield from _drawn(case)
 
 
 def _left_out(case: Case, item: Unlisted, arm: str, runs: Sequence[Run], looked: str) -> Finding:
@@ -110,8 +109,9 @@ def _trained_besides(case: Case) -> Iterator[Finding]:
         )
 
 
-def _drawn(case: Case) -> Iterator[Finding]:
-    """Runs that say that more seeds were drawn than are listed."""
+def drawn_seeds(case: Case) -> Iterator[Finding]:
+    """Runs that say that more seeds were drawn than are listed, for `witnesses-disagree`: a track
+    that only notes unlisted runs has a person look at what a run says of itself."""
     listed = sum(1 for _ in runs_of(case))
     said = [
         (int(w.value), w.source, run)
@@ -122,8 +122,9 @@ def _drawn(case: Case) -> Iterator[Finding]:
     if said and not case.brought_over:
         drawn, source, run = max(said, key=lambda item: item[0])
         yield finding(
-            "unlisted-runs",
+            "witnesses-disagree",
             f"{plain(source)} says {drawn} seeds, but the submission lists {listed}",
+            Level.WARNING,
             file=case.list_file,
             pointer="/runs",
             run=run.file,

@@ -29,6 +29,7 @@ from bot.rules.manifest import unverified_data
 from bot.rules.program import sizes_in_code
 from bot.rules.settings import settings_contradict
 from bot.rules.stops import chosen_stops
+from bot.rules.unlisted import drawn_seeds
 
 # The clock of a run may begin a little before its client does, and W&B rounds to seconds; a run of
 # a few seconds has no more to spare than a longer one.
@@ -52,13 +53,15 @@ def witnesses_disagree(case: Case) -> Iterator[Finding]:
     not. So is every second statement of a run that contradicts what ranks: durations of steps,
     clocks and time stamps beside the training clock, other counters of steps, a longer plan, more
     devices, a higher loss, bits per byte that do not go with the loss, more memory than the card
-    has. Both values are named. Log what the run did, and let nothing be edited.
+    has, more trials than runs are listed. Both values are named. Log what the run did, and let
+    nothing be edited.
     """
     yield from read_problems(case, "witnesses-disagree")
     yield from per_message(_disagree(case))
     yield from chosen_stops(case)
     yield from settings_contradict(case)
     yield from sizes_in_code(case)
+    yield from drawn_seeds(case)
 
 
 def _disagree(case: Case) -> Iterator[Finding]:

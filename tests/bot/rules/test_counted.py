@@ -211,15 +211,21 @@ def test_a_configuration_that_names_validation_text(value: str, is_told: bool) -
 )
 def test_seeds_that_were_drawn_and_are_not_listed(line: str, is_told: bool) -> None:
     runs = [dc.replace(read_log(log(head=line), f"{n}.log")[0]) for n in range(2)]
-    said = [f for f in found("unlisted-runs", a_case(runs)) if "the submission lists" in f.message]
+    said = [
+        f for f in found("witnesses-disagree", a_case(runs)) if "the submission lists" in f.message
+    ]
     assert bool(said) is is_told
 
 
 def test_seeds_that_a_configuration_says_were_drawn() -> None:
-    for name in ("best_of", "best_seed_of", "top_from_runs"):
+    for name in ("best_of", "best_seed_of", "top_from_runs", "n_trials", "run_cap", "count"):
         for count, is_told in ((20, True), (1, False)):
             run = offline(rows(), **config(sweep={name: count}))
-            assert bool(found("unlisted-runs", a_case([run]))) is is_told
+            said = found("witnesses-disagree", a_case([run]))
+            assert [f.level for f in said] == [Level.WARNING] * is_told, name
+    for near in ({"n_trials": 2}, {"count": 20}, {"eval_n_trials": 20}, {"trial": 20}):
+        runs = [offline(rows(), **config(search=near)), a_run(1)]
+        assert list(found("witnesses-disagree", a_case(runs))) == [], near
 
 
 def test_a_listed_seed_is_that_of_the_run() -> None:
