@@ -29,6 +29,15 @@ _USUAL_BATCH = 2.0**20
 """Tokens of a validation batch whose size is not stated, at the most."""
 _USUAL_LENGTH = 1024.0
 _MOST_CHIPS, _MOST = 8, 100
+_LISTS = frozenset("glob iglob rglob listdir scandir iterdir".split())
+_ALL = re.compile(r"(?:.*[/\\\\])?\*(?:\.(\w{1,8}|\*))?", re.DOTALL)
+"""A pattern whose last part takes every name, but for its ending."""
+_NO_TEXT = frozenset("py pyx pyi cu cuh cpp cc c h hpp sh md json yaml yml toml log txt".split())
+_NO_FOLDER = frozenset(
+    "log logs logfile logdir ckpt ckpts checkpoint checkpoints out output outputs result results "
+    "code script run runs save saved model models cache tmp".split()
+)
+_OF_DATA = counters.DATA_WORDS | {"train", "training", "path", "paths", "filename", "filenames"}
 
 
 def sizes(source: Source) -> Iterator[Stated]:
@@ -98,6 +107,7 @@ def files(source: Source) -> Iterator[Stated]:
         if _is_training(path) or any(_covers(path, p) or _covers(p, path) for p in patterns):
             yield source.stated("overlap", item.line, name=item.name)
     yield from _loaders(source)
+    yield from _whole_folders(source)
     for item in source.bound:
         side, given = _side(item.name, beside), _side(name_of(item.value), set())
         if side and given and side != given:
@@ -152,3 +162,55 @@ def _loaders(source: Source) -> Iterator[Stated]:
         other = {"train", "training"} if mine & VALIDATION else VALIDATION
         if any(p & other for p in files) and not any(p & mine for p in files):
             yield source.stated("overlap", item.line, name=item.name)
+
+
+def _whole_folders(source: Source) -> Iterator[Stated]:
+    """Every file of the folder in which a pattern of data files lies: those of validation too."""
+    found = [
+        node
+        for node in source.nodes
+        if isinstance(node, ast.Call) and called(node) in _LISTS and _takes_all(node)
+    ][:_MOST]
+    found = [node for node in found if any(map(_is_of_data, _folders(source, node)))]
+    choosing = [node for node in source.nodes if _chooses(node)] if found else []
+    chosen = {id(n) for node in choosing for n in ast.walk(node)}
+    for node in found:
+        if id(node) not in chosen:
+            yield source.stated("overlap", node.lineno, name=called(node))
+
+
+def _chooses(node: ast.AST) -> bool:
+    """Whether an expression or a loop takes only some of what it goes through."""
+    if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.SetComp):
+        return any(g.ifs for g in node.generators)
+    if isinstance(node, ast.For):
+        return any(isinstance(part, ast.If) for part in node.body)
+    return called(node) == "filter"
+
+
+def _takes_all(node: ast.Call) -> bool:
+    """Whether a call lists every file of a folder, or every one with an ending of data."""
+    if called(node) in ("listdir", "scandir", "iterdir"):
+        return True
+    texts = [n.value for a in node.args[:1] for n in ast.walk(a)
+             if isinstance(n, ast.Constant) and isinstance(n.value, str)]  # fmt: skip
+    found = _ALL.fullmatch(texts[-1]) if texts else None
+    return found is not None and (found[1] or "").lower() not in _NO_TEXT
+
+
+def _folders(source: Source, node: ast.Call) -> Iterator[ast.expr]:
+    """What `dirname(x)` and `x.parent` within a call, or a name in it, are taken of."""
+    parts = [*ast.walk(node)]
+    for name in [n.id for n in parts if isinstance(n, ast.Name)]:
+        parts += source.values.get(name, [])[:_MOST]
+    for part in parts:
+        if called(part) == "dirname":
+            yield from args_of(part)[:1]
+        elif isinstance(part, ast.Attribute) and part.attr == "parent":
+            yield part.value
+
+
+def _is_of_data(node: ast.expr) -> bool:
+    names = [name for n in ast.walk(node) if (name := name_of(n))]
+    found = frozenset[str]().union(*map(parts_of, names))
+    return bool(found & _OF_DATA) and not found & _NO_FOLDER and "__file__" not in names
