@@ -73,6 +73,12 @@ _MEMORY = re.compile(
     r"([\d,.]{1,16})\s?(MiB|MB|GiB|GB)",
     re.IGNORECASE,
 )
+_OF_NO_DEVICE = re.compile(
+    r"(?<![a-z])(?:cpu|host|system|ram|rss|process|virtual|total|all|sum|combined|across"
+    r"|aggregate)(?![a-z])",
+    re.IGNORECASE,
+)
+"""Memory of the machine, or that of several devices together."""
 _BYTES = {"mib": 2**20, "mb": 10**6, "gib": 2**30, "gb": 10**9}
 _PARAMETERS = re.compile(
     r"\b(?:number of param(?:eter)?s|num[ _]param(?:eter)?s|n_params|total param(?:eter)?s"
@@ -188,7 +194,7 @@ class Statements:
         if (text := stated_loss(line)) is not None:
             kind = "best" if _BEST.search(line) else "final" if _FINAL.search(line) else ""
             self.losses = [*self.losses, (text, kind)][-_MOST:]
-        if match := _MEMORY.search(line):
+        if (match := _MEMORY.search(line)) and not _OF_NO_DEVICE.search(line):
             size = number(match[1].replace(",", "").rstrip("."))
             self.memory = None if size is None else size * _BYTES[match[2].lower()]
         self._moment(line)

@@ -17,7 +17,7 @@ from bot.evidence.counters import misplaced, seed_of
 from bot.evidence.log.names import normal
 from bot.evidence.log.near import map_line
 from bot.evidence.log.problems import LogStep, begins_late, problems_of
-from bot.evidence.second import STEP_ENDS
+from bot.evidence.second import STEP_ENDS, last_part
 from bot.evidence.wandb.command_line import stated_by
 from bot.evidence.wandb.history import (
     NOT_FINITE,
@@ -45,6 +45,8 @@ from bot.model.track import Keys
 from bot.render.untrusted import plain
 
 _MOST_NAMES = 8
+_KIND = "device_kind"
+"""What JAX calls the name of a device."""
 _LIKELY = re.compile(r"val|eval|dev|held|test|bpb")
 
 
@@ -295,14 +297,28 @@ def _hardware(raw: Raw) -> Hardware:
     """The hardware that the client saw, with as many devices as the run used of it.
 
     The client sees the devices of its machine, all of them: a run may use one of eight, and one
-    over several machines uses more than its first shows.
+    over several machines uses more than its first shows. Older clients leave the machine out of
+    offline files, but JAX programs name it themselves, and Levanter does so in the summary.
     """
-    name = raw.hardware.device or _text(setting(raw.config, "device"))
+    stated = {
+        name: value
+        for name, value in flatten(raw.summary).items()
+        if last_part(name) in (_KIND, "num_devices")
+    } | flatten(raw.config)
+    name = raw.hardware.device or _named_device(raw.config, stated)
     chips = _integer(setting(raw.config, "chips")) or _integer(setting(raw.config, "world_size"))
-    used = chips or used_devices(flatten(raw.config), name, raw.hardware.count)
+    used = chips or used_devices(stated, name, raw.hardware.count)
     if raw.hardware.device:
         return dc.replace(raw.hardware, count=used or _seen(raw) or raw.hardware.count)
     return Hardware(name, used) if name else Hardware()
+
+
+def _named_device(config: Mapping[str, Any], stated: Mapping[str, Any]) -> str | None:
+    """The first name of an accelerator that the program states, else whatever it calls a device."""
+    kinds = (value for name, value in stated.items() if last_part(name) == _KIND)
+    names = [text for v in (setting(config, "device"), *kinds) if (text := _text(v))]
+    known = (name for name in names if accelerators.find(name) is not None)
+    return next(known, names[0] if names else None)
 
 
 def _seen(raw: Raw) -> int | None:

@@ -311,6 +311,29 @@ def test_the_series_of_several_cards_gives_way_to_the_name_of_one(
     assert (run.hardware.device, run.hardware.count) == (name, 1)
 
 
+JAX = {"throughput/device_kind": "TPU v3", "num_devices": 16}
+
+
+@pytest.mark.parametrize(
+    ("config", "summary", "files", "device", "count"),
+    [
+        ({}, JAX, {}, "TPU v3", 8),
+        ({"device": "cuda"}, JAX, {}, "TPU v3", 8),
+        ({"device": "NVIDIA A40", "num_devices": 2}, JAX, {}, "NVIDIA A40", 2),
+        ({}, JAX, machine(), "NVIDIA H100 80GB HBM3", 16),
+        ({"device": "cuda"}, {}, {}, "cuda", None),
+        ({}, {"device_name": "TPU v3", "num_devices": 16}, {}, None, None),
+    ],
+)
+def test_a_program_names_its_devices_where_the_client_does_not(
+    config: Row, summary: Row, files: dict[str, bytes], device: str | None, count: int | None,
+    server: WandbDouble, fetcher: WandbFetcher,
+) -> None:  # fmt: skip
+    server.add_run(*REF, history=history(), config=config, summary=summary, files=files)
+    run = fetched(server, fetcher)
+    assert (run.hardware.device, run.hardware.count) == (device, count)
+
+
 def test_the_metadata_are_found_among_150_files(server: WandbDouble, fetcher: WandbFetcher) -> None:
     many = {f"media/{n:03}.png": b"" for n in range(150)}
     server.add_run(*REF, history=history(), config=CONFIG, files={**many, **machine()})
