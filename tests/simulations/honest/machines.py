@@ -232,9 +232,13 @@ SEVERAL: tuple[Machine, ...] = (
 )
 TPUS: tuple[Machine, ...] = (
     Machine("TPU v4", "tpu-v4", count=4, box=4, kind="tpu", cores_a_chip=2, memory_gb=32),
-    Machine("TPU v4", "tpu-v4", count=64, box=4, nodes=16, kind="tpu", cores_a_chip=2),
-    Machine("TPU v5p", "tpu-v5p", count=16, box=4, nodes=4, kind="tpu", cores_a_chip=2),
-    Machine("TPU v5 lite", "tpu-v5e", count=16, box=4, nodes=4, kind="tpu"),
+    Machine(
+        "TPU v4", "tpu-v4", count=64, box=4, nodes=16, kind="tpu", cores_a_chip=2, memory_gb=32
+    ),
+    Machine(
+        "TPU v5p", "tpu-v5p", count=16, box=4, nodes=4, kind="tpu", cores_a_chip=2, memory_gb=95
+    ),
+    Machine("TPU v5 lite", "tpu-v5e", count=16, box=4, nodes=4, kind="tpu", memory_gb=16),
 )
 SMALL: tuple[Machine, ...] = (
     CPU,

@@ -50,7 +50,10 @@ def fill(entry: Entry) -> None:
     history, config = _history(run, habits, began), _config(run, shape)
     name = f"llama_{shape.name}"
     run_id = f"{name}-{hex_id(draw, 6)}"
-    stored = Stored(run, run_id, history, config, metadata, habits, began, name=name)
+    stored = Stored(
+        run, run_id, history, config, metadata, habits, began, name=name,
+        summary=_summary(machine),
+    )  # fmt: skip
     _show(entry, stored, shape)
     _close(entry, machine, run, shape)
 
@@ -75,13 +78,12 @@ def _history(run: Trained, habits: Habits, began: float) -> list[dict[str, Any]]
 
 def _config(run: Trained, shape: Shape) -> dict[str, Any]:
     """As Levanter writes it: the trainer's settings are nested."""
-    machine = run.machine
     return {
         "trainer": {
             "num_train_steps": run.recipe.steps,
             "train_batch_size": run.recipe.tokens // shape.seq_len,
             "seed": run.seed,
-            "mp": "p=f32,c=bfloat16" if machine.precision == "bf16" else "p=f32,c=f16",
+            "mp": "p=f32,c=bfloat16" if run.machine.precision == "bf16" else "p=f32,c=f16",
         },
         "model": {
             "hidden_dim": shape.hidden, "intermediate_dim": shape.intermediate,
@@ -89,11 +91,17 @@ def _config(run: Trained, shape: Shape) -> dict[str, Any]:
             "max_seq_len": shape.seq_len,
         },
         "optimizer": {"learning_rate": 0.006, "weight_decay": 0.1, "type": "adam"},
+    }  # fmt: skip
+
+
+def _summary(machine: Machine) -> dict[str, Any]:
+    """What Levanter tells of the machine: it goes to the summary alone."""
+    return {
         "num_devices": machine.count,
         "num_hosts": machine.nodes,
         "backend": "tpu" if machine.kind == "tpu" else "gpu",
         "throughput/device_kind": machine.device,
-    }  # fmt: skip
+    }
 
 
 def _show(entry: Entry, stored: Stored, shape: Shape) -> None:

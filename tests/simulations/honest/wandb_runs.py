@@ -174,6 +174,7 @@ class Stored:
     name: str = ""
     tags: tuple[str, ...] = ("speedrun:example-user",)
     files: Mapping[str, bytes] = dc.field(default_factory=dict)
+    summary: Mapping[str, Any] = dc.field(default_factory=dict)
 
 
 def put_online(server: WandbDouble, project: str, run: Stored) -> str:
@@ -188,6 +189,7 @@ def put_online(server: WandbDouble, project: str, run: Stored) -> str:
         state="running" if run.habits.running else "finished",
         display_name=run.name,
         config=run.config | client_config(run.habits),
+        summary={**run.summary, **run.history[-1]},
         files=files,
         tags=list(run.tags),
         created_at=_moment(run.began - 3),
@@ -218,7 +220,7 @@ def _file(run: Stored, history: list[Row], *, ended: bool, began: float | None =
         records.append(_environment(run.metadata))
     records += [_row(row) for row in history]
     summary = pb.Record()
-    for key, value in history[-1].items():
+    for key, value in {**run.summary, **history[-1]}.items():
         item = summary.summary.update.add()
         item.key, item.value_json = key, json.dumps(value)
     records.append(summary)
