@@ -18,6 +18,9 @@ _ENOUGH = 4
 """With so many decimals a loss is as good as known."""
 _FEWER = 2
 """A last loss with so many decimals less than the others may be rounded by hand."""
+_RUNS_A_CHANCE = 8
+"""One run, and one more of each so many, may end at such a loss by chance: near a target of two
+decimals each does so with a chance of up to 3 %."""
 
 
 def rounding_decides(case: Case, s: Summary, point: str | None) -> str | None:
@@ -49,11 +52,11 @@ def rounding_decides(case: Case, s: Summary, point: str | None) -> str | None:
 
 def half_units(runs: Sequence[Run]) -> list[float]:
     """Half of the last digit of each run's last loss, 0 where it is one of enough digits. Zeros at
-    the end are not printed by every program, so one last loss of fewer digits is nothing."""
+    the end are not printed by every program, so a few last losses of fewer digits are nothing."""
     losses = [[v.loss for v in run.validation] for run in runs]
     shown = [decimals(points) if points else _ENOUGH for points in losses]
     last = [decimals(points[-1:]) if points else _ENOUGH for points in losses]
     fewer = [a <= b - _FEWER and a < _ENOUGH for a, b in zip(last, shown, strict=True)]
-    many = sum(fewer) > 1
+    many = sum(fewer) > 1 + len(fewer) // _RUNS_A_CHANCE
     found = [a if many and less else b for a, b, less in zip(last, shown, fewer, strict=True)]
     return [0.5 * 10.0**-digits if digits < _ENOUGH else 0.0 for digits in found]

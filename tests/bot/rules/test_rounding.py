@@ -53,6 +53,10 @@ def test_the_half_of_the_last_digit() -> None:
     assert half_units(runs([3.28, 3.2771], 4)) == [0.0, 0.0]
     assert half_units(runs([3.27, 3.26, 3.277], 4)) == [0.005, 0.005, 0.0]
     assert half_units([*runs([3.27], 4), *runs([3.2712], 6)]) == [0.0, 0.0]
+    others = [3.2771, 3.2785, 3.2793, 3.2778, 3.2775, 3.2789]
+    assert half_units(runs([3.28, 3.28, *others[:5]], 4)) == [0.005, 0.005, *[0.0] * 5]
+    assert half_units(runs([3.28, 3.28, *others], 4)) == [0.0] * 8, "two of eight by chance"
+    assert half_units(runs([3.28, 3.28, 3.27, *others[:5]], 4)) == [*[0.005] * 3, *[0.0] * 5]
     assert half_units([a_run(0, validation=()), a_run(1, validation=())]) == [0.0, 0.0]
 
 
