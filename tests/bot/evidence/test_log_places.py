@@ -111,7 +111,7 @@ def test_a_table_of_accuracies_names_them() -> None:
 
 def test_a_bare_loss_without_a_step_is_not_called_the_trainings() -> None:
     found = read("***** Evaluating perplexity, Epoch 1/3 *****\nppl: 20.1, loss: 3.0\n")
-    assert "not whether it is a validation's" in found.why
+    assert "does not say whether it is a validation loss" in found.why
     assert "names a training loss" in read("train_loss: 3.0\n").why
 
 
