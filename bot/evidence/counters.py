@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import re
 import statistics
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from bot.compute.paces import Series
 from bot.evidence.amounts import factors, validation
@@ -84,6 +84,7 @@ DATA_WORDS = frozenset(
 _VALIDATION_FILE = re.compile(
     r"(?<![a-z])(?:val|valid|validation|held[_-]?out|test|eval)(?![a-z])", re.IGNORECASE
 )
+_FOLDERS = frozenset("val valid validation heldout held_out".split())
 _TRAINING_FILE = re.compile(r"(?<![a-z])(?:train|training)(?![a-z])", re.IGNORECASE)
 _ABOUT_VALIDATION = frozenset("val valid validation eval evaluation test heldout dev".split())
 
@@ -319,8 +320,21 @@ def trains_on_validation(name: str, value: object) -> bool:
     parts = frozenset(words(name).split("_"))
     if not parts & {"train", "training"} or not parts & DATA_WORDS or parts & _ABOUT_VALIDATION:
         return False
-    text = value if isinstance(value, str) else ""
-    return bool(text) and bool(_VALIDATION_FILE.search(re.split(r"[/\\]", text.strip())[-1][:200]))
+    return isinstance(value, str) and _is_validation(re.split(r"[/\\]", value.strip())[-1])
+
+
+def names_validation(texts: Iterable[str]) -> bool:
+    """Whether files or parts of data are validation text: by the name of a file, or all of that of
+    a folder below the place that holds them."""
+    for text in texts:
+        *folders, last = re.split(r"[/\\]", re.sub(r"^\w{1,9}://[^/]*", "", text.strip()[:1000]))
+        if _is_validation(last) or any(f.lower() in _FOLDERS for f in folders):
+            return True
+    return False
+
+
+def _is_validation(name: str) -> bool:
+    return bool(_VALIDATION_FILE.search(name[:200]))
 
 
 def validates_on_training(name: str, value: object) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.evidence.counters import misplaced
+from bot.evidence.mixtures import misplaced_in
 from bot.evidence.wandb.history import flatten
 from bot.model.case import Case
 from bot.model.results import ResultsRun
@@ -112,16 +112,15 @@ def _named_alike(case: Case) -> Iterator[Finding]:
                 yield about(case, item, run, name, message, level=Level.WARNING, fix=fix)
     for results in case.results:
         settings = flatten({k: v for k, v in results.info.items() if isinstance(v, dict)})
-        for name, value in settings.items():
-            if does := misplaced(name, value):
-                yield finding(
-                    "train-validation-overlap",
-                    f"the file names what it {does}: {plain(f'{name}: {value}', 120)}",
-                    Level.WARNING,
-                    file=results.file,
-                    pointer=results.info_pointer,
-                    fix=fix,
-                )
+        for name, does in misplaced_in(settings):
+            yield finding(
+                "train-validation-overlap",
+                f"the file names what it {does}: {plain(f'{name}: {settings[name]}', 120)}",
+                Level.WARNING,
+                file=results.file,
+                pointer=results.info_pointer,
+                fix=fix,
+            )
 
 
 def _wrong_data(case: Case, results: ResultsRun) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import dataclasses as dc
+import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,10 +14,11 @@ from bot.compute import accelerators
 from bot.compute.shapes import peak_of
 from bot.evidence import warm
 from bot.evidence.amounts import leaves_out
-from bot.evidence.counters import misplaced, seed_of
+from bot.evidence.counters import seed_of
 from bot.evidence.log.names import normal
 from bot.evidence.log.near import map_line
 from bot.evidence.log.problems import LogStep, begins_late, problems_of
+from bot.evidence.mixtures import misplaced_in
 from bot.evidence.second import STEP_ENDS, last_part
 from bot.evidence.wandb.command_line import stated_by
 from bot.evidence.wandb.history import (
@@ -166,9 +168,8 @@ def _seed(config: Mapping[str, Any]) -> int | None:
 
 def _of_settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Validation text named as training data, and two seeds of the training."""
-    on = next((n for n, v in settings.items() if misplaced(n, v)), None)
-    if on is not None:
-        text, does = warm.in_words(on, settings[on]), misplaced(on, settings[on])
+    for name, does in itertools.islice(misplaced_in(settings), 1):
+        text = warm.in_words(name, settings[name])
         yield "train-validation-overlap", f"the configuration names what it {does}: {text}"
     part = next((n for n, v in settings.items() if leaves_out(n, v)), None)
     if part is not None:
