@@ -58,15 +58,15 @@ def _siblings(present: frozenset[str], keys: Keys) -> Mapping[str, str]:
     return found
 
 
-def _same_bits(present: frozenset[str], keys: Keys) -> Mapping[str, str]:
-    """The bits per byte of the same path under another word for the mean, `micro_bpb` beside `bpb`:
-    {other: bpb}. A `macro_bpb` gives every data set the same weight, so that it may differ."""
-    found = {}
+def _same_bits(present: frozenset[str], keys: Keys) -> frozenset[str]:
+    """The bits per byte of the same path under another word for the mean, `micro_bpb` beside `bpb`.
+    A `macro_bpb` gives every data set the same weight, so that it may differ."""
+    found = set()
     for name in [n for n in keys.bpb if n in present][:1]:
         stem, bpb, end = name.rpartition("bpb")
-        made = (f"{stem}{part}{end}" for w in _MEANS for part in (f"{w}_bpb", f"bpb_{w}"))
-        found |= {other: name for other in made if bpb and other in present}
-    return found
+        if bpb:
+            found = {f"{stem}{part}{end}" for w in _MEANS for part in (f"{w}_bpb", f"bpb_{w}")}
+    return present & found
 
 
 def _used(present: frozenset[str], keys: Keys) -> frozenset[str]:
@@ -176,7 +176,7 @@ def _bits(columns: Columns, keys: Keys) -> Iterator[Witness]:
     for loss, name in _siblings(frozenset({*columns.names, *columns.others}), keys).items():
         series = columns.others.get(loss, columns.loss if loss in columns.names else ())
         yield from beside.bits_beside(columns.bpb, series, loss, name, _HISTORY)
-    for other in _same_bits(frozenset({*columns.names, *columns.others}), keys):
+    for other in sorted(_same_bits(frozenset({*columns.names, *columns.others}), keys)):
         yield from beside.same_bits(columns.bpb, columns.others.get(other, ()), other, _HISTORY)
 
 
