@@ -18,7 +18,7 @@ from tests.simulations.honest.entry import (
     summary_of,
 )
 from tests.simulations.honest.machines import H100, SEVERAL, SINGLE, TPUS, Machine
-from tests.simulations.honest.training import Recipe, Trained, train
+from tests.simulations.honest.training import SHORT_SPREAD, Recipe, Trained, train
 from tests.simulations.honest.wandb_runs import Habits, Names, Stored
 
 GPT2 = 8.6e8
@@ -41,7 +41,7 @@ def small(draw: random.Random) -> Plan:
     steps = draw.randrange(1300, 2200, 10)
     recipe = Recipe(
         steps, 393216, GPT2 * 0.8, 10.83, 3.28, 0.0013, draw.choice((125, 250)),
-        draw.uniform(0.3, 0.5),
+        draw.uniform(0.3, 0.5), spread=SHORT_SPREAD,
     )  # fmt: skip
     return Plan(3.28, recipe, (H100,), (5, 8, 10, 12, 20))
 

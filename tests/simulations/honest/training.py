@@ -24,11 +24,11 @@ SPREAD = (
     (0.8, 0.001), (1.0, 0.0),
 )  # fmt: skip
 """Share of the steps -> standard deviation between seeds there, beside that of the last value."""
-SHORT, SHORT_SPREAD = 2500, (
+SHORT_SPREAD = (
     (0.0, 0.0013), (0.1, 0.008), (0.2, 0.0042), (0.3, 0.0036), (0.5, 0.0026), (0.6, 0.002),
     (0.8, 0.0011), (1.0, 0.0),
 )  # fmt: skip
-"""The same of trainings of fewer steps, whose losses fall faster."""
+"""The same of NanoGPT trainings of fewer than 2,500 steps, whose losses fall faster."""
 
 
 def _between(table: Sequence[tuple[float, float]], share: float) -> float:
@@ -53,6 +53,7 @@ class Recipe:
     used: float
     overhead_s: float = 0.0
     val_tokens: int = 10485760
+    spread: Sequence[tuple[float, float]] = SPREAD
 
     def above(self, share: float) -> float:
         """How far the loss lies above its last value."""
@@ -131,11 +132,10 @@ def train(
         times[draw.randrange(recipe.steps // 4, recipe.steps)] += stall_s
     own = draw.gauss(0, recipe.sd)
     at = sorted({*range(0, recipe.steps + 1, recipe.val_every), recipe.steps})
-    spread = SHORT_SPREAD if recipe.steps < SHORT else SPREAD
     losses = {}
     for step in at:
         share = step / recipe.steps
-        wobble = draw.gauss(0, _between(spread, share) * recipe.sd / 0.0013)
+        wobble = draw.gauss(0, _between(recipe.spread, share) * recipe.sd / 0.0013)
         losses[step] = recipe.final + recipe.above(share) + own * share**2 + wobble
     return Trained(
         recipe, machine, seed,
