@@ -163,10 +163,13 @@ def token_batches(
     stated = {n: v for n, v in settings.items() if last_part(n) in _TOKEN_BATCHES}
     each = _slope(tokens, last)
     for name, batch in stated.items():
-        other = each if each is not None else min(stated.values())
+        least = min(stated, key=lambda n: stated[n])
+        other = each if each is not None else stated[least]
         if abs(other / batch - 1) > 0.01:
             source = f"`{plain(name, 40)}` in {where}"
             yield Witness("batch_tokens", batch, WitnessKind.PROGRAM, source)
+            if each is None:
+                yield Witness("other_batch", other, WitnessKind.PROGRAM, f"`{plain(least, 40)}`")
             return
 
 

@@ -10,6 +10,7 @@ submission needs it. Only `wandb.client` uses the network.
 from __future__ import annotations
 
 import dataclasses as dc
+import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from bot.model.submission import LOG_ENDINGS, Folder, RunSpec, Submission
 from bot.model.track import LOSS_METRICS, STEP_METRICS, Track
 from bot.model.verdict import Finding, finding
 from bot.registry import OURS, Level, catalogue
+from bot.render.untrusted import plain
 
 if TYPE_CHECKING:
     from bot.evidence.links import RunRef
@@ -246,7 +248,7 @@ def _read(spec: RunSpec, runs: tuple[Run, ...], track: Track) -> RunEvidence:
         runs = tuple(dc.replace(r, seed=spec.seed) if r.seed is None else r for r in runs)
     # The rules of the family evidence look at the runs themselves.
     problems = [
-        finding(rule, message, pointer=spec.pointer or None, run=run.file)
+        finding(rule, _with_name(message, run), pointer=spec.pointer or None, run=run.file)
         for run in runs
         for rule, message in run.problems
         if catalogue()[rule]["family"] != "evidence"
@@ -254,6 +256,13 @@ def _read(spec: RunSpec, runs: tuple[Run, ...], track: Track) -> RunEvidence:
         and (rule != "metric-missing" or not spec.aside and _ranks(run, track))
     ]
     return RunEvidence(spec, runs, tuple(problems))
+
+
+def _with_name(message: str, run: Run) -> str:
+    """A message that names a line of a log, with the log's name."""
+    name = plain(run.file.rpartition("/")[2])
+    named = run.source != "log" or name in message or not re.search(r"\blines? \d", message)
+    return message if named else f"{message} ({name})"
 
 
 def _ranks(run: Run, track: Track) -> bool:

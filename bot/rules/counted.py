@@ -41,7 +41,12 @@ def _batch(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     series, ours = run.history.get("tokens", ()), 0.0
     if series and series[-1][0] > series[0][0]:
         ours = (series[-1][1] - series[0][1]) / (series[-1][0] - series[0][0])
-    counted = f"a step counts {figure(ours)} tokens" if ours else "the run states another number"
+    other = next((x for x in run.witnesses if x.quantity == "other_batch"), None)
+    counted = "the run states another number"
+    if ours:
+        counted = f"a step counts {figure(ours)} tokens"
+    elif other is not None:
+        counted = f"{plain(other.source, 60)} says {figure(float(other.value))}"
     message = f"{plain(w.source, 90)} says {figure(float(w.value))} tokens a step, but {counted}"
     return message, ours, "state the tokens of one update of the weights, over all devices"
 

@@ -62,7 +62,7 @@ def test_it_is_read(name: str, second: float) -> None:
         (
             "clock-missing-at-end",
             "metric-missing",
-            "line 26, step 1390: the last validation has no",
+            "step 1390: the last validation has no clock, so the time is missing (0.log)",
         ),
         ("clock-unit-typo", "clock-implausible", "microseconds a step"),
         ("log-tensor", "metric-missing", "line 14 holds a tensor and not a number"),

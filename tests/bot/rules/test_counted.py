@@ -128,7 +128,8 @@ def test_a_setting_that_contradicts_the_run(
 def test_two_sizes_of_one_batch_contradict_each_other() -> None:
     head = "batch_tokens: 524288 tokens_per_step: {}"
     ((text, _),) = in_log(log(head=head.format(1_048_576)))
-    assert "another number" in text
+    assert "`tokens_per_step` in the log's lines says 1,048,576 tokens" in text
+    assert "but `batch_tokens` says 524,288" in text
     assert in_log(log(head=head.format(524_288))) == []
 
 
