@@ -6,6 +6,7 @@ A ratio to a baseline arm is worth what the arm is worth: a slow one makes any c
 from __future__ import annotations
 
 import dataclasses as dc
+import math
 import statistics
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -108,9 +109,9 @@ def _differences(
     if clocks is not None:
         yield Level.WARNING, clocks, "stop both clocks for the same work, such as validation."
     summary = of_case(case, point)
-    longer = None if summary is None else _trained_on(case, summary)
+    longer = None if summary is None else _trained_on(case, summary, theirs)
     if longer is not None:
-        yield *longer, "run the baseline to the end of its own recipe and no longer."
+        yield longer
 
 
 def _clocks_differ(ours: Sequence[Run], theirs: Sequence[Run]) -> str | None:
@@ -145,9 +146,12 @@ def _left_out(arm: Sequence[Run]) -> tuple[float, float] | None:
     return statistics.median(c for c, _ in found), statistics.median(o for _, o in found)
 
 
-def _trained_on(case: Case, summary: Summary) -> tuple[Level | None, str] | None:
+def _trained_on(
+    case: Case, summary: Summary, runs: Sequence[Run]
+) -> tuple[Level | None, str, str] | None:
     """A baseline arm that ends at a better loss than the baseline did when it was frozen, or where
-    that is unknown than the candidate, and how much that weighs."""
+    that is unknown than the candidate: how much that weighs, in words, and the fix. After as many
+    steps as the frozen baseline took it did not train on: that is chance, or other work a step."""
     arm, mine = summary.baseline, summary.moments
     theirs = None if arm is None else arm.quality
     if mine is None or theirs is None or case.track.cost.step is not None:
@@ -155,24 +159,33 @@ def _trained_on(case: Case, summary: Summary) -> tuple[Level | None, str] | None
     target = summary.target
     if target is not None and mine.gain(target, summary.goal).mean < 0:
         return None  # a candidate that misses the target stopped early by itself
-    frozen = [
-        b.losses for b in _ran(case) if b.losses and case.track.quality.metric in LOSS_METRICS
-    ]
-    usual = statistics.fmean(frozen[-1]) if frozen else mine.mean
+    of_losses = case.track.quality.metric in LOSS_METRICS
+    frozen = [b for b in _ran(case) if b.losses and of_losses][-1:]
+    known = [Moments.of(b.losses) for b in frozen] or [mine]
+    usual = known[0].mean
     lead = usual - theirs.mean if summary.goal == "min" else theirs.mean - usual
-    known = (Moments.of(frozen[-1]) if frozen else mine, theirs)
-    error = sum((m.sd or 0.0) ** 2 / m.n for m in known) ** 0.5
     # So small a model as the tutorial's ends 1 % apart by its first weights alone.
-    spread = Moments.of(frozen[-1]).sd if frozen else None
-    most = max(_TRAINED_ON * abs(usual), _SPREADS * (spread or 0.0))
-    if lead <= max(_A_LITTLE_ON * abs(usual), min(_SPREADS * error, most)):
+    most = max(_TRAINED_ON * abs(usual), _SPREADS * ((known[0].sd if frozen else None) or 0.0))
+    if lead <= max(_A_LITTLE_ON * abs(usual), min(_SPREADS * _error(known[0], theirs), most)):
         return None
+    ends = f"{summary.metric} {figure(theirs.mean, 5)}"
+    steps = {b.code.settings.get("train.steps") for b in frozen if b.code is not None}
+    if steps and steps == {run.step for run in runs}:
+        text = f"the baseline arm ends at {ends} after as many steps as the frozen baseline, which "
+        text += f"ended at {figure(usual, 5)}"
+        return Level.WARNING, text, "run the baseline as it is, or add runs to both arms."
     other = "frozen baseline ended" if frozen else "candidate stopped"
-    return (
-        None if lead > most else Level.WARNING,
-        f"the baseline arm trained on to {summary.metric} {figure(theirs.mean, 5)}, the {other} at "
-        f"{figure(usual, 5)}",
-    )
+    text = f"the baseline arm trained on to {ends}, the {other} at {figure(usual, 5)}"
+    fix = "run the baseline to the end of its own recipe and no longer."
+    return None if lead > most else Level.WARNING, text, fix
+
+
+def _error(one: Moments, other: Moments) -> float:
+    """The standard error of the difference of two means, by the spread within both: an arm of one
+    run, or of two that happen to agree, scatters as the other does."""
+    freedom = one.n + other.n - 2
+    squares = sum((m.n - 1) * (m.sd or 0.0) ** 2 for m in (one, other))
+    return math.sqrt(squares / max(freedom, 1) * (1 / one.n + 1 / other.n))
 
 
 def baseline_slower_than_frozen(case: Case) -> Iterator[Finding]:
@@ -263,13 +276,17 @@ def _on_other_hardware(case: Case, known: Sequence[Baseline], run: Run, mean: fl
     here = _speed(run.hardware.device, run.hardware.count)
     for frozen in known[-1:]:
         usual, there = statistics.fmean(frozen.costs), _speed(frozen.device, frozen.count)
-        expected = usual * there / here if here and there else None
-        if expected is not None and mean > _OTHER_SHARE * expected:
+        if here is None or there is None:
+            continue
+        expected = usual * there[0] / here[0]
+        if mean > _OTHER_SHARE * expected:
+            stated = run.config.get("precision")
+            used = f" in {plain(str(stated), 20)}" if stated else ""
             return (
-                f"the baseline arm takes {figure(mean, 4)}{_unit(case)} on {_place(run)}; by the "
-                f"peaks of both devices the frozen baseline's {figure(usual, 4)}{_unit(case)} on "
-                f"{plain(frozen.device or 'another device', 60)} make {figure(expected, 4)}"
-                f"{_unit(case)} of it"
+                f"the baseline arm takes {figure(mean, 4)}{_unit(case)} on {_place(run)}{used}; by "
+                f"the peaks of both devices ({here[1]} here, {there[1]} there) the frozen "
+                f"baseline's {figure(usual, 4)}{_unit(case)} on {plain(frozen.device or '', 60)} "
+                f"make {figure(expected, 4)}{_unit(case)} of it"
             )
     return None
 
@@ -310,12 +327,14 @@ def without_frozen(case: Case) -> Iterator[tuple[str | None, str, bool]]:
                 yield point, why, True
 
 
-def _speed(device: str | None, count: int | None) -> float | None:
-    """The peak of all devices together; None where it is not known."""
+def _speed(device: str | None, count: int | None) -> tuple[float, str] | None:
+    """The peak of all devices together and its precision; None where it is not known."""
     found = accelerators.find(device)
-    peaks = {} if found is None else found.accelerator.peaks
-    peak = next((peaks[p] for p in ("bf16", "fp16", "fp32") if p in peaks), None)
-    return None if peak is None else peak * (count or 1)
+    if found is None:
+        return None
+    precision = accelerators.usual_precision(found.accelerator)
+    peak = accelerators.peak_flops(found.accelerator, precision)
+    return None if peak is None else (peak * (count or 1), precision)
 
 
 def _place(run: Run) -> str:

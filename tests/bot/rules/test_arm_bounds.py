@@ -13,7 +13,7 @@ from bot.model.track import Track
 from bot.model.verdict import Finding, finding
 from bot.parse.json_file import read_json
 from tests.bot.rules.arm_cases import A100, CPU, FROZEN, H100, TRACK, V100, a_run_of, armed, frozen
-from tests.bot.rules.run_cases import PATH, SMALL, found
+from tests.bot.rules.run_cases import PATH, SMALL, a_case, found
 
 # ---- an arm that took longer --------------------------------------------------------------------
 
@@ -99,9 +99,18 @@ def test_on_other_hardware_the_peaks_say_what_to_expect(hardware: Hardware, limi
     assert slower(timed(limit * 0.9999, hardware=hardware)) == []
     (item,) = slower(timed(limit * 1.0001, hardware=hardware))
     place = f"{hardware.count or 'an unknown number of'} x {hardware.device}"
-    assert f" on {place}; by the peaks of both devices the frozen" in item.message
+    usual = "fp16" if hardware is V100 else "bf16"
+    by = f"by the peaks of both devices ({usual} here, bf16 there) the frozen"
+    assert f" on {place}; {by}" in item.message
     assert "baseline's 100 s on H100 SXM make" in item.message
     assert (item.claimed, item.expected) == (None, None)
+
+
+def test_the_precision_that_the_arm_states_is_named() -> None:
+    fp32 = {"hardware": V100, "config": {"precision": "fp32"}}
+    runs = [a_run_of(n, 4.0, 1900.0, **fp32) for n in (0, 1)]
+    (item,) = slower(a_case(runs, arms=["candidate", "baseline"], track=TRACK))
+    assert "1 x Tesla V100-SXM2-16GB in fp32; by the peaks" in item.message
 
 
 def test_of_several_frozen_baselines_the_last_says_what_to_expect() -> None:

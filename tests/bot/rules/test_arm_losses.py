@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.model.run import Hardware
-from bot.model.track import Metric, Track
+from bot.model.track import BaselineCode, Metric, Track
 from bot.registry import Level
 from tests.bot.rules.arm_cases import (
     A100,
@@ -73,8 +73,8 @@ def test_the_spread_of_the_arm_is_allowed_for(
         ((3.99, 4.01), 0.0301, ASK),
         ((3.99, 4.01), 0.0424, ASK),  # 3 standard deviations of 0.01414
         ((3.99, 4.01), 0.0425, STOP),
-        ((3.99, 4.0, 4.01), 0.0173, []),  # 3 standard errors of 0.00577
-        ((3.99, 4.0, 4.01), 0.0174, ASK),
+        ((3.99, 4.0, 4.01), 0.0223, []),  # 3 standard errors of 0.00745
+        ((3.99, 4.0, 4.01), 0.0224, ASK),
         ((3.99, 4.0, 4.01), 0.0299, ASK),
         ((3.99, 4.0, 4.01), 0.0301, STOP),
     ],
@@ -83,6 +83,20 @@ def test_the_spread_of_the_frozen_runs_is_allowed_for(
     losses: tuple[float, ...], lead: float, level: list[Level]
 ) -> None:
     assert trained_on((4.0 - lead, 4.0 - lead), frozen(losses=losses)) == level
+
+
+def test_one_run_alone_scatters_as_the_frozen_runs_do() -> None:
+    track = frozen(losses=(3.996, 4.0, 4.004))  # 3 standard errors of 0.004 * sqrt(4 / 3)
+    assert trained_on((4.0 - 0.0138,), track) == []
+    assert trained_on((4.0 - 0.0139,), track) == ASK
+
+
+@pytest.mark.parametrize(("steps", "told"), [(1000, "ends at"), (999, "trained on to")])
+def test_after_as_many_steps_as_the_frozen_baseline_an_arm_was_lucky(steps: int, told: str) -> None:
+    code = BaselineCode("main.py", "0" * 64, {"train.steps": steps})
+    (item,) = found("arms-differ", armed([(3.9, 100.0)], track=frozen(code=code)))
+    assert told in item.message
+    assert [item.level] == (ASK if steps == 1000 else STOP)
 
 
 def test_the_last_baseline_with_losses_is_the_measure() -> None:
