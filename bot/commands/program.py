@@ -24,7 +24,7 @@ from bot.evidence.recorded import Recorded, Value, recorded
 from bot.local import Local
 from bot.model.run import TRAINER, Run
 from bot.model.submission import LOG_ENDINGS, Folder, Submission
-from bot.model.track import Baseline, Reproduction, Track
+from bot.model.track import Baseline, Track
 from bot.parse.baselines_json import path_of
 from bot.parse.folder import Parsed, ReadError, parse_submission, read_path
 from bot.patterns import STARTER
@@ -129,7 +129,7 @@ def _is_evidence(name: str) -> bool:
 def _pairs(entry: Submission, track: Track, challenge: bool) -> int:
     """Pairs that count: those that the track asks for, for a challenge as many as the entry has."""
     own = sum(run.arm == "baseline" for run in entry.runs) if challenge else 0
-    return max((track.reproduction or Reproduction()).runs, own, 2)
+    return max(track.confirmation.runs, own, 2)
 
 
 # ---- What its runs recorded ---------------------------------------------------------------------

@@ -29,7 +29,6 @@ from bot.evidence.gather import gather
 from bot.evidence.recorded import Recorded, recorded
 from bot.local import Local
 from bot.model.submission import PLACEHOLDER
-from bot.model.track import Reproduction
 from bot.paths import as_typed
 from bot.patterns import LOGIN, SLUG
 from bot.render.untrusted import plain
@@ -164,7 +163,7 @@ def _seeds(made_of: Plan, first: int) -> Iterator[str]:
 
 def _shows(made_of: Plan, challenge: bool) -> str:
     """What fewer pairs than needed can show; empty for enough."""
-    rule, n = made_of.track.reproduction or Reproduction(), made_of.seeds
+    rule, n = made_of.track.confirmation, made_of.seeds
     own = sum(run.arm == "baseline" for run in made_of.entry.runs)
     needed = max(own, 2) if challenge else rule.runs
     if n >= needed:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from bot.compute.significance import reaches, t_cdf, t_p, t_quantile
 from bot.model.summary import Moments, Summary
-from bot.model.track import Reproduction, Track
+from bot.model.track import Track
 from bot.model.values import finite
 
 _QUANTILE = 0.975
@@ -205,7 +205,7 @@ def shows_gain(ratio: Measured, track: Track, looks: int = 0) -> bool:
     The k-th gets alpha / (k (k + 1)), which add up to alpha however many come.
     """
     p = ratio.p_better(1.0, track.cost.goal)
-    alpha = (track.reproduction or Reproduction()).alpha
+    alpha = track.confirmation.alpha
     return p is not None and p < alpha / max(looks * (looks + 1), 1)
 
 
@@ -218,7 +218,7 @@ def disputes(
     if ratio is None or own is None or ratio.pairs < needed_pairs(own):
         return False
     p = _than_claimed(ratio, own).p_better(1.0, track.cost.goal)
-    slower = p is not None and 1 - p < (track.reproduction or Reproduction()).alpha
+    slower = p is not None and 1 - p < track.confirmation.alpha
     return missed or (slower and not shows_gain(ratio, track))
 
 
@@ -256,5 +256,5 @@ def to_target(statistics: Summary | None, track: Track) -> tuple[bool, bool]:
         return True, False
     gain = mean.gain(target, track.quality.goal)
     p = t_p(Moments(gain.n, -gain.mean, gain.sd))
-    missed = p is not None and p < (track.reproduction or Reproduction()).alpha
+    missed = p is not None and p < track.confirmation.alpha
     return reaches(gain.mean, 0.0), missed

@@ -215,10 +215,8 @@ class Baseline:
 
 @dc.dataclass(frozen=True, slots=True)
 class Reproduction:
-    """What confirms an entry of a `baseline` track: so many pairs of runs, by whom, at what alpha.
-
-    `by` is `another-person` (nobody of the entry's) or `maintainer` (one accepted them).
-    """
+    """What confirms an entry of a `baseline` track: so many pairs of runs at what alpha, `by`
+    `another-person` (nobody of the entry's) or `maintainer` (one accepted them)."""
 
     runs: int = 2
     by: str = "another-person"
@@ -323,8 +321,8 @@ class Track:
     result_fields: Mapping[str, str] = dc.field(default_factory=dict)
     """Metric -> JSON pointer into a results file of another format."""
     reproduction: Reproduction | None = None
-    compute_grant: ComputeGrant | None = None
     """Where it is stated, a new baseline is made of confirmed entries alone."""
+    compute_grant: ComputeGrant | None = None
     official: OfficialTable = OfficialTable()
     """The official record table beside the file, empty where there is none."""
     claimed: ClaimedTable = ClaimedTable()
@@ -371,12 +369,16 @@ class Track:
 
     def digits(self, metric: str) -> int | None:
         """The decimals that the track asks for, None where it leaves them to the value."""
-        own = self.metrics.get(metric)
-        return own.digits if own is not None else None
+        return self.metrics[metric].digits if metric in self.metrics else None
 
     def is_imported(self, path: str) -> bool:
         """Whether a submission lies where the maintainers keep what they brought over."""
         return any(matches(path, g) or matches(path, f"{g}/**") for g in self.imported)
+
+    @property
+    def confirmation(self) -> Reproduction:
+        """What confirms an entry: as the track states it, else by the defaults."""
+        return self.reproduction or Reproduction()
 
     @property
     def is_open(self) -> bool:
@@ -395,6 +397,4 @@ class Track:
 
     def on(self, date: dt.date | None) -> Track:
         """The track as its rules stood on `date` (None: as they stand now)."""
-        if date is None:
-            return self
-        return next((track for changed, track in self.earlier if date < changed), self)
+        return next((track for changed, track in self.earlier if date and date < changed), self)

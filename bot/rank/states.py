@@ -126,7 +126,7 @@ class _Read:
 def _judged(
     entry: Verdict, replies: Sequence[Verdict], track: Track
 ) -> tuple[State, Measured | None]:
-    rule = track.reproduction or Reproduction()
+    rule = track.confirmation
     own = ratio_of(entry)
     read = [_read(reply, entry, track) for reply in _in_order(replies)]
     shown = [r.shown for r in read if r.shown is not None]
@@ -204,7 +204,7 @@ def _answered(
     assert reply.reply is not None
     challenge = reply.reply.kind == "challenges"
     accepted = RULE in reply.accepted
-    why = read.unfit or _why_not(reply, entry, accepted, track.reproduction or Reproduction())
+    why = read.unfit or _why_not(reply, entry, accepted, track.confirmation)
     fit = None if unsound(reply) else ratio
     holds = challenge and not gain and disputes(fit, own, track, read.missed)
     gained = "all runs of others together show a gain" if gain else ""

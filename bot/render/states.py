@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from bot.compute.ratios import promotes
 from bot.model.board import Answered, Board, Entry, State
-from bot.model.track import Reproduction, Track
+from bot.model.track import Track
 from bot.model.verdict import Verdict
 from bot.rank.baseline import Distance, unconfirmed
 from bot.rank.states import settle
@@ -92,7 +92,7 @@ def _because(mine: Answered, state: State, track: Track) -> str:
         return f": these runs do not confirm it, because {mine.why}"
     if state.name != "claimed":
         return ""
-    return f": {unconfirmed(state, track.reproduction or Reproduction())}"
+    return f": {unconfirmed(state, track.confirmation)}"
 
 
 def confirming(entry: Entry, track: Track) -> str:

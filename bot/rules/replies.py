@@ -10,7 +10,6 @@ from bot.compute.ratios import Measured, disputes, measured, to_target
 from bot.model.case import Case
 from bot.model.run import SOURCE_READ
 from bot.model.submission import REPLIES
-from bot.model.track import Reproduction
 from bot.model.verdict import Finding, finding
 from bot.render.numbers import percent
 from bot.rules.about import quoted
@@ -60,7 +59,7 @@ def maintainer_decides(case: Case) -> Iterator[Finding]:
     reply, target = case.submission.reply, case.context.standing.target
     if reply is None or target is None:
         return
-    rule = case.track.reproduction or Reproduction()
+    rule = case.track.confirmation
     runs = case.runs("candidate")
     if target.source_read and not all(SOURCE_READ in run.client_marks for run in runs):
         yield finding(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.compute.accelerators import find
-from bot.model.track import Reproduction, Track
+from bot.model.track import Track
 from leaderboard_site import text
 from leaderboard_site.formats import quantity
 from leaderboard_site.states import rule_words
@@ -53,7 +53,7 @@ def _counts(track: Track) -> str:
 
 def _confirmed(track: Track) -> str:
     """What confirms an entry."""
-    rule = track.reproduction or Reproduction()
+    rule = track.confirmation
     pairs = f"at least {text.plural(rule.runs, 'pair')} of runs by others"
     if rule.by == "maintainer":
         return f"a maintainer accepts {pairs} that show the gain"

@@ -146,8 +146,9 @@ def client(draw: random.Random, *, offline: bool) -> str:
     return draw.choice(CLIENTS)
 
 
-def client_config(habits: Habits) -> dict[str, Any]:
-    """What the client adds to a configuration."""
+def client_config(run: Stored) -> dict[str, Any]:
+    """What the client adds to a configuration; writers of one machine state the same host."""
+    habits, machine = run.habits, run.metadata or {"os": "Linux", "program": "train.py"}
     features = [2, 13, 16, 23, 55] + ([5] if habits.resumed is not None else [])
     features += [67] if habits.writers > 1 else []
     own: dict[str, Any] = {
@@ -156,7 +157,8 @@ def client_config(habits: Habits) -> dict[str, Any]:
         "t": {"1": [1, 5, 53], "2": [1, 5, 53], "3": features, "4": "3.12.7", "5": habits.client},
     }
     if habits.minor >= 20:
-        own["e"] = {f"w{n}": {"os": "Linux", "program": "train.py"} for n in range(habits.writers)}
+        hosts = [f"host-{n % run.run.machine.nodes}" for n in range(habits.writers)]
+        own["e"] = {f"w{n}": {**machine, "host": host} for n, host in enumerate(hosts)}
     return {"_wandb": own}
 
 
@@ -188,7 +190,7 @@ def put_online(server: WandbDouble, project: str, run: Stored) -> str:
         history=run.history,
         state="running" if run.habits.running else "finished",
         display_name=run.name,
-        config=run.config | client_config(run.habits),
+        config=run.config | client_config(run),
         summary={**run.summary, **run.history[-1]},
         files=files,
         tags=list(run.tags),
