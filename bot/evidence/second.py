@@ -9,6 +9,7 @@ of it. A name that is not known here is nothing.
 
 from __future__ import annotations
 
+import functools as ft
 import itertools
 import math
 import re
@@ -99,6 +100,7 @@ def last_part(name: str) -> str:
     return words(re.split(r"[./]", name)[-1])
 
 
+@ft.lru_cache(maxsize=1024)
 def kind_of(name: str) -> Second | None:
     """Which second clock a name is; None for every other."""
     plain_name = words(name)

@@ -6,6 +6,7 @@ it is a validation. A clock has a unit, in its value (`71.0s`) or in its name (`
 
 from __future__ import annotations
 
+import functools as ft
 import math
 import re
 from collections.abc import Mapping
@@ -125,18 +126,21 @@ class Names:
         return clock(text, unit)
 
 
+@ft.lru_cache(maxsize=1024)
 def _with_unit(name: str) -> tuple[str, float | None]:
     """A name without the unit at its end, and the seconds of that unit."""
     stem, _, unit = name.rpartition("_")
     return (stem, _SECONDS[unit]) if stem and unit in _SECONDS else (name, None)
 
 
+@ft.lru_cache(maxsize=1024)
 def normal(name: str) -> str:
     """A name as it is compared: lower case, with one `_` for what stands between words."""
     plain = name.translate(_QUOTES).strip(" \t*_").lower()
     return re.sub(r"[\s/._:-]+", "_", plain)[:80]
 
 
+@ft.lru_cache(maxsize=1024)
 def number(text: str) -> float | None:
     """A finite number, or NaN for any spelling of a number that is not finite; None otherwise."""
     if len(text) <= 40 and _NUMBER.fullmatch(text):
@@ -145,6 +149,7 @@ def number(text: str) -> float | None:
     return math.nan if len(text) <= 40 and _NOT_FINITE.fullmatch(text) else None
 
 
+@ft.lru_cache(maxsize=1024)
 def amount(text: str) -> float | None:
     """A number that is no loss: also one in per cent, `1.05B`, or with marks between thousands."""
     if (found := _AMOUNT.fullmatch(text.rstrip(",;"))) is None:

@@ -6,6 +6,7 @@ dictionary.
 
 from __future__ import annotations
 
+import functools as ft
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -95,6 +96,7 @@ def _text(line: str) -> tuple[list[tuple[str, str, str]], str]:
     return pairs, about
 
 
+@ft.lru_cache(maxsize=1024)
 def _name(gap: str) -> str:
     """The name of a value: the words before it, from the last separator on."""
     if unit := _UNIT_BEFORE.fullmatch(gap.rstrip(" :=\t")):

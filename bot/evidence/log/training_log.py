@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from bot.evidence.log.draft import Draft
 from bot.evidence.log.header import Header, embedded_source, stated_by_source
 from bot.evidence.log.histories import history_of, metrics, step_times
-from bot.evidence.log.lines import General, Line, classical
+from bot.evidence.log.lines import NOTHING, General, Line, classical
 from bot.evidence.log.moments import rates_of, seen_of, stamp_of
 from bot.evidence.log.names import Names
 from bot.evidence.log.near import Near
@@ -80,7 +80,9 @@ def read(
     begin, code = embedded_source(lines)
     program = stated_by_source(lines, begin)
     header = Header(code=dict(code), computed=dict(code), program=program)
-    drafts = _drafts(lines, begin, terminated, header, lambda line: classical(line, names), near)
+    drafts: list[Draft] = []
+    if any(_is_classical(raw, names) for raw in lines[begin:]):
+        drafts = _drafts(lines, begin, terminated, header, lambda raw: classical(raw, names), near)
     if not drafts and not near.unread:
         general = General(names, names.mapped_words())
         drafts = _drafts(lines, begin, terminated, header.fresh(), general.read, near)
@@ -96,6 +98,13 @@ def read(
     apart = all(a.lines[1] < b.lines[0] for a, b in itertools.pairwise(kept))
     steps = tuple(tuple(draft.steps) for draft in kept)
     return Reading(runs, near, starts if apart else (), steps)
+
+
+def _is_classical(raw: str, names: Names) -> bool:
+    """Whether a line is of the classical form, or nearly; a long one may be."""
+    if len(raw) > MAX_LINE:
+        return True
+    return ("s:" in raw or "step:" in raw) and classical(raw.strip(), names) is not NOTHING
 
 
 def _drafts(
