@@ -3,7 +3,8 @@
     left = left_out(submission, folder, track, evidence)     # Unlisted("submissions/...", runs)
 
 Only runs of the same experiment as a listed one count: of the same code where both say theirs, and
-of as many steps. A copy of a listed run, such as the whole of a trimmed log, is not a further run.
+of as many steps. A copy of a listed run, such as the whole of a trimmed log, is no further run but
+a further witness of it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from bot.parse.submission_json import SUBMISSION
 from bot.registry import LOSS_TOLERANCE
 
 MAX_RUNS = 100
+_ENOUGH = 4
 
 
 def left_out(
@@ -58,7 +60,10 @@ def left_out(
         for index, run in enumerate(others, len(listed))
         if index not in copies and not any(_same_run(run, own) for own in listed)
     ]
-    return (Unlisted(folder.path, tuple(fresh[:MAX_RUNS])),) if fresh else ()
+    again = [(own, run) for run in others for own in listed if _tells_of(run, own)]
+    if not fresh and not again:
+        return ()
+    return (Unlisted(folder.path, tuple(fresh[:MAX_RUNS]), told_again=tuple(again[:MAX_RUNS])),)
 
 
 def _read(name: str, folder: Folder, track: Track, mapped: frozenset[str]) -> tuple[Run, ...]:
@@ -79,6 +84,14 @@ def _same_run(a: Run, b: Run) -> bool:
     losses = {v.step: v.loss for v in b.validation}
     common = [(v.loss, losses[v.step]) for v in a.validation if v.step in losses and v.step > 0]
     return bool(common) and all(abs(x - y) <= LOSS_TOLERANCE for x, y in common)
+
+
+def _tells_of(a: Run, b: Run) -> bool:
+    """Whether two files tell of one run: a few losses that are equal may be so by chance."""
+    if a.nonce is not None and b.nonce is not None:
+        return a.nonce == b.nonce
+    steps = {v.step for v in a.validation} & {v.step for v in b.validation}
+    return len(steps) >= _ENOUGH and _same_run(a, b)
 
 
 def _one_experiment(a: Run, b: Run) -> bool:

@@ -18,6 +18,7 @@ from bot.render.untrusted import plain
 from bot.rules.about import quoted, runs_of
 from bot.rules.copies import name_inside
 
+_SAME, _MOMENT_S = 0.02, 0.1
 _NO_TRAINING = frozenset({"train", "corpus", "results", "data"})
 
 
@@ -136,6 +137,40 @@ def drawn_seeds(case: Case) -> Iterator[Finding]:
         expected=drawn,
         fix="list them too, or say in the README why they do not count",
     )
+
+
+def told_otherwise(case: Case) -> Iterator[Finding]:
+    """A listed run of which another file of the folder tells another clock or number of steps, for
+    `witnesses-disagree`."""
+    for item in () if case.brought_over else case.unlisted:
+        for run, other in item.told_again:
+            if (words := _otherwise(run, other)) is None:
+                continue
+            what, here, there = words
+            yield finding(
+                "witnesses-disagree",
+                f"{what} is {here} in the listed file, but {there} in "
+                f"{quoted(name_inside(case, other.file))}, which tells of the same run",
+                Level.WARNING,
+                file=run.file,
+                run=run.file,
+                claimed=here,
+                expected=there,
+                fix="list the file as the program wrote it, or say in the README why they differ",
+            )
+
+
+def _otherwise(run: Run, other: Run) -> tuple[str, str, str] | None:
+    """What two files tell of one run in two ways, with both values: the clock of the last
+    validation that both have, else the steps in all."""
+    clocks = {v.step: v.time_s for v in other.validation if v.time_s}
+    timed = [(v.time_s, clocks[v.step]) for v in run.validation if v.time_s and v.step in clocks]
+    if timed and abs(timed[-1][0] - timed[-1][1]) > max(_SAME * max(timed[-1]), _MOMENT_S):
+        return "the training clock", f"{timed[-1][0]:.2f} s", f"{timed[-1][1]:.2f} s"
+    steps, told = run.metrics.get("steps"), other.metrics.get("steps")
+    if None in (steps, told) or steps == told:
+        return None
+    return "the number of steps", figure(steps or 0), figure(told or 0)
 
 
 def _no_longer_listed(case: Case) -> Iterator[Finding]:

@@ -29,7 +29,7 @@ from bot.rules.manifest import unverified_data
 from bot.rules.program import sizes_in_code
 from bot.rules.settings import settings_contradict
 from bot.rules.stops import chosen_stops
-from bot.rules.unlisted import drawn_seeds
+from bot.rules.unlisted import drawn_seeds, told_otherwise
 from bot.rules.vocabulary import other_vocabulary
 
 # The clock of a run may begin a little before its client does, and W&B rounds to seconds; a run of
@@ -63,6 +63,7 @@ def witnesses_disagree(case: Case) -> Iterator[Finding]:
     yield from settings_contradict(case)
     yield from sizes_in_code(case)
     yield from drawn_seeds(case)
+    yield from per_message(told_otherwise(case))
     yield from other_vocabulary(case)
 
 

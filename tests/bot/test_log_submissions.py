@@ -216,6 +216,13 @@ def test_other_files_in_the_folder_are_no_drawer(other: str) -> None:
     assert (verdict.status, rules(verdict)) == (Status.VERIFIED, set())
 
 
+def test_the_same_run_with_another_clock_beside_it() -> None:
+    first = sorted(logs())[0]
+    verdict = judged(logs() | {"first.txt": _slower(logs()[first], 0)}, listed=sorted(logs()))
+    assert (verdict.status, rules(verdict)) == (Status.NEEDS_REVIEW, {"witnesses-disagree"})
+    assert "90.00 s in the listed file, but 99.00 s in first.txt" in verdict.findings[0].message
+
+
 @pytest.mark.parametrize(("name", "loss", "told"), [
     ("execution_2.json", 3.2999, True), ("speedrun_results.json", 3.2771, False),
 ])  # fmt: skip
