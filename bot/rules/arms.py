@@ -252,9 +252,12 @@ def _slower(case: Case, arm: Arm, runs: Sequence[Run]) -> tuple[str | None, floa
         return None, None
     values = arm.cost.values
     span = f" ({figure(min(values), 4)} to {figure(max(values), 4)})" if len(values) > 1 else ""
+    here, there = _precision(runs[0]), _frozen_precision(same[-1])
+    used, other = (f" in {here}", f" in {there}") if here and there and here != there else ("", "")
     return (
-        f"the baseline arm takes {figure(mean, 5)}{_unit(case)}{span}, {figure(mean / usual, 3)} "
-        f"times the {figure(usual, 5)}{_unit(case)} of the frozen baseline on the same hardware"
+        f"the baseline arm takes {figure(mean, 5)}{_unit(case)}{span}{used}, "
+        f"{figure(mean / usual, 3)} times the {figure(usual, 5)}{_unit(case)} of the frozen "
+        f"baseline{other} on the same hardware"
     ), usual
 
 
@@ -276,12 +279,8 @@ def _on_other_hardware(case: Case, known: Sequence[Baseline], run: Run, mean: fl
     here = _speed(run.hardware.device, run.hardware.count)
     for frozen in known[-1:]:
         usual, there = statistics.fmean(frozen.costs), _speed(frozen.device, frozen.count)
-        if here is None or there is None:
-            continue
-        expected = usual * there[0] / here[0]
-        if mean > _OTHER_SHARE * expected:
-            stated = run.config.get("precision")
-            used = f" in {plain(str(stated), 20)}" if stated else ""
+        if here and there and mean > _OTHER_SHARE * (expected := usual * there[0] / here[0]):
+            used = f" in {_precision(run)}" if _precision(run) else ""
             return (
                 f"the baseline arm takes {figure(mean, 4)}{_unit(case)} on {_place(run)}{used}; by "
                 f"the peaks of both devices ({here[1]} here, {there[1]} there) the frozen "
@@ -329,12 +328,22 @@ def without_frozen(case: Case) -> Iterator[tuple[str | None, str, bool]]:
 
 def _speed(device: str | None, count: int | None) -> tuple[float, str] | None:
     """The peak of all devices together and its precision; None where it is not known."""
-    found = accelerators.find(device)
-    if found is None:
+    if (found := accelerators.find(device)) is None:
         return None
     precision = accelerators.usual_precision(found.accelerator)
     peak = accelerators.peak_flops(found.accelerator, precision)
     return None if peak is None else (peak * (count or 1), precision)
+
+
+def _precision(run: Run) -> str:
+    return plain(str(run.config.get("precision") or ""), 20)
+
+
+def _frozen_precision(frozen: Baseline) -> str:
+    """What the runs of a frozen baseline computed in; empty where nothing says it."""
+    stated = frozen.code and frozen.code.settings.get("train.precision")
+    found = accelerators.find(frozen.device) if stated == "auto" else None
+    return str(stated or "") if found is None else accelerators.usual_precision(found.accelerator)
 
 
 def _place(run: Run) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from bot.model.case import Case, Standing
 from bot.model.run import Hardware
-from bot.model.track import Track
+from bot.model.track import BaselineCode, Track
 from bot.model.verdict import Finding, finding
 from bot.parse.json_file import read_json
 from tests.bot.rules.arm_cases import A100, CPU, FROZEN, H100, TRACK, V100, a_run_of, armed, frozen
@@ -111,6 +111,15 @@ def test_the_precision_that_the_arm_states_is_named() -> None:
     runs = [a_run_of(n, 4.0, 1900.0, **fp32) for n in (0, 1)]
     (item,) = slower(a_case(runs, arms=["candidate", "baseline"], track=TRACK))
     assert "1 x Tesla V100-SXM2-16GB in fp32; by the peaks" in item.message
+    code = BaselineCode("main.py", "0" * 64, {"train.precision": "auto"})
+    for stated, says in (
+        ("fp32", "150 s in fp32, 1.5 times the 100 s of the frozen baseline in bf16 on"),
+        ("bf16", "150 s, 1.5 times the 100 s of the frozen baseline on"),
+    ):
+        runs = [a_run_of(n, 4.0, 150.0, config={"precision": stated}) for n in (0, 1)]
+        track = frozen(code=code)
+        (item,) = slower(a_case(runs, arms=["candidate", "baseline"], track=track))
+        assert says in item.message
 
 
 def test_of_several_frozen_baselines_the_last_says_what_to_expect() -> None:
