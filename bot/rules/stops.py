@@ -87,13 +87,14 @@ def _before_the_end(case: Case, point: str | None, runs: Sequence[Run]) -> str |
     if step is None or end <= step or error <= 0:
         return None
     means = _means(case, runs)
-    needed = normal_quantile(1 - summary.level) * error
+    tested = summary.decision.test != "none"
+    needed = normal_quantile(1 - summary.level) * error if tested else 0.0
     later = [mean for s, mean in means.items() if s > step]
     fail = sum(_gain(summary, mean) < needed for mean in later)
     if len(later) >= _LEAST_LATER and 2 * fail > len(later):
         return (
-            f"the test passes at step {step:,}, but not at {fail} of the "
-            f"{count(len(later), 'validation')} after it"
+            f"{'the test passes' if tested else 'the mean reaches the target'} at step {step:,}, "
+            f"but not at {fail} of the {count(len(later), 'validation')} after it"
         )
     p, looks = summary.decision.p, _looks(summary, means, step, error)
     if p is None or p * looks < _ALLOWED * summary.level:

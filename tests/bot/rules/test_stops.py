@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses as dc
 import random
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from bot.evidence.log.training_log import read_log
 from bot.model.run import Run, Validation
 from bot.model.submission import Claim
+from bot.model.track import Significance
 from tests.bot.rules.run_cases import TRACKS, a_case, a_run, found
 from tests.bot.rules.second_cases import loss_at
 
@@ -82,3 +84,19 @@ def test_a_stop_before_the_end_of_the_runs(
     ]
     assert [says in text for text in told if says] == [True] * (says is not None), told
     assert says is not None or told == []
+
+
+def test_without_a_test_the_mean_alone_is_compared() -> None:
+    untested = dc.replace(STEPS, significance=Significance())
+    claims = {"claims": (Claim("steps", 2585),)}
+
+    def told(*later: float) -> list[str]:
+        runs = [early(n, [*FALLS, 3.2784, *later], 2600) for n in range(8)]
+        said = found("witnesses-disagree", a_case(runs, track=untested, submission=claims))
+        return [f.message for f in said]
+
+    (text,) = told(3.2809, 3.281, 3.2811)
+    assert text == (
+        "the mean reaches the target at step 2,585, but not at 3 of the 3 validations after it"
+    )
+    assert told(3.2795, 3.2796, 3.2797) == []  # too near for a test, and there is none
