@@ -40,7 +40,10 @@ def known_release(name: str, data: bytes) -> Line:
             f"{server}/v{match[1] if match else ''}/SHA256SUMS", timeout=_TIMEOUT_S
         )
     except requests.exceptions.RequestException:
-        return unknown(f"whether {name} was released: {HOME} did not answer", "look again later")
+        return unknown(
+            f"whether {name} is a release: {HOME} did not answer",
+            "nothing to do if you built it yourself; otherwise check the connection and look again",
+        )
     lines = [line.split() for line in answer.text[:100_000].splitlines()] if answer.ok else []
     if [digest, name] in lines or [digest, f"*{name}"] in lines:
         return _attested(name, data)

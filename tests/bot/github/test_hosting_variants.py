@@ -294,7 +294,7 @@ def test_upgrade_in_the_checkout_is_quiet_the_second_time(tmp_path: Path) -> Non
     assert "written .github/workflows/speedrun-verify.yml" in result.output
     again = CliRunner().invoke(main, [*arguments, "--wheel", str(newer)])
     assert again.output.endswith("nothing to change: this version is installed\n")
-    assert "whether speedrun_bot-0.2.0-py3-none-any.whl was released" in again.output
+    assert "whether speedrun_bot-0.2.0-py3-none-any.whl is a release" in again.output
 
 
 VARIANTS = tuple(
