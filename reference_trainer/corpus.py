@@ -65,7 +65,7 @@ def prepare(name: str, say: Callable[[str], None] = lambda text: None) -> pathli
         if (folder / MANIFEST).is_file():  # made while this process waited
             return folder
         if name in RECIPES:
-            say(f"building corpus {name} (once, kept in {data_folder().name})")
+            say(f"building corpus {name} (once, kept in {data_folder()})")
             build(RECIPES[name], folder)
         else:
             downloads.fetch(name, folder, say)

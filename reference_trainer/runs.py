@@ -88,6 +88,9 @@ def _do(arms: Arms, options: dict[str, Any], group: Group) -> Iterator[str]:
             folder = _folder_of_run(out, arm.name, seed, len(arms), options["seeds"])
             corpus = opened[arm.config.data.corpus]
             job = _job(arm, corpus, folder, seed, len(arms) > 1, options)
+            done, every = sum(map(len, found.values())), len(arms) * options["seeds"]
+            if first and every > 1:
+                yield f"run {done + 1} of {every}: {arm.name}, seed {seed}"
             info = _once(job, arm, options["force_run_failed"], group)
             found[arm.name].append(info)
             if first:

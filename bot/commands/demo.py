@@ -53,6 +53,7 @@ class _Demo:
     ) -> str:
         click.secho(f"$ {name} " + " ".join(args), fg="cyan")
         env = os.environ | {"PYTHONUTF8": "1", "WANDB_MODE": "offline", "WANDB_SILENT": "true"}
+        env.setdefault("JAX_PLATFORMS", "cpu")
         done = subprocess.run(
             [sys.executable, *first, *args],
             cwd=self.out,
@@ -89,7 +90,7 @@ def demo(root: Path | None, out: Path | None, seeds: int) -> None:
 
     Everything happens in a scratch copy of the competition; nothing is sent anywhere.
     """
-    found = root_of(root)
+    found = root_of(root, shipped=True)
     if not importlib.util.find_spec(BACKEND):
         raise click.UsageError(
             f"the demo trains beside the baseline of {TRACK}, which is written in JAX: "
