@@ -9,7 +9,7 @@ import pickle
 import sys
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import hypothesis
 import pytest
@@ -22,8 +22,19 @@ from tests.golden import unpack
 ROOT = Path(__file__).resolve().parent.parent
 os.environ["SPEEDRUN_CACHE"] = ""  # no test reads or leaves anything in the user's cache
 
+
+def tried(examples: int) -> int:
+    """How many examples Hypothesis tries: all of them in a full run, else a quarter."""
+    return examples if os.environ.get("SPEEDRUN_FULL") else examples // 4
+
+
 # A busy machine is slow, not wrong: no example has a deadline. What fails can be tried again.
-hypothesis.settings.register_profile("speedrun", deadline=None, print_blob=True)
+hypothesis.settings.register_profile(
+    "speedrun",
+    deadline=None,
+    print_blob=True,
+    max_examples=tried(100),
+)
 hypothesis.settings.load_profile("speedrun")
 OPTIONAL = "wide: "
 """A skip whose reason begins so is allowed in a full run: it needs a GPU."""
@@ -57,14 +68,18 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With --rest, keep what was skipped before (whole modules too) and what is marked `more`."""
+    """With --rest, keep what was skipped before (whole modules too), what is marked `more`, and
+    what Hypothesis tries: a full run tries more examples."""
     if not config.getoption("--rest"):
         return
     before = tuple(config.cache.get(SKIPPED, [])) if config.cache else ()
     kept, left = [], []
     for item in items:
         skipped = item.nodeid in before or item.nodeid.partition("::")[0] in before
-        (kept if skipped or item.get_closest_marker("more") else left).append(item)
+        more = item.get_closest_marker("more") or hypothesis.is_hypothesis_test(
+            getattr(item, "obj", None)
+        )
+        (kept if skipped or more else left).append(item)
     items[:] = kept
     config.hook.pytest_deselected(items=left)
 
@@ -115,11 +130,20 @@ def in_a_full_run(why: str) -> None:
         pytest.skip(f"slow: {why}; make test-full runs it")
 
 
+T = TypeVar("T")
+
+
+def some(values: Sequence[T], every: int) -> Sequence[T]:
+    """All of them in a full run, else one in so many. Mark the test `more`."""
+    return values if os.environ.get("SPEEDRUN_FULL") else values[::every]
+
+
 def in_turn(
-    values: Sequence[Any], ids: Sequence[str], why: str, first: int = 0
+    values: Sequence[Any], ids: Sequence[str], why: str, first: int = 0, every: int = 2
 ) -> list[ParameterSet]:
-    """Parameters of which every other, from number `first` on, is left to a full run."""
-    marks = [pytest.mark.full(why) if n % 2 == first else () for n in range(len(values))]
+    """Parameters of which one in so many, from number `first` on, is tried in every run; the
+    others are left to a full run."""
+    marks = [() if n % every == first else pytest.mark.full(why) for n in range(len(values))]
     rows = zip(values, ids, marks, strict=True)
     return [pytest.param(value, id=name, marks=mark) for value, name, mark in rows]
 

@@ -6,6 +6,7 @@ Imports are read from the source, those inside functions and under TYPE_CHECKING
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import re
 from collections import defaultdict
@@ -55,9 +56,15 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
+@functools.cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """The syntax of a file, parsed once."""
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def imported(path: Path) -> Iterator[str]:
     """The modules that a file imports anywhere in it, by their full names."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -162,7 +169,7 @@ def test_no_function_is_longer_than_a_screen() -> None:
     """Without its docstring, which may be a rule's page."""
     long = {}
     for name, path in MODULES.items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 first, last = node.body[0], node.end_lineno or node.lineno
                 lines = last - node.lineno + 1
@@ -217,7 +224,7 @@ def test_tolerances_stand_in_the_registry_alone() -> None:
     for name, path in MODULES.items():
         if not name.startswith("bot."):
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.Constant) and type(node.value) is float:
                 if node.value in TOLERANCES:
                     found[name].add(node.value)

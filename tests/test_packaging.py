@@ -66,6 +66,7 @@ def test_the_wheel_holds_every_file_that_git_holds(
     assert {name for name in files if f"{inside}/{name}" not in wheel} == set()
 
 
+@pytest.mark.full("builds each package twice")
 def test_a_release_is_the_same_bytes_twice_and_says_their_sums(tmp_path: Path) -> None:
     made = [build(tmp_path / name) for name in ("one", "two")]
     assert [p.suffix for p in made[0]] == [".whl", ".gz"]

@@ -36,21 +36,30 @@ def one_sentence(text: str) -> bool:
     return text.startswith("Error: ") and text.count("\n") == 1 and "Traceback" not in text
 
 
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with one submission: the commands read every one that there is."""
+    root = tmp_path_factory.mktemp("small")
+    shutil.copytree(ROOT / "tracks", root / "tracks")
+    shutil.copytree(ROOT / ENTRY, root / ENTRY)
+    return root
+
+
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize("arguments", [["check", ENTRY, "--offline"], ["--help"], ["explain"]])
-def test_an_output_that_is_full_is_the_machines_fault(arguments: list[str]) -> None:
+def test_an_output_that_is_full_is_the_machines_fault(arguments: list[str], small: Path) -> None:
     with FULL.open("w") as full:
-        done = speedrun(*arguments, stdout=full)
+        done = speedrun(*arguments, stdout=full, cwd=small)
     assert done.returncode == 4
     assert one_sentence(done.stderr) and "No space left on device" in done.stderr
 
 
 @pytest.mark.parametrize("arguments", [["check", ENTRY, "--offline"], ["--help"], ["explain"]])
-def test_a_closed_pipe_ends_it_silently(arguments: list[str]) -> None:
+def test_a_closed_pipe_ends_it_silently(arguments: list[str], small: Path) -> None:
     read, write = os.pipe()
     os.close(read)
     try:
-        done = speedrun(*arguments, stdout=write)
+        done = speedrun(*arguments, stdout=write, cwd=small)
     finally:
         os.close(write)
     assert (done.returncode, done.stderr) == (141, "")

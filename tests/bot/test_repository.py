@@ -15,7 +15,7 @@ from bot.model.verdict import Verdict
 from bot.parse.folder import read_path
 from bot.parse.track_toml import load_tracks
 from bot.registry import Status
-from bot.repository import Repository, submission_folders, verify_repository
+from bot.repository import CHUNK, Repository, submission_folders, verify_repository
 from bot.verify import verify
 from tests.conftest import ROOT
 from tests.corpus.variants import changed, put
@@ -119,10 +119,10 @@ def test_a_copy_that_a_maintainer_accepted_is_none(root: Path) -> None:
 
 
 def test_jobs_do_not_change_the_answer(root: Path) -> None:
-    for index in range(130):
+    for index in range(CHUNK + 2):
         add(root, f"submissions/fineweb-edu/e{index}", f"r{index}", 1 + index / 1000)
     one, two = verify_repository(root, jobs=1), verify_repository(root, jobs=2)
-    assert one == two and len(one) == 130
+    assert one == two and len(one) == CHUNK + 2
 
 
 def test_a_broken_entry_does_not_stop_the_others(root: Path) -> None:

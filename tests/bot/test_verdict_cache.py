@@ -106,7 +106,10 @@ def test_without_a_cache_nothing_is_kept(root: Path) -> None:
     assert not (root / "cache").exists()
 
 
-@pytest.mark.parametrize("track_id", ["nanogpt-medium", "tutorial"])
+@pytest.mark.parametrize(
+    "track_id",
+    ["tutorial", pytest.param("nanogpt-medium", marks=pytest.mark.full("reads every submission"))],
+)
 def test_the_kept_board_is_that_of_the_verdicts(tmp_path: Path, track_id: str) -> None:
     """Places, ties, frontier, records and reasons; with the standing that rules compare with."""
     fresh, again = (Repository(ROOT, cache=tmp_path).board(track_id) for _ in range(2))

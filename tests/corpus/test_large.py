@@ -12,7 +12,7 @@ import pytest
 from bot.model.submission import MAX_JSON_BYTES, Folder
 from bot.parse.track_toml import load_tracks
 from bot.verify import verify
-from tests.conftest import ROOT
+from tests.conftest import ROOT, in_turn
 from tests.corpus.variants import load
 
 TRACKS = load_tracks(ROOT)
@@ -60,7 +60,12 @@ LISTED = ("deep-long-keys", "many-unknown-keys-submission", "many-odd-texts")
 
 
 @pytest.mark.parametrize(
-    ("name", "listed"), [*((name, False) for name in LARGE), *((name, True) for name in LISTED)]
+    ("name", "listed"),
+    in_turn(
+        ROWS := [*((name, False) for name in LARGE), *((name, True) for name in LISTED)],
+        [f"{name}-{listed}" for name, listed in ROWS],
+        "the other large files",
+    ),
 )
 def test_large(name: str, listed: bool) -> None:
     data = json.dumps(LARGE[name](), ensure_ascii=False, separators=(",", ":")).encode()

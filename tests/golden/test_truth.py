@@ -13,7 +13,7 @@ from bot.evidence.log.training_log import read_log
 from bot.model.submission import Folder
 from bot.parse.track_toml import load_tracks
 from bot.verify import verify
-from tests.conftest import ROOT
+from tests.conftest import ROOT, some
 from tests.golden import CASES
 
 TRACKS = load_tracks(ROOT)
@@ -52,10 +52,11 @@ def differences(golden: Path, row: dict[str, Any]) -> Any:
             yield "model_flops", verdict.metrics.get("model_flops"), row["model_flops"]
 
 
+@pytest.mark.more
 def test_statistics_of_every_group_of_runs(golden: Path) -> None:
     records = json.loads((golden / "nanogpt/truth.json").read_text())["records"]
     compared, wrong = 0, []
-    for folder, record in records.items():
+    for folder, record in some(list(records.items()), 6):
         track = TRACKS[OF_RECORDS[record["track"]]]
         for name, group in record["groups"].items():
             wanted = (group.get("finished_only") or {}).get("loss") or group.get("loss") or {}
@@ -70,7 +71,7 @@ def test_statistics_of_every_group_of_runs(golden: Path) -> None:
             for ours, value in of_group(wanted).items():
                 if value is not None and got[ours] != pytest.approx(value, rel=1e-6):
                     wrong.append((folder, name, ours, got[ours], value))
-    assert wrong == [] and compared > 60
+    assert wrong == [] and compared > len(some(range(60), 6))
 
 
 def of_group(wanted: dict[str, Any]) -> dict[str, Any]:

@@ -99,7 +99,7 @@ def test_unit_tests_of_what_is_mutated_are_mapped_first_and_slow_files_last(
     ("line", "code", "failed"),
     [
         pytest.param(9, 1, "t.py::test_under", id="noticed"),
-        pytest.param(1, 0, None, id="not noticed"),
+        pytest.param(1, 0, None, id="not noticed", marks=pytest.mark.full("as much again")),
     ],
 )
 def test_a_copy_tries_a_mutant_and_is_as_before(

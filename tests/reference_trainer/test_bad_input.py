@@ -141,6 +141,7 @@ def test_no_accelerator_for_a_large_model(corpus: Corpus, tmp_path: pathlib.Path
     assert names(tmp_path / "out") == ["execution.json"]
 
 
+@pytest.mark.full("trains twice")
 def test_two_processes_in_one_folder(corpus: Corpus, tmp_path: pathlib.Path) -> None:
     """The second one leaves everything of the first alone and can go on once it has ended."""
     out = tmp_path / "out"

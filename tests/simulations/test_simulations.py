@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.simulations import bands, seasons
+from tests.simulations import bands, frontiers, seasons
 from tests.simulations.__main__ import SIMULATIONS
 from tests.simulations.common import Result
 
@@ -15,7 +15,9 @@ LONG = pytest.mark.full("seconds even with few repetitions")
     "simulate",
     [
         pytest.param(
-            s, id=s.__module__, marks=LONG if s in (bands.simulate, seasons.simulate) else ()
+            s,
+            id=s.__module__,
+            marks=LONG if s in (bands.simulate, seasons.simulate, frontiers.simulate) else (),
         )
         for s, _ in SIMULATIONS
     ],

@@ -104,6 +104,7 @@ def test_three_points_make_a_law_without_a_floor_that_is_not_drawn_beyond_them()
     assert all(0.99e18 <= x <= 1.01e20 for x, *_ in fits.curve(law))
 
 
+@pytest.mark.full("a hundred fits")
 def test_the_band_of_three_points_covers_the_law_as_often_as_it_says() -> None:
     rng, hits = random.Random(5), 0
     for _ in range(100):

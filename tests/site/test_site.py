@@ -57,6 +57,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.full("builds the site twice")
 def test_the_same_bytes_twice(tmp_path: Path) -> None:
     once, again = (tmp_path / name / "site" for name in ("once", "again"))
     for place in (once, again):
@@ -81,6 +82,7 @@ def test_what_no_longer_belongs_is_removed(tmp_path: Path) -> None:
     assert digest(tmp_path).keys() == {"two.txt"} and not (tmp_path / "a").exists()
 
 
+@pytest.mark.full("builds the site three times")
 def test_one_more_entry_gives_what_a_fresh_build_gives(tmp_path: Path) -> None:
     grown, fresh = tmp_path / "grown" / "site", tmp_path / "fresh" / "site"
     build_site(synthetic.site(14), grown)

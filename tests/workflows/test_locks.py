@@ -46,6 +46,7 @@ def test_jobs_that_only_answer_install_that_part(job: str) -> None:
     assert [s["with"]["lock"] for s in steps if s.get("id") == "speedrun"] == ["publish"]
 
 
+@pytest.mark.full("starts six programs")
 def test_their_commands_run_with_it(competition: Competition) -> None:
     number = competition.open(submission("new")).number
     competition.verify(number)

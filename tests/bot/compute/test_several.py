@@ -16,12 +16,13 @@ from bot.model.track import Significance, Track
 from bot.rules import RULES
 from tests.bot.compute.test_summary import SMALL, STEPS, runs
 from tests.bot.rules.statistic_cases import case, evidence
+from tests.conftest import tried
 
 # p of 0.0071 and of 0.00072 by scipy.stats.ttest_1samp(losses, 3.28, alternative="less").
 NEAR, FAR = [3.2790, 3.2794, 3.2786, 3.2793], [3.2790, 3.2792, 3.2788, 3.2791]
 
 
-@settings(max_examples=50)  # multipletests collects garbage in each call
+@settings(max_examples=tried(50))  # multipletests collects garbage in each call
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_adjusted_p_is_that_of_statsmodels(found: list[float]) -> None:
     expected = multipletests(found, method="holm")[1]

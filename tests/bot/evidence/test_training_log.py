@@ -18,6 +18,7 @@ from bot.evidence.code_hash import source_sha256
 from bot.evidence.log.problems import begins_late
 from bot.evidence.log.training_log import read_log
 from bot.model.run import Run, Validation
+from tests.conftest import some, tried
 
 LOGS = Path(__file__).parent.parent / "data" / "logs"
 EXPECTED: dict[str, Any] = json.loads((LOGS / "expected.json").read_text())
@@ -70,11 +71,10 @@ def test_extra_tokens_are_kept_in_the_history() -> None:
     assert len(run.history["val_ema_loss"]) == len(run.validation)
 
 
+@pytest.mark.more
 def test_every_published_log_reads_as_the_truth(golden: Path) -> None:
     here = golden / "nanogpt"
-    truth = json.loads((here / "truth.json").read_text())
-    logs = truth["logs"]
-    for log in logs:
+    for log in some(json.loads((here / "truth.json").read_text())["logs"], 8):
         runs = read_log((here / log["trimmed"]).read_bytes(), log["trimmed"])
         assert len(runs) == len(log["runs"]), log["trimmed"]
         for run, want in zip(runs, log["runs"], strict=True):
@@ -125,7 +125,7 @@ def rendered(draw: st.DrawFn) -> tuple[str, list[list[Validation]]]:
 
 
 @given(rendered())
-@settings(max_examples=150)
+@settings(max_examples=tried(150))
 def test_what_a_trainer_prints_is_read_back(case: tuple[str, list[list[Validation]]]) -> None:
     text, expected = case
     runs = read(text)

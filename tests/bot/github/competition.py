@@ -347,10 +347,10 @@ class Competition:
 
 def kill_points(last: int, every: int) -> pytest.MarkDecorator:
     """`at` and `phase` of `killed_at` for as many requests; a full run takes each of them, any
-    other run one in so many."""
+    other run one in so many, from the middle of the first so many on."""
     points = [(at, phase) for phase in ("before", "after") for at in range(1, last + 1)]
     rest = pytest.mark.full("before and after each request")
-    marks = [() if number % every == 0 else rest for number in range(len(points))]
+    marks = [() if number % every == every // 2 else rest for number in range(len(points))]
     params = [pytest.param(*point, marks=m) for point, m in zip(points, marks, strict=True)]
     return pytest.mark.parametrize(("at", "phase"), params)
 

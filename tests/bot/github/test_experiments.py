@@ -312,6 +312,7 @@ def steps(seed: int) -> str:
     )
 
 
+@pytest.mark.full("builds the site")
 def test_the_site_draws_the_chain_and_lists_the_experiment(competition: Competition) -> None:
     pytest.importorskip("mkdocs", reason="needs mkdocs (extra `site`)")
     number = announce(competition, plan(confirmed="training_time_s < 90", hypothesis=EVIL))

@@ -206,6 +206,7 @@ def doctor_lines(folder: Path) -> list[Any]:
     return examine(folder, None, load_settings(folder))
 
 
+@pytest.mark.full("starts pip twice")
 def test_pip_takes_the_wheel_by_its_hash_and_no_other(tmp_path: Path) -> None:
     """The very line that the action runs, with a wheel that pip can read."""
     from zipfile import ZipFile

@@ -47,7 +47,7 @@ def killed(
     return was_killed
 
 
-@kill_points(LAST, every=5)
+@kill_points(LAST, every=LAST)
 def test_form_killed_at_each_request(
     competition: Competition, wandb: WandbDouble, at: int, phase: str
 ) -> None:
@@ -67,7 +67,7 @@ def test_form_killed_at_each_request(
     assert ("issue", number, "github-actions[bot]", "eyes") in competition.repo.reactions
 
 
-@kill_points(LAST, every=5)
+@kill_points(LAST, every=LAST)
 def test_command_that_commits_killed_at_each_request(
     competition: Competition, wandb: WandbDouble, at: int, phase: str
 ) -> None:
@@ -88,7 +88,7 @@ def test_command_that_commits_killed_at_each_request(
     assert started == {str(pull.number)}, "what was committed is verified"
 
 
-@kill_points(LAST, every=5)
+@kill_points(LAST, every=LAST)
 def test_tombstone_killed_at_each_request(competition: Competition, at: int, phase: str) -> None:
     pull = competition.open(submission("fast", seconds=90.0))
     competition.github.merge(REPO, pull.number)

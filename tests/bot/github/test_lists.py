@@ -136,6 +136,7 @@ def test_preregistrations_without_a_submission(competition: Competition) -> None
     ]
 
 
+@pytest.mark.full("builds the site")
 def test_the_site_shows_them(competition: Competition) -> None:
     pytest.importorskip("mkdocs", reason="needs mkdocs (extra `site`)")
     pull = competition.open(submission("good", seconds=90.0), title=HOSTILE)

@@ -278,7 +278,7 @@ submit_folder(Path(folder), Path(root), repo, None, False, print)
 LAST = 13
 
 
-@kill_points(LAST, every=5)
+@kill_points(LAST, every=LAST)
 def test_submit_killed_at_each_request(
     competition: Competition, folder: Path, monkeypatch: pytest.MonkeyPatch, at: int, phase: str
 ) -> None:

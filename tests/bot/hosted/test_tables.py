@@ -209,6 +209,7 @@ def test_the_lowest_loss_within_the_limit_ranks(tmp_path: Path) -> None:
     assert {f.rule for f in late.findings if f.level == "error"} == {"limit-exceeded"}
 
 
+@pytest.mark.full("builds the site")
 def test_the_page_shows_them_apart(tmp_path: Path) -> None:
     root = host(tmp_path, "slowrun", SLOWRUN, "--heading", "Limited Compute")
     enter(root, "slowrun", "lower", slowrun_log("3.19"))

@@ -21,6 +21,7 @@ from tests.bot.importers.nanogpt_cases import (
     put,
     read,
 )
+from tests.conftest import some
 
 
 def test_a_record_becomes_a_submission(tmp_path):
@@ -194,15 +195,14 @@ def folders(golden):
     return _folders(golden / "nanogpt/logs", [])
 
 
+@pytest.mark.more
 def test_every_published_log_keeps_its_points(folders):
-    count = 0
-    for logs in folders.values():
-        for item in logs:
-            trimmed = trim(item)
-            assert trimmed is not None, item.path
-            count += 1
-            assert [r.validation for r in read_log(trimmed, "x")] == list(item.series)
-    assert count > 900
+    found = [item for logs in folders.values() for item in logs]
+    assert len(found) > 900
+    for item in some(found, 8):
+        trimmed = trim(item)
+        assert trimmed is not None, item.path
+        assert [r.validation for r in read_log(trimmed, "x")] == list(item.series)
 
 
 def test_arms_read_from_names_are_the_published_ones(golden, folders):

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.parse.json_edit import edited
+from tests.conftest import tried
 
 OLD = {"title": "A", "runs": [{"source": "log", "path": "a"}], "people": []}
 LINK = {"source": "wandb", "link": "b"}
@@ -59,7 +60,7 @@ VALUES = st.recursive(
 OBJECTS = st.dictionaries(st.text(max_size=4), VALUES, max_size=4)
 
 
-@settings(max_examples=200)
+@settings(max_examples=tried(200))
 @given(
     indent=st.sampled_from([None, 1, 2, "\t"]),
     end=st.sampled_from(["\n", "\r\n"]),

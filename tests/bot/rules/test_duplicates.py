@@ -148,6 +148,7 @@ def test_versions_of_one_file() -> None:
     assert not same_file("a/results.json", "a/results2.json") and same_file("a", "a")
 
 
+@pytest.mark.full("judges every published file")
 def test_the_pairs_among_the_real_files(golden: Path) -> None:
     import subprocess
     import sys

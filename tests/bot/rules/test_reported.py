@@ -30,6 +30,7 @@ from tests.bot.rules.statistic_cases import (
     found,
     loss_claim,
 )
+from tests.conftest import some
 
 
 def wrong(claim: Claim, *more: RunEvidence, track: Track = SMALL) -> list[str]:
@@ -158,6 +159,7 @@ def test_the_claimed_step_and_the_claimed_metric_are_taken() -> None:
 # ---- The pages of the record history -----------------------------------------------------------
 
 
+@pytest.mark.more
 def test_what_record_pages_claim_wrongly_is_found(golden: Path) -> None:
     """The claims of published records, put into submissions, against their own logs."""
     here = golden / "nanogpt"
@@ -165,7 +167,7 @@ def test_what_record_pages_claim_wrongly_is_found(golden: Path) -> None:
     table = json.loads((here / "records_table.json").read_text())["rows"]
     caught = {"n", "mean", "sd", "p"}
     checked = 0
-    for folder, record in truth["records"].items():
+    for folder, record in some(list(truth["records"].items()), 6):
         group = record["groups"].get("claimed")
         if group is None or not group.get("logs"):
             continue
@@ -177,7 +179,7 @@ def test_what_record_pages_claim_wrongly_is_found(golden: Path) -> None:
         if codes & caught and claims.get("loss_mean") is not None:
             assert any("reported" in m for m in messages), folder
         checked += 1
-    assert checked >= 50
+    assert checked >= len(some(range(50), 6))
 
 
 def _page_findings(

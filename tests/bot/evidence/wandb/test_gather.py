@@ -72,7 +72,9 @@ def deleted(server: WandbDouble) -> None:
     del server.world.runs[tuple(REFS[0])]
 
 
-@pytest.mark.parametrize("change", [edited, deleted])
+@pytest.mark.parametrize(
+    "change", [edited, pytest.param(deleted, marks=pytest.mark.full("another change"))]
+)
 def test_the_snapshot_counts_where_the_evidence_changed(
     change: object, server: WandbDouble, fetcher: WandbFetcher, tmp_path: Path
 ) -> None:
@@ -178,7 +180,9 @@ def noise(server: WandbDouble, count: int, config: dict[str, Any], rows: int) ->
         server.add_run("example-team", "nanogpt", f"noise{n}", history=made, config=values)
 
 
-@pytest.mark.parametrize("same", [False, True])
+@pytest.mark.parametrize(
+    "same", [pytest.param(False, marks=pytest.mark.full("as many again")), True]
+)
 def test_sixty_noise_runs_change_no_verdict(
     same: bool, server: WandbDouble, fetcher: WandbFetcher
 ) -> None:
