@@ -59,15 +59,13 @@ LARGE: dict[str, Callable[[], object]] = {
 LISTED = ("deep-long-keys", "many-unknown-keys-submission", "many-odd-texts")
 
 
-@pytest.mark.parametrize(
-    ("name", "listed"),
-    in_turn(
-        ROWS := [*((name, False) for name in LARGE), *((name, True) for name in LISTED)],
-        [f"{name}-{listed}" for name, listed in ROWS],
-        "the other large files",
-    ),
-)
-def test_large(name: str, listed: bool) -> None:
+ROWS = [*((name, False) for name in LARGE), *((name, True) for name in LISTED)]
+IDS = [f"{name}-{listed}" for name, listed in ROWS]
+
+
+@pytest.mark.parametrize("row", in_turn(ROWS, IDS, "the other large files"))
+def test_large(row: tuple[str, bool]) -> None:
+    name, listed = row
     data = json.dumps(LARGE[name](), ensure_ascii=False, separators=(",", ":")).encode()
     assert 10_000 < len(data) <= MAX_JSON_BYTES
     folder = (

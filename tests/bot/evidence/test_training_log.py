@@ -74,13 +74,13 @@ def test_extra_tokens_are_kept_in_the_history() -> None:
 @pytest.mark.more
 def test_every_published_log_reads_as_the_truth(golden: Path) -> None:
     here = golden / "nanogpt"
-    for log in some(json.loads((here / "truth.json").read_text())["logs"], 8):
+    logs = json.loads((here / "truth.json").read_text())["logs"]
+    for log in some(logs, 8):
         runs = read_log((here / log["trimmed"]).read_bytes(), log["trimmed"])
         assert len(runs) == len(log["runs"]), log["trimmed"]
         for run, want in zip(runs, log["runs"], strict=True):
             assert len(run.validation) == len(want["val"]), log["trimmed"]
-            pairs = zip(run.validation, want["val"], strict=True)
-            assert all(close(a, b) for a, b in pairs), log["trimmed"]
+            assert all(map(close, run.validation, want["val"])), log["trimmed"]
             assert run.finished == want["finished"], log["trimmed"]
             assert run.hardware.count == log["n_gpus"], log["trimmed"]
     assert len(logs) == 928
