@@ -6,14 +6,11 @@ A git process for each of them took a third of the time of all tests. What needs
 
 from __future__ import annotations
 
-import atexit
 import functools
 import os
 import re
-import shutil
 import stat
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,10 +61,9 @@ def diff(directory: Path, *arguments: str) -> bytes:
 
 
 def init(directory: Path) -> None:
-    """An empty bare repository, as `git init --bare -b main` makes it. Its objects are those of
-    all repositories of this process: what many tests commit is stored once."""
-    (directory / "refs/heads").mkdir(parents=True)
-    (directory / "objects").symlink_to(_objects().path)
+    """An empty bare repository, as `git init --bare -b main` makes it."""
+    for folder in ("objects/info", "objects/pack", "refs/heads"):
+        (directory / folder).mkdir(parents=True)
     (directory / "HEAD").write_text("ref: refs/heads/main\n")
     (directory / "config").write_text("[core]\nrepositoryformatversion = 0\nbare = true\n")
 
@@ -75,27 +71,17 @@ def init(directory: Path) -> None:
 # ---- objects ------------------------------------------------------------------------------------
 
 
-@functools.cache
-def _objects() -> DiskObjectStore:
-    root, mine = Path(tempfile.mkdtemp(prefix="github-objects-")), os.getpid()
-    atexit.register(lambda: os.getpid() == mine and shutil.rmtree(root, ignore_errors=True))
-    for folder in ("info", "pack"):
-        (root / folder).mkdir()
-    return DiskObjectStore(root, loose_compression_level=1)
+def _objects(directory: Path) -> DiskObjectStore:
+    return DiskObjectStore(directory / "objects", loose_compression_level=1)
 
 
 def has(directory: Path, sha: str) -> bool:
-    return sha.encode() in _objects()
-
-
-@functools.lru_cache(maxsize=4096)
-def _object(sha: str) -> ShaFile:
-    return _objects()[sha.encode()]
+    return sha.encode() in _objects(directory)
 
 
 def _read(directory: Path, sha: str) -> ShaFile:
     try:
-        return _object(sha)
+        return _objects(directory)[sha.encode()]
     except (KeyError, ValueError) as error:
         raise GitError(sha) from error
 
@@ -174,7 +160,7 @@ def write_tree(
 ) -> str:
     """Tree of `base` with entries (mode, path, blob or commit sha; sha None deletes)."""
     found = files(directory, tree_of(directory, base)) if base else {}
-    store = _objects()
+    store = _objects(directory)
     for mode, path, sha in entries:
         if not validate_path(_bytes(path)) or "" in path.split("/"):
             raise GitError(f"invalid path {path}")

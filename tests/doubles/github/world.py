@@ -135,9 +135,15 @@ class World:
         repo = self.repos[name] = Repo(name, directory, next(self.ids), fork_of)
         if fork_of:
             repo.default_branch = self.repos[fork_of].default_branch
-            for branch, sha in git.branches(self.repos[fork_of].directory).items():
-                git.move(directory, f"heads/{branch}", sha)
+            self._share_objects(repo, self.repos[fork_of])
         return repo
+
+    def _share_objects(self, fork: Repo, parent: Repo) -> None:
+        """A fork network has one object store, as on GitHub."""
+        shutil.rmtree(fork.directory / "objects")
+        (fork.directory / "objects").symlink_to(parent.directory / "objects")
+        for branch, sha in git.branches(parent.directory).items():
+            git.move(fork.directory, f"heads/{branch}", sha)
 
     def commit(
         self,
