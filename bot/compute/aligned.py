@@ -1,7 +1,7 @@
 """Two validation curves point by point, though the steps, losses or clocks of one were changed.
 
     pairings(a, b)        the losses of both in pairs, in each way that they may belong together
-    shape_apart(pairs)    how far apart the curves are once a constant factor is taken out
+    shape_apart(a, b)     how far apart the curves are once a constant factor is taken out
     clocks_apart(a, b)    the same of their clocks, in seconds
     trained_again(a, b)   whether one program with one seed ran twice, each time on its own clock
 
@@ -13,10 +13,8 @@ fluctuations of each validation; two trainings never share these.
 from __future__ import annotations
 
 import bisect
-import functools as ft
 import itertools
 import math
-import operator
 import statistics
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -43,10 +41,6 @@ _OWN_CLOCK, _UNITS = 1e-3, 2
 of the last digit."""
 _USUAL_LOSS = 3.3
 """Distances are given as of a loss of this size, so that they compare."""
-_SEEDS = (9.0, 5.9, 3.2, 2.4, 2.0, 1.7, 1.4, 1.3, 1.2, 1.15, 1.15)
-"""By how many thousandths the losses of seeds scatter after each tenth of the steps: the median of
-the record history's entries of five runs or more."""
-_LEAST_SEEDS, _LEAST_HALF = 8, 4
 
 
 class Pairing(NamedTuple):
@@ -120,19 +114,14 @@ def _between(mine: Points, theirs: Points) -> Pairs:
 def evenly(pairs: Pairs) -> Pairs:
     """Pairs spread evenly over the steps: validations at the end may be close together, and then
     they all say the same."""
-    return [pairs[i] for i in _even_places(tuple(step for step, _, _ in pairs))]
-
-
-@ft.lru_cache(maxsize=512)
-def _even_places(places: tuple[float, ...]) -> tuple[int, ...]:
-    last = places[-1]
+    places, last = [step for step, _, _ in pairs], pairs[-1][0]
     chosen = {
         min(range(len(places)), key=lambda i: abs(places[i] - last * k / _EVEN))
         if len(places) <= _EVEN
         else min(bisect.bisect_left(places, last * k / _EVEN), len(places) - 1)
         for k in range(1, _EVEN + 1)
     }
-    return tuple(sorted(chosen))
+    return [pairs[i] for i in sorted(chosen)]
 
 
 def body_apart(pairs: Pairs) -> float:
@@ -150,62 +139,6 @@ def shape_apart(pairs: Pairs) -> float:
     ratios = [math.log(x / y) for _, x, y in kept]
     factor = statistics.median(ratios)
     return _USUAL_LOSS * _root([r - factor for r in ratios])
-
-
-def _product(a: Sequence[float], b: Sequence[float]) -> float:
-    return math.fsum(map(operator.mul, a, b))
-
-
-class Scatter(NamedTuple):
-    """Root mean squares of a difference of two curves, as a multiple of what the losses of seeds
-    scatter by: over the `whole` curve, its first `half`, and with a `drift` taken out, that is any
-    quadratic of the step."""
-
-    whole: float
-    half: float
-    drift: float
-
-
-def seeds_apart(pairs: Pairs) -> Scatter:
-    """How far apart paired losses are beside what seeds differ by at that share of the run;
-    infinite if they are too few."""
-    kept = evenly(pairs)
-    if len(kept) < _LEAST_SEEDS or any(x <= 0 or y <= 0 for _, x, y in kept):
-        return Scatter(math.inf, math.inf, math.inf)
-    places = tuple(step / kept[-1][0] for step, _, _ in kept)
-    scatter, trend = _of_places(places)
-    scaled = [_USUAL_LOSS * math.log(x / y) / s for (_, x, y), s in zip(kept, scatter, strict=True)]
-    squares = [x * x for x in scaled]
-    first = squares[: bisect.bisect_right(places, 0.5)]
-    left = sum(squares) - sum(_product(scaled, axis) ** 2 for axis in trend)
-    return Scatter(
-        math.sqrt(statistics.fmean(squares)),
-        math.sqrt(statistics.fmean(first)) if len(first) >= _LEAST_HALF else math.inf,
-        math.sqrt(max(left, 0.0) / (len(kept) - len(trend))),
-    )
-
-
-def scatter_at(share: float) -> float:
-    """By how much the losses of seeds scatter after a share of the steps."""
-    tenth = min(int(share * 10), 9)
-    before, after = _SEEDS[tenth : tenth + 2]
-    return (before + (share * 10 - tenth) * (after - before)) / 1000
-
-
-@ft.lru_cache(maxsize=512)
-def _of_places(places: tuple[float, ...]) -> tuple[list[float], list[list[float]]]:
-    """The scatter of seeds at some shares of a run, and an orthonormal basis of the quadratics
-    there, each value divided by that scatter."""
-    scatter = [scatter_at(x) for x in places]
-    basis: list[list[float]] = []
-    for power in range(3):
-        axis = [x**power / s for x, s in zip(places, scatter, strict=True)]
-        for other in basis:
-            shared = _product(axis, other)
-            axis = [x - shared * y for x, y in zip(axis, other, strict=True)]
-        length = math.hypot(*axis)
-        basis.append([x / length for x in axis])
-    return scatter, basis
 
 
 def clocks_apart(a: Trace, b: Trace) -> tuple[float, float]:

@@ -14,14 +14,6 @@ clocks go with each other to 1.7 ms from validation to validation, or to 0.00005
 So no pair is called a copy, no whole entry, no two of 8,372 pairs of entries, and 1 of 1,380 random
 draws of two to ten runs of one entry.
 
-Beside the scatter of seeds at each validation (`bot.compute.aligned.seeds_apart`) no pair of these
-runs is nearer than 0.21 over the whole curve, or 0.11 once a quadratic drift is taken out, within
-an entry; than 0.25 and 0.15 across entries. Groups are judged by the usual pair: none of 1,876
-draws of two to ten runs and of the 8,372 pairs of entries is within the limits here, and 2 of
-20,566 draws of three to eight runs beside another entry. So a copy that drifts is found with noise
-of about 0.0001, three or more with 0.0003, and a set that is used twice with noise that fades if
-that of its first half is under a third of what seeds differ by.
-
 A copy with noise of sd s is s from its original and 1.4 s from another copy. The differences of
 seeds are largest at the first validations, and those of noise are not: over 1,646 draws of three to
 five runs of one entry the median pair is at least 0.0023 apart at the first quarter. So copies are
@@ -38,15 +30,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from bot.compute.aligned import (
-    Pairs,
-    body_apart,
-    clocks_apart,
-    pairings,
-    scatter_at,
-    seeds_apart,
-    shape_apart,
-)
+from bot.compute.aligned import Pairs, body_apart, clocks_apart, pairings, shape_apart
 from bot.model.trace import Trace
 from bot.model.track import LOSS_METRICS, Track
 
@@ -59,7 +43,6 @@ NEAREST = 4.5e-4
 USUAL = 1.3e-3
 """The median over the pairs of three or more honest runs is at least this."""
 _LEAST_HALF, _LEAST_RUNS = 4, 3
-_BY_STEP, _DRIFTS = 3, 1.0
 _EARLY, _FAR, _OTHER_FORM = 3, 6 * NEAR, 0.006
 """Where none of the first validations is this near, and the ratio of both losses is not the same
 to this share over the run, nothing else is looked at."""
@@ -84,29 +67,23 @@ def spread_of(track: Track) -> float:
 
 
 class Near(NamedTuple):
-    """Two near runs, by number, and their distance; `drifts` if it is what is left once a drift is
-    taken out."""
+    """Two near runs, by number, and their distance."""
 
     a: int
     b: int
     apart: float
-    drifts: bool = False
 
 
 class Apart(NamedTuple):
     """How far two runs are from each other, as root mean squares: by equal steps, `nats` over the
     whole curve or its first half, whichever is less, and over the first and the last quarter; over
-    the nearer four fifths (`body`), and over these with a constant factor taken out (`shape`); and
-    beside the scatter of seeds, see `bot.compute.aligned.Scatter`."""
+    the nearer four fifths (`body`), and over these with a constant factor taken out (`shape`)."""
 
     nats: float
     early: float
     late: float
     body: float
     shape: float
-    whole: float
-    half: float
-    drift: float
 
 
 def apart(a: Trace, b: Trace) -> Apart | None:
@@ -115,8 +92,9 @@ def apart(a: Trace, b: Trace) -> Apart | None:
     found = [item for way in pairings(a, b) if (item := _of_pairs(*way)) is not None]
     if not found:
         return None
-    forms = zip(*(item[_BY_STEP:] for item in found), strict=True)
-    return Apart(*min(found)[:_BY_STEP], *map(min, forms))
+    nearest = min(found)
+    body, shape = (min(item[k] for item in found) for k in (3, 4))
+    return nearest._replace(body=body, shape=shape)
 
 
 def _of_pairs(pairs: Pairs, by_step: bool) -> Apart | None:
@@ -124,8 +102,7 @@ def _of_pairs(pairs: Pairs, by_step: bool) -> Apart | None:
     places = (len(pairs) // 3, 2 * len(pairs) // 3, len(pairs) - 1)
     ratios = [pairs[i][1] / (pairs[i][2] or 1.0) for i in places]
     other = max(ratios) - min(ratios) > _OTHER_FORM
-    scatter = seeds_apart(pairs)
-    if far and other and scatter.drift > _DRIFTS:
+    if far and other:
         return None
     squares = [(x - y) ** 2 for _, x, y in pairs]
     half, part = squares[: len(squares) // 2], max(len(squares) // 4, 3)
@@ -135,7 +112,7 @@ def _of_pairs(pairs: Pairs, by_step: bool) -> Apart | None:
     # By a share of the run two scripts of one family may come near; their fluctuations never do.
     nats, first = (nats, first) if by_step else (math.inf, math.inf)
     body, shape = (math.inf, math.inf) if other else (body_apart(pairs), shape_apart(pairs))
-    return Apart(nats, first, last, body, shape, *scatter)
+    return Apart(nats, first, last, body, shape)
 
 
 class _Limits(NamedTuple):
@@ -146,26 +123,14 @@ class _Limits(NamedTuple):
     across: float
 
 
-_LIMITS = {
-    "body": _Limits(1.8e-4, 3.5e-4, 3.8e-4),
-    "shape": _Limits(8e-5, 2.5e-4, 2.8e-4),
-    "whole": _Limits(0.18, 0.3, 0.55),
-    "half": _Limits(0.0, 0.28, 0.32),
-    "drift": _Limits(0.09, 0.22, 0.26),
-}
-_TWINS = ("whole", "half", "drift")
-
-
-def _near(a: int, b: int, found: Apart) -> Near:
-    near, left = min(found.nats, found.body, found.shape), found.drift * scatter_at(1)
-    return Near(a, b, left, True) if 2 * left < near else Near(a, b, near)
+_BODY, _SHAPE = _Limits(1.8e-4, 3.5e-4, 3.8e-4), _Limits(8e-5, 2.5e-4, 2.8e-4)
+_LIMITS = {"body": _BODY, "shape": _SHAPE}
 
 
 def _one(found: Apart, spread: float) -> bool:
     """Whether a single pair is not a coincidence."""
-    return found.nats <= NEAREST * spread or any(
-        getattr(found, kind) <= limit.one * spread for kind, limit in _LIMITS.items()
-    )
+    near = (found.nats / NEAREST, found.body / _BODY.one, found.shape / _SHAPE.one)
+    return min(near) <= spread
 
 
 def _usual(pairs: Sequence[tuple[Near, Apart]], kind: str) -> float:
@@ -187,43 +152,23 @@ def within(traces: Sequence[Trace], spread: float = 1.0) -> tuple[Near, ...]:
         count += 1
         found = apart(a, b)
         if found is not None:
-            pairs.append((_near(i, j, found), found))
+            pairs.append((Near(i, j, min(found.nats, found.body, found.shape)), found))
     near = tuple(p for p, found in pairs if found.nats <= NEAR * spread or _one(found, spread))
     alone = sum(_one(found, spread) for _, found in pairs)
     least = _PAIRS_WITHIN + round(count / _PAIRS_A_MATCH)
     if len(near) >= least or alone > round(count / _PAIRS_A_TWIN):
         return near
-    twins = _twins(pairs, len(traces), spread)
-    if twins or len(pairs) < _LEAST_RUNS or len(pairs) < count / 2:
-        return twins
+    if len(pairs) < _LEAST_RUNS or len(pairs) < count / 2:
+        return ()
     close = _usual(pairs, "nats") <= USUAL * spread or _falls(pairs)[0] < _NEAR_EARLY * spread
     close |= any(_usual(pairs, k) <= limit.within * spread for k, limit in _LIMITS.items())
     return tuple(pair for pair, _ in pairs) if close else ()
 
 
-def _twins(pairs: Sequence[tuple[Near, Apart]], runs: int, spread: float) -> tuple[Near, ...]:
-    """The pairs of two runs that are each other's nearest, if most runs are in one and the usual
-    one is too near: a set of runs and its copies."""
-    for kind in _TWINS:
-        best = dict[int, tuple[float, int]]()
-        for pair, found in pairs:
-            for i, j in (pair[:2], pair[1::-1]):
-                best[i] = min(best.get(i, (math.inf, j)), (float(getattr(found, kind)), j))
-        mutual = [
-            item
-            for item in pairs
-            if best[item[0].a][1] == item[0].b and best[item[0].b][1] == item[0].a
-        ]
-        if len(mutual) >= max(_PAIRS_WITHIN, _MATCHED * runs / 2):
-            if _usual(mutual, kind) <= _LIMITS[kind].within * spread:
-                return tuple(pair for pair, _ in mutual)
-    return ()
-
-
 def across(mine: Sequence[Trace], theirs: Sequence[Trace], spread: float = 1.0) -> tuple[Near, ...]:
     """The runs of two entries that are too near, the nearest of each."""
     found = [
-        (_near(i, j, item), item)
+        (Near(i, j, min(item.nats, item.body, item.shape)), item)
         for i, a in enumerate(mine[:MOST_RUNS])
         for j, b in enumerate(theirs)
         if (item := apart(a, b)) is not None

@@ -278,9 +278,7 @@ def near_words(case: Case, near: Sequence[alike.Near]) -> str:
     """How near the nearest runs are, in nats where the curves are of a loss."""
     quality = case.track.quality
     unit = " nats" if quality.metric in LOSS_METRICS and quality.goal == "min" else ""
-    nearest = min(near, key=lambda pair: pair.apart)
-    drift = " (with a drift taken out)" if nearest.drifts else ""
-    return f"{figure(nearest.apart, 2)}{unit}{drift}"
+    return f"{figure(min(pair.apart for pair in near), 2)}{unit}"
 
 
 def _runs_of(near: Sequence[alike.Near]) -> int:

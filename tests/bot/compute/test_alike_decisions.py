@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from bot.compute import alike
-from bot.compute.aligned import Scatter
 from bot.compute.alike import Near, across, apart, of_one_clock, other_cadence, within
 from bot.model.trace import Trace
 from bot.model.track import Axis, Significance
@@ -22,12 +21,6 @@ from tests.bot.rules.run_cases import SMALL
 N = 16
 SIGNS = tuple(tuple(1 if (n // every) % 2 == 0 else -1 for n in range(N)) for every in (1, 2, 4, 8))
 Sizes = Sequence[float]
-
-
-@pytest.fixture(autouse=True)
-def without_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is nearer than seeds are is `test_drifts.py`'s; here the plain distances decide."""
-    monkeypatch.setattr(alike, "seeds_apart", lambda _: Scatter(math.inf, math.inf, math.inf))
 
 
 def run(losses: Sequence[float], shift: float = 0) -> Trace:
