@@ -30,10 +30,6 @@ _PERPLEXITY = frozenset("ppl perplexity perp pplx".split())
 _BITS = frozenset("bpb bpc bits byte bytes char per base".split())
 _OTHER_UNIT = frozenset("word words byte char train training trn".split())
 _OTHER_BASE = frozenset("bits bit bpb bpc".split())
-_OF_ANOTHER = frozenset(
-    "target goal threshold initial first start begin before prev previous baseline record "
-    "reference expected max worst".split()
-)
 _LEAST = 1e-3
 _LEAST_EARLIER, _LEAST_OF_ANY = 3, 6
 # A mean of perplexities is that of a loss higher by half of its variance between batches.
@@ -78,19 +74,6 @@ def _is_bits(name: str) -> bool:
     parts = set(words(name).split("_"))
     named = parts & {"bpb", "bpc"} or {"bits", "per"} <= parts
     return bool(named) and parts <= _BITS | _OF_VALIDATION | _OF_ALL
-
-
-def stated_after(
-    chosen: str, values: Mapping[str, float], losses: Series, where: str
-) -> Iterator[Witness]:
-    """Losses of the validation that a run states of its end, beside those of its history."""
-    end = max(losses, default=(0, 0.0))[0]
-    told = {
-        name: [(end, value)]
-        for name, value in values.items()
-        if is_loss_beside(name, chosen) and not _OF_ANOTHER & set(words(name).split("_"))
-    }
-    yield from losses_beside(chosen, told, losses, where)
 
 
 def losses_beside(

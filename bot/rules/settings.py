@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from bot.compute import metrics
 from bot.compute.shapes import KNOWN_PRECISIONS, precision_of
-from bot.evidence import amounts, beside, counters, parallel, second, totals, warm
+from bot.evidence import amounts, counters, parallel, second, totals, warm
 from bot.evidence.wandb.history import flatten
 from bot.model.case import Case
 from bot.model.document import at
@@ -170,24 +170,18 @@ def _totals(
         flops=metrics.above_zero(run.number("hardware_flops")),
         batch_tokens=_batch_of(run),
     )
-    ends = {
+    beside = {
         name: value
         for name, value in second.numbers_of(dict(list(flat(run.outer))[:_MOST])).items()
         if not _CONFIGURED & set(name.split("."))
     }
-    done = totals.done(ends, numbers, "the file")
-    for w in (*totals.planned(numbers, "the file"), *done):
+    ends = totals.done(beside, numbers, "the file")
+    for w in (*totals.planned(numbers, "the file"), *ends):
         more = counts.exceeded(w.quantity.partition("_")[2], float(w.value))
         if more is not None:
             name = _named(w)
             message = f"`{name}` says {more.said}, but the file counts {more.counted}"
             yield Said(name, message, more.ours, float(w.value))
-    loss = run.number("loss")
-    last = {name.rpartition(".")[2]: value for name, value in ends.items()}
-    higher = () if loss is None else beside.stated_after("val_loss", last, [(1, loss)], "the file")
-    for w in higher:
-        message = f"`{_named(w)}` is {figure(float(w.value))}, but the file counts a loss of "
-        yield Said(_named(w), f"{message}{figure(loss)}", loss, float(w.value))
 
 
 def _batch_of(run: ResultsRun) -> float | None:

@@ -138,9 +138,6 @@ def run_witnesses(raw: Raw, columns: Columns, keys: Keys, chips: int | None) -> 
     if chosen is not None:
         bits = {n: columns.bpb for n in keys.bpb if n in columns.names}
         yield from beside.losses_beside(chosen, {**columns.others, **bits}, losses, _HISTORY)
-        known = {*columns.names, *columns.others}
-        ends = {n: v for n, v in flatten(raw.summary).items() if n not in known}
-        yield from beside.stated_after(chosen, second.numbers_of(ends), losses, _SUMMARY)
     yield from _bits(columns, keys)
     yield from beside.shares(columns.others, _HISTORY)
 

@@ -154,24 +154,3 @@ def test_a_plan_of_any_name_in_a_results_file() -> None:
     (text,) = in_file({"batch_in_truth": 1024, "seq_len": 1024})
     assert "tokens a step" in text and TOKENS / STEPS == 524_288
     assert in_file({"steps_we_really_do": STEPS, "batch_in_truth": 512, "seq_len": 1024}) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "is_told"),
-    [
-        ("final_val_loss", True),
-        ("val/loss_full", True),
-        ("test_loss", True),
-        ("target_val_loss", False),
-        ("initial_val_loss", False),
-        ("train_loss", False),
-    ],
-)
-def test_a_higher_loss_at_the_end(name: str, is_told: bool) -> None:
-    higher, lower = {name: 3.4}, {name: 3.2}
-    found = told(offline(rows(), summary=higher))
-    assert ["in the summary ends at 3.4" in text for text, _ in found] == [True] * is_told
-    assert told(offline(rows(), summary=lower)) == []
-    loss = {"eval/loss": 3.275}
-    assert [name in text for text in in_file(info=loss | higher)] == [True] * is_told
-    assert in_file(info=loss | lower) == []
