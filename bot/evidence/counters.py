@@ -90,10 +90,9 @@ DATA_WORDS = frozenset(
     "source sources input inputs url urls text".split()
 )
 _VALIDATION_FILE = re.compile(
-    r"(?<![a-z])(?:val|valid|validation|held[_-]?out|hold-?out|dev|test|eval)(?![a-z])",
-    re.IGNORECASE,
+    r"(?<![a-z])(?:val|valid|validation|held[_-]?out|test|eval)(?![a-z])", re.IGNORECASE
 )
-_FOLDERS = frozenset("val valid validation heldout held_out holdout".split())
+_FOLDERS = frozenset("val valid validation heldout held_out".split())
 _TRAINING_FILE = re.compile(r"(?<![a-z])(?:train|training)(?![a-z])", re.IGNORECASE)
 _ABOUT_VALIDATION = frozenset("val valid validation eval evaluation test heldout dev".split())
 

@@ -112,10 +112,10 @@ def _named_alike(case: Case) -> Iterator[Finding]:
                 yield about(case, item, run, name, message, level=Level.WARNING, fix=fix)
     for results in case.results:
         settings = flatten({k: v for k, v in results.info.items() if isinstance(v, dict)})
-        for name, does, value in misplaced_in(settings):
+        for name, does in misplaced_in(settings):
             yield finding(
                 "train-validation-overlap",
-                f"the file names what it {does}: {plain(f'{name}: {value}', 120)}",
+                f"the file names what it {does}: {plain(f'{name}: {settings[name]}', 120)}",
                 Level.WARNING,
                 file=results.file,
                 pointer=results.info_pointer,

@@ -17,9 +17,10 @@ from bot.model.verdict import Finding, finding
 from bot.registry import Level
 from bot.render.numbers import figure
 from bot.rules.about import per_message, runs_of
-from bot.rules.vocabulary import FIX, PADDED
 
 _MOST_BYTES = 1_000_000
+_PADDED = 1.05
+"""A vocabulary may be padded by as much."""
 _README = "say in the README why"
 _EVERY_TOKEN = f"take the mean over every token, by a causal model, or {_README}"
 _NO_COPY = "log and print the value as it was measured"
@@ -147,9 +148,9 @@ def _size(case: Case, stated: Stated) -> tuple[str, str] | None:
     if stated.kind == "share" and track.validation_tokens:
         return f"validates on a share of {figure(value)} of the text", "validate on all of it"
     if stated.kind == "vocabulary" and track.vocab_size:
-        if not track.vocab_size <= value <= PADDED * track.vocab_size:
+        if not track.vocab_size <= value <= _PADDED * track.vocab_size:
             says = f"has a vocabulary of {figure(value)}, expected the track's {track.vocab_size:,}"
-            return says, FIX
+            return says, "use the track's tokenizer, or say in the README how losses compare"
     if stated.kind == "step_tokens" and track.batch_tokens and value > track.batch_tokens:
         says = f"trains on {figure(value)} tokens a step, expected {track.batch_tokens:,}"
         return says, f"train on {track.batch_tokens:,} tokens a step"

@@ -30,7 +30,6 @@ from bot.rules.program import sizes_in_code
 from bot.rules.settings import settings_contradict
 from bot.rules.stops import chosen_stops
 from bot.rules.unlisted import drawn_seeds, told_otherwise
-from bot.rules.vocabulary import other_vocabulary
 
 # The clock of a run may begin a little before its client does, and W&B rounds to seconds; a run of
 # a few seconds has no more to spare than a longer one.
@@ -54,8 +53,8 @@ def witnesses_disagree(case: Case) -> Iterator[Finding]:
     not. So is every second statement of a run that contradicts what ranks: durations of steps,
     clocks and time stamps beside the training clock, other counters of steps, a longer plan, more
     devices, a higher loss, bits per byte that do not go with the loss, more memory than the card
-    has, more trials than runs are listed, another vocabulary. Both values are named. Log what the
-    run did, and let nothing be edited.
+    has, more trials than runs are listed. Both values are named. Log what the run did, and let
+    nothing be edited.
     """
     yield from read_problems(case, "witnesses-disagree")
     yield from per_message(_disagree(case))
@@ -64,7 +63,6 @@ def witnesses_disagree(case: Case) -> Iterator[Finding]:
     yield from sizes_in_code(case)
     yield from drawn_seeds(case)
     yield from per_message(told_otherwise(case))
-    yield from other_vocabulary(case)
 
 
 def _disagree(case: Case) -> Iterator[Finding]:

@@ -169,8 +169,8 @@ def _seed(config: Mapping[str, Any]) -> int | None:
 
 def _of_settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Validation text named as training data, and two seeds of the training."""
-    for name, does, value in itertools.islice(misplaced_in(settings), 1):
-        text = warm.in_words(name, value)
+    for name, does in itertools.islice(misplaced_in(settings), 1):
+        text = warm.in_words(name, settings[name])
         yield "train-validation-overlap", f"the configuration names what it {does}: {text}"
     part = next((n for n, v in settings.items() if leaves_out(n, v)), None)
     if part is not None:

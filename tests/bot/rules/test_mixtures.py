@@ -41,12 +41,6 @@ def mixed(source: Any = VALIDATION, key: str = "source", **data: Any) -> dict[st
         (mixed("gs://val/c4_en/train-0001.jsonl"), False),
         (mixed("gs://values/c4_en/part.jsonl"), False),
         ({"validation": {"source": VALIDATION}, "split": "test"}, False),
-        ({"components": [{"name": "c4", "source": VALIDATION, "weight": 0.1}]}, True),
-        ({"components": [{"name": "c4", "source": VALIDATION, "weight": 0.0}]}, False),
-        ({"components": [{"source": "gs://c4/train"}, {"source": VALIDATION}]}, True),
-        ({"train_files": ["a/train_0.bin", "a/heldout_1.bin"]}, True),
-        ({"train_files": "a/dev_0.bin"}, True),
-        ({"train_files": "/dev/shm/train_0.bin"}, False),
     ],
 )
 def test_a_component_that_is_validation_text(data: dict[str, Any], is_told: bool) -> None:
@@ -55,34 +49,3 @@ def test_a_component_that_is_validation_text(data: dict[str, Any], is_told: bool
     for case in (a_case([run]), a_case([], results=file)):
         said = found("train-validation-overlap", case)
         assert [f.level for f in said] == [Level.WARNING] * is_told, said
-
-
-SAME: list[tuple[dict[str, Any], bool]] = [
-    ({"train_files": "a/shard_7.bin", "eval_data": "a/shard_7.bin"}, True),
-    ({"train_files": ["a/shard_1.bin", "a/shard_7.bin"], "test_file": "a/shard_7.bin"}, True),
-    ({"train_bin": "a/shard_*.bin", "heldout": "a/shard_7.bin"}, True),
-    ({"data": {"components": {"c4": {"source": "b/x.jsonl"}}}, "dev": "b/x.jsonl"}, True),
-    ({"train_files": "a/shard_1.bin", "eval_data": "a/shard_7.bin"}, False),
-    ({"train_data": "a/fineweb", "eval_data": "a/fineweb"}, False),  # both parts of it
-    ({"train_config_file": "a/run.json", "eval_config_file": "a/run.json"}, False),
-    (
-        {"data": {"components": {"c4": {"source": "b/x.jsonl", "weight": 0}}}, "dev": "b/x.jsonl"},
-        False,
-    ),
-]
-
-
-@pytest.mark.parametrize(("settings", "is_told"), SAME)
-def test_a_file_that_is_in_both_parts(settings: dict[str, Any], is_told: bool) -> None:
-    run = offline(rows(), **config(**settings))
-    file = results_file({"train_config": settings})
-    for case in (a_case([run]), a_case([], results=file)):
-        said = found("train-validation-overlap", case)
-        assert [f.level for f in said] == [Level.WARNING] * is_told, said
-
-
-@pytest.mark.parametrize("name", ["mixture", "train_mixture", "datasets", "data_mix"])
-def test_a_mixture_at_the_top_of_a_configuration(name: str) -> None:
-    for source, is_told in ((VALIDATION, True), ("gs://c4/train", False)):
-        run = offline(rows(), **config(**{name: [{"name": "c4", "source": source, "weight": 1}]}))
-        assert bool(found("train-validation-overlap", a_case([run]))) is is_told
