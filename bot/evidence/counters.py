@@ -16,7 +16,6 @@ import statistics
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from bot.compute.paces import Series
-from bot.evidence import totals
 from bot.evidence.amounts import factors, validation
 from bot.evidence.second import (
     BATCHES,
@@ -66,20 +65,13 @@ _VALIDATION_TOKENS = re.compile(
 )
 _DRAWN = frozenset(
     "best_of best_of_n num_seeds n_seeds num_trials n_trials max_trials total_trials num_restarts "
-    "n_restarts num_tries n_tries seeds_tried trials_tried sweep_count sweep_runs run_cap attempt "
-    "attempt_number attempt_no num_attempts n_attempts attempts tried".split()
+    "n_restarts num_tries n_tries seeds_tried trials_tried sweep_count sweep_runs run_cap".split()
 )
-_OF_A_NETWORK = frozenset(
-    "download connect connection request http upload nccl port fetch socket timeout rpc".split()
-)
-_AGAIN = frozenset("retry retry_number retry_index retry_no restart restart_number".split())
-"""Of these the first training has 0."""
 _EARLY = re.compile(
     r"^early_?stop(?:ping)?(?:_\w{1,20})?$|^stop(?:ping)?_(?:patience|when|below|at_(?:val_)?loss)"
 )
 _NO_EARLY = frozenset("min delta mode".split())
 _BEST_OF = re.compile(r"^(?:best|top|lucky|min)_(?:\w{1,12}_)?(?:of|among|from)(?:_\w{1,12})?$")
-_KEPT = frozenset("best_of best_of_n".split())
 _MORE, _FASTER, _MOST_TIMES = 1.02, 1.1, 64
 _BEYOND = 1.1
 _MOST_ROWS = 16
@@ -227,7 +219,6 @@ def stated(
     of the run or a fraction of it, tokens of the validation, seeds that were drawn."""
     times = factors(settings, chips)
     yield from validation(settings, chips, where)
-    yield from totals.planned(settings, where)
     for name, value in settings.items():
         last, parts = last_part(name), frozenset(words(name).split("_"))
         source = f"`{plain(name, 40)}` in {where}"
@@ -243,17 +234,16 @@ def stated(
             yield Witness("validation_tokens", value, WitnessKind.PROGRAM, source)
         elif _EARLY.search(last) and not parts & _NO_EARLY:
             yield Witness("early_stop", value, WitnessKind.PROGRAM, source)
-        elif _draws(name) and value == int(value) and value + (last in _AGAIN) > 1:
-            value += last in _AGAIN
-            kind = "kept" if last in _KEPT or _BEST_OF.search(last) else "drawn"
-            yield Witness(kind, value, WitnessKind.PROGRAM, source)
+        elif _draws(name) and value == int(value) and value > 1:
+            yield Witness("drawn", value, WitnessKind.PROGRAM, source)
 
 
 def _draws(name: str) -> bool:
     """Whether a setting is a number of trainings of which some are kept, `count` of a sweep too."""
     ends = {last_part(name), "_".join(words(name).split("_")[-2:])}
-    elsewhere = (_ABOUT_VALIDATION | _OF_A_NETWORK) & set(words(name).split("_"))
-    return not elsewhere and bool(ends & (_DRAWN | _AGAIN) or _BEST_OF.search(last_part(name)))
+    return not _ABOUT_VALIDATION & set(words(name).split("_")) and bool(
+        ends & _DRAWN or _BEST_OF.search(last_part(name))
+    )
 
 
 def plans(settings: Mapping[str, object]) -> bool:

@@ -21,21 +21,17 @@ COUNTS = frozenset(
     "chips world_size num_gpus n_gpus ngpus gpus gpu_count num_devices n_devices device_count "
     "num_processes num_chips total_gpus n_gpu num_gpu data_parallel_size dp_size dp_world_size "
     "data_parallel_degree dp_degree data_parallel_replicas num_ranks devices n_chips "
-    "num_accelerators accelerator_count world".split()
+    "num_accelerators accelerator_count".split()
 )
 TOTALS = (
     ("num_chips",), ("num_devices", "device_count", "n_devices", "global_device_count"),
     ("total_gpus", "num_gpus", "n_gpus", "ngpus", "n_gpu", "num_gpu", "gpu_count"),
 )  # fmt: skip
 """Names for the devices of all machines, the plainest first."""
-MACHINES = ("nnodes", "num_nodes", "n_nodes", "node_count", "nodes", "slurm_nnodes", "hosts",
-            "n_hosts", "host_count", "machines", "num_machines", "num_slices", "n_slices",
-            "slices")  # fmt: skip
+MACHINES = ("nnodes", "num_nodes", "n_nodes")
 PRODUCTS = (
     (MACHINES,
-     ("nproc_per_node", "gpus_per_node", "devices_per_node", "num_gpus_per_node", "devices",
-      "devices_per_host", "chips_per_host", "gpus_per_host", "chips_per_slice",
-      "devices_per_slice")),
+     ("nproc_per_node", "gpus_per_node", "devices_per_node", "num_gpus_per_node", "devices")),
     (("num_hosts", "process_count", "num_processes"),
      ("local_device_count", "num_local_devices", "devices_per_host")),
 )  # fmt: skip
@@ -50,7 +46,7 @@ _OF_ONE_DEVICE = re.compile(
 _NO_TRAINING = frozenset("val valid validation eval evaluation test".split())
 _MOST_DEVICES = 1e4
 _AXES = re.compile(
-    r"^(?:([tpcd])p(?:(?:_world)?_(?:size|degree|ways?))?"
+    r"^(?:([tpcd])p(?:_world)?_(?:size|degree)"
     r"|(tensor|pipeline|context|data)(?:_model)?_parallel(?:_(?:world_)?size|_degree|_replicas)?"
     r"|(model|tensor|data|fsdp)_axis_size"
     r"|(\w{1,20}_(?:dcn|ici)_axis_size|(?:ici|dcn)_\w{1,20}_parallelism))$"
@@ -59,16 +55,13 @@ _SHARDS = re.compile(
     r"^(?:fsdp|dp_shard|dp_replicate|data_parallel_shard|data_parallel_replicate|hsdp_replicate)"
     r"(?:_size|_degree)?$"
 )
-_MESH_AXES = (
-    "replica_dcn replica data model fsdp tensor dp tp pp cp sp ep expert stage pipe pipeline seq "
+_MESH_AXES = frozenset(
+    "replica replica_dcn data model fsdp tensor dp tp pp cp sp ep expert stage pipe pipeline seq "
     "sequence context batch".split()
 )
 _IDS = frozenset("cuda_visible_devices visible_devices gpu_ids device_ids gpus devices".split())
 _SHAPE = re.compile(r"[(\[]?\s{0,2}(\d{1,5}(?:\s{0,2}[,x]\s{0,2}\d{1,5}){1,63})\s{0,2},?[)\]]?")
-_AXIS = re.compile(r"[A-Za-z]\w{0,20}['\"]?\s?[:=]\s?(\d{1,5})(?![\w.])")
-_MOST_AXES, _MOST_SIZE = 8, 1e5
-_RANK = re.compile(r"(?:^|_)(?:(?P<node>node|host|machine|slice)_(?:rank|index|id)"
-                   r"|(?:global|local|process|world|dist)_rank|process_index)$")  # fmt: skip
+_MOST_AXES = 8
 _OF_EACH = frozenset(
     "nproc_per_node local_world_size ntasks_per_node ntasks slurm_ntasks slurm_nprocs".split()
 )
@@ -125,15 +118,13 @@ def lists_of(settings: Mapping[str, object]) -> dict[str, float]:
 
 
 def _count_in(name: str, value: object) -> float | None:
-    """The devices of a list: the product of a mesh's shape, as `data:4,model:2` too, or the number
-    of the devices that a program may see. None for every other setting."""
+    """The devices of a list: the product of a mesh's shape, or the number of the devices that a
+    program may see. None for every other setting."""
     parts = re.split(r"[^a-z0-9]+", name.lower())
     last = re.split(r"[./]", name.lower())[-1]
     if isinstance(value, str) and ("mesh" in parts or last in _IDS):
         match = _SHAPE.fullmatch(value.strip()[:400])
-        named = _AXIS.findall(value[:400]) if "mesh" in parts else []
-        sizes = re.findall(r"\d+", match[1]) if match else named
-        value = [int(n) for n in sizes] or None
+        value = [int(n) for n in re.findall(r"\d+", match[1])] if match else None
     if not isinstance(value, list | tuple) or not 1 <= len(value) <= 4096:
         return None
     if last in _IDS:
@@ -145,16 +136,9 @@ def _count_in(name: str, value: object) -> float | None:
 
 
 def _at_least(settings: Mapping[str, float]) -> dict[str, float]:
-    """Devices that a run has at the least, by what says so: each machine and each rank has one."""
+    """Devices that a run has at the least, by what says so."""
     found = {"parallel sizes": _product(settings), "mesh axes": _mesh(settings)}
-    each = first_of(settings, PRODUCTS[0][1]) or 1.0
-    for name, value in settings.items():
-        rank = _RANK.search(last_part(name))
-        if last_part(name) in (*_OF_EACH, *MACHINES):
-            found[name] = value
-        elif rank is not None and value < _MOST_SIZE:
-            found[name] = (value + 1) * (each if rank["node"] else 1.0)
-    return found
+    return found | {n: v for n, v in settings.items() if last_part(n) in _OF_EACH}
 
 
 def _product(settings: Mapping[str, float]) -> float:
@@ -163,8 +147,6 @@ def _product(settings: Mapping[str, float]) -> float:
     shards = dict[str, float]()
     for name, value in settings.items():
         last = last_part(name)
-        if value != int(value) or value > _MOST_SIZE:
-            continue
         if match := _AXES.match(last):
             kind = last if match[4] else (match[1] or match[2] or match[3])[0]
             kind = {"m": "t", "f": "d"}.get(kind, kind)  # `model` is split as tensors are
@@ -180,9 +162,7 @@ def _mesh(settings: Mapping[str, float]) -> float:
     """The product of the axes of a mesh, under the parent that makes most of them."""
     groups: dict[str, list[float]] = {}
     for name, value in settings.items():
-        axis = re.sub(r"(?:_axis)?(?:_size|_dim)$", "", words(name))
-        last = next((a for a in _MESH_AXES if axis.endswith(f"_{a}")), None)
-        parent = axis.removesuffix(f"_{last}")
-        if last is not None and "mesh" in parent.split("_") and value == int(value):
+        parent, _, last = name.lower().rpartition(".")
+        if "mesh" in re.split(r"[^a-z0-9]+", parent) and last in _MESH_AXES:
             groups.setdefault(parent, []).append(value)
     return max((math.prod(sizes) for sizes in groups.values()), default=1.0)

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 
 from bot.compute import accelerators
 from bot.compute.shapes import parameters_of, transformer_of
-from bot.evidence.totals import OF_WORDS
 from bot.model.case import Case, RunEvidence
 from bot.model.run import Run, Witness, WitnessKind
 from bot.model.verdict import Finding
@@ -49,16 +48,14 @@ def contradicted(
     told of its clock yet."""
     yield from _code(case, item, run)
     told: set[str] = set() if untimed else {"time"}
-    # What is read by the words of its name says nothing new where its name is known.
-    for witness in sorted(run.witnesses, key=lambda w: w.quantity.startswith(OF_WORDS)):
+    for witness in run.witnesses:
         judge = _JUDGES.get(witness.quantity)
         group = "time" if witness.quantity.endswith("_s") else witness.quantity
-        again = witness.source in told and witness.quantity.startswith(OF_WORDS)
-        if judge is None or group in told or again or isinstance(witness.value, str):
+        if judge is None or group in told or isinstance(witness.value, str):
             continue
         said = judge(case, item, run, witness)
         if said is not None:
-            told |= {group, witness.source}
+            told.add(group)
             message, ours, fix = said
             yield about(
                 case,

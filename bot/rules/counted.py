@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 
-from bot.compute import accelerators
 from bot.compute.shapes import larger_model
 from bot.model.case import Case, RunEvidence
 from bot.model.run import Run, Witness
@@ -18,7 +17,6 @@ from bot.registry import Level
 from bot.render.numbers import figure
 from bot.render.untrusted import plain
 from bot.rules.about import about, ratio
-from bot.rules.whole import FIX, Counts
 
 Said = tuple[str, float, str] | None
 """The message, our value and the remedy; None where both agree."""
@@ -112,7 +110,11 @@ def _validation_share(case: Case, item: RunEvidence, run: Run, w: Witness) -> Sa
 def _planned_tokens(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     """A plan of more tokens than were trained on: where runs end by their steps, the end may be a
     chosen one."""
-    ours = _trained_on(case, run)
+    series, end = run.history.get("tokens", ()), _ends(run)
+    each = (
+        series[-1][1] / series[-1][0] if series and series[-1][0] > 0 else case.track.batch_tokens
+    )
+    ours = 0.0 if each is None else each * end
     if case.track.finish != "steps" or not ours or float(w.value) <= _PLANNED * ours:
         return None
     message = f"the run trains on {figure(ours)} tokens, but {plain(w.source, 90)} plans "
@@ -190,43 +192,6 @@ def _passes(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     return message, run.step, "state the gradient accumulation, or count every update as a step"
 
 
-def _whole(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
-    """More of a quantity than is counted, said of the whole training under any name. What a run set
-    out for is no more than a plan, which matters where runs end by their steps."""
-    plan, _, quantity = w.quantity.partition("_")
-    if plan == "meant" and case.track.finish != "steps":
-        return None
-    found = accelerators.find(run.hardware.device)
-    counts = Counts(
-        seconds=run.metrics.get("training_time_s"),
-        job_s=run.runtime_s,
-        chips=run.hardware.count,
-        cores=1 if found is None else found.accelerator.devices_per_chip,
-        steps=_ends(run),
-        tokens=_trained_on(case, run),
-        flops=run.metrics.get("hardware_flops"),
-        batch_tokens=case.track.batch_tokens,
-    )
-    more = counts.exceeded(quantity, float(w.value))
-    if more is None:
-        return None
-    does = "plans" if plan == "meant" else "says"
-    return (
-        f"the run counts {more.counted}, but {plain(w.source, 90)} {does} {more.said}",
-        more.ours,
-        FIX,
-    )
-
-
-def _trained_on(case: Case, run: Run) -> float | None:
-    """The tokens of the whole training: as counted, or by the track's batch."""
-    series, end = run.history.get("tokens", ()), _ends(run)
-    each = (
-        series[-1][1] / series[-1][0] if series and series[-1][0] > 0 else case.track.batch_tokens
-    )
-    return None if each is None else each * end or None
-
-
 _FACTOR, _PLANNED = 0.01, 1.02
 
 JUDGES: Mapping[str, Judge] = {
@@ -243,14 +208,4 @@ JUDGES: Mapping[str, Judge] = {
     "part_tokens": _part_tokens,
     "nats": _nats,
     "passes": _passes,
-    "meant_steps": _whole,
-    "meant_tokens": _whole,
-    "whole_seconds": _whole,
-    "whole_device_s": _whole,
-    "whole_dollars": _whole,
-    "whole_chips": _whole,
-    "whole_steps": _whole,
-    "whole_tokens": _whole,
-    "whole_flops": _whole,
-    "whole_batch_tokens": _whole,
 }

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from bot.compute import metrics
 from bot.compute.shapes import KNOWN_PRECISIONS, precision_of
-from bot.evidence import amounts, counters, parallel, second, totals, warm
-from bot.evidence.wandb.history import flatten
+from bot.evidence import amounts, counters, parallel, second, warm
 from bot.model.case import Case
 from bot.model.document import at
 from bot.model.results import ResultsRun
@@ -25,10 +24,8 @@ from bot.model.verdict import Finding, finding
 from bot.registry import Level
 from bot.render.numbers import figure
 from bot.render.untrusted import plain
-from bot.rules.whole import Counts
 
 _SECTIONS = ("train_config", "model_config", "resources", "hardware_config")
-_CONFIGURED = frozenset(_SECTIONS)
 _MOST, _DEEPEST = 400, 6
 _PART = re.compile(r"(?:^|_)(?:warm_?up|cool_?down|decay|stable|hold|rampup|ramp_up|anneal)(?:_|$)")
 _SHARE = re.compile(r"weight|rate|ratio|fraction|frac|factor|beta|ema|share|lr_decay$")
@@ -79,8 +76,7 @@ def _all(case: Case, run: ResultsRun) -> Iterator[Said]:
     if steps is not None:
         yield from _lengths(numbers, steps)
         yield from _whole(dict(list(flat(run.outer))[:_MOST]), run, steps)
-    yield from _devices(case, run, numbers, parallel.lists_of(flatten(parts)))
-    yield from _totals(case, run, numbers, steps)
+    yield from _devices(case, run, numbers)
     yield from _precision(run, settings)
     other = warm.setting_of(settings)
     if other is not None:
@@ -111,10 +107,9 @@ def _lengths(numbers: Mapping[str, float], steps: int) -> Iterator[Said]:
 
 
 def _amounts(case: Case, run: ResultsRun, numbers: Mapping[str, float]) -> Iterator[Said]:
-    """A smaller validation than the track's, more trainings than are listed, and another batch
-    where the track fixes it."""
+    """A smaller validation than the track's, and another batch where the track fixes it."""
     least, batch = case.track.validation_tokens, case.track.batch_tokens
-    chips, listed = metrics.devices_of(run).chips, max(len(case.results), len(case.evidence))
+    chips = metrics.devices_of(run).chips
     for w in counters.stated(numbers, 0, chips, "the file"):
         name, value = _named(w), float(w.value)
         if w.quantity == "validation_share" and value < 1:
@@ -122,9 +117,6 @@ def _amounts(case: Case, run: ResultsRun, numbers: Mapping[str, float]) -> Itera
         if w.quantity == "validation_tokens" and least is not None and value < least:
             message = f"`{name}` validates on {figure(value)} tokens, but the track on {least:,}"
             yield Said(name, message, value, least)
-        if w.quantity in ("drawn", "kept") and value > listed:
-            message = f"`{name}` says {figure(value)} seeds, but the submission lists {listed}"
-            yield Said(name, message, listed, value)
     stated = list(amounts.step_tokens(numbers, (), chips, "the file")) if batch else []
     if batch and stated and all(abs(float(w.value) / batch - 1) > 0.01 for w in stated):
         name, value = _named(stated[0]), float(stated[0].value)
@@ -156,51 +148,14 @@ def _whole(stated: Mapping[str, object], run: ResultsRun, steps: int) -> Iterato
                 yield Said(name, message, share, model / hardware)
 
 
-def _totals(
-    case: Case, run: ResultsRun, numbers: Mapping[str, float], steps: int | None
-) -> Iterator[Said]:
-    """Numbers of any name that say far more of the whole training than the file counts."""
-    found = metrics.devices_of(run)
-    counts = Counts(
-        seconds=run.number("training_time_s"),
-        chips=found.chips,
-        cores=found.accelerator.devices_per_chip if found.accelerator is not None else 1,
-        steps=steps,
-        tokens=run.number("tokens"),
-        flops=metrics.above_zero(run.number("hardware_flops")),
-        batch_tokens=_batch_of(run),
-    )
-    beside = {
-        name: value
-        for name, value in second.numbers_of(dict(list(flat(run.outer))[:_MOST])).items()
-        if not _CONFIGURED & set(name.split("."))
-    }
-    ends = totals.done(beside, numbers, "the file")
-    for w in (*totals.planned(numbers, "the file"), *ends):
-        more = counts.exceeded(w.quantity.partition("_")[2], float(w.value))
-        if more is not None:
-            name = _named(w)
-            message = f"`{name}` says {more.said}, but the file counts {more.counted}"
-            yield Said(name, message, more.ours, float(w.value))
-
-
-def _batch_of(run: ResultsRun) -> float | None:
-    """The tokens of a step as the file counts them."""
-    tokens, steps = run.number("tokens"), run.section("train_config").get("num_train_steps")
-    count = positive(steps)
-    return None if tokens is None or count is None else tokens / count
-
-
-def _devices(
-    case: Case, run: ResultsRun, numbers: Mapping[str, float], lists: Mapping[str, float]
-) -> Iterator[Said]:
+def _devices(case: Case, run: ResultsRun, numbers: Mapping[str, float]) -> Iterator[Said]:
     """The devices that a batch makes by the part of it that each device has."""
     found = metrics.devices_of(run)
     batch = positive(run.section("train_config").get("train_batch_size"))
     if found.chips is None:
         return
     cores = found.accelerator.devices_per_chip if found.accelerator is not None else 1
-    for w in parallel.device_counts(numbers, found.chips, "the file", lists):
+    for w in parallel.device_counts(numbers, found.chips, "the file"):
         if float(w.value) > found.chips * cores and "batch /" not in w.source:
             name = _named(w)
             message = f"`{name}` makes {figure(float(w.value))} devices, but the file counts "

@@ -111,32 +111,28 @@ def _trained_besides(case: Case) -> Iterator[Finding]:
 
 
 def drawn_seeds(case: Case) -> Iterator[Finding]:
-    """Runs that say that more seeds were drawn than are listed, or each of several that it is the
-    best of some, for `witnesses-disagree`: a track that only notes unlisted runs has a person look
-    at what a run says of itself."""
-    runs = [run for _, run in runs_of(case)]
-    told = [(run, w) for run in runs for w in run.witnesses if w.quantity in ("drawn", "kept")]
-    said = [(float(w.value), w.source, run) for run, w in told if not isinstance(w.value, str)]
-    more = [item for item in said if item[0] > len(runs)]
-    kept = {id(run) for run, w in told if w.quantity == "kept"}
-    if case.brought_over or not (more or len(kept) > 1):
-        return
-    drawn, source, run = max(more or said, key=lambda item: item[0])
-    message = f"{plain(source)} says {figure(drawn)} seeds, but the submission lists {len(runs)}"
-    if not more:
-        message = f"{len(kept)} of {len(runs)} runs say that they are the best of several, as "
-        message += f"{plain(source)} of {figure(drawn)}"
-    yield finding(
-        "witnesses-disagree",
-        message,
-        Level.WARNING,
-        file=case.list_file,
-        pointer="/runs",
-        run=run.file,
-        claimed=len(runs),
-        expected=drawn,
-        fix="list them too, or say in the README why they do not count",
-    )
+    """Runs that say that more seeds were drawn than are listed, for `witnesses-disagree`: a track
+    that only notes unlisted runs has a person look at what a run says of itself."""
+    listed = sum(1 for _ in runs_of(case))
+    said = [
+        (int(w.value), w.source, run)
+        for _, run in runs_of(case)
+        for w in run.witnesses
+        if w.quantity == "drawn" and isinstance(w.value, int | float) and w.value > listed
+    ]
+    if said and not case.brought_over:
+        drawn, source, run = max(said, key=lambda item: item[0])
+        yield finding(
+            "witnesses-disagree",
+            f"{plain(source)} says {drawn} seeds, but the submission lists {listed}",
+            Level.WARNING,
+            file=case.list_file,
+            pointer="/runs",
+            run=run.file,
+            claimed=listed,
+            expected=drawn,
+            fix="list them too, or say in the README why they do not count",
+        )
 
 
 def told_otherwise(case: Case) -> Iterator[Finding]:

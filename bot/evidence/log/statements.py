@@ -169,7 +169,7 @@ class Statements:
     def _admitted(self, line: str) -> None:
         """Take what a line says of the clock, the validation or other runs."""
         if (tried := admitted.tried(line)) is not None:
-            self.settings["tried"] = tried
+            self.settings["best_of"] = tried
         if admitted.admitted(line):
             self.admits = plain(line, 120)
 

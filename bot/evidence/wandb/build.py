@@ -19,8 +19,7 @@ from bot.evidence.log.names import normal
 from bot.evidence.log.near import map_line
 from bot.evidence.log.problems import LogStep, begins_late, problems_of
 from bot.evidence.mixtures import misplaced_in
-from bot.evidence.parallel import MACHINES, devices_by_machines
-from bot.evidence.second import STEP_ENDS, first_of, last_part, numbers_of
+from bot.evidence.second import STEP_ENDS, last_part
 from bot.evidence.wandb.command_line import stated_by
 from bot.evidence.wandb.history import (
     NOT_FINITE,
@@ -331,12 +330,7 @@ def _seen(raw: Raw) -> int | None:
 
 def _devices(raw: Raw, hardware: Hardware) -> list[Witness]:
     """Who says how many devices there are."""
-    seen, each = _seen(raw), raw.hardware.count
-    settings = numbers_of(stated_by(raw))
-    nodes = None if devices_by_machines(settings) else first_of(settings, MACHINES[:4])
-    if nodes and each and hardware.count and hardware.count < nodes * each:
-        said = "`nodes` in the configuration by the devices of a machine"
-        return [Witness("chips", nodes * each, WitnessKind.PROGRAM, said)]
+    seen = _seen(raw)
     if not seen or not hardware.count or hardware.count == seen:
         return []
     said = "the run's configuration"

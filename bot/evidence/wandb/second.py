@@ -12,15 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from bot.compute import accelerators
 from bot.compute.paces import Series
-from bot.evidence import amounts, beside, counters, parallel, second, totals
+from bot.evidence import amounts, beside, counters, parallel, second
 from bot.evidence.wandb.command_line import stated_by
-from bot.evidence.wandb.history import RUNTIME, Columns, Raw, Row, flatten, number, step_of
+from bot.evidence.wandb.history import RUNTIME, Columns, Raw, Row, number, step_of
 from bot.model.run import Witness, WitnessKind
 from bot.model.track import Keys
 
 MOST_NAMES = 40
 TIMESTAMP = "_timestamp"
-_HISTORY, _SETTINGS, _SUMMARY = "the history", "the configuration", "the summary"
+_HISTORY, _SETTINGS = "the history", "the configuration"
 _SERVICE_KEYS = frozenset({"_step", RUNTIME})
 _WARM_STEPS = 11
 _MEANS = ("micro", "mean", "avg", "average")
@@ -41,7 +41,6 @@ def _matters(name: str, present: frozenset[str], keys: Keys) -> bool:
         or second.counts_steps(name)
         or counters.is_counter(name)
         or counters.is_validation_size(name)
-        or totals.matters(name)
         or any(beside.matters(name, loss) for loss in losses)
         or name in _siblings(present, keys)
         or name in _same_bits(present, keys)
@@ -123,9 +122,6 @@ def run_witnesses(raw: Raw, columns: Columns, keys: Keys, chips: int | None) -> 
     end = max(last, columns.last_step or 0)
     yield from counters.stated({**switches, **settings}, end, chips, _SETTINGS)
     yield from amounts.step_tokens(settings, tokens, chips, _SETTINGS)
-    ends = {n: series[-1][1] for n, series in columns.others.items()}
-    for where, values in ((_SUMMARY, flatten(raw.summary)), (_HISTORY, ends)):
-        yield from totals.done(second.numbers_of(values), settings, where)
     yield from counters.validated(columns.others, last, _HISTORY)
     own = columns.others.get("_step", ())
     yield from counters.by_rows(columns.train_loss, own, settings, stops, chips, _HISTORY)

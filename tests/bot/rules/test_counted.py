@@ -229,39 +229,6 @@ def test_seeds_that_a_configuration_says_were_drawn() -> None:
         assert list(found("witnesses-disagree", a_case(runs))) == [], near
 
 
-AGAIN: list[tuple[list[dict[str, int]], bool]] = [
-    ([{"best_of": 4}] * 4, True),  # each of them is one of four
-    ([{"best_seed_of": 2}, {"best_seed_of": 2}, {}], True),
-    ([{"best_of": 4}, {}, {}, {}], False),  # the others may be the rest
-    ([{"n_trials": 4}] * 4, False),  # they are the trials
-    ([{"attempt": n} for n in (1, 2, 3)], False),
-    ([{"attempt": 3}, {"attempt": 1}], True),
-    ([{"retry": 1}], True),
-    ([{"retry": 1}, {}], False),
-    ([{"download": {"attempts": 5}}, {"max_retries": 5}], False),
-]
-
-
-@pytest.mark.parametrize(("settings", "is_told"), AGAIN)
-def test_a_choice_among_trainings(settings: list[dict[str, int]], is_told: bool) -> None:
-    runs = [offline(rows(), **config(**each)) for each in settings]
-    said = list(found("witnesses-disagree", a_case(runs)))
-    assert [f.level for f in said] == [Level.WARNING] * is_told
-
-
-def test_a_choice_that_a_results_file_states() -> None:
-    for settings, is_told in (
-        ({"best_of": 20}, True),
-        ({"n_trials": 3}, True),
-        ({"trial": 3}, False),
-    ):
-        file = results_file({"train_config": settings})
-        said = [
-            f for f in found("witnesses-disagree", a_case(results=file)) if "lists 2" in f.message
-        ]
-        assert [f.level for f in said] == [Level.WARNING] * is_told
-
-
 def test_a_listed_seed_is_that_of_the_run() -> None:
     def judged(listed: int | None) -> list[Level]:
         spec = RunSpec("wandb", a_run(7).file, pointer="/runs/0", seed=listed)

@@ -31,12 +31,11 @@ def offline_file(
     tpu: bool = False,
     said: Mapping[str, str] | None = None,
     args: Sequence[str] = (),
-    summary: Mapping[str, Any] | None = None,
 ) -> bytes:
     """The bytes of a run with these rows; each has `_step`. `later` is written to its configuration
     after them, `began` is its start in seconds, `boards` the beginning of its GPUs' identities. The
     devices are the chips of a `tpu`, or GPUs; `said` are texts of the run, as `notes`, and `args`
-    the arguments of its command. `summary` is what the client keeps of its end."""
+    the arguments of its command."""
     records = [_run(run_id, config or {})]
     for name, text in (said or {}).items():
         setattr(records[0].run, name, text)
@@ -48,11 +47,6 @@ def offline_file(
     records += [_row(row) for row in rows]
     if later is not None:
         records.append(_run(run_id, later))
-    if summary is not None:
-        records.append(pb.Record())
-        for name, value in summary.items():
-            item = records[-1].summary.update.add()
-            item.key, item.value_json = name, json.dumps(value)
     if ended:
         record = pb.Record()
         record.exit.exit_code = 0
