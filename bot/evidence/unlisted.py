@@ -2,9 +2,9 @@
 
     left = left_out(submission, folder, track, evidence)     # Unlisted("submissions/...", runs)
 
-Only runs of the same experiment as a listed one count: of the same code where both say theirs, and
-of as many steps. A copy of a listed run, such as the whole of a trimmed log, is no further run but
-a further witness of it.
+Only runs of the same experiment as a listed one count: the code is the same if both state it, and
+so is the number of steps. A file that holds a listed run again, such as the log before it was
+trimmed, adds no run; it is another witness of that run.
 """
 
 from __future__ import annotations

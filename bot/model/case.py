@@ -116,7 +116,7 @@ class Unlisted:
     """Runs of the same W&B project with the same configuration or code that are not listed.
 
     `looked` of `total` runs were looked at; both 0 where that is not known, or all of them were.
-    `told_again` are listed runs, each with the same run as another file of the folder tells it.
+    `told_again` are listed runs, each with the same run as another file of the folder states it.
     """
 
     project: str

@@ -136,17 +136,19 @@ def drawn_seeds(case: Case) -> Iterator[Finding]:
 
 
 def told_otherwise(case: Case) -> Iterator[Finding]:
-    """A listed run of which another file of the folder tells another clock or number of steps, for
-    `witnesses-disagree`."""
+    """Listed runs to which another file of the folder gives another clock or number of steps, each
+    with the first such file, for `witnesses-disagree`."""
+    told = set[str]()
     for item in () if case.brought_over else case.unlisted:
         for run, other in item.told_again:
-            if (words := _otherwise(run, other)) is None:
+            if run.file in told or (words := _otherwise(run, other)) is None:
                 continue
+            told.add(run.file)
             what, here, there = words
             yield finding(
                 "witnesses-disagree",
                 f"{what} is {here} in the listed file, but {there} in "
-                f"{quoted(name_inside(case, other.file))}, which tells of the same run",
+                f"{quoted(name_inside(case, other.file))}, which holds the same run",
                 Level.WARNING,
                 file=run.file,
                 run=run.file,
@@ -157,8 +159,8 @@ def told_otherwise(case: Case) -> Iterator[Finding]:
 
 
 def _otherwise(run: Run, other: Run) -> tuple[str, str, str] | None:
-    """What two files tell of one run in two ways, with both values: the clock of the last
-    validation that both have, else the steps in all."""
+    """What two files state differently of one run, with both values: the clock at the last
+    validation that both have, or the number of steps."""
     clocks = {v.step: v.time_s for v in other.validation if v.time_s}
     timed = [(v.time_s, clocks[v.step]) for v in run.validation if v.time_s and v.step in clocks]
     if timed and abs(timed[-1][0] - timed[-1][1]) > max(_SAME * max(timed[-1]), _MOMENT_S):

@@ -1,4 +1,4 @@
-"""Files of the folder that tell again of a listed run, with another clock or number of steps."""
+"""Files of the folder that hold a listed run again, with another clock or number of steps."""
 
 from __future__ import annotations
 
@@ -40,6 +40,6 @@ def other(factor: float = 1.0, steps: int | None = None) -> Run:
 def test_a_file_that_tells_of_a_listed_run(again: Run, says: str) -> None:
     drawer = Unlisted("submissions/nanogpt-small/example", (), told_again=((LISTED, again),))
     case = a_case((LISTED,), unlisted=(drawer,))
-    told = [f for f in found("witnesses-disagree", case) if "tells of the same run" in f.message]
+    told = [f for f in found("witnesses-disagree", case) if "holds the same run" in f.message]
     assert [f.level for f in told] == ([Level.WARNING] if says else [])
     assert all(f.message.startswith(says) and "a.json" in f.message for f in told)
