@@ -37,7 +37,7 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("speedrun")
 OPTIONAL = "wide: "
-"""A skip whose reason begins so is allowed in a full run: it needs a GPU."""
+"""A skip whose reason begins so is allowed in a full run: it needs a GPU, or the night."""
 SKIPPED = "speedrun/skipped"
 _skipped: set[str] = set()
 
@@ -80,7 +80,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             getattr(item, "obj", None)
         )
         (kept if skipped or more else left).append(item)
-    items[:] = kept
+    # What one worker shares, such as a built site, begins first and not at the end.
+    items[:] = sorted(kept, key=lambda item: not item.nodeid.startswith("tests/site/"))
     config.hook.pytest_deselected(items=left)
 
 
@@ -128,6 +129,12 @@ def in_a_full_run(why: str) -> None:
     """Leave the rest of a test to `make test-full`, which tries all of it."""
     if not os.environ.get("SPEEDRUN_FULL"):
         pytest.skip(f"slow: {why}; make test-full runs it")
+
+
+def in_a_nightly_run(why: str) -> None:
+    """Skip what takes minutes and rarely breaks, unless all tests run at once."""
+    if os.environ.get("SPEEDRUN_REST"):
+        pytest.skip(f"{OPTIONAL}{why}; make test-full runs it")
 
 
 T = TypeVar("T")
