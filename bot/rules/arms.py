@@ -244,8 +244,7 @@ def _slower(case: Case, arm: Arm, runs: Sequence[Run]) -> tuple[str | None, floa
     mean = statistics.fmean(arm.cost.values)
     if not same or len(machines) > 1:
         return _on_other_hardware(case, frozen, runs[0], mean), None
-    costs = same[-1].costs
-    usual = statistics.fmean(costs)
+    usual = statistics.fmean(costs := same[-1].costs)
     spread = statistics.stdev(costs) if len(costs) > 1 else 0.0
     error = spread * (1 / len(costs) + 1 / len(arm.cost.values)) ** 0.5
     if mean <= usual + max(_SPREADS * error, _LEAST * usual):
@@ -342,8 +341,9 @@ def _precision(run: Run) -> str:
 def _frozen_precision(frozen: Baseline) -> str:
     """What the runs of a frozen baseline computed in; empty where nothing says it."""
     stated = frozen.code and frozen.code.settings.get("train.precision")
-    found = accelerators.find(frozen.device) if stated == "auto" else None
-    return str(stated or "") if found is None else accelerators.usual_precision(found.accelerator)
+    if stated != "auto" or (found := accelerators.find(frozen.device)) is None:
+        return str(stated or "") if stated != "auto" else ""
+    return accelerators.usual_precision(found.accelerator)
 
 
 def _place(run: Run) -> str:

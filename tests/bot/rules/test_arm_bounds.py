@@ -120,6 +120,10 @@ def test_the_precision_that_the_arm_states_is_named() -> None:
         track = frozen(code=code)
         (item,) = slower(a_case(runs, arms=["candidate", "baseline"], track=track))
         assert says in item.message
+    run = a_run_of(0, 4.0, 150.0, hardware=CPU, config={"precision": "fp32"})
+    unknown = frozen(code=code, device=CPU.device, count=CPU.count)
+    (item,) = slower(a_case([run, run], arms=["candidate", "baseline"], track=unknown))
+    assert "auto" not in item.message and "frozen baseline on the same" in item.message
 
 
 def test_of_several_frozen_baselines_the_last_says_what_to_expect() -> None:
