@@ -154,7 +154,8 @@ def told_otherwise(case: Case) -> Iterator[Finding]:
                 run=run.file,
                 claimed=here,
                 expected=there,
-                fix="list the file as the program wrote it, or say in the README why they differ",
+                fix="keep the file that the program wrote and remove the other one, or say in the "
+                "README why they differ",
             )
 
 
