@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from bot.evidence.log.training_log import read_log
 from tests.bot.evidence.log_form_cases import BAR, LINE, end, points, read
 
 # ---- not read, and why --------------------------------------------------------------------------
@@ -102,3 +103,22 @@ def test_hostile_lines_take_linear_time(line: str) -> None:
     began = time.process_time()
     read(data)
     assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        b"x" * 4_000_000,
+        b"step:1/2 val_loss:1 " * 200_000,
+        b"step:1/9 val_loss:1.0\n" * 100_000,
+        bytes(range(256)) * 10_000,
+    ],
+)
+def test_large_files_cost_no_more_than_they_are_large(junk: bytes) -> None:
+    def spent_s(data: bytes) -> float:
+        began = time.process_time()
+        read_log(data, "x")
+        return time.process_time() - began
+
+    # Four times as much: sixteen times as long if the time grew as the square of the size.
+    assert spent_s(junk) < 8 * spent_s(junk[: len(junk) // 4]) + 0.5
