@@ -54,7 +54,7 @@ def near_key(key: str, choices: set[str], likeness: float = 0.82) -> str | None:
     likely = [choice for choice in sorted(choices) if abs(len(choice) - len(key)) <= 4]
     lowered = {choice.lower().replace("-", "_"): choice for choice in likely[:_MOST_CHOICES]}
     typed = key.lower().replace("-", "_")
-    swapped = [name for name in lowered if len(name) > 3 and sorted(name) == sorted(typed)]
+    swapped = [name for name in lowered if len(name) > 2 and sorted(name) == sorted(typed)]
     near = swapped or difflib.get_close_matches(typed, lowered, 1, likeness)
     return lowered[near[0]] if near else None
 

@@ -147,7 +147,8 @@ def _state(entry: Entry, track: Track) -> str:
     """What the community made of the entry; a baseline that stands or stood is not a claim."""
     state = entry.state
     bare = state.name == "claimed" and not _claimed(entry, track)
-    words = "" if bare else f", {state.name}"
+    waits = " until others confirm it" if state.name == "claimed" else ""
+    words = "" if bare else f", {state.name}{waits}"
     gone = ", ".join(plain(path, 200) for path in state.refuted[:2])
     return words + (f"; it builds on {gone}, which is refuted" if gone else "")
 
