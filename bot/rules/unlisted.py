@@ -163,9 +163,12 @@ def _otherwise(run: Run, other: Run) -> tuple[str, str, str] | None:
     """What two files state differently of one run, with both values: the clock at the last
     validation that both have, or the number of steps."""
     clocks = {v.step: v.time_s for v in other.validation if v.time_s}
-    timed = [(v.time_s, clocks[v.step]) for v in run.validation if v.time_s and v.step in clocks]
-    if timed and abs(timed[-1][0] - timed[-1][1]) > max(_SAME * max(timed[-1]), _MOMENT_S):
-        return "the training clock", f"{timed[-1][0]:.2f} s", f"{timed[-1][1]:.2f} s"
+    timed = [(v.step, v.time_s) for v in run.validation if v.time_s and v.step in clocks]
+    if timed:
+        step, own = timed[-1]
+        if abs(own - clocks[step]) > max(_SAME * max(own, clocks[step]), _MOMENT_S):
+            what = f"the training clock at step {step:,}"
+            return what, f"{own:.2f} s", f"{clocks[step]:.2f} s"
     steps, told = run.metrics.get("steps"), other.metrics.get("steps")
     if None in (steps, told) or steps == told:
         return None

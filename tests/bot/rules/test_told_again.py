@@ -32,8 +32,8 @@ def other(factor: float = 1.0, steps: int | None = None) -> Run:
     [
         (other(), ""),
         (other(1.01), ""),
-        (other(1.1), "the training clock is"),
-        (other(0.9), "the training clock is"),
+        (other(1.1), "the training clock at step"),
+        (other(0.9), "the training clock at step"),
         (other(steps=int(LISTED.metrics["steps"]) * 2), "the number of steps is"),
     ],
 )
