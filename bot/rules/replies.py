@@ -47,14 +47,15 @@ def entry_unknown(case: Case) -> Iterator[Finding]:
 
 
 def maintainer_decides(case: Case) -> Iterator[Finding]:
-    """A maintainer decides whether runs that dispute another entry count.
+    """A maintainer decides on runs that dispute an entry, and on credit that is taken away.
 
     A challenge whose runs dispute an entry takes that entry off the board, so a maintainer weighs
     it first: `/accept maintainer-decides because ...` lets it count. Until then the entry is shown
     as challenged. On a track with `[reproduction] by = "maintainer"` reproductions wait for the
     same, and so do those whose runs do not hold their code where the entry's do: a hash of it that
     is only stated confirms nothing. A challenge whose runs show the gain after all needs nobody:
-    its runs join the entry's.
+    its runs join the entry's. A pull request that takes somebody out of a merged entry, or a role
+    or the first place from them, needs their `/confirm`, or a maintainer who accepts it.
     """
     reply, target = case.submission.reply, case.context.standing.target
     if reply is None or target is None:

@@ -33,7 +33,7 @@ from bot.github.pull_request.intake import BRANCHES, Intake, submitter
 from bot.github.pull_request.preregistration import fetch_plan
 from bot.github.pull_request.publish import LABEL, our_checks
 from bot.github.pull_request.pull import Pull, facts, fetch
-from bot.github.pull_request.waivers import DECLINE, GRANTED, Acted, Grant, Waiver
+from bot.github.pull_request.waivers import CONFIRM, DECLINE, GRANTED, Acted, Grant, Waiver
 from bot.registry import catalogue
 from bot.render.comment import STICKY, Safe, read_state, render
 from bot.render.experiment import registered
@@ -249,7 +249,7 @@ def _confirm(talk: Talk, command: Command, pull: Pull, may: bool) -> str:
         talk.reply("mistake.md.j2", problem=problem, form=COMMANDS["runs"].form)
         return "not named"
     text = render("confirmed.md.j2", talk.settings, by=by, roles=roles or ())
-    body = f"{Acted(talk.said.author, 'confirm').marker()}\n{text}"
+    body = f"{Acted(talk.said.author, CONFIRM).marker()}\n{text}"
     talk.thread.reply(talk.said, body)
     if pull.state == "open":
         _start_below(talk, pull.number, pull.base_ref, body)

@@ -65,7 +65,11 @@ COMMANDS: Mapping[str, Usage] = {
         "everybody",
     ),
     "why": Usage("/why RULE", "why a rule speaks up here, in two sentences", "everybody"),
-    "confirm": Usage("/confirm", "say that the runs named as yours are yours", "everybody"),
+    "confirm": Usage(
+        "/confirm",
+        "say that the runs named as yours are yours, or that you agree to a change of your credit",
+        "everybody",
+    ),
     "decline": Usage(
         "/decline", "say that you are not part of it, and be taken out", "whoever is named"
     ),

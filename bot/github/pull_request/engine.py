@@ -25,7 +25,7 @@ from bot.model.board import Board
 from bot.model.case import Context, Neighbour, Standing
 from bot.model.report import Change, Place, Shown
 from bot.model.run import Run
-from bot.model.submission import Folder, Submission
+from bot.model.submission import Contributor, Folder, Submission
 from bot.model.track import BaselineCode, Track
 from bot.model.verdict import Verdict, finding, status_of
 from bot.parse.folder import Parsed, ReadError, parse_submission, read_path
@@ -120,21 +120,27 @@ class Engine:
         except ReadError:
             return None  # the verdict on that folder says why
 
-    def people(self, folder: Folder, track_id: str | None) -> tuple[str, ...]:
-        """Logins of the contributors that a submission names; none if it cannot be read."""
+    def named(self, folder: Folder, track_id: str | None) -> tuple[Contributor, ...]:
+        """The contributors that a submission names; none if it cannot be read."""
         about = self.about(folder, track_id)
-        return tuple(person.github for person in about.contributors) if about else ()
+        return about.contributors if about else ()
+
+    def people(self, folder: Folder, track_id: str | None) -> tuple[str, ...]:
+        """Their logins."""
+        return tuple(person.github for person in self.named(folder, track_id))
+
+    def credited(self, folder: str) -> tuple[Contributor, ...] | None:
+        """The contributors of a submission of the checkout; None if it is not there."""
+        found = (parsed.submission for known, parsed in self._parsed if known.path == folder)
+        return next((submission.contributors for submission in found), None)
 
     def contributors(self, folder: str) -> frozenset[str] | None:
         """Logins, in lower case, of those who may change a submission of the checkout: not who
         only reviewed it or opened its pull request. None if it is not there."""
-        for known, parsed in self._parsed:
-            if known.path == folder:
-                people = parsed.submission.contributors
-                return frozenset(
-                    p.github.lower() for p in people if set(p.roles) - _NO_SAY or not p.roles
-                )
-        return None
+        people = self.credited(folder)
+        if people is None:
+            return None
+        return frozenset(p.github.lower() for p in people if set(p.roles) - _NO_SAY or not p.roles)
 
     def judge(
         self,

@@ -307,9 +307,11 @@ def _one(
     context = dc.replace(context, neighbours=beside, submission_paths=tuple(plan.folders))
     code = Elsewhere(reading.repo)
     judged = reading.engine.judge(folder, plan.tracks.get(path), context, code)
-    people = reading.engine.people(folder, plan.tracks.get(path))
+    named = reading.engine.named(folder, plan.tracks.get(path))
+    people = tuple(person.github for person in named)
     findings = (*judged.verdict.findings, *code.notes, *declined(reading, path, people))
-    verdict = with_scope(reading, dc.replace(judged.verdict, findings=findings), plan, path, files)
+    found = dc.replace(judged.verdict, findings=findings)
+    verdict = with_scope(reading, found, plan, path, files, named)
     own = {person.lower() for person in people} | {reading.author.lower()}
     return dc.replace(judged, verdict=apply_waivers(verdict, reading.waivers, own))
 

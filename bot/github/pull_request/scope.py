@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import dataclasses as dc
 import datetime as dt
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from bot.github.api.client import Repo
 from bot.github.pull_request.classify import Plan
 from bot.github.pull_request.engine import Engine
 from bot.github.pull_request.pull import ChangedFile, Pull, Trees
-from bot.github.pull_request.waivers import DECLINE, Waiver
+from bot.github.pull_request.waivers import CONFIRM, DECLINE, Waiver
+from bot.model.submission import Contributor
 from bot.model.verdict import Finding, Verdict, finding, with_findings
 from bot.registry import Level, catalogue
+from bot.render.numbers import listed
 
 LISTED = "submission.json"
 _BESIDE = ("out-of-scope-change", "evidence-changed")
@@ -63,12 +65,18 @@ def unheard(reading: Reading, people: Iterable[str]) -> tuple[str, ...]:
 
 
 def with_scope(
-    reading: Reading, verdict: Verdict, plan: Plan, path: str, files: tuple[ChangedFile, ...]
+    reading: Reading,
+    verdict: Verdict,
+    plan: Plan,
+    path: str,
+    files: tuple[ChangedFile, ...],
+    people: Sequence[Contributor] = (),
 ) -> Verdict:
-    """The verdict with what only the pull request as a whole can tell, each rule once."""
+    """The verdict with what only the pull request as a whole can tell, each rule once. `people` are
+    the contributors that the submission names now."""
     present = {f.rule for f in verdict.findings}
     added = [f for f in _scope(plan, path, files) if f.rule not in present]
-    findings = (*added, *verdict.findings)
+    findings = (*added, *_uncredited(reading, path, people), *verdict.findings)
     other = None if _ours_to_propose(reading) else _of_others(reading, path)
     if other is not None:
         findings = (other, *(_settled_by(other, f) for f in findings if f.rule != other.rule))
@@ -124,6 +132,43 @@ def _of_others(reading: Reading, path: str) -> Finding | None:
         expected=", ".join(sorted(known)),
         fix=f"restore {path}; put your own runs into a new folder",
     )
+
+
+def _uncredited(reading: Reading, path: str, now: Sequence[Contributor]) -> Iterator[Finding]:
+    """People of a merged entry who lose a role or their place and have not agreed to it."""
+    before = reading.engine.credited(path)
+    if not before or not now or reading.merged or _ours_to_propose(reading):
+        return
+    said = (login for login, what in reading.acted.items() if what in (CONFIRM, DECLINE))
+    agreed = {reading.author.lower(), *said}
+    losses = [(p.github, lost) for p in before if (lost := _lost(p, before, now))]
+    told = [(login, lost) for login, lost in losses if login.lower() not in agreed]
+    if told:
+        names = listed([login for login, _ in told[:10]])
+        what = "; ".join(f"{login} {lost}" for login, lost in told[:10])
+        yield finding(
+            "maintainer-decides",
+            f"this changes the credit of people who have not agreed: {what}",
+            file=f"{path}/{LISTED}",
+            pointer="/contributors",
+            claimed=", ".join(p.github for p in now[:10]),
+            expected=", ".join(p.github for p in before[:10]),
+            fix=f"restore their entries, or {names} comment{'s' * (len(told) == 1)} `/confirm`; "
+            "else a maintainer types `/accept maintainer-decides because ...`",
+        )
+
+
+def _lost(person: Contributor, before: Sequence[Contributor], now: Sequence[Contributor]) -> str:
+    """What a person of an entry would no longer be, in words; empty for nothing."""
+    login = person.github.lower()
+    roles = {role for p in now if p.github.lower() == login for role in p.roles}
+    if login not in {p.github.lower() for p in now}:
+        return "is no longer named"
+    gone = [role for role in person.roles if role not in roles and role != "pr"]
+    if gone:
+        return f"is no longer credited for {listed(gone)}"
+    first = before[0].github.lower() == login != now[0].github.lower()
+    return "is no longer named first" if first else ""
 
 
 def _settled_by(cause: Finding, item: Finding) -> Finding:

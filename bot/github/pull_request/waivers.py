@@ -21,7 +21,7 @@ ACTED = "<!-- speedrun:acted "
 GRANT = "<!-- speedrun:grant "
 GRANTED = "compute-grant"
 """Label of a pull request whose entry was granted compute."""
-DECLINE = "decline"
+CONFIRM, DECLINE = "confirm", "decline"
 NEVER_ACCEPTED = ("out-of-scope-change", "author-not-contributor", "duplicate-run", "copied-result")
 """Besides the whole family of text and schema: a waiver here would let somebody harm others."""
 

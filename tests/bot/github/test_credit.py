@@ -1,0 +1,104 @@
+"""A merged entry of two people: what one of them may change of the other's credit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from bot.model.report import Report
+from bot.registry import Status
+from tests.bot.github.competition import (
+    AUTHOR,
+    MAINTAINER,
+    REPO,
+    STRANGER,
+    Competition,
+    submission,
+)
+
+RUNNER = {"github": AUTHOR, "roles": ["runs"]}
+THINKER = {"github": STRANGER, "roles": ["idea", "code"]}
+
+
+def entry(people: Sequence[dict[str, Any]]) -> dict[str, str]:
+    return submission("fast", seconds=90.0, contributors=list(people))
+
+
+def merged(competition: Competition) -> None:
+    pull = competition.open(entry([RUNNER, THINKER]))
+    competition.answer(pull.number)
+    competition.github.merge(REPO, pull.number)
+    competition.record(pull.number)
+
+
+def decides(report: Report) -> list[str]:
+    rule = "maintainer-decides"
+    return [f.message for v in report.verdicts for f in v.findings if f.rule == rule]
+
+
+@pytest.mark.parametrize(
+    ("people", "what"),
+    [
+        ([{"github": AUTHOR, "roles": ["idea", "code", "runs"]}], "is no longer named"),
+        (
+            [RUNNER | {"roles": ["idea", "code", "runs"]}, THINKER | {"roles": ["review"]}],
+            "is no longer credited for idea and code",
+        ),
+    ],
+    ids=["removed", "roles taken"],
+)
+def test_credit_that_is_taken_from_somebody_waits_for_them(
+    competition: Competition, people: list[dict[str, Any]], what: str
+) -> None:
+    merged(competition)
+    pull = competition.open(entry(people), branch="edit")
+    report = competition.answer(pull.number)
+    said = "this changes the credit of people who have not agreed: "
+    assert decides(report) == [f"{said}{STRANGER} {what}"]
+    assert report.status is Status.NEEDS_REVIEW
+    comment = competition.say(pull.number, STRANGER, "/confirm")
+    assert competition.command(pull.number, comment) == "confirmed"
+    assert decides(competition.verify(pull.number)) == []
+
+
+def test_a_maintainer_may_accept_it(competition: Competition) -> None:
+    merged(competition)
+    pull = competition.open(entry([RUNNER]), branch="edit")
+    competition.answer(pull.number)
+    line = "/accept maintainer-decides because they never answered"
+    comment = competition.say(pull.number, MAINTAINER, line)
+    assert competition.command(pull.number, comment) == "accepted"
+    report = competition.verify(pull.number)
+    assert report.status is Status.VERIFIED
+    assert "maintainer-decides" in report.verdicts[0].accepted
+
+
+@pytest.mark.parametrize(
+    ("people", "login"),
+    [
+        ([RUNNER, THINKER | {"roles": ["idea", "code", "writing"]}], AUTHOR),
+        ([RUNNER | {"roles": ["runs", "writing"]}, THINKER], AUTHOR),
+        ([RUNNER], STRANGER),
+        ([THINKER], AUTHOR),
+    ],
+    ids=["a role more", "a role of one's own", "who leaves", "who leaves, the first"],
+)
+def test_what_takes_nothing_from_others(
+    competition: Competition, people: list[dict[str, Any]], login: str
+) -> None:
+    merged(competition)
+    pull = competition.open(entry(people), login=login, branch="edit")
+    assert decides(competition.verify(pull.number)) == []
+
+
+def test_the_first_place_is_somebodys_too(competition: Competition) -> None:
+    merged(competition)
+    turned = entry([THINKER, RUNNER])
+    own = competition.open(turned, branch="edit")
+    assert decides(competition.verify(own.number)) == []
+    theirs = competition.open(turned, login=STRANGER, branch="theirs")
+    assert decides(competition.verify(theirs.number)) == [
+        f"this changes the credit of people who have not agreed: {AUTHOR} is no longer named first"
+    ]
