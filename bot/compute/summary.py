@@ -211,14 +211,14 @@ def decide(gain: Moments | None, track: Track, sample: Moments | None = None) ->
         statistic, p = moderated_statistic(gain, *prior), moderated_p(gain, *prior)
     if statistic is not None and track.quality.goal == "min":
         statistic = -statistic
-    passes = _below(p, rule.alpha_each) and enough and not _guarded(gain, rule)
+    passes = _below(p, rule.alpha_each) and enough and not guarded(gain, rule)
     return Decision(rule.test, statistic, p, passes)
 
 
 _FEW = 3
 
 
-def _guarded(gain: Moments, rule: Significance) -> bool:
+def guarded(gain: Moments, rule: Significance) -> bool:
     """Whether the t-test alone is not believed: few runs, or runs too alike, that do not pass with
     the pooled spread. p stays what it is."""
     pooled = _pooled(rule) if rule.guard and rule.test == "t" else None

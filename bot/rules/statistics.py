@@ -13,12 +13,13 @@ from typing import Any
 from bot.compute import significance as sig
 from bot.compute.case_statistics import has_unread, of_case, points_of
 from bot.compute.ratios import measured, needed_pairs
+from bot.compute.summary import guarded
 from bot.model.case import Case
 from bot.model.look import Look
 from bot.model.summary import Decision, Summary
 from bot.model.verdict import Finding, finding
 from bot.registry import MANY_RUNS, Level, default_level
-from bot.render.numbers import apart, count, figure, p_is
+from bot.render.numbers import apart, count, figure, p_is, probability
 from bot.rules.about import ratio, short_name
 from bot.rules.reported import right, wrong_claims
 from bot.rules.rounding import rounding_decides
@@ -78,6 +79,7 @@ def target_not_significant(case: Case) -> Iterator[Finding]:
         if m is None or target is None or s.passes or s.n < _least_runs(case) or not _reached(s):
             continue
         wide = _wide(case, s)
+        doubt = "" if wide else _doubt(case, s)
         fix = (
             "move the runs of another experiment to a point of their own" if wide else more_runs(s)
         )
@@ -86,11 +88,37 @@ def target_not_significant(case: Case) -> Iterator[Finding]:
             "target-not-significant",
             point,
             f"the mean is good ({apart(m.mean, target)}, target {figure(target)}), but "
-            f"{_short(s)}{_evidence(case, s)}{wide}",
+            f"{doubt or _short(s) + _evidence(case, s)}{wide}",
             claimed=s.decision.p,
             expected=_bar(case, s.decision),
-            fix=fix,
+            fix=f"check that each run has a seed of its own. {fix[0].upper()}{fix[1:]}"
+            if doubt and _alike(case, s)
+            else fix,
         )
+
+
+def _doubt(case: Case, s: Summary) -> str:
+    """Why runs whose own p is small enough do not pass, in words: their spread is not believed,
+    and with the track's usual one p is too large. Empty for all others."""
+    rule, p, m = case.track.significance, s.decision.p, s.moments
+    if p is None or p >= rule.alpha_each or s.p_pooled is None or m is None or s.target is None:
+        return ""
+    if not guarded(m.gain(s.target, s.goal), rule):
+        return ""
+    runs, alpha = count(s.n, "run"), rule.alpha_each
+    why = f"{runs} are too few to show how far runs spread"
+    if _alike(case, s):
+        why = f"the {runs} are more alike than 99 of 100 groups of runs on this track"
+    return (
+        f"{why}: with the usual spread {p_is(s.p_pooled, alpha)}, needed below {figure(alpha)} "
+        f"(by their own it is {probability(p, alpha)})"
+    )
+
+
+def _alike(case: Case, s: Summary) -> bool:
+    """Whether the runs spread less than all but one in a hundred groups of the track's runs."""
+    usual, sd = case.track.significance.pooled_sd, None if s.moments is None else s.moments.sd
+    return usual is not None and sig.too_alike(sd, s.n, usual)
 
 
 def _short(s: Summary) -> str:

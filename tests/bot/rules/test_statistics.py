@@ -75,7 +75,14 @@ ALIKE = [3.2798, 3.2798, 3.2798, 3.2797]
 
 
 def test_runs_so_alike_that_this_alone_proves_the_target() -> None:
-    assert found("target-not-significant", case(SMALL, evidence(ALIKE)))
+    (told,) = found("target-not-significant", case(SMALL, evidence(ALIKE)))
+    assert "the 4 runs are more alike than 99 of 100 groups of runs on this track" in told.message
+    # t = 0.000225 sqrt(4) / 0.00139 with 510 degrees of freedom
+    assert "with the usual spread p = 0.37, needed below 0.01 (by their own it is 0.0014)" in (
+        told.message
+    )
+    assert "too much to chance" not in told.message
+    assert told.fix is not None and told.fix.startswith("check that each run has a seed of its own")
     before = dc.replace(SMALL, significance=dc.replace(SMALL.significance, guard=False))
     assert not found("target-not-significant", case(before, evidence(ALIKE)))
     (finding,) = found("metric-implausible", case(before, evidence(ALIKE)))
@@ -84,6 +91,28 @@ def test_runs_so_alike_that_this_alone_proves_the_target() -> None:
     assert not found("metric-implausible", case(SMALL, evidence([v - 0.001 for v in ALIKE])))
     assert not found("metric-implausible", case(SMALL, evidence(GOOD)))
     assert not found("metric-implausible", case(STEPS, evidence(ALIKE)))
+
+
+@pytest.mark.parametrize(
+    ("losses", "guard", "says"),
+    [
+        ([3.2790, 3.27905], True, "2 runs are too few to show how far runs spread: with the usual"),
+        ([3.2785, 3.2770, 3.2777], True, "3 runs leave too much to chance: p = 0.017, needed"),
+        ([3.2790, 3.27905], False, None),
+        ([3.2770, 3.2769, 3.2771, 3.2770], True, None),  # alike, and far enough below
+    ],
+)
+def test_few_runs_whose_own_spread_is_not_believed(
+    losses: list[float], guard: bool, says: str | None
+) -> None:
+    track = dc.replace(SMALL, significance=dc.replace(SMALL.significance, guard=guard))
+    told = [
+        f.message
+        for f in found("target-not-significant", case(track, evidence(losses)))
+        if "is good" in f.message
+    ]
+    assert len(told) == (says is not None)
+    assert all(says is not None and says in message for message in told)
 
 
 def test_the_threshold_of_the_steps_track() -> None:
