@@ -8,13 +8,14 @@ follows from an identity, whatever the setting is called. All are warnings.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from bot.compute import metrics
 from bot.compute.shapes import KNOWN_PRECISIONS, precision_of
-from bot.evidence import amounts, counters, parallel, second, warm
+from bot.evidence import amounts, counters, epochs, parallel, second, warm
 from bot.model.case import Case
 from bot.model.document import at
 from bot.model.results import ResultsRun
@@ -92,11 +93,12 @@ def _lengths(numbers: Mapping[str, float], steps: int) -> Iterator[Said]:
     """Plans, schedules and parts of the training that are longer than the run, and updates within
     its steps."""
     shown = f"the file counts {steps:,} steps"
-    for w in counters.stated(numbers, steps, None, "the file"):
+    by_epochs = epochs.planned(numbers, steps, (), None, "the file")
+    for w in itertools.chain(counters.stated(numbers, steps, None, "the file"), by_epochs):
         name = _named(w)
-        if w.quantity in ("updates", "schedule", "short_plan"):
-            what = {"updates": "makes", "schedule": "sets out for", "short_plan": "plans"}
-            message = f"`{name}` {what[w.quantity]} {figure(float(w.value))}, but {shown}"
+        if w.quantity in ("updates", "schedule", "short_plan", "total_steps"):
+            what = {"updates": "makes", "schedule": "sets out for"}.get(w.quantity, "plans")
+            message = f"`{name}` {what} {figure(float(w.value))}, but {shown}"
             yield Said(name, message, float(w.value), steps)
     for name, value in numbers.items():
         last = second.last_part(name)

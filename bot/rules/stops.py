@@ -13,6 +13,7 @@ from bot.compute.case_statistics import loss_key_of, of_case, points_of
 from bot.compute.selection import with_loss_key
 from bot.compute.significance import normal_quantile, normal_tail
 from bot.evidence.counters import plans
+from bot.evidence.epochs import states_plan
 from bot.model.case import Case
 from bot.model.run import Run
 from bot.model.summary import Summary
@@ -41,7 +42,7 @@ def chosen_stops(case: Case) -> Iterator[Finding]:
         runs = [r for r in case.runs("candidate", point) if r.step is not None]
         if len(runs) < 2 or any(r.source == "results" for r in runs):
             continue
-        if any(r.total_steps or plans(r.config) for r in runs):
+        if any(r.total_steps or plans(r.config) or states_plan(r.config) for r in runs):
             told, fix = _before_the_end(case, point, runs), _CLAIM_LATER
         else:
             told, fix = _without_length(case, point, runs), _STATE_IT

@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from bot.compute.paces import Series
 from bot.compute.shapes import PARAMETERS
-from bot.evidence import amounts, beside, counters, parallel, second, warm
+from bot.evidence import amounts, beside, counters, epochs, parallel, second, warm
 from bot.evidence.log import admitted, closing
 from bot.evidence.log.moments import has_date, moment_in
 from bot.evidence.log.names import number
@@ -111,7 +111,7 @@ _HINTS = ("time", "elapsed", "wall", "gpu", "device", "chip", "world", "nodes", 
           "teacher", "distil", "kd_", "soft_", "_model", "_weights",
           "took", "real ", "real\t", "/s", "per s", "attempt", "retry", "final", "best",
           "result", "ppl", "perplex", "accelerator", "run ", "rank", "clock", "sweep",
-          "h100")  # fmt: skip
+          "h100", "epoch", "dataset")  # fmt: skip
 
 
 @dc.dataclass(slots=True)
@@ -150,6 +150,7 @@ class Statements:
             value = _count(text)
             if value is not None and len(self.settings) < _MOST:
                 self.settings[name] = value
+        self.settings |= dict(epochs.in_words(line)) if len(self.settings) < _MOST else {}
         self.gpus = admitted.devices_in(line) or self.gpus
         if match := _RANKS.search(line):
             most = max(float(match[1]), self.settings.get(parallel.RANKS, 0.0))
@@ -280,6 +281,7 @@ def log_witnesses(
     yield from counters.by_rows(losses, (), said.settings, stops, chips, _LINES)
     total = max(end, *(s.total or 0 for s in steps))
     yield from second.larger(_plans(said, total), total, "total_steps", _LINE)
+    yield from epochs.planned(said.settings, end, tokens, chips, _LINE)
     if end > last + _usual(points):
         yield Witness("later_steps", end, WitnessKind.PROGRAM, _LINES)
     gpus = {} if said.gpus is None else {"GPUs": float(said.gpus)}

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from bot.compute import accelerators
 from bot.compute.paces import Series
-from bot.evidence import amounts, beside, counters, parallel, second
+from bot.evidence import amounts, beside, counters, epochs, parallel, second
 from bot.evidence.wandb.command_line import stated_by
 from bot.evidence.wandb.history import RUNTIME, Columns, Raw, Row, number, step_of
 from bot.model.run import Witness, WitnessKind
@@ -121,6 +121,7 @@ def run_witnesses(raw: Raw, columns: Columns, keys: Keys, chips: int | None) -> 
     yield from counters.counted(columns.others, tokens, settings, last, chips, _HISTORY)
     end = max(last, columns.last_step or 0)
     yield from counters.stated({**switches, **settings}, end, chips, _SETTINGS)
+    yield from epochs.planned(settings, end, tokens, chips, _SETTINGS)
     yield from amounts.step_tokens(settings, tokens, chips, _SETTINGS)
     yield from counters.validated(columns.others, last, _HISTORY)
     own = columns.others.get("_step", ())
