@@ -12,6 +12,7 @@ that is higher makes no result better.
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Iterator, Mapping
 
@@ -30,6 +31,27 @@ _PERPLEXITY = frozenset("ppl perplexity perp pplx".split())
 _BITS = frozenset("bpb bpc bits byte bytes char per base".split())
 _OTHER_UNIT = frozenset("word words byte char train training trn".split())
 _OTHER_BASE = frozenset("bits bit bpb bpc".split())
+CORPORA = frozenset(
+    "fineweb finewebedu edu c4 mc4 wikitext wikitext2 wikitext103 wiki wikipedia pile openwebtext "
+    "owt webtext redpajama slimpajama dclm dolma lambada tinystories shakespeare enwik8 text8 ptb "
+    "gutenberg books bookcorpus stories cc commoncrawl refinedweb starcoder sotu paloma climbmix "
+    "nemotron oscar lm1b pg19 arxiv imagenet cifar10 cifar100 mnist".split()
+)
+"""Texts by the names that people give them."""
+_AROUND_DATA = frozenset("data dataset set split corpus text en english metrics lm".split())
+_PART_OF_A_LOSS = frozenset(
+    "train training trn batch micro step z zloss router routing aux auxiliary mtp balance load lb "
+    "balancing kl kd distill distillation reg regularization regularizer l layer layers block head "
+    "heads expert experts moe commit commitment vq ponder ema swa averaged avg smooth smoothed "
+    "running scaled weighted min max best lowest std var stderr sem delta diff gap target first "
+    "initial init previous record baseline draft drafter byte bytes char word position pos rank "
+    "teacher student contrastive recon reconstruction gen generator dis discriminator critic "
+    "policy value reward int fp quant quantized roundtrip untied unk mask masked penalty "
+    "sliding window long short easy hard domain".split()
+)
+"""What makes a loss that of the training, of a part, or of something else than the text."""
+_IS_A_NAME = re.compile(r"[a-z]{1,20}\d{0,3}[a-z]{0,4}")
+_MOST_WORDS = 3
 _LEAST = 1e-3
 _LEAST_EARLIER, _LEAST_OF_ANY = 3, 6
 # A mean of perplexities is that of a loss higher by half of its variance between batches.
@@ -45,7 +67,12 @@ _FRACTION = 1.5
 
 def matters(name: str, chosen: str) -> bool:
     """Whether a name may contradict a validation loss of the name `chosen`."""
-    return is_loss_beside(name, chosen) or _is_perplexity(name) or _is_bits(name)
+    return (
+        is_loss_beside(name, chosen)
+        or data_of(name) is not None
+        or _is_perplexity(name)
+        or _is_bits(name)
+    )
 
 
 def is_loss_beside(name: str, chosen: str) -> bool:
@@ -63,6 +90,24 @@ def is_loss_beside(name: str, chosen: str) -> bool:
     same = len(rest) < len(other) and bool(rest) and rest <= _OF_VALIDATION | _OF_ALL
     further = mine < other and len(other - mine) <= 2 and name.count("/") <= chosen.count("/")
     return further or (same and bool(mine & _OF_VALIDATION))
+
+
+def data_of(name: str) -> frozenset[str] | None:
+    """The words of a loss that may name the text of its evaluation, as `val/fineweb/nll` does, or
+    `c4_en_loss`; None for a name that is no loss, that of a training, or of a part of one."""
+    order = words(name).split("_")
+    parts = frozenset(order)
+    rest = parts - _LOSS - _OF_VALIDATION - _OF_ALL - _AROUND_DATA
+    stems = {word.rstrip("0123456789") for word in parts}
+    if not {order[0], order[-1]} & _LOSS or (parts | stems) & (_OTHER_BASE | _PART_OF_A_LOSS):
+        return None
+    named = all(_IS_A_NAME.fullmatch(word) for word in rest)
+    return rest if named and 0 < len(rest) <= _MOST_WORDS else None
+
+
+def of_validation(name: str) -> bool:
+    """Whether a name says that it is of a validation."""
+    return bool(_OF_VALIDATION & set(words(name).split("_")))
 
 
 def _is_perplexity(name: str) -> bool:
@@ -89,8 +134,9 @@ def losses_beside(
         source = f"`{plain(name, 40)}` in {where}"
         points = {step: v for step, v in series if v > 0}
         both = {step: v for step, v in points.items() if step in mine and mine[step] > 0}
-        other = None
-        if is_loss_beside(name, chosen):
+        other, quantity = None, "loss"
+        if is_loss_beside(name, chosen) or data_of(name) is not None:
+            quantity = "loss" if is_loss_beside(name, chosen) else "loss_of_data"
             at = max((step for step in points if before < step <= end), default=None)
             other = None if at is None else points[at]
             least = _LEAST * max(1.0, abs(value))
@@ -101,7 +147,7 @@ def losses_beside(
         elif end in both and name != "train_loss":
             other, least = _on_a_line(both, mine)
         if other is not None and other > value + least:
-            yield Witness("loss", other, WitnessKind.PROGRAM, source)
+            yield Witness(quantity, other, WitnessKind.PROGRAM, source)
 
 
 def _by_perplexity(

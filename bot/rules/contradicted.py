@@ -21,6 +21,7 @@ from bot.render.numbers import count, figure
 from bot.render.untrusted import plain
 from bot.rules.about import about, ratio
 from bot.rules.counted import JUDGES, Judge, Said, another_model
+from bot.rules.other_texts import may_be_of_track
 
 # Times of steps leave out what stands between them; on the real logs at hand they are within 8 %.
 _STEP_PACE, _CLOCK_PACE = 0.85, 0.75
@@ -50,7 +51,7 @@ def contradicted(
     told: set[str] = set() if untimed else {"time"}
     for witness in run.witnesses:
         judge = _JUDGES.get(witness.quantity)
-        group = "time" if witness.quantity.endswith("_s") else witness.quantity
+        group = "time" if witness.quantity.endswith("_s") else witness.quantity.split("_of_")[0]
         if judge is None or group in told or isinstance(witness.value, str):
             continue
         said = judge(case, item, run, witness)
@@ -217,6 +218,13 @@ def _loss(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     return message, run.loss, "say in the README what the other loss measures, and which one counts"
 
 
+def _loss_of_data(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
+    name = w.source.partition("`")[2].partition("`")[0]
+    if run.loss is None or not may_be_of_track(case.track, name, float(w.value), run.loss):
+        return None
+    return _loss(case, item, run, w)
+
+
 def _bits(case: Case, item: RunEvidence, run: Run, w: Witness) -> Said:
     ours = run.metrics.get("bpb")
     if ours is None:
@@ -269,6 +277,7 @@ _JUDGES: Mapping[str, Judge] = {
     "later_steps": _went_on,
     "chips": _chips,
     "loss": _loss,
+    "loss_of_data": _loss_of_data,
     "bpb": _bits,
     "same_bpb": _same_bits,
     "memory_bytes": _memory,

@@ -15,16 +15,18 @@ from typing import NamedTuple
 
 from bot.compute import metrics
 from bot.compute.shapes import KNOWN_PRECISIONS, precision_of
-from bot.evidence import amounts, counters, epochs, parallel, second, warm
+from bot.evidence import amounts, beside, counters, epochs, parallel, second, warm
 from bot.model.case import Case
 from bot.model.document import at
 from bot.model.results import ResultsRun
 from bot.model.run import Witness
+from bot.model.track import LOSS_METRICS
 from bot.model.values import positive
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
 from bot.render.numbers import figure
 from bot.render.untrusted import plain
+from bot.rules.other_texts import may_be_of_track
 
 _SECTIONS = ("train_config", "model_config", "resources", "hardware_config")
 _MOST, _DEEPEST = 400, 6
@@ -32,7 +34,7 @@ _PART = re.compile(r"(?:^|_)(?:warm_?up|cool_?down|decay|stable|hold|rampup|ramp
 _SHARE = re.compile(r"weight|rate|ratio|fraction|frac|factor|beta|ema|share|lr_decay$")
 _EACH = re.compile(r"per_(?:device|gpu|chip)(?:_|$)")
 _ELSEWHERE = frozenset("eval evaluation val validation test profiler profile log export".split())
-_PACE, _SHARE_OFF = 0.85, 0.1
+_PACE, _SHARE_OFF, _LEAST_LOSS = 0.85, 0.1, 1e-3
 
 
 class Said(NamedTuple):
@@ -73,6 +75,7 @@ def _all(case: Case, run: ResultsRun) -> Iterator[Said]:
         if not _ELSEWHERE & set(second.words(name).split("_"))
     }
     yield from _amounts(case, run, every)
+    yield from _losses(case, run)
     steps = positive(run.section("train_config").get("num_train_steps"))
     if steps is not None:
         yield from _lengths(numbers, steps)
@@ -126,6 +129,17 @@ def _amounts(case: Case, run: ResultsRun, numbers: Mapping[str, float]) -> Itera
             f"`{name}` makes {figure(value)} tokens a step, but the track's batch is {batch:,}"
         )
         yield Said(name, message, value, batch)
+
+
+def _losses(case: Case, run: ResultsRun) -> Iterator[Said]:
+    """A higher loss whose name is that of the track's text, or that is nearly the one ranked."""
+    ours = run.number("loss") if case.track.quality.metric in LOSS_METRICS else None
+    for name, value in {**run.ours, **run.info}.items():
+        if not isinstance(value, int | float) or beside.data_of(name) is None or ours is None:
+            continue
+        if value > ours + _LEAST_LOSS and may_be_of_track(case.track, name, value, ours):
+            message = f"the file states the loss {figure(ours, 6)}, but `{plain(name, 60)}` is "
+            yield Said(name, f"{message}{figure(value, 6)}", ours, value)
 
 
 def _whole(stated: Mapping[str, object], run: ResultsRun, steps: int) -> Iterator[Said]:
@@ -192,7 +206,7 @@ def _pointer(run: ResultsRun, name: str) -> str:
     """Where a setting stands in the file; that of the whole configuration if its name, which is
     cut and whose dots may be its own, does not lead there."""
     for place in (run.info_pointer, run.pointer):
-        pointer = f"{place}/{name.replace('.', '/')}"
+        pointer = f"{place}/{name.replace('/', '~1').replace('.', '/')}"
         with contextlib.suppress(KeyError):
             at(run.document.value, pointer)
             return pointer

@@ -31,6 +31,7 @@ def second_names(present: Iterable[str], keys: Keys) -> frozenset[str]:
     present = frozenset(present)
     used = _used(present, keys)
     found = [n for n in sorted(present - used - _SERVICE_KEYS) if _matters(n, present, keys)]
+    found.sort(key=lambda n: beside.data_of(n) is not None)  # of these there may be many
     return frozenset(found[:MOST_NAMES])
 
 
