@@ -101,7 +101,7 @@ def _unranked(
             for axis, value in ((case.track.quality, point.quality), (case.track.cost, point.cost))
             if value is None
         ]
-        if lacks and case.track.levels.get("metric-missing") != "off":
+        if lacks:
             yield finding(
                 "metric-missing",
                 f"{' and '.join(lacks)} cannot be computed from the evidence",

@@ -52,6 +52,20 @@ OURS = frozenset({"evidence-unavailable"})
 SHORTFALL = frozenset({"target-not-significant", "too-few-runs", "improvement-not-significant"})
 """Rules that more runs can satisfy: alone they make the verdict `needs-runs`."""
 
+FIRM = frozenset(
+    """arms-differ claim-differs-from-run clock-not-monotonic code-differs-from-submission
+    code-unusual copied-result data-fingerprint-mismatch duplicate-run entry-unknown
+    evidence-changed evidence-unavailable hardware-differs-from-run history-gap host-not-allowed
+    key-mapped link-not-a-run maintainer-decides metric-implausible metric-not-finite
+    mfu-impossible nonce-mismatch out-of-scope-change project-not-public recipe-differs
+    run-not-found-or-private run-of-another secret-in-text summary-differs-from-history
+    train-validation-overlap uncorroborated unsafe-name unsafe-text witnesses-disagree""".split()
+)
+"""Rules on what contradicts itself, whose it is, and whether runs are runs: a track may make their
+errors warnings, and no less, so that what it is weak in never hides what is strong. What is about
+luck alone, as runs left out or a seed used twice, is not among them: there are tracks where that
+counts."""
+
 MANY_RUNS = 20
 """More further runs than this are not asked for: a better mean is."""
 
@@ -113,6 +127,26 @@ def catalogue() -> Mapping[str, Mapping[str, str]]:
     """Rule name -> {family, level}, as in `schemas/rules.json`, in its order."""
     data = json.loads(schema_path("rules.json").read_text(encoding="utf-8"))
     return {entry["name"]: entry for entry in data["rules"]}
+
+
+def weighs(level: Level) -> int:
+    """More for a level that weighs more, from 0."""
+    return len(Level) - 1 - list(Level).index(level)
+
+
+def level_on(name: str, asked: str, own: Level) -> Level | None:
+    """The level at which a track that asks for `asked` for a rule shows a finding that the rule
+    itself gives at `own`; None where it is not shown ("off").
+
+    A weaker level is for what a rule usually says. A finding that weighs more than that, and every
+    one of the firm rules, stays a warning.
+    """
+    wanted = None if asked == "off" else Level(asked)
+    strong = name in FIRM or weighs(own) > weighs(default_level(name))
+    least = Level.WARNING if strong and weighs(own) >= weighs(Level.WARNING) else None
+    if least is not None and (wanted is None or weighs(wanted) < weighs(least)):
+        return least
+    return wanted
 
 
 def default_level(name: str) -> Level:

@@ -13,6 +13,7 @@ from typing import Any
 
 from bot.model.track import LOSS_METRICS, NAMES, RECIPE_TEXTS, STEP_METRICS, TIME_METRICS
 from bot.model.values import near_key
+from bot.registry import FIRM
 
 Path = tuple[str | int, ...]
 Problem = tuple[Path, str]
@@ -52,6 +53,7 @@ def problems(data: Mapping[str, Any]) -> Iterator[Problem]:
                 ("results", "fields", name),
                 f'results.fields.{name} is "{pointer}", expected a JSON pointer such as "/{name}"',
             )
+    yield from _weakened(_table(data.get("levels")))
     yield from _reproduction(data, objective)
     accepts = names(_table(data.get("evidence")).get("accepts")) or SOURCES
     if "compute_grant" in data and not set(accepts) - {"results"}:
@@ -200,6 +202,17 @@ def _pattern(
             f"or train_loss, and {', '.join(sorted(groups - {'step', 'loss', 'train_loss'}))} "
             "may be added",
         )
+
+
+def _weakened(levels: Mapping[str, Any]) -> Iterator[Problem]:
+    """Rules on what contradicts itself, or whose it is, that a track would hide."""
+    for name, level in levels.items():
+        if name in FIRM and level in ("note", "off"):
+            yield (
+                ("levels", name),
+                f'[levels] sets "{name}" to "{level}", and would hide what contradicts itself, '
+                'or is another\'s; delete the line, or write "warning", for a maintainer to weigh',
+            )
 
 
 def _reproduction(data: Mapping[str, Any], objective: object) -> Iterator[Problem]:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from bot.model.case import Case
 from bot.model.verdict import Finding
-from bot.registry import Level
+from bot.registry import Level, level_on
 from bot.rules import (
     accounting,
     agreement,
@@ -143,19 +143,19 @@ RULES: Mapping[str, Check] = {rule_name(check): check for check in CHECKS}
 def run_rules(case: Case) -> tuple[Finding, ...]:
     """All findings on a case, errors first, each rule in the catalogue's order.
 
-    A track's `levels` may lower or raise a rule, or switch it off, by its name.
+    A track's `levels` may lower or raise a rule, or switch it off, by its name; what is strong
+    stays a warning (`bot.registry.level_on`).
     """
     found = []
     for name, check in RULES.items():
-        level = case.track.levels.get(name)
-        if level == "off":
-            continue
+        asked = case.track.levels.get(name)
         told: Counter[Level] = Counter()
         for item in check(case):
             # Apart by level: a flood of warnings must not keep an error from being told.
             told[item.level] += 1
             if told[item.level] <= MAX_PER_RULE:
-                found.append(item if level is None else dc.replace(item, level=Level(level)))
+                level = item.level if asked is None else level_on(name, asked, item.level)
+                found += [] if level is None else [dc.replace(item, level=level)]
             elif item.level is Level.ERROR:
                 break
     order = list(Level)

@@ -86,6 +86,8 @@ ADDED = [
     ("[hardware]\ncount = 0", "hardware.count is 0, expected a whole number above 0"),
     ('[submissions]\nglobs = "records/*/"', 'expected a list in [ ]; write ["records/*/"]'),
     ('[levels]\n"too-few-run" = "note"', 'names the rule "too-few-run", unknown; did you'),
+    ('[levels]\n"witnesses-disagree" = "note"', 'sets "witnesses-disagree" to "note", and would'),
+    ('[levels]\n"duplicate-run" = "off"', 'line 14: [levels] sets "duplicate-run" to "off", and'),
     ('[levels]\n"mfu-unusual" = "warn"', 'is "warn", expected "error", "warning", "note" or'),
     ('[evidence]\naccepts = [\n "wandb",\n "logs"]', '14: evidence.accepts[2] is "logs", expected'),
     ('[evidence.keys]\nvalidation = ["x"]', '"validation", expected "loss", "bpb", "train_loss"'),
@@ -131,6 +133,21 @@ def test_a_mistake_is_one_sentence_with_its_line(tmp_path: Path, text: str, word
     assert words in str(caught.value)
     assert re.match(rf"{re.escape(str(path))}: line \d+: ", str(caught.value))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        '"witnesses-disagree" = "warning"',
+        '"duplicate-run" = "error"',
+        '"too-few-runs" = "note"',
+        '"hardware-flops-mismatch" = "off"',
+    ],
+)
+def test_levels_that_hide_nothing(tmp_path: Path, more: str) -> None:
+    name, level = (part.strip(' "') for part in more.split("="))
+    track = load_track(put(tmp_path, f"{GOOD}[levels]\n{more}\n"))
+    assert track.levels == {name: level}
 
 
 @pytest.mark.parametrize(
