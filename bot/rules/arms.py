@@ -25,6 +25,8 @@ from bot.render.numbers import figure
 from bot.render.untrusted import plain
 from bot.rules.about import SAME_MACHINE, listed_in
 from bot.rules.arm_settings import unequal
+from bot.rules.frozen import fits, frozen_of, machine_of
+from bot.rules.stalled import stalled
 from bot.rules.statistics import summaries
 
 _EQUAL = "use the same in both arms, or say in the README that it is the improvement"
@@ -48,9 +50,10 @@ def arms_differ(case: Case) -> Iterator[Finding]:
 
     Both run on one kind of device, and both stop by one rule: a baseline that trains on after the
     target takes longer for nothing. Another precision, another version of the framework, and other
-    settings of validation, data, parallelism, compilation or logging are
-    warnings: if that is the improvement itself, say so in the README. The baseline arm is of one
-    baseline. A run whose entry names no arm counts in that whose code or configuration it has.
+    settings of validation, data, parallelism, compilation or logging are warnings: if that is the
+    improvement itself, say so in the README. So are stretches over which the baseline arm alone is
+    slow, as on a machine that is busy for a while. The baseline arm is of one baseline. A run whose
+    entry names no arm counts in that whose code or configuration it has.
     """
     if case.track.objective == "pareto":
         return
@@ -64,6 +67,7 @@ def arms_differ(case: Case) -> Iterator[Finding]:
         message = f"the runs of the baseline arm are of several baselines: {', '.join(several)}"
         fix = "list the runs of one alone; those of the others make a submission of their own."
         yield _about(case, "arms-differ", None, message, fix)
+    yield from stalled(case)
     yield from _moved(case)
 
 
@@ -160,7 +164,7 @@ def _trained_on(
     if target is not None and mine.gain(target, summary.goal).mean < 0:
         return None  # a candidate that misses the target stopped early by itself
     of_losses = case.track.quality.metric in LOSS_METRICS
-    frozen = [b for b in _ran(case) if b.losses and of_losses][-1:]
+    frozen = [b for b in frozen_of(case) if b.losses and of_losses][-1:]
     known = [Moments.of(b.losses) for b in frozen] or [mine]
     usual = known[0].mean
     lead = usual - theirs.mean if summary.goal == "min" else theirs.mean - usual
@@ -239,8 +243,8 @@ def _slower_than_record(case: Case) -> Iterator[Finding]:
 def _slower(case: Case, arm: Arm, runs: Sequence[Run]) -> tuple[str | None, float | None]:
     """Why an arm is too slow, and what the same hardware took, None where it is other hardware."""
     machines = {(machine_of(run), run.hardware.count) for run in runs}
-    frozen = [b for b in _ran(case) if b.cost_metric == case.track.cost.metric and b.costs]
-    same = [b for b in frozen if _fits(b, machines)]
+    frozen = [b for b in frozen_of(case) if b.cost_metric == case.track.cost.metric and b.costs]
+    same = [b for b in frozen if fits(b, machines)]
     mean = statistics.fmean(arm.cost.values)
     if not same or len(machines) > 1:
         return _on_other_hardware(case, frozen, runs[0], mean), None
@@ -266,7 +270,7 @@ def _older(case: Case, arm: Arm) -> str:
     machines = {(machine_of(run), run.hardware.count) for run in runs}
     for old in case.track.baselines:
         comparable = old.costs and old.cost_metric == case.track.cost.metric
-        if not comparable or not _fits(old, machines):
+        if not comparable or not fits(old, machines):
             continue
         if abs(mean / statistics.fmean(old.costs) - 1) <= _LEAST:
             return f' If you ran {old.id}, write `"based_on": "{old.id}"`: the ratio is converted.'
@@ -305,7 +309,7 @@ def without_frozen(case: Case) -> Iterator[tuple[str | None, str, bool]]:
         promotes = due is not None and arm.ratio <= due
         leads = promotes if best is None else arm.ratio < best
         machines = {(machine_of(run), run.hardware.count) for run in runs}
-        if len(machines) > 1 or not any(_fits(b, machines) and b.costs for b in _ran(case)):
+        if len(machines) > 1 or not any(fits(b, machines) and b.costs for b in frozen_of(case)):
             if promotes:
                 why = (
                     f"no frozen baseline ran on {_place(runs[0])}, so nothing says how long it "
@@ -353,33 +357,6 @@ def _place(run: Run) -> str:
 
 def _unit(case: Case) -> str:
     return f" {case.track.cost.unit}" if case.track.cost.unit else ""
-
-
-def _ran(case: Case) -> Sequence[Baseline]:
-    """The frozen baselines that the arm may be runs of: the one that is known, else all up to the
-    one that stood then."""
-    every, found = case.track.baselines, ran(case)
-    index = next((n for n, b in enumerate(every) if found and b.id == found.id), None)
-    if found is None or index is None:
-        return every
-    return every[index : index + 1] if found.known else every[: index + 1]
-
-
-def _fits(frozen: Baseline, machines: set[tuple[str | None, int | None]]) -> bool:
-    place = _device(frozen.device), frozen.count
-    return place[0] is not None and place in machines
-
-
-def machine_of(run: Run) -> str | None:
-    """The kind of device that a run used, by one name for all its spellings."""
-    return _device(run.hardware.device)
-
-
-def _device(name: str | None) -> str | None:
-    found = accelerators.find(name)
-    return (name.strip().lower() or None if name else None) if found is None else (
-        found.accelerator.id
-    )  # fmt: skip
 
 
 def _release(version: str) -> str:
