@@ -17,7 +17,7 @@ from bot.compute.accelerators import Accelerator
 from bot.compute.accounting import Transformer
 from bot.compute.shapes import peak_of, precision_of
 from bot.model.results import ResultsRun, device_name
-from bot.model.run import Hardware, Run, Validation
+from bot.model.run import BINDING, Hardware, Run, Validation
 from bot.model.track import NAMES, Track
 from bot.model.values import parse_timestamp, positive, whole
 from bot.registry import RELATIVE_TOLERANCE
@@ -232,6 +232,7 @@ def as_run(run: ResultsRun, vocab: int | None = None) -> Run:
     curve = (Validation(steps or 0, float(loss), seconds),) if loss is not None else ()
     when, name = parse_timestamp(run.text("timestamp")), device_name(run)
     device = None if name is None else plain(name, 100)
+    login = run.ours.get("github_login")
     return Run(
         source="results",
         file=run.file,
@@ -242,6 +243,7 @@ def as_run(run: ResultsRun, vocab: int | None = None) -> Run:
         last_step=steps,
         finished=True,
         hardware=Hardware(device, whole(metrics["chips"])),
+        tags=(f"{BINDING}{login}",) if isinstance(login, str) else (),
         seed=whole(run.ours.get("seed")),
         nonce=run.word("nonce"),
         data_fingerprint=run.word("data_fingerprint"),

@@ -167,6 +167,18 @@ def author_of(submission: Submission, results: Iterable[ResultsRun]) -> str | No
     return None
 
 
+def people_of(submission: Submission) -> frozenset[str]:
+    """Logins, in lower case, of everybody to be credited."""
+    authors = (submission.imported or {}).get("authors")
+    named = (
+        (a.get("github") for a in authors if isinstance(a, dict))
+        if isinstance(authors, list)
+        else ()
+    )
+    found = [*(c.github for c in submission.contributors), *named]
+    return frozenset(login.lower() for login in found if isinstance(login, str))
+
+
 def as_neighbour(
     submission: Submission,
     track: str,
@@ -191,4 +203,5 @@ def as_neighbour(
         claims_key=claims_key(results),
         value_keys=frozenset(value_keys(results)),
         traces=tuple(traces),
+        people=people_of(submission),
     )

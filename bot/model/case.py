@@ -66,6 +66,8 @@ class Neighbour:
     """Its losses and bits per byte that are stated to enough digits."""
     traces: tuple[Trace, ...] = ()
     """Losses and clocks of its candidate runs that lie in files."""
+    people: frozenset[str] = frozenset()
+    """Its contributors, in lower case; of an imported one the logins of its authors."""
     is_copy: bool = False
     """Whether its merge recorded it to be a copy of another one."""
 

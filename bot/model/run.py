@@ -27,6 +27,9 @@ DIGEST = "config_sha256"
 
 SOURCES = ("wandb", "wandb-offline", "log", "results", "snapshot")
 
+BINDING = "speedrun:"
+"""What stands before the login in the tag that says whose run it is."""
+
 TRAINER = "reference_trainer"
 """The name under which `code_sha256` holds the trainer's hash of itself, which is not code of a
 submission: all who use one version of it share it."""

@@ -7,21 +7,21 @@ the first to show them owns them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from bot.compute.aligned import trained_again
-from bot.compute.duplicates import trace_of
+from bot.compute.duplicates import link_key, trace_of
 from bot.compute.independence import same_points
 from bot.evidence.neighbours import run_keys
 from bot.model.case import Case, RunEvidence, Seen
-from bot.model.run import Run
+from bot.model.run import BINDING, Run
 from bot.model.trace import Trace
 from bot.model.verdict import Finding
 from bot.patterns import LOGIN
+from bot.registry import Level
 from bot.render.untrusted import plain
 from bot.rules.about import about, per_message
 
-_BINDING = "speedrun:"
 _CONFIG = ("speedrun", "github_login")
 _OPEN = "open project"
 """The mark of a run in a project that everybody may write to: its tags bind nobody."""
@@ -32,9 +32,9 @@ def owners_of(run: Run) -> frozenset[str]:
     """The logins, in lower case, that a run is bound to."""
     if _OPEN in run.client_marks:
         return frozenset()
-    words = [tag.removeprefix(_BINDING) for tag in run.tags if tag.startswith(_BINDING)]
+    words = [tag.removeprefix(BINDING) for tag in run.tags if tag.startswith(BINDING)]
     values = (run.config.get(key) for key in _CONFIG)
-    words += [value.removeprefix(_BINDING) for value in values if isinstance(value, str)]
+    words += [value.removeprefix(BINDING) for value in values if isinstance(value, str)]
     return frozenset(word.lower() for word in words if LOGIN.fullmatch(word))
 
 
@@ -43,11 +43,14 @@ def run_of_another(case: Case) -> Iterator[Finding]:
 
     A run that is bound to somebody else, or that somebody else showed in an earlier pull request,
     is theirs. To name them as a contributor is not enough: they add the run by `/runs add`, or
-    confirm it by `/confirm`, in this pull request.
+    confirm it by `/confirm`, in this pull request. A log or a results file that names its owner
+    (`github_login`, `--github-login`, `speedrun:LOGIN`) is bound like a tagged run. A log in which
+    W&B's client names the page of a run that somebody else showed needs a review.
     """
     if not case.brought_over:
         yield from per_message(_bound_elsewhere(case))
         yield from per_message(_shown_before(case))
+        yield from per_message(_of_a_page(case))
 
 
 def run_not_bound(case: Case) -> Iterator[Finding]:
@@ -56,7 +59,7 @@ def run_not_bound(case: Case) -> Iterator[Finding]:
     A public run can be linked by anybody, and only who can write to it can tag it. Add the tag with
     your GitHub login to the run on W&B, also after it has ended, and comment `/verify`; or have the
     trainer write it (`--github-login`). A run that is bound to another contributor waits for their
-    `/confirm`. Results files and logs are exempt.
+    `/confirm`. Results files and logs that name nobody are exempt.
     """
     if not case.brought_over:
         yield from per_message(_loose(case))
@@ -84,8 +87,10 @@ def _bound_elsewhere(case: Case) -> Iterator[Finding]:
     accepted, named = _accepted(case), _named(case)
     for item, run in _candidates(case):
         owners = owners_of(run)
-        if owners and accepted and owners.isdisjoint(accepted | named):
-            owner = min(owners)
+        others = owners - accepted - named
+        # Of two tags one is enough; of two names in a file its author may have added one.
+        if accepted and others and (others == owners or run.source not in _ON_WANDB):
+            owner = min(others)
             yield about(
                 case,
                 item,
@@ -106,7 +111,8 @@ def _shown_before(case: Case) -> Iterator[Finding]:
     accepted, earlier = _accepted(case), shown_earlier(case)
     keys = run_keys(case.submission, case.results, case.folder)
     for item, run in _candidates(case):
-        if owners_of(run) & accepted:
+        # Who can tag a run on W&B owns it; a file says what its author writes.
+        if run.source in _ON_WANDB and owners_of(run) & accepted:
             continue
         first = next((s for s in earlier if _shows(s, run, keys)), None)
         if first is not None and first.author.lower() not in accepted:
@@ -121,6 +127,40 @@ def _shown_before(case: Case) -> Iterator[Finding]:
                 expected=who,
                 fix="bring runs of your own.",
             )
+
+
+def _of_a_page(case: Case) -> Iterator[Finding]:
+    """Logs in which W&B's client names a run that an entry or an earlier pull request showed."""
+    own = {link_key(spec.target) for spec in case.submission.runs if spec.is_link}
+    for item, run in _candidates(case):
+        pages = {str(w.value) for w in run.witnesses if w.quantity == "page"} - own
+        where = _showed(case, pages) if pages and run.source == "log" else None
+        if where is not None:
+            page, whose = where
+            yield about(
+                case,
+                item,
+                run,
+                "run-of-another",
+                f"W&B's lines in the log name the run {plain(page.removeprefix('wandb:'))}, which "
+                f"{whose} showed",
+                level=Level.WARNING,
+                fix="submit the logs of your own runs, or say in the README how the two belong "
+                "together.",
+            )
+
+
+def _showed(case: Case, pages: Set[str]) -> tuple[str, str] | None:
+    """The run, and who showed it: an entry of other people, or their earlier pull request."""
+    mine = _accepted(case) | _named(case)
+    for entry in case.others:
+        if shared := pages & entry.run_keys:
+            if mine.isdisjoint(entry.people):
+                return min(shared), plain(entry.path, 200)
+    for seen in shown_earlier(case):
+        if (shared := pages & seen.run_keys) and seen.author.lower() not in mine:
+            return min(shared), f"#{seen.pull_request}"
+    return None
 
 
 def shown_earlier(case: Case) -> tuple[Seen, ...]:
@@ -160,7 +200,7 @@ def _loose(case: Case) -> Iterator[Finding]:
     accepted, named = _accepted(case), _named(case)
     for item, run in _candidates(case):
         owners = owners_of(run)
-        if run.source not in _ON_WANDB or owners & accepted:
+        if (run.source not in _ON_WANDB and not owners) or owners & accepted:
             continue
         if owners & named:
             owner = min(owners & named)

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from bot.compute import accelerators
 from bot.evidence.boards import boards
 from bot.evidence.code_hash import source_sha256
-from bot.model.run import TRAINER, Hardware, Stated, Witness, WitnessKind
+from bot.evidence.log.owner import owners_in, pages_in
+from bot.model.run import BINDING, TRAINER, Hardware, Stated, Witness, WitnessKind
 from bot.render.untrusted import plain
 
 _GPU_ROW = re.compile(
@@ -93,6 +94,9 @@ class Header:
     """Every value of a setting that was stated since the last run began."""
     rows_taken: bool = False
     """Whether the rows of the table are those of a run that began."""
+    owners: tuple[str, ...] = ()
+    """Logins of whose run it is; `pages` are keys of runs on W&B whose pages are named."""
+    pages: tuple[str, ...] = ()
 
     def go_on(self, later: Header) -> None:
         """Take the machines that `later` names, which stand between the steps of this run."""
@@ -100,10 +104,13 @@ class Header:
         self._named(*later.devices, *fresh)
         self.counts = (*self.counts, *later.counts)[:_MAX_NAMED]
         self.said = {**self.said, **{k: (*self.said.get(k, ()), *v) for k, v in later.said.items()}}
+        self.owners, self.pages = later.owners, later.pages
         later.devices, later.counts, later.said, later.rows_taken = (), (), {}, True
 
     def feed(self, line: str) -> None:
         """Take one line, without its leading white space."""
+        self.owners = _more(self.owners, owners_in(line))
+        self.pages = _more(self.pages, pages_in(line))
         if line.startswith("|"):
             self._table(line)
         elif line.startswith("Running "):
@@ -205,6 +212,13 @@ class Header:
         if self.boards and used >= len(self.boards):
             yield from boards(self.boards.values(), "the log")
         yield from self._sources()
+        for page in self.pages:
+            yield Witness("page", page, WitnessKind.MACHINE, "W&B's lines in the log")
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The owners as the tags that name them on W&B."""
+        return tuple(f"{BINDING}{login}" for login in self.owners)
 
     def _sources(self) -> tuple[Witness, ...]:
         """A stated hash beside that of the source in the log, where they differ."""
@@ -300,6 +314,11 @@ class Header:
 
     def _say(self, name: str, value: str) -> None:
         self.said[name] = (*self.said.get(name, ()), plain(value, 40))[:_MAX_NAMED]
+
+
+def _more(known: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
+    """The known ones and the new, each once."""
+    return tuple(dict.fromkeys((*known, *new)))[:_MAX_NAMED] if new else known
 
 
 def embedded_source(lines: Sequence[str]) -> tuple[int, Mapping[str, str]]:

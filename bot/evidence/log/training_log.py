@@ -279,6 +279,7 @@ def _run(draft: Draft, file: str, index: int, siblings: list[Draft], near: Near)
         hardware=header.hardware(),
         config=header.config(),
         software=header.software,
+        tags=header.tags,
         code_sha256=header.code,
         client_marks=(SOURCE_READ,) if header.computed else (),
         seed=next(iter(draft.said.seeds().values()), None) if header.seed is None else header.seed,

@@ -1,4 +1,4 @@
-"""A merged entry of two people: what one of them may change of the other's credit."""
+"""Credit: what one contributor may change of another's, and runs and code of other people."""
 
 from __future__ import annotations
 
@@ -102,3 +102,29 @@ def test_the_first_place_is_somebodys_too(competition: Competition) -> None:
     assert decides(competition.verify(theirs.number)) == [
         f"this changes the credit of people who have not agreed: {AUTHOR} is no longer named first"
     ]
+
+
+# ---- logs that name somebody --------------------------------------------------------------------
+
+
+def naming(login: str) -> dict[str, str]:
+    """Logs whose header says whose runs they are."""
+    files = submission("named", seconds=90.0)
+    head = f"seed: 1\ngithub_login: {login}\n"
+    return {path: head + text if path.endswith(".log") else text for path, text in files.items()}
+
+
+def test_logs_that_name_another_person_are_theirs(competition: Competition) -> None:
+    report = competition.answer(competition.open(naming(STRANGER)).number)
+    found = [f for f in report.verdicts[0].findings if f.rule == "run-of-another"]
+    assert [f.expected for f in found] == [STRANGER]
+    assert "bound to another-user" in found[0].message
+    assert report.status is Status.REJECTED
+
+
+def test_logs_that_name_their_author_are_as_good_as_before(competition: Competition) -> None:
+    files = naming(AUTHOR)
+    logs = [path for path in files if path.endswith(".log")]
+    files |= {p: files[p].replace("seed: 1", f"seed: {n}") for n, p in enumerate(logs)}
+    report = competition.answer(competition.open(files).number)
+    assert report.status is Status.VERIFIED

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from bot.model.case import Case, PullRequest, Seen
-from bot.model.run import Validation
+from bot.model.case import Case, Neighbour, PullRequest, Seen
+from bot.model.run import Validation, Witness, WitnessKind
 from bot.model.submission import Contributor
 from bot.registry import Level
 from tests.bot.rules.run_cases import a_case, a_run, found
@@ -46,6 +46,31 @@ def shown(*records: Seen, **changes: Any) -> Case:
     return a_case([a_run(0, **changes.pop("run", {}))], **fields | changes)
 
 
+LOG = {"source": "log", "file": "a.log", "run_id": None, "entity": None, "project": None}
+"""What a run of a log has in place of an address on W&B."""
+
+
+def of_log(*logins: str, **changes: Any) -> Case:
+    """A log that names whose run it is."""
+    tags = tuple(f"speedrun:{login}" for login in logins)
+    return a_case([a_run(0, **LOG, tags=tags)], **{"pull_request": REQUEST} | changes)
+
+
+PAGE = "wandb:another-team/nanogpt/x1"
+
+
+def of_page(*neighbours: Neighbour, page: str = PAGE, **changes: Any) -> Case:
+    """A log in which W&B's client names the page of a run."""
+    said = Witness("page", page, WitnessKind.MACHINE, "W&B's lines in the log")
+    fields = {"pull_request": REQUEST, "first_seen": DAY + dt.timedelta(1)} | changes
+    return a_case([a_run(0, **LOG, witnesses=(said,))], neighbours=neighbours, **fields)
+
+
+def an_entry(*people: str, keys: tuple[str, ...] = (PAGE,)) -> Neighbour:
+    path = "submissions/nanogpt-small/theirs"
+    return Neighbour(path, "nanogpt-small", None, frozenset(keys), people=frozenset(people))
+
+
 TRIGGERS: list[tuple[str, Level, Callable[[], Case]]] = [
     ("run-of-another", Level.ERROR, lambda: bound(f"speedrun:{OWNER}")),
     ("run-of-another", Level.ERROR, lambda: bound(config={"speedrun": f"speedrun:{OWNER}"})),
@@ -64,6 +89,28 @@ TRIGGERS: list[tuple[str, Level, Callable[[], Case]]] = [
         "run-of-another",
         Level.ERROR,
         lambda: shown(seen(exact=False), run={"source": "log", "file": "a.log", "run_id": None}),
+    ),
+    ("run-of-another", Level.ERROR, lambda: of_log(OWNER)),
+    ("run-of-another", Level.ERROR, lambda: of_log(OWNER, pull_request=None)),
+    # A name of one's own in a file is written in a moment.
+    ("run-of-another", Level.ERROR, lambda: of_log(OWNER, "example-user")),
+    (
+        "run-of-another",
+        Level.ERROR,
+        lambda: shown(seen(exact=False), run={**LOG, "tags": ("speedrun:example-user",)}),
+    ),
+    ("run-of-another", Level.WARNING, lambda: of_page(an_entry(OWNER))),
+    (
+        "run-of-another",
+        Level.WARNING,
+        lambda: of_page(seen=(Seen(3, OWNER, DAY, frozenset({PAGE})),)),
+    ),
+    (
+        "run-not-bound",
+        Level.WARNING,
+        lambda: of_log(
+            OWNER, submission={"contributors": (Contributor("example-user"), Contributor(OWNER))}
+        ),
     ),
     ("run-not-bound", Level.WARNING, lambda: bound()),
     ("run-not-bound", Level.WARNING, lambda: bound("example-user")),
@@ -86,6 +133,17 @@ NEAR_MISSES: list[tuple[str, Callable[[], Case]]] = [
     # Who can tag the run owns it, whoever showed it first.
     ("run-of-another", lambda: shown(seen(), run={"tags": ("speedrun:example-user",)})),
     ("run-of-another", lambda: shown(seen(), run={"run_id": "r9"})),
+    ("run-of-another", lambda: of_log("Example-User")),
+    ("run-of-another", lambda: of_log(OWNER, acted=frozenset({OWNER}))),
+    ("run-of-another", lambda: bound(f"speedrun:{OWNER}", "speedrun:example-user")),
+    ("run-of-another", lambda: of_page(an_entry("example-user", OWNER))),
+    ("run-of-another", lambda: of_page(an_entry(OWNER), page="wandb:another-team/nanogpt/x2")),
+    ("run-of-another", lambda: of_page(seen=(Seen(3, "Example-User", DAY, frozenset({PAGE})),))),
+    (
+        "run-of-another",
+        lambda: of_page(seen=(Seen(3, OWNER, DAY + dt.timedelta(2), frozenset({PAGE})),)),
+    ),
+    ("run-not-bound", lambda: of_log("example-user")),
     ("run-not-bound", lambda: bound("speedrun:Example-User")),
     ("run-not-bound", lambda: bound(config={"github_login": "example-user"})),
     ("run-not-bound", lambda: named(acted=frozenset({OWNER}))),
