@@ -150,7 +150,7 @@ def _words(config: Mapping[str, Any]) -> dict[str, str]:
             continue
         if isinstance(value, str) and states_precision(name):
             value = precision_of({name: value})
-        elif not should_be_equal(name):
+        elif not should_be_equal(name, value):
             continue
         if (word := option(name, value)) is not None:
             kept[name] = word

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from bot.evidence.arm_names import option, should_be_equal
+from bot.evidence.arm_names import costs_nothing, option, should_be_equal
 from bot.evidence.wandb.history import flatten
 from bot.model.run import Run
 from bot.render.untrusted import plain
@@ -41,7 +41,8 @@ def _unequal(ours: Sequence[Run], theirs: Sequence[Run]) -> Iterator[str]:
                 told = f"is {_show(a)} in the candidate and {_show(b)} in the baseline arm"
                 yield f"{_shown(name)} {told}"
         elif alike and mine and other and len(a or b) == len(ours if a else theirs):
-            if not (a and frozenset(a) <= _OFF):
+            idle = all(costs_nothing(name, value) for value in a or b)
+            if not idle and not (a and frozenset(a) <= _OFF):
                 arm, lacks = ("candidate", "baseline arm") if a else ("baseline arm", "candidate")
                 told = f"is {_show(a or b)} in the {arm}, but the {lacks} does not state it"
                 yield f"{_shown(name)} {told}"
@@ -57,7 +58,7 @@ def _settings(arm: Sequence[Run]) -> Mapping[str, list[str]]:
     found: dict[str, list[str]] = {}
     for run in arm:
         for name, value in flatten(run.config).items():
-            if should_be_equal(name):
+            if should_be_equal(name, value):
                 text = option(name, value) or str(value)
                 found.setdefault(name, []).append(text.strip().lower())
     return found

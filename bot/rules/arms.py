@@ -9,7 +9,6 @@ import dataclasses as dc
 import math
 import statistics
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 from bot.compute import accelerators
 from bot.compute.baselines import mixed, ran, says_arm
@@ -24,12 +23,15 @@ from bot.registry import Level
 from bot.render.numbers import figure
 from bot.render.untrusted import plain
 from bot.rules.about import SAME_MACHINE, listed_in
+from bot.rules.arm_baseline import another
+from bot.rules.arm_clocks import clocks_differ
 from bot.rules.arm_settings import unequal
 from bot.rules.frozen import fits, frozen_of, machine_of
 from bot.rules.stalled import stalled
 from bot.rules.statistics import summaries
 
 _EQUAL = "use the same in both arms, or say in the README that it is the improvement"
+_FROZEN = "run the frozen baseline as it is, or say in the README why the arm is another program"
 _SOFTWARE = ("torch", "pytorch", "jax", "cuda")
 # Means of repetitions differ by a tenth of these, and who trains on pays for it in time: 0.15 % of
 # the loss are some 4 % of the time near the target.
@@ -41,8 +43,6 @@ AGAIN = "run both arms again on an idle machine, taking turns."
 _BUSY = 2.0
 # Of the peaks of two kinds of device one training uses shares that differ by less, as a rule.
 _OTHER_SHARE = 1.5
-# What the clock of a candidate leaves out beyond the arm's: validation takes as long in both.
-_OUT_SHARE, _OUT_TIMES, _LEAST_PAIRS = 0.03, 2.5, 4
 
 
 def arms_differ(case: Case) -> Iterator[Finding]:
@@ -52,8 +52,9 @@ def arms_differ(case: Case) -> Iterator[Finding]:
     target takes longer for nothing. Another precision, another version of the framework, and other
     settings of validation, data, parallelism, compilation or logging are warnings: if that is the
     improvement itself, say so in the README. So are stretches over which the baseline arm alone is
-    slow, as on a machine that is busy for a while. The baseline arm is of one baseline. A run whose
-    entry names no arm counts in that whose code or configuration it has.
+    slow, as on a machine that is busy for a while. The baseline arm is of one baseline, with the
+    code and the settings that were frozen: other ones are warnings. A run whose entry names no arm
+    counts in that whose code or configuration it has.
     """
     if case.track.objective == "pareto":
         return
@@ -109,45 +110,15 @@ def _differences(
     settings = unequal(ours, theirs) if case.track.objective == "baseline" else None
     if settings is not None:
         yield Level.WARNING, settings, _EQUAL
-    clocks = _clocks_differ(ours, theirs)
+    for text in another(case, ours, theirs):
+        yield Level.WARNING, text, _FROZEN
+    clocks = clocks_differ(ours, theirs)
     if clocks is not None:
         yield Level.WARNING, clocks, "stop both clocks for the same work, such as validation."
     summary = of_case(case, point)
     longer = None if summary is None else _trained_on(case, summary, theirs)
     if longer is not None:
         yield longer
-
-
-def _clocks_differ(ours: Sequence[Run], theirs: Sequence[Run]) -> str | None:
-    """That the candidate's clock leaves out much more of W&B's `_runtime` than the baseline arm's
-    between two validations, in words."""
-    mine, other = _left_out(ours), _left_out(theirs)
-    if mine is None or other is None:
-        return None
-    (counted, out), (_, their_out) = mine, other
-    if out - their_out <= _OUT_SHARE * counted or out <= _OUT_TIMES * their_out:
-        return None
-    return (
-        f"of every {figure(counted + out, 3)} s of W&B's `_runtime` between validations, the "
-        f"candidate's clock leaves out {figure(out, 3)} s, but the baseline arm's "
-        f"{figure(max(their_out, 0.0), 2)} s"
-    )
-
-
-def _left_out(arm: Sequence[Run]) -> tuple[float, float] | None:
-    """The usual seconds between two validations that the clocks of an arm count, and leave out."""
-    found = []
-    for run in arm:
-        machine = dict(run.runtimes)
-        timed = [
-            (v.time_s, machine[v.step])
-            for v in run.validation
-            if v.time_s is not None and v.step in machine
-        ]
-        found += [(b[0] - a[0], (b[1] - a[1]) - (b[0] - a[0])) for a, b in pairwise(timed)]
-    if len(found) < _LEAST_PAIRS:
-        return None
-    return statistics.median(c for c, _ in found), statistics.median(o for _, o in found)
 
 
 def _trained_on(

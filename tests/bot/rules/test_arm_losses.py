@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bot.evidence.code_hash import source_sha256
 from bot.model.run import Hardware
 from bot.model.track import BaselineCode, Metric, Track
 from bot.registry import Level
@@ -22,7 +23,7 @@ from tests.bot.rules.arm_cases import (
     armed,
     frozen,
 )
-from tests.bot.rules.run_cases import SMALL, a_case, found
+from tests.bot.rules.run_cases import SMALL, SOURCE, a_case, found
 
 # ---- a baseline arm that trained on -------------------------------------------------------------
 
@@ -93,7 +94,7 @@ def test_one_run_alone_scatters_as_the_frozen_runs_do() -> None:
 
 @pytest.mark.parametrize(("steps", "told"), [(1000, "ends at"), (999, "trained on to")])
 def test_after_as_many_steps_as_the_frozen_baseline_an_arm_was_lucky(steps: int, told: str) -> None:
-    code = BaselineCode("main.py", "0" * 64, {"train.steps": steps})
+    code = BaselineCode("main.py", source_sha256(SOURCE), {"train.steps": steps})
     (item,) = found("arms-differ", armed([(3.9, 100.0)], track=frozen(code=code)))
     assert told in item.message
     assert [item.level] == (ASK if steps == 1000 else STOP)

@@ -45,6 +45,16 @@ def said(ours: dict[str, Any], theirs: dict[str, Any]) -> str | None:
         ({"inference": {"stride": 64}}, {"inference": {"stride": 1024}}, "inference.stride is 64"),
         ({"score_first": False}, {"score_first": True}, "score_first is false"),
         ({}, {"sleep_s": 0.1}, "sleep_s is 0.1 in the baseline arm"),
+        ({}, {"save_interval": 1}, "save_interval is 1 in the baseline arm"),
+        ({"save_interval": 0}, {"save_interval": 1}, "save_interval is 0 in the candidate and 1"),
+        ({}, {"checkpointer": {"every": 1}}, "checkpointer.every is 1 in the baseline arm"),
+        ({"logging": {"every": 50}}, {"logging": {"every": 1}}, "logging.every is 50"),
+        ({}, {"profiler": {"active": True}}, "profiler.active is true in the baseline arm"),
+        ({"adam_foreach": True}, {"adam_foreach": False}, "adam_foreach is true in the candidate"),
+        ({"attn_implementation": "sdpa"}, {"attn_implementation": "eager"},
+         "attn_implementation is sdpa in the candidate and eager"),
+        ({"model": {"attention": "flash"}}, {"model": {"attention": "naive"}},
+         "model.attention is flash in the candidate and naive"),
     ],
 )  # fmt: skip
 def test_settings_that_should_be_equal(
@@ -64,6 +74,13 @@ def test_settings_that_should_be_equal(
         ({"run_name": "candidate", "log_dir": "a", "eval_id": 1}, {"log_dir": "b"}),
         ({"seed": 1, "data_seed": 4}, {"seed": 2, "data_seed": 5}),
         ({"precision": "bf16"}, {"precision": "fp32"}),
+        (
+            {"save_path": "a", "checkpoint_dir": "a", "log_file": "a"},
+            {"save_path": "b", "checkpoint_dir": "b", "log_file": "b"},
+        ),
+        ({}, {"save_interval": 0, "profiler": {"active": False}, "debugging": "off"}),
+        ({"save_every": None, "gc_interval": 0}, {}),
+        ({"attention": "sliding", "attn_heads": 8}, {"attention": "full", "attn_heads": 4}),
     ],
 )
 def test_what_a_candidate_may_change(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
@@ -107,6 +124,8 @@ WORDS = [
     ("attn_backend", "the fast one, of 2026", "the slow one"),
     ("data.train_files", "/data/a/train_*.bin", "/data/a/other_*.bin"),
     ("mesh_shape", [8, 1], [1, 8]),
+    ("norm_implementation", "fused", "plain"),
+    ("attention", "flash_attention_2", "eager"),
 ]
 
 
