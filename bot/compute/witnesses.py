@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from bot.model.run import FROM_LOG, Run, Witness, WitnessKind
+from bot.model.run import FROM_LOG, MACHINE, Run, Witness, WitnessKind
 from bot.model.values import parse_timestamp
 from bot.registry import Grade
 
@@ -36,7 +36,8 @@ def weakest(grades: Sequence[Grade]) -> Grade:
 
 
 def witnesses_of(run: Run) -> tuple[Witness, ...]:
-    """Every statement of a quantity of one run, its own source first."""
+    """Every statement of a quantity of one run, its own source first; nothing of its machine but
+    the devices."""
     return tuple(_witnesses(run))
 
 
@@ -64,7 +65,7 @@ def _witnesses(run: Run) -> Iterator[Witness]:
     window = served_s(run)
     if window is not None:
         yield Witness("runtime_s", window, WitnessKind.SERVICE, "W&B's created and heartbeat times")
-    yield from run.witnesses
+    yield from (w for w in run.witnesses if not w.quantity.startswith(MACHINE))
 
 
 def served_s(run: Run) -> float | None:

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.compute.shapes import precision_of, states_precision
+from bot.evidence import machine
 from bot.evidence.arm_names import option, should_be_equal
 from bot.evidence.links import LinkProblem, RunRef, parse_link
 from bot.evidence.wandb.command_line import PREFIX
@@ -129,7 +130,7 @@ def restrict(run: Run) -> Run:
         finished_at=_word(run.finished_at),
         heartbeat_at=_word(run.heartbeat_at),
         branch_point=branch and branch._replace(run_id=_word(branch.run_id)),
-        witnesses=tuple(w for w in run.witnesses if isinstance(w.value, int | float)),
+        witnesses=tuple(filter(machine.may_be_kept, run.witnesses)),
     )
 
 

@@ -25,6 +25,9 @@ SOURCE_READ = "source read"
 DIGEST = "config_sha256"
 """The name under which a snapshot keeps the digest of a run's whole configuration."""
 
+MACHINE = "machine."
+"""What the quantities of witnesses begin with that tell two machines apart; they are not shown."""
+
 SOURCES = ("wandb", "wandb-offline", "log", "results", "snapshot")
 
 BINDING = "speedrun:"

@@ -25,6 +25,7 @@ from bot.render.untrusted import plain
 from bot.rules.about import SAME_MACHINE, listed_in
 from bot.rules.arm_baseline import another
 from bot.rules.arm_clocks import clocks_differ
+from bot.rules.arm_machines import busier, other_machine
 from bot.rules.arm_settings import unequal
 from bot.rules.frozen import fits, frozen_of, machine_of
 from bot.rules.stalled import stalled
@@ -107,6 +108,11 @@ def _differences(
             shown = (plain(", ".join(sorted(found))) for found in (mine, other))
             text = "{} is {} in the candidate and {} in the baseline arm".format(name, *shown)
             yield Level.WARNING, text, _EQUAL
+    versions_told = frozenset(name for name, (a, b) in traits.items() if a != b)
+    if (machine := other_machine(ours, theirs, versions_told)) is not None:
+        yield Level.WARNING, f"the arms ran on machines that differ: {machine}", SAME_MACHINE
+    if (busy := _busy(case, point, ours, theirs)) is not None:
+        yield Level.WARNING, busy, AGAIN
     settings = unequal(ours, theirs) if case.track.objective == "baseline" else None
     if settings is not None:
         yield Level.WARNING, settings, _EQUAL
@@ -119,6 +125,21 @@ def _differences(
     longer = None if summary is None else _trained_on(case, summary, theirs)
     if longer is not None:
         yield longer
+
+
+def _busy(case: Case, point: str | None, ours: Sequence[Run], theirs: Sequence[Run]) -> str | None:
+    """That other work slowed the baseline arm down, in words, where the ratio depends on it: the
+    arm took longer than the frozen baseline did there, or nothing says how long that takes."""
+    busy = busier(ours, theirs) if case.track.objective == "baseline" else None
+    summary = None if busy is None else of_case(case, point)
+    arm = None if summary is None else summary.baseline
+    if arm is None or not arm.cost.values:
+        return None
+    machines = {(machine_of(run), run.hardware.count) for run in theirs}
+    if any(fits(b, machines) and b.costs for b in frozen_of(case)):
+        return busy if _slower(case, arm, theirs)[1] is not None else None
+    # The first of two runs alone is on a machine that nothing has used.
+    return busy if min(len(ours), len(theirs)) > 1 else None
 
 
 def _trained_on(

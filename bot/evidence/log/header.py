@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from bot.compute import accelerators
+from bot.evidence import machine
 from bot.evidence.boards import boards
 from bot.evidence.code_hash import source_sha256
 from bot.evidence.log.owner import owners_in, pages_in
@@ -58,6 +59,7 @@ _WHOLE_BLOCK = re.compile(
 )
 _MAX_SOURCE_LINES = 100_000
 _MAX_NAMED = 64
+_MOST_LOOKED = 3000
 
 
 @dc.dataclass(slots=True)
@@ -92,6 +94,10 @@ class Header:
     """Hashes that the log states and its own source contradicts."""
     said: dict[str, tuple[str, ...]] = dc.field(default_factory=dict)
     """Every value of a setting that was stated since the last run began."""
+    facts: machine.Facts = dc.field(default_factory=dict)
+    """What tells the machine from another one."""
+    looked: int = 0
+    """How many lines were read for it."""
     rows_taken: bool = False
     """Whether the rows of the table are those of a run that began."""
     owners: tuple[str, ...] = ()
@@ -111,6 +117,9 @@ class Header:
         """Take one line, without its leading white space."""
         self.owners = _more(self.owners, owners_in(line))
         self.pages = _more(self.pages, pages_in(line))
+        if self.looked < _MOST_LOOKED:
+            self.looked += 1
+            machine.read(line, self.facts)
         if line.startswith("|"):
             self._table(line)
         elif line.startswith("Running "):
@@ -145,6 +154,7 @@ class Header:
             rows=dict(self.rows),
             boards=dict(self.boards),
             memories=dict(self.memories),
+            facts=dict(self.facts),
             software=dict(self.software),
             code=dict(self.code),
         )
@@ -211,6 +221,7 @@ class Header:
             yield Witness("listed", listed, WitnessKind.MACHINE, where)
         if self.boards and used >= len(self.boards):
             yield from boards(self.boards.values(), "the log")
+        yield from machine.witnesses(self.facts)
         yield from self._sources()
         for page in self.pages:
             yield Witness("page", page, WitnessKind.MACHINE, "W&B's lines in the log")

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from bot.evidence import machine
 from bot.evidence.boards import boards_of
 from bot.evidence.code_hash import hashes_of, source_sha256
 from bot.evidence.log.training_log import read_log
@@ -92,7 +93,7 @@ def _metadata(data: bytes | None, raw: Raw) -> None:
         return
     raw.hardware = hardware_of(found)
     raw.problems += other_cards(found)
-    raw.witnesses += boards_of(found)
+    raw.witnesses += [*boards_of(found), *machine.recorded(found)]
     raw.arguments = settings_of(found.get("args"))
     nodes = nodes_of(found)
     if nodes is not None:

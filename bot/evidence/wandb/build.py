@@ -12,7 +12,7 @@ from typing import Any
 
 from bot.compute import accelerators
 from bot.compute.shapes import peak_of
-from bot.evidence import warm
+from bot.evidence import machine, warm
 from bot.evidence.amounts import leaves_out
 from bot.evidence.counters import seed_of
 from bot.evidence.log.names import normal
@@ -89,6 +89,7 @@ def build_run(raw: Raw, columns: Columns, keys: Keys) -> Run:
     )
     witnesses = (
         *raw.witnesses,
+        *machine.stated(flatten(raw.config)),
         *_devices(raw, hardware),
         *run_witnesses(raw, columns, keys, hardware.count),
     )

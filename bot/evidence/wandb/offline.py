@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bot.evidence import parallel, second
+from bot.evidence import machine, parallel, second
 from bot.evidence.boards import boards_of
 from bot.evidence.wandb.build import build_run, unread
 from bot.evidence.wandb.command_line import settings_of
@@ -218,12 +218,12 @@ def _fill(raw: Raw, facts: Mapping[str, Any]) -> None:
         raw.state = "crashed"  # without its last record a run has not ended by itself
     environment = facts.get("environment")
     if environment is not None:
-        machine = _metadata(environment)
-        raw.hardware = hardware_of(machine)
-        raw.problems += other_cards(machine)
-        raw.witnesses += boards_of(machine)
-        raw.arguments = settings_of(machine.get("args"))
-        raw.marks = raw.marks._replace(nodes=nodes_of(machine))
+        seen = _metadata(environment)
+        raw.hardware = hardware_of(seen)
+        raw.problems += other_cards(seen)
+        raw.witnesses += [*boards_of(seen), *machine.recorded(seen)]
+        raw.arguments = settings_of(seen.get("args"))
+        raw.marks = raw.marks._replace(nodes=nodes_of(seen))
         if environment.python:
             raw.software = {"python": environment.python}
         if environment.cuda_version:

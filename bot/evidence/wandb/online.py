@@ -47,7 +47,7 @@ from bot.model.run import Run
 from bot.model.track import Keys
 from bot.paths import cache_folder
 
-_FORM = 4
+_FORM = 5
 """What a run that lies in the cache holds; more than in earlier releases."""
 _LABEL = re.compile(
     r"(?:^|_)(?:trial|attempt|try|rep|repeat|replica|run|index|idx|number|date|time|timestamp|uid"
