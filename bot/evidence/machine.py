@@ -64,6 +64,7 @@ _BARE = re.compile(
 _RUNNING = re.compile(r"(?<![\w.])(\d{1,6})\s{1,3}running\b", re.IGNORECASE)
 _PROCESSES = re.compile(r"\b(?:process|tasks|procs)", re.IGNORECASE)
 _GPU_USE = re.compile(r"MiB\s{0,3}/\s{0,9}\d{1,8}MiB\s{0,3}\|\s{0,8}(\d{1,3})%")
+_POWER = re.compile(r"\d{1,4}W\s{0,3}/\s{0,4}(\d{2,4})W")
 
 
 def recorded(metadata: Mapping[str, Any]) -> list[Witness]:
@@ -100,8 +101,11 @@ def read(line: str, found: Facts) -> None:
     if line.startswith("|"):
         if "NVIDIA-SMI" in line:
             found.pop("gpu_use", None)
-        if match := _GPU_USE.search(line[:_LONGEST]):
+        line = line[:_LONGEST]
+        if match := _GPU_USE.search(line):
             found["gpu_use"] = max(float(match[1]), _numeric(found.get("gpu_use")))
+        if match := _POWER.search(line):
+            found["power"] = float(match[1])
         return
     if len(line) > _LONGEST or "{" in line and '"' not in line:
         return

@@ -32,6 +32,8 @@ def another(case: Case, ours: Sequence[Run], theirs: Sequence[Run]) -> Iterator[
         return
     if (code := _code(case.track.baselines, frozen, theirs)) is not None:
         yield code
+    if {run.source for run in ours} == {run.source for run in theirs}:
+        yield from _silent(frozen, ours, theirs)
     if (settings := _settings(case.track.baselines, frozen, ours, theirs)) is not None:
         yield settings
 
@@ -49,6 +51,23 @@ def _code(known: Sequence[Baseline], frozen: Baseline, theirs: Sequence[Run]) ->
         f"the baseline arm ran the code {_short(other[0])}{of}, which is no frozen baseline's; "
         f"that of {plain(frozen.id, 60)} is {_short(hashes)}"
     )
+
+
+def _silent(frozen: Baseline, ours: Sequence[Run], theirs: Sequence[Run]) -> Iterator[str]:
+    """That an arm does not say what was frozen, where the candidate's runs all do."""
+    if _hashes(frozen) and all(code_of([run]) for run in ours):
+        if not all(code_of([run]) for run in theirs):
+            yield "the candidate's runs name their code, and the baseline arm's do not all"
+    stated = [
+        [flatten(run.config).keys() & (frozen.code.settings.keys() if frozen.code else set())
+         for run in arm]
+        for arm in (ours, theirs)
+    ]  # fmt: skip
+    lacking = frozenset.intersection(*map(frozenset, stated[0])) - frozenset().union(*stated[1])
+    if lacking:
+        names = ", ".join(plain(name, 40) for name in sorted(lacking)[:_SHOWN])
+        more = f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""
+        yield f"the candidate's runs state {names}{more}, and the baseline arm's do not"
 
 
 def _hashes(item: Baseline) -> frozenset[str]:

@@ -18,12 +18,15 @@ from bot.render.untrusted import plain
 
 _Values = list[float | str]
 _SHOWN = 4
+_ENOUGH = 3
+"""Facts that describe a machine."""
 _RELEASE = re.compile(r"\d{1,4}\.\d{1,4}")
 _TITLES = {
     "system": "system", "arch": "architecture", "kernel": "kernel", "python": "python",
     "torch": "torch", "jax": "jax", "jaxlib": "jaxlib", "cpus": "CPU cores:",
     "threads": "CPU threads:", "memory": "GiB of memory:", "disk": "GiB of disk:",
     "gpus": "GPUs of the machine:", "driver": "GPU driver",
+    "power": "power limit of a GPU in W:",
 }  # fmt: skip
 # The kernel's own share of the memory differs from one start to the next.
 _ROUGHLY, _SHARE = frozenset(("memory", "disk")), 0.05
@@ -40,6 +43,8 @@ def other_machine(
     versions whose difference was named already."""
     mine, other = _facts(ours), _facts(theirs)
     found = list(_apart(mine, other, told))
+    if {run.source for run in ours} == {run.source for run in theirs}:
+        found += _silent(ours, theirs)
     if not found:
         return None
     more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
@@ -61,6 +66,20 @@ def _apart(
     if all(len(set(arm)) == 1 for arm in hosts) and max(map(len, hosts)) > 1:
         if hosts[0][0] != hosts[1][0]:
             yield _UNSHOWN["host"]
+
+
+def _silent(ours: Sequence[Run], theirs: Sequence[Run]) -> list[str]:
+    """That every run of one arm says what machine it was on, and none of the other."""
+    for arm, other, says, lacks in (
+        (ours, theirs, "candidate", "baseline arm"),
+        (theirs, ours, "baseline arm", "candidate"),
+    ):
+        if all(len(_TITLES.keys() & _facts([r]).keys()) >= _ENOUGH for r in arm):
+            if not _facts(other):
+                return [
+                    f"the runs of the {says} describe their machine, those of the {lacks} do not"
+                ]
+    return []
 
 
 def _unlike(name: str, values: _Values, others: _Values) -> bool:

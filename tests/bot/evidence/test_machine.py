@@ -97,7 +97,7 @@ def test_a_configuration_states_versions() -> None:
         ("Tasks: 350 total,   2 running, 348 sleeping", {"processes": 2.0}),
         ('{"python": "3.10.2", "cpu_count": 8}', {"python": "3.10", "cpus": 8.0}),
         ("|  N/A  30C  P0  120W / 700W |  12000MiB / 81559MiB |     97%      Default |",
-         {"gpu_use": 97.0}),
+         {"gpu_use": 97.0, "power": 700.0}),
         # near misses
         ("peak memory: 12345 MiB", {}),
         ("the load average: of all losses", {}),
@@ -114,8 +114,8 @@ def test_what_a_line_of_a_log_states(line: str, found: Facts) -> None:
 def test_a_new_table_of_gpus_replaces_the_one_before() -> None:
     row = "| N/A 30C P0 120W / 700W | 1MiB / 81559MiB | {}% Default |"
     title = "| NVIDIA-SMI 550.54  Driver Version: 550.54  CUDA Version: 12.4 |"
-    assert lines(title, row.format(90), row.format(40)) == {"gpu_use": 90.0}
-    assert lines(title, row.format(90), title, row.format(3)) == {"gpu_use": 3.0}
+    assert lines(title, row.format(90), row.format(40))["gpu_use"] == 90.0
+    assert lines(title, row.format(90), title, row.format(3))["gpu_use"] == 3.0
 
 
 STEPS = "".join(f"step:{n}/20 val_loss:{4 - n / 10:.4f} train_time:{n}00ms\n" for n in (0, 10, 20))

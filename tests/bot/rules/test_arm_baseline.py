@@ -15,7 +15,12 @@ from tests.bot.rules.arm_cases import FROZEN, TRACK, a_run_of
 from tests.bot.rules.run_cases import a_case, found
 
 HASH, OLDER, OTHER = "5" * 64, "3" * 64, "a" * 64
-SETTINGS = {"train.batch": 16, "train.micro_batch": 16, "train.save_every": 0, "data.order": "mix"}
+SETTINGS: dict[str, str | int | float | bool] = {
+    "train.batch": 16,
+    "train.micro_batch": 16,
+    "train.save_every": 0,
+    "data.order": "mix",
+}
 CODE = BaselineCode("main.py", HASH, SETTINGS)
 STOOD = dc.replace(TRACK, baselines=(dc.replace(FROZEN, code=CODE, sources=(HASH,)),))
 
@@ -43,9 +48,8 @@ def said(
 
 def test_the_frozen_baseline_as_it_is() -> None:
     assert said() == said(kept=True) == []
-    assert said(code={}) == []
     assert said(code={"main.py": HASH, "helper.py": OTHER}) == []
-    assert said(code={TRAINER: OTHER}) == []
+    assert said(code={"main.py": HASH, TRAINER: OTHER}) == []
 
 
 @pytest.mark.parametrize("kept", [False, True])
@@ -61,6 +65,30 @@ def test_one_run_of_other_code_is_enough() -> None:
     case = a_case(runs, arms=["candidate", "baseline", "baseline"], track=STOOD)
     (item,) = found("arms-differ", case)
     assert "ran the code aaaaaaaaaaaa in 1 of its 2 runs" in item.message
+
+
+def test_an_arm_that_names_no_code_beside_a_candidate_that_does() -> None:
+    assert (
+        said(code={})
+        == said(code={TRAINER: OTHER})
+        == ["the candidate's runs name their code, and the baseline arm's do not all"]
+    )
+    codes: tuple[dict[str, str], ...] = ({}, {}, {"main.py": HASH})
+    runs = [a_run_of(n, 4.0, 90.0, code_sha256=code) for n, code in enumerate(codes)]
+    for arms in (["candidate", "baseline", "baseline"], ["candidate", "candidate", "baseline"]):
+        assert not found("arms-differ", a_case(runs, arms=arms, track=STOOD))
+
+
+def test_an_arm_that_states_no_setting_beside_a_candidate_that_does() -> None:
+    runs = [a_run_of(n, 4.0, 90.0, code_sha256={"main.py": HASH}) for n in range(2)]
+    bare, full = runs[1], dc.replace(runs[0], config=SETTINGS)
+    both = ["candidate", "baseline"]
+    (item,) = found("arms-differ", a_case([full, bare], arms=both, track=STOOD))
+    names = "data.order, train.batch, train.micro_batch, train.save_every"
+    assert item.message == f"the candidate's runs state {names}, and the baseline arm's do not"
+    assert not found("arms-differ", a_case([bare, full], arms=both, track=STOOD))
+    online = dc.replace(full, source="wandb")
+    assert not found("arms-differ", a_case([online, bare], arms=both, track=STOOD))
 
 
 def test_an_older_baseline_and_one_without_code_are_no_other_code() -> None:

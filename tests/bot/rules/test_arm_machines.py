@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses as dc
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -19,13 +19,13 @@ from tests.bot.rules.arm_cases import A100, H100, TRACK, a_run_of, frozen
 from tests.bot.rules.run_cases import a_case, found
 
 
-def on(facts: dict[str, float | str], n: int = 0, seconds: float = 60.0, **changes: Any) -> Run:
+def on(facts: Mapping[str, float | str], n: int = 0, seconds: float = 60.0, **changes: Any) -> Run:
     said = [Witness(MACHINE + k, v, WitnessKind.PROGRAM, "the log") for k, v in facts.items()]
     return a_run_of(n, 4.0, seconds, witnesses=tuple(said), **changes)
 
 
 def arms(
-    ours: Sequence[dict[str, float | str]], theirs: Sequence[dict[str, float | str]]
+    ours: Sequence[Mapping[str, float | str]], theirs: Sequence[Mapping[str, float | str]]
 ) -> tuple[list[Run], list[Run]]:
     return [on(f, n) for n, f in enumerate(ours)], [on(f, 5 + n) for n, f in enumerate(theirs)]
 
@@ -44,7 +44,7 @@ def arms(
     ],
 )  # fmt: skip
 def test_machines_that_differ(
-    mine: dict[str, float | str], other: dict[str, float | str], says: str
+    mine: Mapping[str, float | str], other: Mapping[str, float | str], says: str
 ) -> None:
     message = other_machine(*arms([mine] * 2, [other] * 2))
     assert message is not None and message.startswith(says)
@@ -68,7 +68,7 @@ def test_machines_that_differ(
     ],
 )
 def test_arms_of_one_machine(
-    ours: list[dict[str, float | str]], theirs: list[dict[str, float | str]]
+    ours: Sequence[Mapping[str, float | str]], theirs: Sequence[Mapping[str, float | str]]
 ) -> None:
     assert other_machine(*arms(ours, theirs)) is None
 
@@ -79,8 +79,20 @@ def test_versions_and_drivers_that_a_run_states_elsewhere() -> None:
         other_machine(ours, theirs) == "python 3.11 in the candidate and 3.12 in the baseline arm"
     )
     assert other_machine(ours, [on({}, software={"python": "3.11.2"})]) is None
-    driven = [[on({}, hardware=Hardware("H100", 1, d))] for d in ("550.54", "535.10")]
-    assert "GPU driver 550.54 in" in (other_machine(*driven) or "")
+    ours, theirs = ([on({}, hardware=Hardware("H100", 1, d))] for d in ("550.54", "535.10"))
+    assert "GPU driver 550.54 in" in (other_machine(ours, theirs) or "")
+
+
+def test_an_arm_that_describes_no_machine() -> None:
+    known: Mapping[str, float | str] = {"cpus": 8.0, "memory": 64.0, "system": "Linux"}
+    text = "the runs of the candidate describe their machine, those of the baseline arm do not"
+    assert other_machine(*arms([known] * 2, [{}] * 2)) == text
+    assert "of the baseline arm describe" in (other_machine(*arms([{}] * 2, [known] * 2)) or "")
+    assert other_machine(*arms([{"cpus": 8.0, "memory": 64.0}] * 2, [{}] * 2)) is None
+    assert other_machine(*arms([known, {}], [{}] * 2)) is None
+    assert other_machine(*arms([known] * 2, [{}, {"cpus": 8.0}])) is None
+    ours, theirs = arms([known], [{}])
+    assert other_machine(ours, [dc.replace(theirs[0], source="wandb")]) is None
 
 
 def test_what_was_named_already_is_not_named_again() -> None:
@@ -89,7 +101,9 @@ def test_what_was_named_already_is_not_named_again() -> None:
 
 
 def test_many_differences_are_counted() -> None:
+    one: Mapping[str, float | str]
     one = {"system": "Linux", "arch": "arm64", "kernel": "6.8", "python": "3.11", "cpus": 4.0}
+    other: Mapping[str, float | str]
     other = {"system": "Darwin", "arch": "x86_64", "kernel": "5.4", "python": "3.12", "cpus": 8.0}
     message = other_machine(*arms([one], [other]))
     assert message is not None and message.endswith("; and 1 more")
@@ -128,7 +142,9 @@ def test_the_client_s_record_of_two_machines() -> None:
     ],
 )
 def test_a_load_of_one_arm(
-    ours: list[dict[str, float | str]], theirs: list[dict[str, float | str]], told: bool
+    ours: Sequence[Mapping[str, float | str]],
+    theirs: Sequence[Mapping[str, float | str]],
+    told: bool,
 ) -> None:
     assert (busier(*arms(ours, theirs)) is not None) == told
 

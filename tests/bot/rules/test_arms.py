@@ -91,7 +91,7 @@ def test_without_a_frozen_baseline_the_candidate_is_the_measure() -> None:
         ({"hardware": Hardware("H100 SXM5", 1)}, {}),
         ({"hardware": Hardware()}, {}),
         ({"software": {"torch": "2.11.0"}}, {"software": {"torch": "2.11.1+cu128"}}),
-        ({"software": {"python": "3.11"}}, {"software": {"python": "3.12"}}),
+        ({"software": {"python": "3.11.2"}}, {"software": {"python": "3.11.9"}}),
     ],
 )
 def test_arms_that_are_alike(theirs: dict[str, Any], ours: dict[str, Any]) -> None:
