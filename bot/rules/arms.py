@@ -108,8 +108,23 @@ def _differences(
             shown = (plain(", ".join(sorted(found))) for found in (mine, other))
             text = "{} is {} in the candidate and {} in the baseline arm".format(name, *shown)
             yield Level.WARNING, text, _EQUAL
-    versions_told = frozenset(name for name, (a, b) in traits.items() if a != b)
-    if (machine := other_machine(ours, theirs, versions_told)) is not None:
+    told = frozenset(name for name, (a, b) in traits.items() if a != b)
+    yield from _not_alike(case, point, ours, theirs, told)
+    clocks = clocks_differ(ours, theirs)
+    if clocks is not None:
+        yield Level.WARNING, clocks, "stop both clocks for the same work, such as validation."
+    summary = of_case(case, point)
+    longer = None if summary is None else _trained_on(case, summary, theirs)
+    if longer is not None:
+        yield longer
+
+
+def _not_alike(
+    case: Case, point: str | None, ours: Sequence[Run], theirs: Sequence[Run], told: frozenset[str]
+) -> Iterator[tuple[Level | None, str, str]]:
+    """Machines and settings that differ, and code and settings that are not those frozen; `told`
+    are the versions that were named already."""
+    if (machine := other_machine(ours, theirs, told)) is not None:
         yield Level.WARNING, f"the arms ran on machines that differ: {machine}", SAME_MACHINE
     if (busy := _busy(case, point, ours, theirs)) is not None:
         yield Level.WARNING, busy, AGAIN
@@ -118,13 +133,6 @@ def _differences(
         yield Level.WARNING, settings, _EQUAL
     for text in another(case, ours, theirs):
         yield Level.WARNING, text, _FROZEN
-    clocks = clocks_differ(ours, theirs)
-    if clocks is not None:
-        yield Level.WARNING, clocks, "stop both clocks for the same work, such as validation."
-    summary = of_case(case, point)
-    longer = None if summary is None else _trained_on(case, summary, theirs)
-    if longer is not None:
-        yield longer
 
 
 def _busy(case: Case, point: str | None, ours: Sequence[Run], theirs: Sequence[Run]) -> str | None:
