@@ -60,6 +60,12 @@ _ELSEWHERE = frozenset(
     "val valid validation eval evaluation data load loading compile forward fwd backward bwd "
     "optimizer checkpoint ckpt save hook sample sampling comm gpu ema".split()
 )
+_PARTS: Mapping[str, str] = {
+    "forward": "forward", "fwd": "forward", "backward": "backward", "bwd": "backward",
+    "optimizer": "optimizer", "optim": "optimizer",
+}  # fmt: skip
+"""Words for the parts of a step that follow each other."""
+_NO_PART = frozenset("val valid validation eval evaluation compile ckpt checkpoint total".split())
 PASSES = "micro_batches"
 """What a counter of the parts of a step is called, such as `iter` beside `step` on one line."""
 STEP_ENDS = frozenset({"step", "global_step", "iter", "iteration", "update", "updates"})
@@ -83,8 +89,9 @@ SEQUENCES = ("seq_len", "train_seq_len", "max_seq_len", "sequence_length", "bloc
 
 
 class Second(NamedTuple):
-    """What a name states again: a `duration` of a step, a `clock` that runs on, a `rate` of tokens,
-    a `pace` of steps, or `samples` a second; `unit` in seconds is None where the name has none."""
+    """What a name states again: a `duration` of a step or of a `part` of it, a `clock` that runs on,
+    a `rate` of tokens, a `pace` of steps, or `samples` a second; `unit` in seconds is None where the
+    name has none."""
 
     kind: str
     unit: float | None
@@ -114,6 +121,8 @@ def kind_of(name: str) -> Second | None:
     stem, _, end = plain_name.rpartition("_")
     unit = _UNITS.get(end)
     base = stem if unit is not None and stem else plain_name
+    if unit is not None and _part_of(base) is not None:
+        return Second("part", unit)
     if _ELSEWHERE & set(base.split("_")):
         return None
     if _DURATION.search(base):
@@ -121,6 +130,12 @@ def kind_of(name: str) -> Second | None:
     if _CLOCK.search(base):
         return Second("clock", unit)
     return None
+
+
+def _part_of(base: str) -> str | None:
+    """Which part of a training step a name in words times; None for every other."""
+    parts = set(base.split("_"))
+    return None if parts & _NO_PART else next((_PARTS[p] for p in _PARTS if p in parts), None)
 
 
 def counts_steps(name: str) -> bool:
@@ -150,9 +165,10 @@ def clock_witnesses(
     kinds: Mapping[str, WitnessKind] | None = None,
 ) -> Iterator[Witness]:
     """Every second clock among named series, as the training time that it makes of the run."""
+    yield from _parts_together(readings, clock, where)
     for name, series in readings.items():
         second = kind_of(name)
-        if second is None or second.kind in _RATES:
+        if second is None or second.kind in _RATES or second.kind == "part":
             continue
         kind = (kinds or {}).get(name, WitnessKind.PROGRAM)
         source = f"`{plain(name, 40)}` in {where}"
@@ -168,6 +184,25 @@ def clock_witnesses(
         if implied is not None:
             quantity = "elapsed_s" if implied.bare else "wall_time_s"
             yield Witness(quantity, implied.seconds, kind, source)
+
+
+def _parts_together(
+    readings: Mapping[str, Series], clock: Series, where: str
+) -> Iterator[Witness]:
+    """The training time by the parts of a step, if these take longer than the steps themselves."""
+    named, found = dict[str, str](), dict[str, dict[int, float]]()
+    for name, series in readings.items():
+        second = kind_of(name)
+        if second is not None and second.kind == "part" and second.unit is not None:
+            part = _part_of(words(name).rpartition("_")[0]) or name
+            if named.setdefault(part, name) == name:
+                found[part] = {step: value * second.unit for step, value in series}
+    steps = set.intersection(*map(set, found.values())) if found else set()
+    whole = [(step, math.fsum(part[step] for part in found.values())) for step in sorted(steps)]
+    value = implied_by_durations(clock, whole, (1.0,)) if whole else None
+    if value is not None and value > max(time for _, time in clock):
+        told = " + ".join(f"`{plain(name, 40)}`" for name in named.values())
+        yield Witness("training_time_s", value, WitnessKind.PROGRAM, f"{told} in {where}")
 
 
 def work_of(

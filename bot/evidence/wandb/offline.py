@@ -19,6 +19,7 @@ from typing import Any
 from bot.evidence import machine, parallel, second
 from bot.evidence.boards import boards_of
 from bot.evidence.wandb.build import build_run, unread
+from bot.evidence.wandb.client_records import KINDS, ClientRecords
 from bot.evidence.wandb.command_line import settings_of
 from bot.evidence.wandb.contradictions import contradictions
 from bot.evidence.wandb.history import Raw, Row, flatten, read_columns, with_defaults
@@ -54,6 +55,7 @@ def read_offline(data: bytes, file: str, keys: Keys) -> Run:
     raw = Raw("wandb-offline", file)
     rows: list[Row] = []
     facts: dict[str, Any] = {"config": {}, "summary": {}, "tags": (), "features": set(), "said": {}}
+    beside = ClientRecords()
     damage = None
     count = 0
     for payload in _payloads(data):
@@ -66,7 +68,10 @@ def read_offline(data: bytes, file: str, keys: Keys) -> Run:
             damage = f"record {count + 1} cannot be decoded ({type(error).__name__})"
             break
         count += 1
-        _take(record, rows, facts)
+        if record.WhichOneof("record_type") in KINDS:
+            beside.take(record)
+        else:
+            _take(record, rows, facts)
     if "run" not in facts:
         raise OfflineFileError(f"{file}: holds no run, {damage or f'{count} records were read'}")
     _fill(raw, facts)
@@ -81,6 +86,7 @@ def read_offline(data: bytes, file: str, keys: Keys) -> Run:
     why = unread(rows, columns, resolved, present)
     raw.problems += [("metric-missing", why)] if why else []
     run = build_run(raw, columns, resolved)
+    run = dc.replace(run, problems=(*run.problems, *beside.problems(run)))
     if raw.state == "crashed" and damage is None and run.finished is not False:
         # All of it is there, or no end is stated that it falls short of, and only the last record
         # is missing, as in a file copied too soon.
