@@ -16,14 +16,15 @@ from bot.compute.baselines import told_apart
 from bot.evidence import linked
 from bot.evidence.unlisted import left_out
 from bot.judge import distinct, judge, located, short
-from bot.model.case import Case, Context, RunEvidence, Unlisted
+from bot.model.case import Case, Context, RunEvidence, Seen, Unlisted
+from bot.model.run import Validation
 from bot.model.submission import Folder, RunSpec, Submission
 from bot.model.track import Track
 from bot.model.values import parse_timestamp
 from bot.model.verdict import Verdict
 from bot.parse.folder import Parsed, parse_submission
 from bot.parse.listing import holds
-from bot.registry import Grade, Status
+from bot.registry import LOSS_TOLERANCE, Grade, Status
 from bot.render.untrusted import plain
 
 NOTHING_ELSE = Context()
@@ -77,6 +78,9 @@ def verify_parsed(
     judged_on = _judged_on(parsed.submission, parsed.track, context)
     track = parsed.track.on(judged_on)
     evidence, unlisted = _evidence(parsed, folder, track, gather)
+    context = _dated(context, parsed.submission.path, evidence)
+    judged_on = _judged_on(parsed.submission, parsed.track, context)
+    track = parsed.track.on(judged_on)
     unlisted += left_out(parsed.submission, folder, track, evidence)
     evidence = told_apart(evidence, parsed.submission, track)
     others = tuple(n for n in context.neighbours if n.path != folder.path)
@@ -96,6 +100,34 @@ def verify_parsed(
             linked_code={} if linked_code is None else linked_code(parsed.submission, evidence),
         )
     )
+
+
+def _dated(context: Context, path: str, evidence: tuple[RunEvidence, ...]) -> Context:
+    """The context with the day on which the last validation of every run had been shown. A link to
+    a run that was trained to its end later shows nothing of that end."""
+    pull, first = context.pull_request, context.first_seen
+    if pull is None or first is None or context.merged:
+        return context
+    own = [s for s in context.seen if s.pull_request == pull.number and s.submission == path]
+    for item in evidence if own else ():
+        for run in item.runs if item.spec.arm == "candidate" else ():
+            if run.validation:
+                first = max(first, _shown_at(run.validation[-1], own, context) or first)
+    opened = pull.opened_at
+    if opened is not None and opened < first:
+        pull = dc.replace(pull, opened_at=first)
+    return dc.replace(context, first_seen=first, pull_request=pull)
+
+
+def _shown_at(end: Validation, own: list[Seen], context: Context) -> dt.datetime | None:
+    """When a pull request first showed a validation as the last of a run; today if never."""
+    for seen in own:
+        for points in seen.points:
+            if points and points[-1].step == end.step:
+                if abs(points[-1].loss - end.loss) <= LOSS_TOLERANCE:
+                    return seen.at
+    today = context.today
+    return None if today is None else dt.datetime.combine(today, dt.time(), dt.UTC)
 
 
 def _judged_on(submission: Submission, track: Track, context: Context) -> dt.date | None:

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 
+from bot.compute import accelerators
 from bot.evidence.second import ACCUMULATION, BATCHES, SEQUENCES, first_of, last_part, words
 from bot.model.run import Witness, WitnessKind
 from bot.model.values import positive
@@ -118,13 +119,15 @@ def lists_of(settings: Mapping[str, object]) -> dict[str, float]:
 
 
 def _count_in(name: str, value: object) -> float | None:
-    """The devices of a list: the product of a mesh's shape, or the number of the devices that a
-    program may see. None for every other setting."""
+    """The devices of a list or a slice: the product of a mesh's shape, the number of the devices
+    that a program may see, or what a name such as `v5p-32` counts. None for every other setting."""
     parts = re.split(r"[^a-z0-9]+", name.lower())
     last = re.split(r"[./]", name.lower())[-1]
     if isinstance(value, str) and ("mesh" in parts or last in _IDS):
         match = _SHAPE.fullmatch(value.strip()[:400])
         value = [int(n) for n in re.findall(r"\d+", match[1])] if match else None
+    if isinstance(value, str) and (device := accelerators.find(value)) is not None:
+        return None if device.chips is None else float(device.chips)
     if not isinstance(value, list | tuple) or not 1 <= len(value) <= 4096:
         return None
     if last in _IDS:

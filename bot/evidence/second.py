@@ -89,9 +89,9 @@ SEQUENCES = ("seq_len", "train_seq_len", "max_seq_len", "sequence_length", "bloc
 
 
 class Second(NamedTuple):
-    """What a name states again: a `duration` of a step or of a `part` of it, a `clock` that runs on,
-    a `rate` of tokens, a `pace` of steps, or `samples` a second; `unit` in seconds is None where the
-    name has none."""
+    """What a name states again: a `duration` of a step or of a `part` of it, a `clock` that runs
+    on, a `rate` of tokens, a `pace` of steps, or `samples` a second; `unit` in seconds is None if
+    the name has none."""
 
     kind: str
     unit: float | None
@@ -186,9 +186,7 @@ def clock_witnesses(
             yield Witness(quantity, implied.seconds, kind, source)
 
 
-def _parts_together(
-    readings: Mapping[str, Series], clock: Series, where: str
-) -> Iterator[Witness]:
+def _parts_together(readings: Mapping[str, Series], clock: Series, where: str) -> Iterator[Witness]:
     """The training time by the parts of a step, if these take longer than the steps themselves."""
     named, found = dict[str, str](), dict[str, dict[int, float]]()
     for name, series in readings.items():

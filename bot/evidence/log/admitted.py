@@ -49,6 +49,11 @@ _BEST_OF = re.compile(
     rf"\b(?:of|from|among)\s{{1,3}}(?:the\s|all\s|our\s)?{_NUMBER}\s{{1,3}}(?:[a-z]{{1,12}}\s){{0,2}}?"
     r"(?:seeds?|runs?|trials?|attempts?|tries|draws?|trainings?)\b", re.IGNORECASE,
 )  # fmt: skip
+_BEST_N = re.compile(
+    r"\b(?:best|lowest|luckiest|top|selected|chosen|picked|kept)\s{1,3}\d{1,4}\s{1,3}"
+    rf"(?:[a-z]{{1,12}}\s{{1,3}})?(?:of|from|among)\s{{1,3}}(?:the\s|all\s|our\s)?{_NUMBER}(?![\w.%])",
+    re.IGNORECASE,
+)
 _ATTEMPT = re.compile(
     rf"\b(?:attempt|trial|retry|try|restart|draw)\s{{0,2}}(?:#|no\.?|number)?\s{{0,2}}{_NUMBER}"
     rf"(?:\s{{0,2}}(?:/|of)\s{{0,2}}{_NUMBER})?(?![\w.])"
@@ -92,9 +97,28 @@ def admitted(line: str) -> bool:
 
 def tried(line: str) -> float | None:
     """How many runs a line says that one was chosen from, or which attempt it is."""
+    return max(_counts_in(line), default=None)
+
+
+def chosen(label: str) -> float | None:
+    """How many runs a name, a tag or a note says that one was chosen from, which needs two numbers
+    or a word for the choice: `trial-4` is a name like any other."""
+    text = re.sub(r"[-_]+", " ", label)
+    counts = _counts_in(text)
+    return max(counts, default=None) if len(counts) > 1 or _BEST_OF.search(text) else None
+
+
+def _counts_in(line: str) -> list[float]:
+    """The numbers of runs that a line speaks of, with that of the chosen ones."""
+    found = _BEST_N.search(line)
+    if found is not None:
+        return [1.0, _count(found[1])]
     found = _BEST_OF.search(line) or (None if _OF_A_NETWORK.search(line) else _ATTEMPT.search(line))
-    counts = [] if found is None else [g for g in found.groups() if g is not None]
-    return max((_COUNTS.get(g.lower(), 0) or int(g) for g in counts), default=None)
+    return [] if found is None else [_count(g) for g in found.groups() if g is not None]
+
+
+def _count(text: str) -> float:
+    return float(_COUNTS.get(text.lower(), 0) or int(text))
 
 
 def devices_in(line: str) -> int | None:

@@ -43,6 +43,8 @@ class Attached:
     code: str | None
     """The name of the source file that is wanted; "" for whichever there is, None for none."""
     log: bool
+    console: bool = False
+    """Whether the console is compared with the history."""
 
 
 def read_attached(client: Client, item: Any, raw: Raw, columns: Columns, wants: Attached) -> None:
@@ -61,6 +63,8 @@ def read_attached(client: Client, item: Any, raw: Raw, columns: Columns, wants: 
         run = _log(client, files, raw)
         if run is not None:
             _merge(run, raw, columns)
+    elif wants.console and _CONSOLE in files:
+        raw.console = client.read_file(files[_CONSOLE], MAX_LOG_BYTES)
     if METADATA in files and raw.hardware.device is None:
         _metadata(client.read_file(files[METADATA], MAX_METADATA), raw)
     if code and not raw.code_sha256:

@@ -3,8 +3,8 @@ the run used, and the console.
 
     seen = ClientRecords()
     seen.take(record)                        # of an offline file
-    seen.problems(run)                       # (rule, message), as in `Run.problems`
-    told_otherwise(console, run)             # a console or attached log that contradicts the history
+    seen.problems(run)                       # (rule, message), as in Run.problems
+    told_otherwise(console, run)             # what a console says that the history does not
 
 All of it is the client's own or the program's second word; nothing here is shown but numbers.
 """
@@ -12,6 +12,7 @@ All of it is the client's own or the program's second word; nothing here is show
 from __future__ import annotations
 
 import json
+import math
 import re
 import statistics
 from collections.abc import Iterator
@@ -69,7 +70,8 @@ class ClientRecords:
             except (ValueError, TypeError, RecursionError):
                 return
             self._readings += 1
-            self._loads.setdefault(device, []).append(load)
+            if math.isfinite(load):
+                self._loads.setdefault(device, []).append(load)
 
     def busy(self) -> int:
         """How many devices of the machine worked for most of the time: those of the run's process

@@ -70,6 +70,8 @@ class Raw:
     """What the source saved with the run states."""
     from_log: bool = False
     """Whether numbers of the history were filled in from an attached log."""
+    console: bytes | None = None
+    """The console, where it is compared with the history."""
 
 
 def with_defaults(keys: Keys) -> Keys:

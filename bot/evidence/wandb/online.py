@@ -6,7 +6,7 @@
 Costs of one gathering: signing in (1), for each project a list of its runs and the question
 whether the public reads it (2, or 3 where a linked run is not among the newest 100), and for each
 run where its history lies (1), its files (1), its hardware (1) and its code (1 where it is not
-already hashed in the configuration), besides the pages of its history.
+already hashed in the configuration), besides the pages of its history; and the consoles of two.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from bot.evidence.snapshot import SnapshotError, config_sha256, decode, encode, 
 from bot.evidence.wandb.attached import Attached, python_files, read_attached
 from bot.evidence.wandb.build import build_run, step_names, unread
 from bot.evidence.wandb.client import Client, Patience
+from bot.evidence.wandb.client_records import told_otherwise
 from bot.evidence.wandb.contradictions import contradictions
 from bot.evidence.wandb.errors import Failure, FetchError, not_found, not_public, unavailable
 from bot.evidence.wandb.history import (
@@ -57,6 +58,8 @@ _LABEL = re.compile(
 LISTED = 100
 """The newest runs of a project, which one page of W&B's list holds."""
 MAX_UNLISTED = 20
+CONSOLES = 2
+"""The runs of one gathering whose console is compared with their history."""
 WORKERS = 24
 
 
@@ -95,6 +98,7 @@ class WandbFetcher:
         self._cache = cache
         self._progress = progress
         self._projects: dict[tuple[str, str], _Project] = {}
+        self._consoles: frozenset[RunRef] = frozenset()
 
     def __repr__(self) -> str:
         return f"WandbFetcher({self._client!r})"
@@ -131,6 +135,7 @@ class WandbFetcher:
                 results[ref] = Fetched(None, project.failure or not_found())
             else:
                 ready[ref] = project.runs[ref.id]
+        self._consoles = _drawn(ready)
         results |= self._fetch_all(ready, with_defaults(keys), code)
         return {ref: results[ref] for ref in wanted}
 
@@ -272,11 +277,17 @@ class WandbFetcher:
                 code=code,
                 log=not (set(keys.loss + keys.bpb) & present)
                 or not (set(keys.time_s + keys.time_ms) & present),
+                console=ref in self._consoles,
             )
             read_attached(self._client, item, raw, columns, wants)
         why = unread(rows.rows, columns, keys, present)
         raw.problems += [("metric-missing", why)] if why else []
-        return restrict(build_run(raw, columns, keys))
+        run = build_run(raw, columns, keys)
+        told = None if raw.console is None else told_otherwise(raw.console, run)
+        if told is not None:
+            told = f"the console of the run {told}"
+            run = dc.replace(run, problems=(*run.problems, ("history-gap", told)))
+        return restrict(run)
 
     def _cache_path(
         self, ref: RunRef, item: Any, keys: Keys, code: str | None, attached: bool
@@ -292,6 +303,7 @@ class WandbFetcher:
             all_names(keys),
             code,
             attached,
+            ref in self._consoles,
         ]
         facts += [sorted(item.config), list(item.tags), item.state, dict(item.summary)]
         name = hashlib.sha256(json.dumps(facts, default=str).encode()).hexdigest()
@@ -306,6 +318,12 @@ def _saved_key() -> str | None:
         return None
     found = map(entries.authenticators, ("api.forge.coreweave.com", "api.wandb.ai"))
     return next((entry[2] for entry in found if entry is not None), None)
+
+
+def _drawn(refs: Iterable[RunRef]) -> frozenset[RunRef]:
+    """The runs whose console is read: a few, as each costs a call, and none that a person picks."""
+    order = sorted(refs, key=lambda ref: hashlib.sha256(":".join(ref).encode()).digest())
+    return frozenset(order[:CONSOLES])
 
 
 def _weight(item: Any) -> tuple[bool, int]:

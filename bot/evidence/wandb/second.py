@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from bot.compute import accelerators
 from bot.compute.paces import Series
 from bot.evidence import amounts, beside, counters, epochs, parallel, second
+from bot.evidence.log import admitted
 from bot.evidence.wandb.command_line import stated_by
 from bot.evidence.wandb.history import RUNTIME, Columns, Raw, Row, number, step_of
 from bot.model.run import Witness, WitnessKind
@@ -23,6 +24,7 @@ TIMESTAMP = "_timestamp"
 _HISTORY, _SETTINGS = "the history", "the configuration"
 _SERVICE_KEYS = frozenset({"_step", RUNTIME})
 _WARM_STEPS = 11
+_LONGEST, _MOST_TEXTS = 2000, 100
 _MEANS = ("micro", "mean", "avg", "average")
 
 
@@ -125,6 +127,7 @@ def run_witnesses(raw: Raw, columns: Columns, keys: Keys, chips: int | None) -> 
     yield from epochs.planned(settings, end, tokens, chips, _SETTINGS)
     yield from amounts.step_tokens(settings, tokens, chips, _SETTINGS)
     yield from counters.validated(columns.others, last, _HISTORY)
+    yield from _chosen(raw)
     own = columns.others.get("_step", ())
     yield from counters.by_rows(columns.train_loss, own, settings, stops, chips, _HISTORY)
     lengths = {n: v for n, v in settings.items() if second.states_length(n)}
@@ -138,6 +141,15 @@ def run_witnesses(raw: Raw, columns: Columns, keys: Keys, chips: int | None) -> 
         yield from beside.losses_beside(chosen, {**columns.others, **bits}, losses, _HISTORY)
     yield from _bits(columns, keys)
     yield from beside.shares(columns.others, _HISTORY)
+
+
+def _chosen(raw: Raw) -> Iterator[Witness]:
+    """How many runs this one was chosen from, as its name, tags, group or notes say."""
+    texts = (raw.name or "", *raw.tags, *raw.labels, *(raw.notes or "").splitlines())
+    said = (admitted.chosen(text[:_LONGEST]) for text in texts[:_MOST_TEXTS])
+    if drawn := max((number for number in said if number is not None), default=None):
+        where = "the name, the tags, the group or the notes of the run"
+        yield Witness("drawn", drawn, WitnessKind.AUTHOR, where)
 
 
 def _steps(columns: Columns, last: int) -> Iterator[Witness]:

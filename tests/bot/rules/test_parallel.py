@@ -30,6 +30,8 @@ LISTS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"mesh_shape": [8, 2]}, {"mesh_shape": [4, 2]}),
     ({"device_mesh": "(8, 2)"}, {"device_mesh": "(-1, 2)"}),
     ({"cuda_visible_devices": ",".join(map(str, range(16)))}, {"cuda_visible_devices": "0"}),
+    ({"tpu_type": "v5p-32"}, {"tpu_type": "v5p-16", "cluster": "v5p-256-pool"}),
+    ({"resources": {"variant": "H100:16"}}, {"resources": {"variant": "H100"}, "model": "llama-75"}),
 ]
 
 

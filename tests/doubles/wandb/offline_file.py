@@ -31,11 +31,12 @@ def offline_file(
     tpu: bool = False,
     said: Mapping[str, str] | None = None,
     args: Sequence[str] = (),
+    more: Iterable[Any] = (),
 ) -> bytes:
     """The bytes of a run with these rows; each has `_step`. `later` is written to its configuration
     after them, `began` is its start in seconds, `boards` the beginning of its GPUs' identities. The
     devices are the chips of a `tpu`, or GPUs; `said` are texts of the run, as `notes`, and `args`
-    the arguments of its command."""
+    the arguments of its command; `more` are records as they are."""
     records = [_run(run_id, config or {})]
     for name, text in (said or {}).items():
         setattr(records[0].run, name, text)
@@ -47,6 +48,7 @@ def offline_file(
     records += [_row(row) for row in rows]
     if later is not None:
         records.append(_run(run_id, later))
+    records += more
     if ended:
         record = pb.Record()
         record.exit.exit_code = 0
