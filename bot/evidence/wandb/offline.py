@@ -55,7 +55,7 @@ def read_offline(data: bytes, file: str, keys: Keys) -> Run:
     raw = Raw("wandb-offline", file)
     rows: list[Row] = []
     facts: dict[str, Any] = {"config": {}, "summary": {}, "tags": (), "features": set(), "said": {}}
-    beside = ClientRecords()
+    facts["beside"] = beside = ClientRecords()
     damage = None
     count = 0
     for payload in _payloads(data):
@@ -68,10 +68,7 @@ def read_offline(data: bytes, file: str, keys: Keys) -> Run:
             damage = f"record {count + 1} cannot be decoded ({type(error).__name__})"
             break
         count += 1
-        if record.WhichOneof("record_type") in KINDS:
-            beside.take(record)
-        else:
-            _take(record, rows, facts)
+        _take(record, rows, facts)
     if "run" not in facts:
         raise OfflineFileError(f"{file}: holds no run, {damage or f'{count} records were read'}")
     _fill(raw, facts)
@@ -148,6 +145,8 @@ def _take(record: Any, rows: list[Row], facts: dict[str, Any]) -> None:
             _say(facts, "the machine", found)
     elif kind == "telemetry":
         facts["features"] |= _features(record.telemetry)
+    elif kind in KINDS:
+        facts["beside"].take(record)
     elif kind == "exit":
         facts["exit"] = facts.get("exit") or record.exit.exit_code
 
