@@ -54,8 +54,7 @@ def read_offline(data: bytes, file: str, keys: Keys) -> Run:
 
     raw = Raw("wandb-offline", file)
     rows: list[Row] = []
-    facts: dict[str, Any] = {"config": {}, "summary": {}, "tags": (), "features": set(), "said": {}}
-    facts["beside"] = beside = ClientRecords()
+    facts = _nothing_yet()
     damage = None
     count = 0
     for payload in _payloads(data):
@@ -80,15 +79,20 @@ def read_offline(data: bytes, file: str, keys: Keys) -> Run:
     columns = read_columns(rows, resolved)
     read_second(rows, columns, resolved, raw)
     present = frozenset(key for row in rows for key in row)
-    why = unread(rows, columns, resolved, present)
-    raw.problems += [("metric-missing", why)] if why else []
+    if why := unread(rows, columns, resolved, present):
+        raw.problems.append(("metric-missing", why))
     run = build_run(raw, columns, resolved)
-    run = dc.replace(run, problems=(*run.problems, *beside.problems(run)))
     if raw.state == "crashed" and damage is None and run.finished is not False:
         # All of it is there, or no end is stated that it falls short of, and only the last record
         # is missing, as in a file copied too soon.
-        return dc.replace(run, state=None)
-    return run
+        run = dc.replace(run, state=None)
+    return dc.replace(run, problems=(*run.problems, *facts["beside"].problems(run)))
+
+
+def _nothing_yet() -> dict[str, Any]:
+    """What is known of a run before its first record."""
+    empty: dict[str, Any] = {"config": {}, "summary": {}, "tags": (), "features": set(), "said": {}}
+    return empty | {"beside": ClientRecords()}
 
 
 def _payloads(data: bytes) -> Iterator[bytes | str]:
