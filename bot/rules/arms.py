@@ -51,11 +51,12 @@ def arms_differ(case: Case) -> Iterator[Finding]:
 
     Both run on one kind of device, and both stop by one rule: a baseline that trains on after the
     target takes longer for nothing. Another precision, another version of the framework, and other
-    settings of validation, data, parallelism, compilation or logging are warnings: if that is the
-    improvement itself, say so in the README. So are stretches over which the baseline arm alone is
-    slow, as on a machine that is busy for a while. The baseline arm is of one baseline, with the
-    code and the settings that were frozen: other ones are warnings. A run whose entry names no arm
-    counts in that whose code or configuration it has.
+    settings of validation, data, parallelism, compilation, logging or saving are warnings: if that
+    is the improvement itself, say so in the README. So is another machine, by its system,
+    processor, memory or Python, one that was busy while the baseline arm ran, and a stretch over
+    which that arm alone is slow. The baseline arm is of one baseline, with the code and the
+    settings that were frozen: other ones are warnings. A run whose entry names no arm counts in
+    that whose code or configuration it has.
     """
     if case.track.objective == "pareto":
         return
@@ -108,8 +109,8 @@ def _differences(
             shown = (plain(", ".join(sorted(found))) for found in (mine, other))
             text = "{} is {} in the candidate and {} in the baseline arm".format(name, *shown)
             yield Level.WARNING, text, _EQUAL
-    told = frozenset(name for name, (a, b) in traits.items() if a != b)
-    yield from _not_alike(case, point, ours, theirs, told)
+    named = frozenset(name for name, (a, b) in traits.items() if a != b)
+    yield from _not_alike(case, point, ours, theirs, named)
     clocks = clocks_differ(ours, theirs)
     if clocks is not None:
         yield Level.WARNING, clocks, "stop both clocks for the same work, such as validation."
