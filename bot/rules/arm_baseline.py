@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from bot.compute.baselines import code_of, ran, recognised
 from bot.evidence.arm_names import is_digest, of_the_machine
+from bot.evidence.wandb.command_line import PREFIX
 from bot.evidence.wandb.history import flatten
 from bot.model.case import Case
 from bot.model.run import Run
@@ -104,12 +105,14 @@ def _settings(
 
 
 def _unlike(config: Mapping[str, object], frozen: Baseline) -> dict[str, tuple[_Value, _Value]]:
-    """What a run states of the frozen settings with another value: {name: (value, frozen)}."""
+    """What a run states of the frozen settings with another value, in its configuration or in the
+    arguments of its command: {name: (value, frozen)}."""
     settings = frozen.code.settings if frozen.code else {}
     return {
         name: (value, usual)
         for name, usual in settings.items()
-        if isinstance(value := config.get(name), str | int | float)
+        for stated in (config.get(PREFIX + name), config.get(name))
+        if isinstance(value := stated, str | int | float)
         and not is_digest(value)
         and value != usual
     }

@@ -113,6 +113,13 @@ def test_a_word_of_another_value_is_named() -> None:
     assert text == "the baseline arm has data.order sorted, the frozen baseline mix"
 
 
+def test_an_argument_of_the_command_is_a_setting() -> None:
+    assert said({"_argv.train.batch": 32}) == [
+        "the baseline arm has train.batch 32, the frozen baseline 16"
+    ]
+    assert said({"_argv.train.batch": 16}) == []
+
+
 def test_what_is_not_frozen_or_not_stated_is_no_other_value() -> None:
     assert said({"train.batch": 16.0, "optimizer.beta3": 0.5}) == []
     assert said({"train.batch": None}) == []
