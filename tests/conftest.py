@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import collections
 import fcntl
 import gc
 import os
 import pickle
+import shutil
 import sys
 from collections.abc import Generator, Sequence
 from pathlib import Path
@@ -23,9 +25,14 @@ ROOT = Path(__file__).resolve().parent.parent
 os.environ["SPEEDRUN_CACHE"] = ""  # no test reads or leaves anything in the user's cache
 
 
+def full_run() -> bool:
+    """Whether everything is tried, which `make test-full` and `make test-rest` ask for."""
+    return bool(os.environ.get("SPEEDRUN_FULL"))
+
+
 def tried(examples: int) -> int:
     """How many examples Hypothesis tries: all of them in a full run, else a quarter."""
-    return examples if os.environ.get("SPEEDRUN_FULL") else examples // 4
+    return examples if full_run() else examples // 4
 
 
 # A busy machine is slow, not wrong: no example has a deadline. What fails can be tried again.
@@ -50,9 +57,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+COMPILED_BYTES = 1 << 30
+
+
+def _keep_what_is_compiled(config: pytest.Config) -> None:
+    """JAX keeps its programs in pytest's cache, for all processes of a run and for the next run:
+    compiling takes half of the time of the trainer's tests. Too many of them are left behind."""
+    os.environ.pop("JAX_COMPILATION_CACHE_DIR", None)
+    if cache := getattr(config, "cache", None):  # none with -p no:cacheprovider
+        folder = cache.mkdir("jax")
+        if sum(path.stat().st_size for path in folder.iterdir()) > COMPILED_BYTES:
+            shutil.rmtree(folder)
+        os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder)
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        _keep_what_is_compiled(config)
     config.addinivalue_line("markers", "more: does more in a full run (SPEEDRUN_FULL=1).")
     config.addinivalue_line("markers", "full(why): slow, so it is left to a full run.")
+    config.addinivalue_line(
+        "markers", "one_in(n): of a module of long scenarios, one in n is tried in every run."
+    )
 
 
 @pytest.hookimpl(wrapper=True)
@@ -70,6 +96,7 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With --rest, keep what was skipped before (whole modules too), what is marked `more`, and
     what Hypothesis tries: a full run tries more examples."""
+    _leave_scenarios(items)
     if not config.getoption("--rest"):
         return
     before = tuple(config.cache.get(SKIPPED, [])) if config.cache else ()
@@ -83,6 +110,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     # What one worker shares, such as a built site, begins first and not at the end.
     items[:] = sorted(kept, key=lambda item: not item.nodeid.startswith("tests/site/"))
     config.hook.pytest_deselected(items=left)
+
+
+def _leave_scenarios(items: list[pytest.Item]) -> None:
+    """Mark as `full` what `one_in` leaves out: the first test of a module is tried in every run,
+    and of a long module one in so many after it."""
+    seen: collections.Counter[str] = collections.Counter()
+    for item in items:
+        mark = item.get_closest_marker("one_in")
+        if mark is None or item.get_closest_marker("full"):
+            continue
+        module = item.nodeid.partition("::")[0]
+        if seen[module] % mark.args[0]:
+            item.add_marker(pytest.mark.full("one of many scenarios"))
+        seen[module] += 1
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -110,7 +151,7 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """With SPEEDRUN_FULL=1 a skipped test fails, unless only a GPU is missing."""
     report = yield
-    if os.environ.get("SPEEDRUN_FULL") and report.skipped and not hasattr(report, "wasxfail"):
+    if full_run() and report.skipped and not hasattr(report, "wasxfail"):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         if OPTIONAL not in reason:
             report.outcome = "failed"
@@ -127,7 +168,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def in_a_full_run(why: str) -> None:
     """Leave the rest of a test to `make test-full`, which tries all of it."""
-    if not os.environ.get("SPEEDRUN_FULL"):
+    if not full_run():
         pytest.skip(f"slow: {why}; make test-full runs it")
 
 
@@ -142,7 +183,7 @@ T = TypeVar("T")
 
 def some(values: Sequence[T], every: int) -> Sequence[T]:
     """All of them in a full run, else one in so many. Mark the test `more`."""
-    return values if os.environ.get("SPEEDRUN_FULL") else values[::every]
+    return values if full_run() else values[::every]
 
 
 def in_turn(

@@ -73,15 +73,23 @@ def imported(path: Path) -> Iterator[str]:
                 yield inner if inner in MODULES else node.module
 
 
-IMPORTS = {name: {m for m in imported(path) if m != name} for name, path in MODULES.items()}
-OWN = {name: {m for m in found if m in MODULES} for name, found in IMPORTS.items()}
+@functools.cache
+def imports() -> dict[str, set[str]]:
+    """What each module imports; not read while tests are collected, which each worker does."""
+    return {name: {m for m in imported(path) if m != name} for name, path in MODULES.items()}
+
+
+@functools.cache
+def own_imports() -> dict[str, set[str]]:
+    """What each module imports of the project."""
+    return {name: {m for m in found if m in MODULES} for name, found in imports().items()}
 
 
 def leaves() -> set[str]:
     """Modules that import nothing of the project, or only such."""
     found: set[str] = set()
     while True:
-        more = {n for n, own in OWN.items() if own <= found} - found
+        more = {n for n, own in own_imports().items() if own <= found} - found
         if not more:
             return found
         found |= more
@@ -101,7 +109,7 @@ def test_no_module_imports_upwards() -> None:
     below = {name for name in leaves() if layer(name) != layer("bot.model.values")}
     wrong = [
         f"{name} imports {other}"
-        for name, found in OWN.items()
+        for name, found in own_imports().items()
         for other in found
         if (mine := layer(name)) is not None
         and (theirs := layer(other)) is not None
@@ -117,7 +125,7 @@ def test_every_module_of_the_bot_has_its_layer() -> None:
 
 
 def test_there_is_no_circle_of_imports() -> None:
-    remaining = dict(OWN)
+    remaining = dict(own_imports())
     while True:
         done = {name for name, found in remaining.items() if not found}
         if not done:
@@ -130,20 +138,20 @@ def test_the_trainer_takes_the_formulas_and_nothing_else_of_the_bot() -> None:
     allowed = {"bot.compute.accounting", "bot.compute.accelerators"}
     taken = {
         other
-        for name, found in OWN.items()
+        for name, found in own_imports().items()
         for other in found
         if name.startswith("reference_trainer") and other.startswith("bot")
     }
     assert taken <= allowed
     for name in allowed:
-        assert not any(other.startswith("bot") for other in IMPORTS[name])
+        assert not any(other.startswith("bot") for other in imports()[name])
 
 
 def test_the_bot_knows_no_framework_and_neither_trainer_nor_site() -> None:
     wrong = {"torch", "jax", "reference_trainer", "leaderboard_site"}
     assert [
         f"{name} imports {other}"
-        for name, found in IMPORTS.items()
+        for name, found in imports().items()
         for other in found
         if name.startswith("bot") and other.split(".")[0] in wrong
     ] == []
@@ -153,7 +161,7 @@ def test_the_bot_knows_no_framework_and_neither_trainer_nor_site() -> None:
 def test_only_evidence_and_github_use_the_network(below: str) -> None:
     assert [
         f"{name} imports {other}"
-        for name, found in IMPORTS.items()
+        for name, found in imports().items()
         for other in found
         if name.startswith(below) and other.split(".")[0] in NETWORK
     ] == []
@@ -184,7 +192,7 @@ def test_the_model_is_typed_and_touches_nothing() -> None:
     for name, path in MODULES.items():
         if name.startswith("bot.model"):
             text = path.read_text(encoding="utf-8")
-            assert not IMPORTS[name] & {"os", "io", "subprocess", "shutil", "tempfile"}, name
+            assert not imports()[name] & {"os", "io", "subprocess", "shutil", "tempfile"}, name
             assert re.search(r"\bopen\(", text) is None, name
             assert re.search(r"\bAny\b|type: ignore", text) is None, name
 

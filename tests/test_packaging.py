@@ -1,7 +1,6 @@
 """What the wheel holds, and that the lock files hold what the extras ask for."""
 
 import hashlib
-import os
 import re
 import subprocess
 import sys
@@ -81,19 +80,14 @@ def test_a_tag_that_is_not_the_version_is_refused(capsys: pytest.CaptureFixture[
     assert "expected v" in capsys.readouterr().err
 
 
-@pytest.mark.more
+@pytest.mark.full("a process for each module; test_architecture finds circles in every run")
 def test_every_module_of_the_bot_can_be_the_first_that_is_imported() -> None:
-    """One that only works after another breaks the command that imports it first. Packages and
-    commands here, every module in a full run; `test_architecture` finds circles in all of them."""
+    """One that only works after another breaks the command that imports it first."""
     names = sorted(
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         for path in (ROOT / "bot").rglob("*.py")
     )
     assert len(names) > 50
-    if not os.environ.get("SPEEDRUN_FULL"):
-        packages = {name.rpartition(".")[0] for name in names}
-        names = [n for n in names if n in packages or n.startswith("bot.commands.")]
-        assert len(names) > 20
     done = subprocess.run(
         [sys.executable, "-c", EACH_ALONE, *names],
         cwd=ROOT,

@@ -18,6 +18,7 @@ from tests.conftest import ROOT
 PROGRAM = [sys.executable, "-c", "from bot.cli import main; main(prog_name='speedrun')"]
 FULL = Path("/dev/full")
 ENTRY = "submissions/tutorial/baseline"
+CHECK = pytest.param(["check", ENTRY, "--offline"], marks=pytest.mark.full("reads tracks"))
 
 
 def speedrun(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -46,7 +47,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
-@pytest.mark.parametrize("arguments", [["check", ENTRY, "--offline"], ["--help"], ["explain"]])
+@pytest.mark.parametrize("arguments", [CHECK, ["--help"], ["explain"]])
 def test_an_output_that_is_full_is_the_machines_fault(arguments: list[str], small: Path) -> None:
     with FULL.open("w") as full:
         done = speedrun(*arguments, stdout=full, cwd=small)
@@ -54,7 +55,7 @@ def test_an_output_that_is_full_is_the_machines_fault(arguments: list[str], smal
     assert one_sentence(done.stderr) and "No space left on device" in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [["check", ENTRY, "--offline"], ["--help"], ["explain"]])
+@pytest.mark.parametrize("arguments", [CHECK, ["--help"], ["explain"]])
 def test_a_closed_pipe_ends_it_silently(arguments: list[str], small: Path) -> None:
     read, write = os.pipe()
     os.close(read)
@@ -73,6 +74,7 @@ def test_a_machine_without_git(tmp_path: Path) -> None:
     assert one_sentence(done.stderr) and "git cannot be started" in done.stderr
 
 
+@pytest.mark.full("two processes that read logs")
 def test_a_disk_that_fills_up_while_a_submission_is_written(tmp_path: Path) -> None:
     """The next `new` must not find half a submission: it refuses a folder that has one."""
     shutil.copytree(ROOT / "tracks", tmp_path / "tracks")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -11,18 +12,36 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from bot.cli import main
 from tests.conftest import ROOT
 from tests.corpus.variants import GOOD
 
 LINK = "a symbolic link"
 
 
-def check(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+Done = subprocess.CompletedProcess[str]
+
+
+def check(*arguments: str) -> Done:
+    """The command in this process, with its exit status and what it says."""
+    got = CliRunner().invoke(main, ["check", *arguments])
+    assert got.exception is None or isinstance(got.exception, SystemExit), got.exception
+    return Done([*arguments], got.exit_code, got.stdout, got.stderr)
+
+
+def in_a_process(*arguments: str) -> Done:
+    """The same in a process of its own, as it is started from a shell."""
     command = [sys.executable, "-c", "from bot.cli import main; main()", "check", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=300)
     assert "Traceback" not in done.stderr + done.stdout
     return done
+
+
+@pytest.fixture(autouse=True)
+def _in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
 
 
 def sparse(path: Path, size: int) -> None:
@@ -60,7 +79,8 @@ def test_refused_in_one_sentence(name: str, tmp_path: Path) -> None:
     make, words = MAKERS[name]
     path = tmp_path / name
     make(path)
-    done = check(str(path), "--track", "fineweb-edu")
+    run = in_a_process if name == "missing" else check
+    done = run(str(path), "--track", "fineweb-edu")
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1 and words in done.stderr, done.stderr
@@ -84,9 +104,12 @@ def test_large_and_truncated_files_are_findings(tmp_path: Path) -> None:
 def test_a_folder_with_a_link_out_of_it_is_not_followed(tmp_path: Path) -> None:
     folder = tmp_path / "entry"
     folder.mkdir()
+    # beside tracks alone: a folder is compared with every submission that there is
+    shutil.copytree(ROOT / "tracks", tmp_path / "tracks")
     (folder / "speedrun_results.json").write_bytes((GOOD / "v4.json").read_bytes())
     (folder / "notes.md").symlink_to("/etc/passwd")
-    done = check(str(folder), "--track", "fineweb-edu", "--offline")
+    root = str(tmp_path)
+    done = check(str(folder), "--track", "fineweb-edu", "--offline", "--root", root)
     assert done.returncode == 1
     assert LINK in done.stdout and "root:" not in done.stdout
 

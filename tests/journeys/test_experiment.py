@@ -17,7 +17,7 @@ from tests.bot.github.competition import AUTHOR, REPO, Competition
 from tests.bot.github.conftest import competition, github, no_key
 from tests.bot.github.test_experiments import announce, plan, read
 from tests.conftest import ROOT
-from tests.reference_trainer.conftest import need
+from tests.reference_trainer.conftest import ONE_DEVICE, need
 
 __all__ = ["competition", "github", "no_key"]
 SETTINGS = '"train.steps": 12, "train.eval_every": 6, "schedule.warmup_steps": 2,'
@@ -26,7 +26,7 @@ PLACE = "submissions/tutorial/my-idea"
 
 def do(command: list[str], cwd: Path) -> str:
     """What a command printed; it has to succeed."""
-    one_device = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"}
+    one_device = {**os.environ, "XLA_FLAGS": ONE_DEVICE}
     environment = {**one_device, "PYTHONPATH": str(ROOT), "WANDB_SILENT": "true"}
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=500, cwd=cwd, env=environment

@@ -20,7 +20,7 @@ import yaml
 
 from bot import __version__
 from tests.bot.github.competition import JOBS, log
-from tests.conftest import ROOT
+from tests.conftest import ROOT, in_turn
 from tests.doubles.github import GitHubDouble
 
 DOCS = ROOT / "leaderboard_site/docs"
@@ -158,7 +158,9 @@ INIT = {
 }
 
 
-@pytest.mark.parametrize("variant", INIT)
+@pytest.mark.parametrize(
+    "variant", in_turn([*INIT], [*INIT], "types each line of the documents", every=3)
+)
 def test_from_the_wheel_to_the_first_verified_pull_request(
     github: GitHubDouble, installed: Path, tmp_path: Path, variant: str
 ) -> None:

@@ -23,10 +23,11 @@ from bot.github.host.first_track import track_text
 from bot.parse.track_toml import load_track
 from bot.repository import Repository
 from tests.conftest import ROOT, in_a_full_run
+from tests.reference_trainer.conftest import ONE_DEVICE
 
 PAGE = (ROOT / "leaderboard_site/docs/single-gpu.md").read_text(encoding="utf-8")
 SHORT = "--set train.steps=10"
-THREADS = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+THREADS = f"{ONE_DEVICE} intra_op_parallelism_threads=1"
 SPEEDRUN = "from bot.cli import main; main(prog_name='speedrun')"
 pytestmark = pytest.mark.skipif(not importlib.util.find_spec("jax"), reason="the starter is JAX's")
 

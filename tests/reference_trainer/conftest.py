@@ -6,7 +6,6 @@ import dataclasses as dc
 import importlib.util
 import os
 import pathlib
-import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,11 +18,12 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # On a busy machine one of two devices may reach a sum long after the other; the usual 40 s abort.
 PATIENT = "--xla_cpu_collective_call_terminate_timeout_seconds=280"
-os.environ["XLA_FLAGS"] += f" --xla_cpu_multi_thread_eigen=false {PATIENT}"
-# The same small models are trained again and again, also by other processes: half of the time of
-# these tests is compiling, so what was compiled is kept until this process ends.
-_compiled = tempfile.TemporaryDirectory(prefix="speedrun-compiled-")
-os.environ["JAX_COMPILATION_CACHE_DIR"] = _compiled.name
+# Half of the time of these tests is compiling, and steps this small gain nothing from code that took
+# long to optimize.
+LIGHTLY = "--xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true"
+ONE_DEVICE = f"--xla_cpu_multi_thread_eigen=false {LIGHTLY}"
+"""XLA_FLAGS of a process that is to have one device."""
+os.environ["XLA_FLAGS"] += f" {ONE_DEVICE} {PATIENT}"
 os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
 

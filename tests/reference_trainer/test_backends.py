@@ -26,7 +26,7 @@ from reference_trainer.loop import train
 from reference_trainer.schedule import multiplier
 from reference_trainer.shards import Corpus, TrainingBatches
 from reference_trainer.storage import LocalFolder
-from tests.reference_trainer.conftest import PATIENT, invented, job, need, with_
+from tests.reference_trainer.conftest import LIGHTLY, PATIENT, invented, job, need, with_
 from tests.reference_trainer.test_schema import SCHEMA, undescribed
 
 Options = dict[str, Any]
@@ -266,7 +266,7 @@ def run_worker(
     if name == "torch" and devices > 1:
         command += ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={devices}"]
     flags = f"--xla_force_host_platform_device_count={devices} --xla_cpu_multi_thread_eigen=false"
-    flags += f" {PATIENT}"
+    flags += f" {LIGHTLY} {PATIENT}"
     environment = {**os.environ, "XLA_FLAGS": flags, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [*command, str(script), name, str(corpus.folder), str(out), sharding],

@@ -169,14 +169,10 @@ def file_limit() -> Iterator[Callable[[int], None]]:
     resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
+@pytest.mark.full("trains")
 @pytest.mark.parametrize(
     ("size", "file"),
-    [
-        pytest.param(
-            *(60_000, "checkpoints/step-00000003/state.npz"), marks=pytest.mark.full("trains")
-        ),
-        (900, "log.txt"),
-    ],
+    [(60_000, "checkpoints/step-00000003/state.npz"), (900, "log.txt")],
 )
 def test_a_disk_that_fills_while_saving(
     size: int, file: str, corpus: Corpus, tmp_path: pathlib.Path

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from reference_trainer import names
 from reference_trainer.starters import CONFIG_OF_TRACK
 from tests.doubles.wandb import WandbDouble
-from tests.reference_trainer.conftest import ROOT, need, with_paloma
+from tests.reference_trainer.conftest import ONE_DEVICE, ROOT, need, with_paloma
 
 wandb = pytest.importorskip("wandb", reason="the W&B client is not installed; pip install '.[bot]'")
 
@@ -78,7 +78,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trained]:
 
 def environment(base: pathlib.Path, server: WandbDouble) -> dict[str, str]:
     """One device, a W&B and a home of its own."""
-    kept = {k: v for k, v in os.environ.items() if k not in ("XLA_FLAGS", "WANDB_SERVICE")}
+    kept = {k: v for k, v in os.environ.items() if k != "WANDB_SERVICE"}
+    kept["XLA_FLAGS"] = ONE_DEVICE
     account = {"WANDB_BASE_URL": server.url, "WANDB_API_KEY": server.key}
     return {**kept, **account, "HOME": str(base), "HF_TOKEN": "x", "WANDB_SILENT": "true"}
 

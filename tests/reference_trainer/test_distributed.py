@@ -22,7 +22,7 @@ from reference_trainer.distributed import Cluster, Group, detect, first_host
 from reference_trainer.errors import StorageError, TrainerError
 from reference_trainer.shards import Corpus
 from tests.conftest import in_a_full_run, in_a_nightly_run
-from tests.reference_trainer.conftest import ROOT, need
+from tests.reference_trainer.conftest import ONE_DEVICE, ROOT, need
 
 # ---- who started this process --------------------------------------------------------------------
 
@@ -192,7 +192,7 @@ def command(
 
 def start(*commands: list[str], **environment: str) -> Processes:
     """One process a command, told of each other as torchrun and PyTorchJob do, killed by none."""
-    kept = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"}
+    kept = {**os.environ, "XLA_FLAGS": ONE_DEVICE}
     address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     return [
         subprocess.Popen(
@@ -240,7 +240,7 @@ def test_torchrun_trains_one_run_resumes_and_knows_that_it_finished(
     need("torch")
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     ours = command(backend_name, corpus, tmp_path / "run")[1:]
-    environment = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"}
+    environment = {**os.environ, "XLA_FLAGS": ONE_DEVICE}
 
     def run() -> str:
         done = subprocess.run(

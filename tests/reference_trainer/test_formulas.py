@@ -42,7 +42,14 @@ def wheel(folder: pathlib.Path) -> tuple[str, dict[str, str]]:
     return sys.executable, {"PYTHONPATH": str(folder / "installed")}
 
 
-@pytest.mark.parametrize("install", [checkout, editable, wheel])
+@pytest.mark.parametrize(
+    "install",
+    [
+        pytest.param(checkout, marks=pytest.mark.full("starts two processes")),
+        pytest.param(editable, marks=pytest.mark.full("makes an environment")),
+        wheel,
+    ],
+)
 def test_a_bot_module_beside_the_starter_is_not_imported(
     install: Install, tmp_path: pathlib.Path
 ) -> None:

@@ -51,12 +51,15 @@ def begin(backend: str, data: str, out: pathlib.Path) -> subprocess.Popen[str]:
     settings = {**SETTINGS, "data.corpus": f'"{data}"'}
     changes = [part for k, v in settings.items() for part in ("--set", f"{k}={v}")]
     command = [sys.executable, "-m", "reference_trainer", "--config", "tiny", "--quiet"]
+    # What is killed may leave half a compiled program, which no other test is to find.
+    compiled = {"JAX_COMPILATION_CACHE_DIR": str(out.parent / "compiled")}
     return subprocess.Popen(
         [*command, "--backend", backend, "--wandb", "off", *changes, "--out", str(out), "--resume"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         cwd=pathlib.Path(__file__).parents[2],
+        env=os.environ | compiled,
     )
 
 

@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from tests.reference_trainer.conftest import need
+from tests.reference_trainer.conftest import ONE_DEVICE, need
 
 ROOT = pathlib.Path(__file__).parents[2]
 SPEEDRUN = [sys.executable, "-c", "from bot.cli import main; main(prog_name='speedrun')"]
@@ -20,7 +20,7 @@ SPEEDRUN = [sys.executable, "-c", "from bot.cli import main; main(prog_name='spe
 
 def do(command: list[str], cwd: pathlib.Path) -> str:
     """What a command printed; it has to succeed."""
-    one_device = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"}
+    one_device = {**os.environ, "XLA_FLAGS": ONE_DEVICE}
     environment = {**one_device, "PYTHONPATH": str(ROOT), "WANDB_SILENT": "true"}
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=400, cwd=cwd, env=environment

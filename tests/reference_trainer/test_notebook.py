@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from tests.reference_trainer.conftest import need
+from tests.reference_trainer.conftest import ONE_DEVICE, need
 
 ROOT = pathlib.Path(__file__).parents[2]
 NOTEBOOK = ROOT / "reference_trainer" / "first_submission.ipynb"
@@ -76,7 +76,7 @@ class Kernel:
             "PYTHONPATH": str(ROOT),
             "WANDB_SILENT": "true",
             "GITHUB_TOKEN": "",
-            "XLA_FLAGS": "",  # one device: the tests of the trainer make two of the CPU
+            "XLA_FLAGS": ONE_DEVICE,  # one device: the tests of the trainer make two of the CPU
         }
         done = subprocess.run(
             ["bash", "-c", command],

@@ -256,6 +256,7 @@ def test_torch_second_evaluation_gives_the_gradients_where_the_parameters_are(
         TorchBackend(small, 0, build_optimizers=two)
 
 
+@pytest.mark.full("compiles")
 def test_jax_hooks_evaluate_elsewhere(small: Config) -> None:
     need("jax")
     import jax.numpy as jnp

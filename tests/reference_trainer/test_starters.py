@@ -130,6 +130,7 @@ def run_starter(
     return info
 
 
+@pytest.mark.full("trains")
 def test_starter_runs_as_it_is(backend_name: str, corpus: Corpus, tmp_path: pathlib.Path) -> None:
     info = run_starter(backend_name, starters.source(backend_name), corpus, tmp_path / "run")
     assert "main.py" in info["speedrun"]["code_sha256"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import html
 import html.parser
@@ -9,7 +10,6 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
@@ -122,13 +122,16 @@ class Links(html.parser.HTMLParser):
                 self.found.append(value)
 
 
-def pages(folder: Path) -> Iterator[tuple[str, Links, str]]:
-    """Every page as (path, its links, its text)."""
+@functools.cache
+def pages(folder: Path) -> tuple[tuple[str, Links, str], ...]:
+    """Every page of a site that is not built again, as (path, its links, its text)."""
+    found = []
     for path in sorted(folder.rglob("*.html")):
         text = path.read_text(encoding="utf-8")
         links = Links()
         links.feed(text)
-        yield path.relative_to(folder).as_posix(), links, text
+        found.append((path.relative_to(folder).as_posix(), links, text))
+    return tuple(found)
 
 
 def broken(folder: Path) -> list[tuple[str, str]]:

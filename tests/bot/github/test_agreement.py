@@ -23,6 +23,8 @@ from tests.journeys import evidence_mistakes, mistakes
 from tests.journeys.evidence_mistakes import two_arms
 from tests.journeys.mistakes import Files, Mistake, good
 
+pytestmark = pytest.mark.one_in(3)
+
 MISTAKES = (
     Mistake("none", "", dict),
     *(Mistake(name, "", make) for name, make in mistakes.HARMLESS),

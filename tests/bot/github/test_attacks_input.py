@@ -24,6 +24,8 @@ from tests.bot.github.competition import (
 from tests.conftest import in_a_full_run
 from tests.doubles.github import git
 
+pytestmark = pytest.mark.one_in(2)
+
 FILE = "submissions/mini/fast/submission.json"
 
 

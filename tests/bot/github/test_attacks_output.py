@@ -32,6 +32,8 @@ from tests.bot.github.competition import (
 )
 from tests.doubles.github import Fault, GitHubDouble
 
+pytestmark = pytest.mark.one_in(2)
+
 HOSTILE = [
     "`",
     "``` \n# big",

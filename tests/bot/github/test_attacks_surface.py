@@ -37,6 +37,8 @@ from tests.bot.github.test_intake import LINK, TRACKS, form
 from tests.doubles.github import git
 from tests.doubles.wandb import WandbDouble
 
+pytestmark = pytest.mark.one_in(2)
+
 FILE = "submissions/mini/fast/submission.json"
 
 

@@ -25,6 +25,8 @@ from tests.bot.github.competition import (
 )
 from tests.doubles.wandb import WandbDouble
 
+pytestmark = pytest.mark.one_in(2)
+
 FILE = "submissions/mini/fast/submission.json"
 
 

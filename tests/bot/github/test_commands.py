@@ -24,6 +24,8 @@ from tests.doubles.github import git
 from tests.doubles.github.routes_reviews import apply_suggestion
 from tests.doubles.wandb import WandbDouble
 
+pytestmark = pytest.mark.one_in(3)
+
 LINK = "https://wandb.ai/example-team/speedrun/runs/r9"
 
 VERIFY = "speedrun-verify.yml"

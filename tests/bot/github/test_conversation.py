@@ -20,6 +20,8 @@ from tests.bot.github.competition import AUTHOR, BOT, REPO, STRANGER, Competitio
 from tests.bot.github.test_intake import LINK, TRACKS, form
 from tests.doubles.github import Fault
 
+pytestmark = pytest.mark.one_in(3)
+
 RUN = "https://wandb.ai/example-team/speedrun/runs/"
 
 

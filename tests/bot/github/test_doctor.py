@@ -19,6 +19,8 @@ from tests.bot.github.competition import BOT, REPO, Competition
 from tests.bot.github.test_hosting import environments, well_set_up
 from tests.bot.github.test_hosting_variants import write
 
+pytestmark = pytest.mark.one_in(3)
+
 # ---- doctor: recorded configurations ------------------------------------------------------------
 
 Change = Callable[[dict[str, Any], Path], None]

@@ -30,6 +30,8 @@ from tests.conftest import ROOT
 from tests.doubles.github import Fault
 from tests.doubles.wandb import WandbDouble
 
+pytestmark = pytest.mark.one_in(3)
+
 PLANNED, PASSES, WORDS = STOPS
 EVIL = "</details> @example-org/all <script>alert(1)</script> | # no\u202e --> ![x](http://x)"
 

@@ -37,6 +37,8 @@ from tests.conftest import in_a_full_run
 from tests.doubles.github import Fault, git
 from tests.doubles.wandb import WandbDouble
 
+pytestmark = pytest.mark.one_in(2)
+
 FILE = "submissions/mini/fast/submission.json"
 
 

@@ -31,6 +31,8 @@ from tests.bot.github.competition import (
 from tests.doubles.github import git
 from tests.doubles.wandb import WandbDouble
 
+pytestmark = pytest.mark.one_in(3)
+
 LATER = NOW + dt.timedelta(days=90)
 
 

@@ -24,6 +24,8 @@ from tests.bot.github.competition import (
     submission,
 )
 
+pytestmark = pytest.mark.one_in(3)
+
 GRANT = '[compute_grant]\ntop = 1\ngpu_hours = 40\nhow = "Write to the maintainers."\n'
 ASK = "/grant 30 because it may hold at 1b"
 

@@ -25,6 +25,8 @@ from tests.bot.github.competition import BOT, REPO, Competition, submission
 from tests.bot.github.wheels import a_wheel
 from tests.doubles.wandb import WandbDouble
 
+pytestmark = pytest.mark.one_in(3)
+
 
 def init(folder: Path, *more: str) -> str:
     wheel = ["--wheel", str(a_wheel(folder.parent))]

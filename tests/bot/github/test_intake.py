@@ -26,6 +26,8 @@ from tests.conftest import ROOT
 from tests.doubles.github import git
 from tests.doubles.wandb import WandbDouble
 
+pytestmark = pytest.mark.one_in(3)
+
 
 def form(
     links: str,

@@ -16,6 +16,8 @@ from bot.registry import Level, Status
 from tests.bot.github.competition import BOT, Competition, submission
 from tests.doubles.github import Fault
 
+pytestmark = pytest.mark.one_in(3)
+
 FILE = "submissions/mini/fast/submission.json"
 CODE = "lab/research"
 SOURCE = "import torch\n\nprint('steps')\n"

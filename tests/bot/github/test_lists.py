@@ -28,6 +28,8 @@ from tests.bot.github.test_intake import form, links_of, open_form
 from tests.conftest import ROOT
 from tests.doubles.wandb import WandbDouble
 
+pytestmark = pytest.mark.one_in(3)
+
 HOSTILE = 'x</td><script>alert(1)</script> --> @example-org/all \u202eevil "; touch owned'
 
 

@@ -25,6 +25,8 @@ from tests.conftest import in_turn
 from tests.doubles.wandb import WandbDouble
 from tests.doubles.wandb.world import StoredRun
 
+pytestmark = pytest.mark.one_in(3)
+
 Files = dict[str, Any]
 Make = Callable[[Competition, WandbDouble], Files]
 Mend = Callable[[Competition, WandbDouble, "re.Match[str]"], Files]

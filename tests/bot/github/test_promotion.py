@@ -22,6 +22,8 @@ from tests.bot.github.competition import (
 )
 from tests.doubles.github import git
 
+pytestmark = pytest.mark.one_in(3)
+
 TRACK = LAB.replace('accepts = ["wandb"]', 'accepts = ["log"]')
 FILE = "tracks/baselines/lab/faster.json"
 CARD = "Running PyTorch 2.10.0 compiled for CUDA 12.6 on NVIDIA A100-SXM4-80GB with world_size 1\n"

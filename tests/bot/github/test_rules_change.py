@@ -12,6 +12,8 @@ from bot.model.report import Kind
 from bot.paths import schema_path
 from tests.bot.github.competition import LAB, STRANGER, TRACK, Competition, submission
 
+pytestmark = pytest.mark.one_in(3)
+
 TABLE = "schemas/accelerators.json"
 SHIPPED = json.loads(schema_path("accelerators.json").read_text())
 FRONTIER = (

@@ -18,6 +18,8 @@ from bot.model.report import Settings
 from tests.bot.github.competition import REPO, Competition, submission
 from tests.doubles.github import Fault
 
+pytestmark = pytest.mark.one_in(3)
+
 rsa = pytest.importorskip(
     "cryptography.hazmat.primitives.asymmetric.rsa", reason="needs cryptography (extra `bot`)"
 )

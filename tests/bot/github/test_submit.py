@@ -25,6 +25,8 @@ from tests.bot.github.wheels import a_wheel
 from tests.doubles.github import Fault, git
 from tests.doubles.wandb import WandbDouble
 
+pytestmark = pytest.mark.one_in(3)
+
 
 @pytest.fixture
 def folder(competition: Competition) -> Path:

@@ -23,6 +23,8 @@ from tests.doubles.github import Fault, git
 from tests.doubles.github.routes_reviews import apply_suggestion, remark
 from tests.doubles.github.world import Pull
 
+pytestmark = pytest.mark.one_in(3)
+
 REVIEWS = re.compile(r"/pulls/(\d+/(comments|reviews)|comments/\d+)$")
 LIST = "submissions/mini/fast/submission.json"
 

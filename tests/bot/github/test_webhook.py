@@ -20,6 +20,8 @@ from bot.github.server.worker import Tasks, Worker, handle
 from tests.bot.github import payloads
 from tests.bot.github.competition import REPO
 
+pytestmark = pytest.mark.one_in(3)
+
 SECRET = "w" * 8 + "ebhook" * 4
 QUEUED = f"refs/heads/gh-readonly-queue/main/pr-7-{'a' * 40}"
 

@@ -21,7 +21,7 @@ from tests.bot.importers.nanogpt_cases import (
     put,
     read,
 )
-from tests.conftest import some
+from tests.conftest import full_run, some
 
 
 def test_a_record_becomes_a_submission(tmp_path):
@@ -191,25 +191,31 @@ def test_the_command_reports(tmp_path):
 
 @pytest.fixture(scope="module")
 def folders(golden):
-    """The published logs, by folder."""
-    return _folders(golden / "nanogpt/logs", [])
+    """The published logs, by folder: of one record in four, and of all in a full run."""
+    found = {}
+    for record in some(sorted((golden / "nanogpt/logs").glob("track_*/*")), 4):
+        found |= _folders(record, [])
+    return found
 
 
 @pytest.mark.more
 def test_every_published_log_keeps_its_points(folders):
     found = [item for logs in folders.values() for item in logs]
-    assert len(found) > 900
-    for item in some(found, 8):
+    assert len(found) > 900 / (1 if full_run() else 6)
+    for item in some(found, 4):
         trimmed = trim(item)
         assert trimmed is not None, item.path
         assert [r.validation for r in read_log(trimmed, "x")] == list(item.series)
 
 
+@pytest.mark.more
 def test_arms_read_from_names_are_the_published_ones(golden, folders):
     """Where this program decides without doubt it decides as the records were grouped by hand."""
     truth = json.loads((golden / "nanogpt/truth.json").read_text())
     wrong, sure = [], 0
     for folder, record in truth["records"].items():
+        if folder not in folders and not full_run():
+            continue
         arms, _, doubts = sort_into_arms(folders[folder], None)
         if doubts or "claimed" not in record["groups"]:
             continue
@@ -219,4 +225,4 @@ def test_arms_read_from_names_are_the_published_ones(golden, folders):
         if not claimed <= stems:
             wrong.append(folder)
     assert wrong == []
-    assert sure > 55
+    assert sure > 55 / (1 if full_run() else 6)

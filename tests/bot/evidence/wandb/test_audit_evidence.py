@@ -20,6 +20,8 @@ from tests.bot.evidence.wandb.training import history
 from tests.conftest import ROOT
 from tests.doubles.wandb import WandbDouble
 
+pytestmark = pytest.mark.one_in(3)
+
 
 @pytest.fixture
 def root(

@@ -19,6 +19,8 @@ from tests.bot.evidence.wandb.submissions import REFS, document, fill, judged, r
 from tests.bot.evidence.wandb.training import CONFIG, KEYS, METADATA, OWNER, history
 from tests.doubles.wandb import WandbDouble
 
+pytestmark = pytest.mark.one_in(3)
+
 Row = dict[str, Any]
 REF = REFS[0]
 

@@ -33,6 +33,8 @@ from tests.bot.evidence.wandb.training import KEYS
 from tests.doubles.wandb import Fault, WandbDouble
 from tests.printed import printed
 
+pytestmark = pytest.mark.one_in(3)
+
 FIRST = REFS[0]
 VERIFIED, REJECTED = Status.VERIFIED, Status.REJECTED
 OURS, SHORT, REVIEW = Status.UNVERIFIABLE, Status.NEEDS_RUNS, Status.NEEDS_REVIEW

@@ -21,6 +21,8 @@ from tests.bot.evidence.wandb.training import CONFIG, KEYS, history
 from tests.conftest import ROOT
 from tests.doubles.wandb import Fault, WandbDouble
 
+pytestmark = pytest.mark.one_in(3)
+
 
 def keep(fetcher: WandbFetcher, path: Path) -> Path:
     """Take snapshots of all runs, as the bot does after a merge."""

@@ -27,6 +27,8 @@ from tests.conftest import ROOT
 from tests.corpus.variants import changed, load, put
 from tests.doubles.wandb import WandbDouble
 
+pytestmark = pytest.mark.one_in(3)
+
 TRACKS = load_tracks(ROOT)
 REF = RunRef("example-team", "marin", "r1")
 INFO = load("v4")["runs"][0]["run_info"]

@@ -18,6 +18,8 @@ from tests.bot.evidence.wandb.conftest import QUICK
 from tests.bot.evidence.wandb.training import CONFIG, KEYS, METADATA, history
 from tests.doubles.wandb import WandbDouble
 
+pytestmark = pytest.mark.one_in(3)
+
 REF = RunRef("example-team", "nanogpt", "r1")
 
 
