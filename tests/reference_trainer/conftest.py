@@ -18,8 +18,8 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # On a busy machine one of two devices may reach a sum long after the other; the usual 40 s abort.
 PATIENT = "--xla_cpu_collective_call_terminate_timeout_seconds=280"
-# Half of the time of these tests is compiling, and steps this small gain nothing from code that took
-# long to optimize.
+# Half of the time of these tests is compiling, and steps this small gain nothing from code that
+# took long to optimize.
 LIGHTLY = "--xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true"
 ONE_DEVICE = f"--xla_cpu_multi_thread_eigen=false {LIGHTLY}"
 """XLA_FLAGS of a process that is to have one device."""
