@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bot.compute import metrics
+from bot.evidence import parts
 from bot.model.case import Case
 from bot.model.run import Run
 from bot.model.verdict import Finding, finding
 from bot.registry import Level
 from bot.render import numbers
+from bot.render.untrusted import plain
+
+_BYTES = {"bytes": 1.0, "b": 1.0, "kb": 1e-3, "mb": 1e-6, "mib": 2.0**-20, "kib": 2.0**-10}
+"""Units of a size, in each of which a byte is so much."""
 
 
 def limit_exceeded(case: Case) -> Iterator[Finding]:
@@ -17,7 +22,8 @@ def limit_exceeded(case: Case) -> Iterator[Finding]:
 
     A limit is the most that a run may have, or the least of a metric of which more is better. A run
     that states nothing about a limited metric breaks the limit too, since nothing shows that it
-    keeps it; what the submission claims of it counts, and a maintainer then weighs it.
+    keeps it; what the submission claims of it counts, and a maintainer then weighs it. Parts of an
+    artifact, or a compressed model and its code, that are over the limit together are a warning.
     """
     for name, limit in case.track.limits.items():
         own = case.track.metrics.get(name)
@@ -35,6 +41,31 @@ def limit_exceeded(case: Case) -> Iterator[Finding]:
                 shown = f"{numbers.apart(value, limit)} {unit}".rstrip()
                 message = f"{label} is {shown}, and the track allows {bound.rstrip()}"
                 yield _finding(run, name, message, limit, float(value))
+            elif not least and unit.lower() in _BYTES:
+                yield from _in_parts(case, run, name, limit / _BYTES[unit.lower()])
+
+
+def _in_parts(case: Case, run: Run, name: str, limit: float) -> Iterator[Finding]:
+    """Parts of the artifact, in what the run or a file of the folder states, that are over the
+    limit together. `limit` is in bytes."""
+    said = [(w.source, float(w.value)) for w in run.witnesses if w.quantity == "bytes_in_parts"]
+    for file, document in case.documents.items():
+        found = parts.sums(dict(parts.in_json(document.value)))
+        said += [(f"{words} in {plain(file, 60)}", total) for words, total in found]
+    for words, total in said:
+        if total > limit:
+            yield finding(
+                "limit-exceeded",
+                f"{words} are {numbers.figure(total)} bytes together, and the track allows at most "
+                f"{numbers.figure(limit)}",
+                Level.WARNING,
+                claimed=total,
+                expected=limit,
+                run=run.file,
+                fix=f"state one {name} of all that the model needs to run, or say in the README "
+                "which of these are not part of it",
+            )
+            return
 
 
 def _claimed(

@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from bot.compute.paces import Series
 from bot.compute.shapes import PARAMETERS
-from bot.evidence import amounts, beside, counters, epochs, parallel, second, warm
+from bot.evidence import amounts, beside, counters, epochs, parallel, parts, second, warm
 from bot.evidence.log import admitted, closing
 from bot.evidence.log.moments import has_date, moment_in
 from bot.evidence.log.names import number
@@ -111,7 +111,8 @@ _HINTS = ("time", "elapsed", "wall", "gpu", "device", "chip", "world", "nodes", 
           "teacher", "distil", "kd_", "soft_", "_model", "_weights",
           "took", "real ", "real\t", "/s", "per s", "attempt", "retry", "final", "best",
           "result", "ppl", "perplex", "accelerator", "run ", "rank", "clock", "sweep",
-          "h100", "epoch", "dataset")  # fmt: skip
+          "h100", "epoch", "dataset", "byte", "shard", "mb", "mib",
+          "kib", "kb")  # fmt: skip
 
 
 @dc.dataclass(slots=True)
@@ -125,6 +126,8 @@ class Statements:
     """How long something took: what it measures, what it is called, and its seconds."""
     usual: dict[str, float] = dc.field(default_factory=dict)
     """The usual duration of a step, and what is counted a second."""
+    sizes: dict[str, float] = dc.field(default_factory=dict)
+    """Sizes in bytes by their names."""
     gpus: int | None = None
     began: dt.datetime | None = None
     ended: dt.datetime | None = None
@@ -168,7 +171,8 @@ class Statements:
         self._moment(line)
 
     def _admitted(self, line: str) -> None:
-        """Take what a line says of the clock, the validation or other runs."""
+        """Take what a line says of sizes, the clock, the validation or other runs."""
+        self.sizes |= dict(parts.in_line(line)) if len(self.sizes) < _MOST else {}
         if (tried := admitted.tried(line)) is not None:
             self.settings["best_of"] = tried
         if admitted.admitted(line):
@@ -224,7 +228,13 @@ class Statements:
     def begin(self) -> Statements:
         """What is known where a run begins; plans of the source count for every run."""
         known = dc.replace(
-            self, settings=dict(self.settings), times=[], usual={}, ended=None, losses=[]
+            self,
+            settings=dict(self.settings),
+            times=[],
+            usual={},
+            ended=None,
+            losses=[],
+            sizes=dict(self.sizes),
         )
         self.began = self.warm = None
         return known
@@ -292,6 +302,7 @@ def log_witnesses(
     if begin is not None and has_date(begin):
         moment = begin if begin.tzinfo else begin.replace(tzinfo=dt.UTC)
         yield Witness("began_at", moment.timestamp(), WitnessKind.PROGRAM, _LINE)
+    yield from parts.witnesses(said.sizes, _LINE)
     if said.memory is not None:
         yield Witness(
             "memory_bytes", said.memory, WitnessKind.PROGRAM, "the peak memory in the log"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from bot.compute import accelerators
 from bot.compute.paces import Series
-from bot.evidence import amounts, beside, counters, epochs, parallel, second
+from bot.evidence import amounts, beside, counters, epochs, parallel, parts, second
 from bot.evidence.log import admitted
 from bot.evidence.wandb.command_line import stated_by
 from bot.evidence.wandb.history import RUNTIME, Columns, Raw, Row, number, step_of
@@ -48,6 +48,7 @@ def _matters(name: str, present: frozenset[str], keys: Keys) -> bool:
         or name in _siblings(present, keys)
         or name in _same_bits(present, keys)
         or second.last_part(name) == "mfu"
+        or parts.may_be_part(name)
     )
 
 
@@ -141,6 +142,9 @@ def run_witnesses(raw: Raw, columns: Columns, keys: Keys, chips: int | None) -> 
         yield from beside.losses_beside(chosen, {**columns.others, **bits}, losses, _HISTORY)
     yield from _bits(columns, keys)
     yield from beside.shares(columns.others, _HISTORY)
+    yield from parts.witnesses(dict(parts.in_json(stated)), _SETTINGS)
+    ends = {name: series[-1][1] for name, series in columns.others.items() if series}
+    yield from parts.witnesses(dict(parts.in_json(ends)), _HISTORY)
 
 
 def _chosen(raw: Raw) -> Iterator[Witness]:
