@@ -88,6 +88,17 @@ SEQUENCES = ("seq_len", "train_seq_len", "max_seq_len", "sequence_length", "bloc
              "context_length", "seq_length")  # fmt: skip
 
 
+_AROUND, _START_S = 1.5, 900.0
+"""A job takes so many times its training clock at the most, validations and checkpoints in it, and
+so long for start-up, compilation and what comes after the training."""
+
+
+def longest_job(training_s: float, start_s: float = _START_S) -> float:
+    """The longest that a job may take whose training clock says so many seconds, where nothing
+    accounts for more."""
+    return _AROUND * training_s + start_s
+
+
 class Second(NamedTuple):
     """What a name states again: a `duration` of a step or of a `part` of it, a `clock` that runs
     on, a `rate` of tokens, a `pace` of steps, or `samples` a second; `unit` in seconds is None if
@@ -138,6 +149,16 @@ def _part_of(base: str) -> str | None:
     return None if parts & _NO_PART else next((_PARTS[p] for p in _PARTS if p in parts), None)
 
 
+def is_time_of_validation(name: str) -> bool:
+    """Whether a name is what a validation took."""
+    parts = set(words(name).split("_"))
+    return bool(parts & _VALIDATES) and bool(parts & _TIMED) and not parts & {"loss", "step"}
+
+
+_VALIDATES = frozenset("val valid validation eval evaluation test".split())
+_TIMED = frozenset("time duration took ms s sec seconds elapsed".split())
+
+
 def counts_steps(name: str) -> bool:
     """Whether a name of a history counts training steps."""
     parts = words(name).split("_")
@@ -184,6 +205,8 @@ def clock_witnesses(
         if implied is not None:
             quantity = "elapsed_s" if implied.bare else "wall_time_s"
             yield Witness(quantity, implied.seconds, kind, source)
+        elif second.unit and 0 < len(series) <= LEAST_INTERVALS:
+            yield Witness("whole_time_s", max(series)[1] * second.unit, kind, source)
 
 
 def _parts_together(readings: Mapping[str, Series], clock: Series, where: str) -> Iterator[Witness]:

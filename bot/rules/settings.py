@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from bot.compute import metrics
 from bot.compute.shapes import KNOWN_PRECISIONS, precision_of
-from bot.evidence import amounts, beside, counters, epochs, parallel, second, warm
+from bot.evidence import amounts, beside, counters, epochs, jobs, parallel, second, warm
 from bot.model.case import Case
 from bot.model.document import at
 from bot.model.results import ResultsRun
@@ -76,6 +76,7 @@ def _all(case: Case, run: ResultsRun) -> Iterator[Said]:
     }
     yield from _amounts(case, run, every)
     yield from _losses(case, run)
+    yield from _jobs(run)
     steps = positive(run.section("train_config").get("num_train_steps"))
     if steps is not None:
         yield from _lengths(numbers, steps)
@@ -129,6 +130,19 @@ def _amounts(case: Case, run: ResultsRun, numbers: Mapping[str, float]) -> Itera
             f"`{name}` makes {figure(value)} tokens a step, but the track's batch is {batch:,}"
         )
         yield Said(name, message, value, batch)
+
+
+def _jobs(run: ResultsRun) -> Iterator[Said]:
+    """A job that took much longer than the training of which the file gives the time."""
+    time = run.number("training_time_s")
+    told = {**dict(flat(run.outer)), **dict(flat(run.ours))}
+    for w in jobs.stated(told, "the file") if time else ():
+        if time and float(w.value) > second.longest_job(time):
+            name = _named(w)
+            message = (
+                f"the file states {figure(time)} s, but {w.source.removesuffix(' in the file')}"
+            )
+            yield Said(name, f"{message} says {figure(float(w.value))} s", time, float(w.value))
 
 
 def _losses(case: Case, run: ResultsRun) -> Iterator[Said]:

@@ -52,7 +52,7 @@ class Draft:
         self.total = line.total if line.total is not None else self.total
         if self.said.goes_on and self.steps:
             self.resumed.append(line.step)
-        self.said.goes_on = False
+        self.said.goes_on, self.said.span.end = False, None
         self.steps.append(line)
 
     def points(self, name: str = "val_loss") -> Iterator[tuple[int, float | None]]:
@@ -93,3 +93,4 @@ class Draft:
         self.steps[:0] = [s for s in before.steps if late or s.step < first]
         self.header, self.lines = before.header, (before.lines[0], self.lines[1])
         self.said.began, self.said.warm = before.said.began, before.said.warm
+        self.said.span.begin = before.said.span.begin

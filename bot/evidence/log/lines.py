@@ -22,7 +22,7 @@ from bot.evidence.log.pairs import pairs_of
 from bot.evidence.log.places import Places, of_epoch
 from bot.evidence.log.prefix import RANK, is_prefix, rank
 from bot.evidence.log.problems import LogStep
-from bot.evidence.second import PASSES, kind_of
+from bot.evidence.second import PASSES, is_time_of_validation, kind_of
 from bot.render.untrusted import plain
 
 _ANCHOR = re.compile(r"(?<![\w/])(?:step:(?=\d{1,15}/\d)|s:(?=\d{1,15}\s{1,20}t[er]l:))", re.ASCII)
@@ -157,6 +157,8 @@ def _told(names: Names, name: str, text: str) -> tuple[float | None, str]:
 def _seconds(name: str, text: str) -> float | None:
     """The seconds of a further clock or duration that has its unit beside it."""
     known = kind_of(name)
+    if is_time_of_validation(name):
+        return N.clock(text).seconds
     if known is None or known.kind not in ("duration", "clock"):
         return None
     seconds = N.clock(text).seconds

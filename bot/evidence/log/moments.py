@@ -17,7 +17,7 @@ _UNKNOWN = 1904
 """The year of a moment whose line names none; a leap year."""
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 _HOUR = r"(?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)(?:[.,](?P<f>\d{1,9}))?(?!:?\d)"
-_DATED = tuple(
+DATED = tuple(
     re.compile(rf"(?<![\w.:/-]){pattern}", re.IGNORECASE)
     for pattern in (
         rf"(?P<Y>[12]\d{{3}})([-/.])(?P<M>\d\d)\2(?P<D>\d\d)[T _,-]{{1,3}}{_HOUR}",
@@ -88,23 +88,23 @@ def stamp_of(text: str) -> dt.datetime | None:
     if _HINT.search(text) is None:
         return None
     text, end = text[:_PLACE], text[-_PLACE:]
-    for form in _DATED:
+    for form in DATED:
         for found in form.finditer(text):
             if not _PLANNED.search(text[: found.start()]):
-                return _moment(found)
+                return made(found)
     if (since := _SINCE.match(text)) is not None:
         start = dt.datetime(1970, 1, 1) if since[2] else dt.datetime(_UNKNOWN, 1, 1)
         return start + dt.timedelta(seconds=float(since[2] or since[1]))
     if (hour := _AT_THE_END.search(end)) is not None:
-        return _moment(hour)
+        return made(hour)
     hour = _TIME.match(text)
-    return None if hour is None or _PASSED.search(text[: hour.start("h")]) else _moment(hour)
+    return None if hour is None or _PASSED.search(text[: hour.start("h")]) else made(hour)
 
 
 def moment_in(text: str) -> dt.datetime | None:
     """The first moment with a date that a line names, whatever it says of it."""
-    found = (match for form in _DATED for match in form.finditer(text[:_LONGEST]))
-    return next((made for match in found if (made := _moment(match)) is not None), None)
+    found = (match for form in DATED for match in form.finditer(text[:_LONGEST]))
+    return next((moment for match in found if (moment := made(match)) is not None), None)
 
 
 def has_date(moment: dt.datetime) -> bool:
@@ -112,7 +112,19 @@ def has_date(moment: dt.datetime) -> bool:
     return moment.year != _UNKNOWN
 
 
-def _moment(found: re.Match[str]) -> dt.datetime | None:
+def at_hour(found: re.Match[str], half: str | None = None) -> dt.datetime | None:
+    """The moment of a line that names no day; `half` is the `a` or `p` of a.m. and p.m."""
+    hour = int(found["h"])
+    if half is not None:
+        hour = hour % 12 + (12 if half.lower() == "p" else 0)
+    if hour > 23 or int(found["m"]) > 59 or int(found["s"]) > 59:
+        return None
+    micro = int((found["f"] or "0")[:6].ljust(6, "0"))
+    return dt.datetime(_UNKNOWN, 1, 1, hour, int(found["m"]), int(found["s"]), micro)
+
+
+def made(found: re.Match[str]) -> dt.datetime | None:
+    """The moment of a match of `DATED`; None where there is no such day or hour."""
     part = found.groupdict()
     hour, minute, second = (int(part[name]) for name in "hms")
     month = part.get("b")

@@ -24,6 +24,8 @@ from bot.evidence.log import admitted, closing
 from bot.evidence.log.moments import has_date, moment_in
 from bot.evidence.log.names import number
 from bot.evidence.log.problems import LogStep
+from bot.evidence.log.readings import series_of, usual_distance
+from bot.evidence.log.whole import Span
 from bot.model.run import Stated, Witness, WitnessKind
 from bot.registry import LOSS_TOLERANCE
 from bot.render.untrusted import plain
@@ -37,7 +39,6 @@ _SETTING = re.compile(
 )
 _RANKS = re.compile(r"\bnranks\s{1,3}(\d{1,5})\b")
 _BEGAN = re.compile(r"\b(?:start|began|begin|run utc timestamp|launch)", re.IGNORECASE)
-_ENDED = re.compile(r"\b(?:finish|end|complet|done|stopp)", re.IGNORECASE)
 _LOSS_WORD = r"(?<![a-z])(?:loss|nll|cross[ _-]?entropy)(?![a-z])"
 _HELD_OUT = (
     r"(?<![a-z])(?:val|valid|validation|eval|evaluat(?:ion|ing|ed)|dev|test|held[ _-]?out|holdout)"
@@ -112,7 +113,8 @@ _HINTS = ("time", "elapsed", "wall", "gpu", "device", "chip", "world", "nodes", 
           "took", "real ", "real\t", "/s", "per s", "attempt", "retry", "final", "best",
           "result", "ppl", "perplex", "accelerator", "run ", "rank", "clock", "sweep",
           "h100", "epoch", "dataset", "byte", "shard", "mb", "mib",
-          "kib", "kb")  # fmt: skip
+          "kib", "kb", "hours", "duration", "lasted", "exit", "spent", "wait", "idle", "pause",
+          "queue", "compil", "elapsed")  # fmt: skip
 
 
 @dc.dataclass(slots=True)
@@ -124,13 +126,16 @@ class Statements:
     """Planned lengths that the embedded source assigns, every value of each name."""
     times: list[tuple[str, str, float]] = dc.field(default_factory=list)
     """How long something took: what it measures, what it is called, and its seconds."""
+    beside_s: float = 0.0
+    """Seconds that were spent on something besides the steps."""
     usual: dict[str, float] = dc.field(default_factory=dict)
     """The usual duration of a step, and what is counted a second."""
     sizes: dict[str, float] = dc.field(default_factory=dict)
     """Sizes in bytes by their names."""
     gpus: int | None = None
     began: dt.datetime | None = None
-    ended: dt.datetime | None = None
+    span: Span = dc.field(default_factory=Span)
+    """When the run began and ended, as lines around its steps state it."""
     losses: list[tuple[str, str]] = dc.field(default_factory=list)
     """Losses that lines state after the last validation, as printed, each with what it says it is:
     `best`, `final` or nothing."""
@@ -168,11 +173,18 @@ class Statements:
         if match := _PARAMETERS.search(line):
             size = number(match[1].replace(",", "").replace("_", "").rstrip("."))
             self.parameters = None if size is None else size * _THOUSANDS[(match[2] or "").lower()]
-        self._moment(line)
+        moment = moment_in(line) if _BEGAN.search(line) else None
+        self.began = self.began or moment
+
+    def feed_total(self, line: str) -> None:
+        """Take what a line above all steps says of the whole job, as a report does."""
+        if _says_something(line) and len(self.times) < _MOST:
+            self.times += closing.took_in_all(line)
 
     def _admitted(self, line: str) -> None:
         """Take what a line says of sizes, the clock, the validation or other runs."""
         self.sizes |= dict(parts.in_line(line)) if len(self.sizes) < _MOST else {}
+        self.beside_s += closing.spent(line)
         if (tried := admitted.tried(line)) is not None:
             self.settings["best_of"] = tried
         if admitted.admitted(line):
@@ -202,17 +214,6 @@ class Statements:
         if (match := _MEMORY.search(line)) and not _OF_NO_DEVICE.search(line):
             size = number(match[1].replace(",", "").rstrip("."))
             self.memory = None if size is None else size * _BYTES[match[2].lower()]
-        self._moment(line)
-
-    def _moment(self, line: str) -> None:
-        """Take the moment at which a line says that something began or ended."""
-        moment = moment_in(line) if _BEGAN.search(line) or _ENDED.search(line) else None
-        if moment is None:
-            return
-        if _BEGAN.search(line):
-            self.began = self.began or moment
-        else:
-            self.ended = moment
 
     def source(self, found: Iterable[Stated]) -> None:
         """Take the planned lengths that a source assigns."""
@@ -228,15 +229,10 @@ class Statements:
     def begin(self) -> Statements:
         """What is known where a run begins; plans of the source count for every run."""
         known = dc.replace(
-            self,
-            settings=dict(self.settings),
-            times=[],
-            usual={},
-            ended=None,
-            losses=[],
-            sizes=dict(self.sizes),
+            self, settings=dict(self.settings), usual={}, losses=[], sizes=dict(self.sizes)
         )
         self.began = self.warm = None
+        self.times, self.span, self.beside_s = [], Span(), 0.0
         return known
 
 
@@ -269,13 +265,14 @@ def _count(text: str) -> float | None:
 
 
 def log_witnesses(
-    steps: Sequence[LogStep], said: Statements, chips: int | None
+    steps: Sequence[LogStep], said: Statements, chips: int | None, earlier: Sequence[float] = ()
 ) -> Iterator[Witness]:
-    """Every second statement of a run of a log."""
+    """Every second statement of a run of a log; `earlier` are the clocks of those before it."""
     clock = [(s.step, s.clock_s) for s in steps if s.clock_s is not None]
     points = [s for s in steps if s.is_validation and s.loss is not None]
     stops = {s.step for s in points}
-    others = _series(steps)
+    others = series_of(steps)
+    yield from _beside(said, steps, others, earlier)
     last, end = max(stops, default=0), max(s.step for s in steps)
     tokens = others.get("tokens", ())
     work = second.work_of(tokens, said.settings, chips)
@@ -292,7 +289,7 @@ def log_witnesses(
     total = max(end, *(s.total or 0 for s in steps))
     yield from second.larger(_plans(said, total), total, "total_steps", _LINE)
     yield from epochs.planned(said.settings, end, tokens, chips, _LINE)
-    if end > last + _usual(points):
+    if end > last + usual_distance(points):
         yield Witness("later_steps", end, WitnessKind.PROGRAM, _LINES)
     gpus = {} if said.gpus is None else {"GPUs": float(said.gpus)}
     yield from parallel.device_counts({**said.settings, **gpus}, chips, _LINE)
@@ -335,24 +332,6 @@ def _losses(
     yield from _stated(said, losses)
 
 
-def _series(steps: Sequence[LogStep]) -> Mapping[str, Series]:
-    """The second numbers of the step lines by name; time stamps of the lines as one clock."""
-    found: dict[str, list[tuple[int, float]]] = {}
-    first = next((s.stamp for s in steps if s.stamp is not None), None)
-    for s in steps:
-        for name, value in (*s.values.items(), *s.clocks.items()):
-            if name != "val_loss" and math.isfinite(value):
-                found.setdefault(name, []).append((s.step, value))
-        if s.stamp is not None and first is not None:
-            found.setdefault("_timestamp", []).append((s.step, (s.stamp - first).total_seconds()))
-    return {f"{n}_timestamp" if _is_of_day(x) else n: x for n, x in found.items()}
-
-
-def _is_of_day(series: Series) -> bool:
-    """Whether all numbers are seconds since 1970 of this time."""
-    return all(1.4e9 < value < 2.4e9 for _, value in series)
-
-
 def _whole(said: Statements, end: int) -> Iterator[Witness]:
     """Times of the whole: a training time is like the clock, the rest holds the job."""
     for quantity, name, seconds in said.times:
@@ -362,10 +341,26 @@ def _whole(said: Statements, end: int) -> Iterator[Witness]:
         if known is not None and known.kind == "duration" and known.unit:
             source = f"`{plain(name, 40)}` in {_LINE}"
             yield Witness("wall_time_s", value * known.unit * end, WitnessKind.PROGRAM, source)
-    if said.began is not None and said.ended is not None:
-        passed = (said.ended.replace(tzinfo=None) - said.began.replace(tzinfo=None)).total_seconds()
+    passed = said.span.seconds()
+    if passed is not None:
         source = "the log from its stated begin to its end"
         yield Witness("job_time_s", max(passed, 0.0), WitnessKind.PROGRAM, source)
+
+
+def _beside(
+    said: Statements, steps: Sequence[LogStep], others: Mapping[str, Series],
+    earlier: Sequence[float],
+) -> Iterator[Witness]:  # fmt: skip
+    """Seconds of a job that the log accounts for besides its training clock: what lines say was
+    spent on something else, what passed between the lines of steps by their stamps, and the runs
+    that stand before this one in the file."""
+    stamps = [s.stamp for s in steps if s.stamp is not None]
+    clock = max((s.clock_s for s in steps if s.clock_s is not None), default=0.0)
+    between = (stamps[-1] - stamps[0]).total_seconds() - clock if len(stamps) > 1 else 0.0
+    accounted = max(said.beside_s + closing.in_validations(others), between)
+    accounted += sum(second.longest_job(seconds) for seconds in earlier)
+    if accounted > 0:
+        yield Witness("beside_s", accounted, WitnessKind.PROGRAM, _LINE)
 
 
 def _plans(said: Statements, total: float) -> dict[str, float]:
@@ -375,12 +370,6 @@ def _plans(said: Statements, total: float) -> dict[str, float]:
         if all(value > 1.01 * total + 2 for value in values):
             lengths.setdefault(name, min(values))
     return lengths
-
-
-def _usual(points: Sequence[LogStep]) -> int:
-    """The usual distance of validations."""
-    apart = sorted(b.step - a.step for a, b in zip(points, points[1:], strict=False))
-    return max(apart[len(apart) // 2] if apart else 0, 1)
 
 
 def _stated(said: Statements, losses: Series) -> Iterator[Witness]:

@@ -28,6 +28,7 @@ from bot.evidence.log.problems import LogStep, problems_of, trained_between
 from bot.evidence.log.statements import Statements, log_witnesses, validation_of_a_step
 from bot.evidence.log.table import table_of
 from bot.evidence.log.text import MAX_LINE, decode, unpack
+from bot.evidence.log.whole import moments_of
 from bot.model.run import SOURCE_READ, Run, Validation
 from bot.model.track import Keys
 from bot.render.untrusted import plain
@@ -129,8 +130,13 @@ def _drafts(
             near.validates(number, validation_of_a_step(line))
             header.feed(line)
             said.feed(line)
+            moments = moments_of(line)
+            said.span.take(moments, after=False)
             if drafts:
                 drafts[-1].said.feed_after(line)
+                drafts[-1].said.span.take(moments, after=True)
+            else:
+                said.feed_total(line)
             continue
         _take_moment(step, number, line)
         draft = current.get(key)
@@ -289,8 +295,16 @@ def _run(draft: Draft, file: str, index: int, siblings: list[Draft], near: Near)
         metrics=metrics(validation, history),
         problems=tuple(_problems(draft, index, siblings, near)),
         program=header.program,
-        witnesses=(*header.witnesses(), *log_witnesses(draft.steps, draft.said, header.chips)),
+        witnesses=(
+            *header.witnesses(),
+            *log_witnesses(draft.steps, draft.said, header.chips, _clocks(siblings[:index])),
+        ),
     )
+
+
+def _clocks(drafts: Sequence[Draft]) -> list[float]:
+    """The last reading of the clock of each run."""
+    return [max((s.clock_s or 0.0 for s in draft.steps), default=0.0) for draft in drafts]
 
 
 def _finished(

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from bot.compute import accelerators
 from bot.compute.paces import Series
-from bot.evidence import amounts, beside, counters, epochs, parallel, parts, second
+from bot.evidence import amounts, beside, counters, epochs, jobs, parallel, parts, second
 from bot.evidence.log import admitted
 from bot.evidence.wandb.command_line import stated_by
 from bot.evidence.wandb.history import RUNTIME, Columns, Raw, Row, number, step_of
@@ -143,6 +143,7 @@ def run_witnesses(raw: Raw, columns: Columns, keys: Keys, chips: int | None) -> 
     yield from _bits(columns, keys)
     yield from beside.shares(columns.others, _HISTORY)
     yield from parts.witnesses(dict(parts.in_json(stated)), _SETTINGS)
+    yield from jobs.stated(stated, _SETTINGS)
     ends = {name: series[-1][1] for name, series in columns.others.items() if series}
     yield from parts.witnesses(dict(parts.in_json(ends)), _HISTORY)
 
