@@ -68,6 +68,28 @@ def _implied(
     return None
 
 
+def implied_by_jitter(clock: Series, other: Series, units: Sequence[float]) -> float | None:
+    """The training time by a number of any name that is a clock: it rises unevenly, and where the
+    training clock does. None for every other, and for one of no unit of time."""
+    mine, theirs = dict(clock), dict(other)
+    both = [(s, mine[s], theirs[s]) for s in sorted(mine.keys() & theirs.keys())]
+    deltas = [(b[1] - a[1], b[2] - a[2], b[0] - a[0]) for a, b in zip(both, both[1:], strict=False)]
+    if len(deltas) < _LEAST_UNEVEN or any(a <= 0 or b <= 0 for a, b, _ in deltas):
+        return None
+    ratio = statistics.median(b / a for a, b, _ in deltas)
+    pace = statistics.median(a / n for a, _, n in deltas)
+    apart = statistics.median(abs(b / a / ratio - 1) for a, b, _ in deltas)
+    uneven = statistics.median(abs(a / n / pace - 1) for a, _, n in deltas)
+    if uneven < _UNEVEN or apart > _OF_UNEVEN * uneven:
+        return None
+    times = min((ratio * unit for unit in units), key=lambda x: abs(math.log(x)))
+    near = 1 / _MOST_TIMES <= times <= _MOST_TIMES
+    return max(clock)[1] * times if near else None
+
+
+_LEAST_UNEVEN, _UNEVEN, _OF_UNEVEN, _MOST_TIMES = 8, 2e-3, 0.3, 4.0
+
+
 def within(stops: Sequence[int], begin: int, end: int) -> bool:
     """Whether one of some steps, in order, lies between two others or at one of them."""
     place = bisect.bisect_left(stops, begin)

@@ -21,6 +21,7 @@ from bot.compute.paces import (
     Series,
     implied_by_clock,
     implied_by_durations,
+    implied_by_jitter,
     within,
 )
 from bot.model.run import Witness, WitnessKind
@@ -159,6 +160,18 @@ _VALIDATES = frozenset("val valid validation eval evaluation test".split())
 _TIMED = frozenset("time duration took ms s sec seconds elapsed".split())
 
 
+def may_be_clock(name: str) -> bool:
+    """Whether a number of a name that says nothing else may be a clock."""
+    return not name.startswith("_") and not _NO_CLOCK & set(words(name).split("_"))
+
+
+_NO_CLOCK = _ELSEWHERE | frozenset(
+    "loss lr step steps iter iteration epoch token tokens sample samples energy joules joule kwh "
+    "wh power watt watts cost usd dollars price co2 carbon emissions hours chip device flops flop "
+    "ppl norm memory mem bytes eta remaining left".split()
+)
+
+
 def counts_steps(name: str) -> bool:
     """Whether a name of a history counts training steps."""
     parts = words(name).split("_")
@@ -189,6 +202,11 @@ def clock_witnesses(
     yield from _parts_together(readings, clock, where)
     for name, series in readings.items():
         second = kind_of(name)
+        if second is None and may_be_clock(name):
+            value = implied_by_jitter(clock, series, (1.0, 0.001, 60.0, 3600.0))
+            if value is not None:
+                source = f"`{plain(name, 40)}` in {where}, which rises as the clock does,"
+                yield Witness("elapsed_s", value, WitnessKind.PROGRAM, source)
         if second is None or second.kind in _RATES or second.kind == "part":
             continue
         kind = (kinds or {}).get(name, WitnessKind.PROGRAM)

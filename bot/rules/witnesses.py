@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from bot.compute.baselines import converted
 from bot.compute.case_statistics import of_case, points_of
 from bot.compute.witnesses import grade_of, weakest
+from bot.evidence.second import longest_job
 from bot.model.case import Case, RunEvidence
 from bot.model.run import Run
 from bot.model.track import TIME_METRICS
@@ -148,12 +149,13 @@ def _slow_clock(case: Case, item: RunEvidence, run: Run) -> Iterator[Finding]:
     """A training clock that runs slower than the machine's between most validations."""
     timed = [(clock, runtime) for _, clock, runtime in _timed(run)]
     if len(timed) < _LEAST_POINTS or timed[-1][1] - timed[0][1] < _LEAST_S:
-        pace = _pace_of_all(run, timed)
+        pace, most = _pace_of_all(run, timed), 1.0
     else:
+        most = _SLOW
         pairs = zip(timed, timed[1:], strict=False)
         paces = [(b[0] - a[0]) / (b[1] - a[1]) for a, b in pairs if b[1] > a[1]]
         pace = statistics.median(paces) if len(paces) >= _LEAST_POINTS - 1 else 1.0
-    if 0 <= pace < _SLOW:
+    if 0 <= pace < most:
         yield about(
             case,
             item,
@@ -170,8 +172,8 @@ def _slow_clock(case: Case, item: RunEvidence, run: Run) -> Iterator[Finding]:
 
 def _pace_of_all(run: Run, timed: list[tuple[float, float]]) -> float:
     """The pace from the first row whose clock counts any time, else from the first validation,
-    else from the start; 1 unless it is so slow that hardly any of the time was training. What
-    passes before the first row that is timed is start-up and compilation."""
+    else from the start; 1 unless hardly any of the time was training, or far less than of a job
+    with its start. What passes before the first row that is timed is start-up and compilation."""
     machine = dict(run.runtimes)
     rows = [(t, machine[s]) for s, t in run.history.get("time_s", ()) if s in machine and t > 0]
     timed = rows if len(rows) > 1 and rows[0][0] < rows[-1][0] / 2 else timed
@@ -181,7 +183,8 @@ def _pace_of_all(run: Run, timed: list[tuple[float, float]]) -> float:
     if time is None or runtime is None or runtime - began < _LEAST_S:
         return 1.0
     share = (time - begin) / (runtime - began)
-    return share if share < _SLOW_IN_ALL else 1.0
+    long = runtime - began > longest_job(time - begin)
+    return share if long or share < _SLOW_IN_ALL else 1.0
 
 
 def key_mapped(case: Case) -> Iterator[Finding]:

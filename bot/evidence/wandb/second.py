@@ -25,6 +25,9 @@ _HISTORY, _SETTINGS = "the history", "the configuration"
 _SERVICE_KEYS = frozenset({"_step", RUNTIME})
 _WARM_STEPS = 11
 _LONGEST, _MOST_TEXTS = 2000, 100
+_TIME_WORDS = frozenset(
+    "since age clk clock sec secs seconds time elapsed launch minutes t begin start".split()
+)
 _MEANS = ("micro", "mean", "avg", "average")
 
 
@@ -49,6 +52,7 @@ def _matters(name: str, present: frozenset[str], keys: Keys) -> bool:
         or name in _same_bits(present, keys)
         or second.last_part(name) == "mfu"
         or parts.may_be_part(name)
+        or (bool(_TIME_WORDS & set(second.words(name).split("_"))) and second.may_be_clock(name))
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from bot.evidence.log.training_log import read_log
 from bot.evidence.log.whole import Span, moments_of
 from bot.registry import Level
 from tests.bot.rules.run_cases import a_case, found
-from tests.bot.rules.second_cases import TOTAL, config, log, offline, rows, said, told
+from tests.bot.rules.second_cases import TOTAL, config, log, loss_at, offline, rows, said, told
 from tests.bot.rules.test_settings import SECONDS
 from tests.bot.rules.test_settings import told as told_of_results
 
@@ -200,3 +201,49 @@ def test_moments_that_compare_with_nothing() -> None:
     span.take(moments_of("finished at 2026-11-30 09:00:00"), after=True)
     assert span.seconds() is None
     assert moments_of("25:61:61 started") == [] and moments_of("version 2026-13-41") == []
+
+
+def uneven(step: int) -> float:
+    """Seconds on a clock whose steps take 2 % more or less."""
+    return PACE * (step + 2.0 * sum((n * 7919) % 41 - 20 for n in range(step // 100)) / 20)
+
+
+def with_number(name: str, value: Callable[[int], float]) -> list[str]:
+    lines = ["device: NVIDIA H100 80GB HBM3", "world_size: 8"]
+    lines += [
+        f"step:{s}/{TOTAL} val_loss:{loss_at(s):.4f} train_time:{1000 * uneven(s):.0f}ms "
+        f"{name}:{value(s):.3f}"
+        for s in range(0, TOTAL + 1, 100)
+    ]
+    return [text for text, _ in said("\n".join([*lines, ""]).encode())]
+
+
+@pytest.mark.parametrize("name", ["since_launch", "clk", "age", "sec"])
+def test_a_clock_under_any_name(name: str) -> None:
+    (message,) = with_number(name, lambda s: 30 + 2 * uneven(s))
+    assert f"`{name}` in the log's lines, which rises as the clock does" in message
+    # The same clock, in milliseconds, and one that validations are in.
+    assert with_number(name, lambda s: 1000 * uneven(s)) == []
+    assert with_number(name, lambda s: 1.2 * uneven(s)) == []
+    # What rises with the steps is no clock, nor what rises as it likes.
+    assert with_number(name, lambda s: 2.7 * PACE * s + 0.1) == []
+    assert with_number(name, lambda s: 2 * uneven(s) * (1 + (s % 700) / 9999)) == []
+
+
+@pytest.mark.parametrize("name", ["energy_kj", "cost_usd", "gpu_hours"])
+def test_what_rises_with_the_time_and_is_no_clock(name: str) -> None:
+    assert with_number(name, lambda s: 2 * uneven(s)) == []
+
+
+@pytest.mark.parametrize("every", [20, 350, 700, TOTAL])
+def test_the_clients_own_clock_runs_twice_as_fast(every: int) -> None:
+    def made(pace: float) -> list[str]:
+        history = [
+            {"_step": s, "step": s, "train_time_s": s * PACE, "_runtime": 30 + pace * s * PACE}
+            | ({"val_loss": loss_at(s)} if s % max(every, 100) == 0 else {})
+            for s in range(0, TOTAL + 1, every)
+        ]
+        return [text for text, _ in told(offline(history))]
+
+    assert len(made(2.05)) == 1
+    assert made(1.2) == []
