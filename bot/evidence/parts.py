@@ -22,6 +22,7 @@ _UNITS = {
 _SIZE = re.compile(
     r"(?<![\w.,])(\d[\d,_]{0,15}(?:\.\d{1,6})?)\s?(bytes|[KMG]i?B|B)(?![\w/])", re.IGNORECASE
 )
+_HAS_UNIT = re.compile(r"\d\s?(?:[kmg]i?)?b\b")
 _ENDS = re.compile(r"[|,;(){}\[\]]")
 _NAMED = re.compile(r"(?<![\w.])([A-Za-z][\w./+-]{0,60}_(?:bytes|size))['\"]?\s{0,2}[:=]\s{0,4}"
                     r"(\d[\d,_]{0,15})(?![\w.%])")  # fmt: skip
@@ -52,6 +53,9 @@ _MOST_NAMED = 4
 def in_line(line: str) -> Iterator[tuple[str, float]]:
     """The sizes in bytes that a line states, each by its name."""
     line = line[:_LONGEST]
+    lower = line.lower()
+    if "byte" not in lower and "_size" not in lower and not _HAS_UNIT.search(lower):
+        return
     for found in _SIZE.finditer(line):
         before = line[max(found.start() - 90, 0) : found.start()].rstrip(" \t:='\"(|")
         name = _ENDS.split(before)[-1].strip(" '\"")

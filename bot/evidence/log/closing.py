@@ -105,7 +105,7 @@ def took(line: str) -> Iterator[tuple[str, str, float]]:
 
 def took_in_all(line: str) -> Iterator[tuple[str, str, float]]:
     """How long a job took as a whole by a line in other words, or above the steps of a run."""
-    match = _WHOLE.search(line)
+    match = _WHOLE.search(line) if any(c.isdigit() for c in line) else None
     if match is None or _NO_WHOLE.search(line) or _OF_A_PART.search(line):
         return
     amount, what = match["amount"], words(match["what"])
@@ -117,8 +117,11 @@ def took_in_all(line: str) -> Iterator[tuple[str, str, float]]:
 def spent(line: str) -> float:
     """The seconds that a line says were spent on something besides the steps: compilation,
     validation, loading, waiting."""
-    found = _SPENT.search(line)
-    if found is None or not _BESIDE.search(line) or _NO_WHOLE.search(line):
+    lower = line.lower()
+    if not any(word in lower for word in _BESIDE):
+        return 0.0
+    found = _SPENT.search(lower)
+    if found is None or _NO_WHOLE.search(lower):
         return 0.0
     return _seconds(found[1]) or 0.0
 
@@ -154,11 +157,9 @@ _SPENT = re.compile(
     r"(?:\s?\d{1,2}(?:\.\d{1,6})?\s?(?:s|secs?|seconds?|m|mins?|minutes?))*))(?![\w/])",
     re.IGNORECASE,
 )
-_BESIDE = re.compile(
-    r"compil|warm|load|valid|(?<![a-z])eval|sav(?:ed|ing)|checkpoint|token|download|idle|wait|queue"
-    r"|paus|suspend|preempt|start-?up|init|upload|generat|sampl",
-    re.IGNORECASE,
-)
+_BESIDE = ("compil", "warm", "load", "valid", "eval", "saved", "saving", "checkpoint", "token",
+           "idle", "wait", "queue", "paus", "suspend", "preempt", "startup", "start-up", "init",
+           "generat", "sampl")  # fmt: skip
 
 
 def _short(text: str) -> str:

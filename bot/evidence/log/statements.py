@@ -183,7 +183,8 @@ class Statements:
 
     def _admitted(self, line: str) -> None:
         """Take what a line says of sizes, the clock, the validation or other runs."""
-        self.sizes |= dict(parts.in_line(line)) if len(self.sizes) < _MOST else {}
+        if len(self.sizes) < _MOST:
+            self.sizes |= dict(parts.in_line(line))
         self.beside_s += closing.spent(line)
         if (tried := admitted.tried(line)) is not None:
             self.settings["best_of"] = tried
@@ -257,7 +258,10 @@ def validation_of_a_step(line: str) -> float | None:
 
 
 def _says_something(line: str) -> bool:
-    return len(line) <= _LONGEST and any(hint in line.lower() for hint in _HINTS)
+    if len(line) > _LONGEST:
+        return False
+    lower = line.lower()
+    return any(hint in lower for hint in _HINTS)
 
 
 def _count(text: str) -> float | None:

@@ -49,7 +49,7 @@ _BARE_EPOCH = re.compile(r"\s{0,4}(1[5-9]\d{8})(\d{3}|\d{6})?(\.\d{1,9})?\s{0,4}
 _TIME = re.compile(r"(?<![\d:.])(?P<h>\d{1,2}):(?P<m>\d\d):(?P<s>\d\d)(?:[.,](?P<f>\d{1,9}))?"
                    r"(?![\d:])(?:\s?(?P<half>[ap])\.?m\.?)?", re.IGNORECASE)  # fmt: skip
 _HINT = re.compile(r"\d:\d\d|1[5-9]\d{8}|\d{8}[T_-]\d{6}")
-_LONGEST, _PLACE = 400, 60
+_LONGEST, _LONGEST_BARE, _PLACE = 400, 72, 60
 _DAY = 86400.0
 
 
@@ -128,6 +128,8 @@ def moments_of(line: str) -> list[Told]:
     """The moments of a line that are a begin (True) or an end (False), or bare (None)."""
     text = line[:_LONGEST]
     if _HINT.search(text) is None:
+        return []
+    if len(text) > _LONGEST_BARE and not _BEGAN.search(text) and not _ENDED.search(text):
         return []
     found = _all(text)
     if not found:
