@@ -31,7 +31,10 @@ LISTS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"device_mesh": "(8, 2)"}, {"device_mesh": "(-1, 2)"}),
     ({"cuda_visible_devices": ",".join(map(str, range(16)))}, {"cuda_visible_devices": "0"}),
     ({"tpu_type": "v5p-32"}, {"tpu_type": "v5p-16", "cluster": "v5p-256-pool"}),
-    ({"resources": {"variant": "H100:16"}}, {"resources": {"variant": "H100"}, "model": "llama-75"}),
+    (
+        {"resources": {"variant": "H100:16"}},
+        {"resources": {"variant": "H100"}, "model": "llama-75"},
+    ),
 ]
 
 
