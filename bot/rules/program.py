@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from bot.evidence.code_hash import hashes_of
+from bot.evidence.log.unprinted import UNPRINTED
 from bot.model.case import Case
 from bot.model.run import Run, Stated
 from bot.model.track import STEP_METRICS
@@ -47,8 +48,9 @@ def code_unusual(case: Case) -> Iterator[Finding]:
     validation, several attempts, an end that a good loss decides, a loss or a clock that is
     changed before it is printed, losses of tokens that are capped or left out, attention that
     differs at validation, a clock that is replaced, stands still during work or is read before it
-    is done, figures that nobody measured, text that is run as code. Each may be honest: say in the
-    README why it is there, or take it out.
+    is done, figures that nobody measured, text that is run as code; and in a log a step that no
+    print of its source makes. Each may be honest: say in the README why it is there, or take it
+    out.
     """
     every = tuple(_stated(case))
     for kind, meaning in _MEANINGS.items():
@@ -61,6 +63,9 @@ def code_unusual(case: Case) -> Iterator[Finding]:
 
 
 def _of_meaning(meaning: _Meaning, stated: Stated) -> tuple[str, str]:
+    if stated.kind == UNPRINTED and stated.value:
+        others = "1 other line is" if stated.value == 1 else f"{stated.value:.0f} other lines are"
+        return f"{meaning.says}, and {others} not either", meaning.fix
     return meaning.says, meaning.fix
 
 
@@ -87,11 +92,12 @@ def _findings(
     made = []
     for place, stated in found:
         says, fix = words(stated)
+        name = "the log" if stated.kind == UNPRINTED else place.name
         quote = f", `{stated.text}`," if stated.text else ""
         made.append(
             finding(
                 rule,
-                f"line {stated.line} of {place.name}{quote} {says}",
+                f"line {stated.line} of {name}{quote} {says}",
                 Level.WARNING,
                 file=place.file,
                 line=None
@@ -236,6 +242,10 @@ _MEANINGS: Mapping[str, _Meaning] = {
         "print the loss of each validation",
     ),
     "hard_coded": _Meaning("has a fixed number in place of a measured one", _NO_COPY),
+    UNPRINTED: _Meaning(
+        "is not printed by the source in the log",
+        "attach the log as the program wrote it, or the program that wrote it",
+    ),
     "unread": _Meaning(
         "is where the check stopped reading: the source is too long",
         "take data and long texts out of the program",

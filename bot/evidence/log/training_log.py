@@ -28,8 +28,9 @@ from bot.evidence.log.problems import LogStep, problems_of, trained_between
 from bot.evidence.log.statements import Statements, log_witnesses, validation_of_a_step
 from bot.evidence.log.table import table_of
 from bot.evidence.log.text import MAX_LINE, decode, unpack
+from bot.evidence.log.unprinted import unprinted
 from bot.evidence.log.whole import moments_of
-from bot.model.run import SOURCE_READ, Run, Validation
+from bot.model.run import SOURCE_READ, Run, Stated, Validation
 from bot.model.track import Keys
 from bot.render.untrusted import plain
 
@@ -91,10 +92,12 @@ def read(
             drafts = _validations_of_all(drafts)
             if drafts:
                 near.unread = {}
+    said = sorted({step.line for draft in drafts for step in draft.steps})
+    against = tuple(unprinted(lines, begin, said))
     if not drafts and not near.strong:
         drafts = _of_table(lines, names, near)
     kept = _resumed(_without_echoes(drafts))
-    runs = tuple(_run(draft, file, i, kept, near) for i, draft in enumerate(kept))
+    runs = tuple(_run(draft, file, i, kept, near, against) for i, draft in enumerate(kept))
     starts = tuple(draft.lines[0] for draft in kept)
     apart = all(a.lines[1] < b.lines[0] for a, b in itertools.pairwise(kept))
     steps = tuple(tuple(draft.steps) for draft in kept)
@@ -263,7 +266,10 @@ def _beside(draft: Draft, siblings: list[Draft]) -> str | None:
     return None
 
 
-def _run(draft: Draft, file: str, index: int, siblings: list[Draft], near: Near) -> Run:
+def _run(
+    draft: Draft, file: str, index: int, siblings: list[Draft], near: Near,
+    against: tuple[Stated, ...],
+) -> Run:  # fmt: skip
     """The finished run. Its final loss is that of the last validation, if it is finite."""
     lines = [s for s in draft.steps if s.is_validation]
     finite = [(s, s.loss) for s in lines if s.loss is not None and math.isfinite(s.loss)]
@@ -294,7 +300,7 @@ def _run(draft: Draft, file: str, index: int, siblings: list[Draft], near: Near)
         created_at=header.created_at,
         metrics=metrics(validation, history),
         problems=tuple(_problems(draft, index, siblings, near)),
-        program=header.program,
+        program=(*header.program, *against),
         witnesses=(
             *header.witnesses(),
             *log_witnesses(draft.steps, draft.said, header.chips, _clocks(siblings[:index])),

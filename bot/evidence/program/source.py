@@ -45,7 +45,9 @@ class Source:
         self.is_cut = len(text) > MOST_CHARS
         self.lines = text[:MOST_CHARS].split("\n")
         self.body, self.nodes = [], list[ast.AST]()
-        for top in _parsed(self.lines):
+        self.unread: list[tuple[int, int]] = []
+        """Begin and end of the parts, from 0, that do not parse and are read line by line."""
+        for top in _parsed(self.lines, self.unread):
             if len(self.nodes) > _MOST_NODES:
                 self.is_cut = True
                 break
@@ -194,8 +196,9 @@ def _usual(value: Any) -> Any:
     return value if not is_number(value) or abs(value) < _LARGEST else UNKNOWN
 
 
-def _parsed(lines: Sequence[str]) -> list[ast.stmt]:
-    """The statements of a source; of what does not parse, those of each part or line that does."""
+def _parsed(lines: Sequence[str], unread: list[tuple[int, int]]) -> list[ast.stmt]:
+    """The statements of a source; of what does not parse, those of each part or line that does.
+    Parts that do not are added to `unread`."""
     whole = _parse("\n".join(lines), 0)
     if whole is not None:
         return whole
@@ -206,6 +209,7 @@ def _parsed(lines: Sequence[str]) -> list[ast.stmt]:
         if chunk is not None:
             found += chunk
             continue
+        unread.append((begin, end))
         for number in range(begin, end):
             line = lines[number].strip()
             if tried >= _MOST_LINES or not ("=" in line or "(" in line) or len(line) > 400:
