@@ -25,7 +25,7 @@ _SPEC = re.compile(
     r"(?P<align>(?:[ 0]?[<>=^])?)[-+ ]?z?#?(?P<width>0?\d{0,3})(?P<group>[,_]?)"
     r"(?:\.(?P<digits>\d{1,2}))?(?P<type>[dfFeE%]?)"
 )
-_PAIR = re.compile(r"\s[A-Za-z_]\w{0,40}[:=][\d.-]")
+_PAIR = re.compile(r"(?:^|\s)[A-Za-z_]\w{0,40}[:=][\d.-]")
 """A name with a number, which no value prints."""
 _NOT_FINITE = "nan|inf|NAN|INF"
 _MOST_PIECES = 200

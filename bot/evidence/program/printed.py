@@ -138,7 +138,8 @@ def _is_print(node: ast.AST) -> bool:
 def _is_dynamic(texts: Texts, call: ast.Call) -> bool:
     """Whether what prints is given text that nobody can know."""
     given = [k.value for k in call.keywords if k.arg is None] if called(call) in _BARS else []
-    return any(texts.kind(a) == TEXT.kind for a in (*call.args, *given) if not texts.of(a))
+    filled = called(call) != "print" and any(texts.filled(call))
+    return any(texts.kind(a) == TEXT.kind for a in (*call.args[: 1 if filled else None], *given))
 
 
 def _texts(texts: Texts, nodes: Sequence[ast.AST]) -> Iterator[list[Piece]]:
@@ -167,7 +168,10 @@ def _calls(texts: Texts, calls: Sequence[ast.Call], sinks: Set[str]) -> Iterator
         keys = {k.arg: k.value for k in call.keywords if k.arg}
         name = called(call)
         lines = list(_side_by_side(texts, call, keys.get("sep")))
-        yield from (x for x in lines if name in sinks or Pattern(x).is_measured)
+        if name in sinks or texts.takes_rest(name):
+            yield from lines
+        elif texts.is_elsewhere(name):
+            yield from (line for line in lines if Pattern(line).is_measured)
         ends = keys.get("end")
         if name in _BARS:
             yield [TEXT, "|", TEXT]
@@ -187,9 +191,7 @@ def _side_by_side(texts: Texts, call: ast.Call, sep: ast.expr | None) -> Iterato
         between = str(sep.value) if isinstance(sep, ast.Constant) else TEXT
     if not call.args:
         return
-    first = call.args[0]
-    if len(call.args) > 1:
-        yield from texts.filled(first, call.args[1:], call.keywords)
+    yield from texts.filled(call)
     options = [texts.pieces(a) for a in call.args[:40]]
     for choice in itertools.islice(itertools.product(*options), 16):
         line: list[Piece] = []

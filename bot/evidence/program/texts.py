@@ -44,6 +44,9 @@ _EACH = frozenset(
     "count arange linspace sorted reversed".split()
 )
 """What a loop goes over that gives no text."""
+_NUMBERS = frozenset(
+    "loss losses step steps time seconds ms lr norm acc accuracy bpb count total avg mean".split()
+)
 _SAYS = frozenset("msg message messages line lines text texts report summary table string".split())
 _CHANGES = frozenset("strip rstrip lstrip lower upper title replace ljust rjust center".split())
 _COMPREHENSIONS = (ast.GeneratorExp, ast.ListComp, ast.SetComp)
@@ -90,9 +93,9 @@ class Texts:
             return [*self.pieces(node.body, depth + 1), *self.pieces(node.orelse, depth + 1)]
         if isinstance(node, ast.BinOp):
             return self._computed(node, depth)
-        if isinstance(node, ast.Call):
-            return self._called(node, depth)
-        return []
+        if isinstance(node, ast.Dict):
+            return self._dictionary(node, "'", depth)
+        return self._called(node, depth) if isinstance(node, ast.Call) else []
 
     def _product(self, options: Sequence[list[list[Piece]]]) -> list[list[Piece]]:
         choices = itertools.islice(itertools.product(*options), _CHOICES + 1)
@@ -135,7 +138,7 @@ class Texts:
                 if isinstance(text, ast.Constant) and isinstance(text.value, str):
                     count = self._source.fold(times)
                     known = isinstance(count, int) and 0 <= count * len(text.value) <= 1000
-                    return [[text.value * count if known else TEXT]]
+                    return [[text.value * count if known else VALUE]]
         if isinstance(node.op, ast.Mod) and self._formats(node.left):
             values = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
             return [x for f in self._formats(node.left) for x in self._per_cent(f, values, depth)]
@@ -178,15 +181,14 @@ class Texts:
                 made.append(TEXT if kind in "rsa" else VALUE)
         return [[*made, text[last:]]]
 
-    def filled(
-        self, node: ast.expr, values: Sequence[ast.expr], keywords: Sequence[ast.keyword]
-    ) -> Iterator[list[Piece]]:
-        """A constant text with values filled in, as loggers do: by `%` or by braces."""
-        for text in self._formats(node):
+    def filled(self, call: ast.Call) -> Iterator[list[Piece]]:
+        """The first argument of a call with the others filled in, as loggers do: by `%`, or by
+        braces."""
+        for text in self._formats(call.args[0]) if len(call.args) > 1 else ():
             if "%" in text:
-                yield from self._per_cent(text, values, 0)
+                yield from self._per_cent(text, call.args[1:], 0)
             if "{" in text:
-                yield self._braces(text, values, keywords, 0)
+                yield self._braces(text, call.args[1:], call.keywords, 0)
 
     def _braces(
         self, text: str, values: Sequence[ast.expr], keywords: Sequence[ast.keyword], depth: int
@@ -256,6 +258,14 @@ class Texts:
             made.append([[TEXT if self.of(value) else Hole(self.kind(value, depth + 1))]])
         return self._product([*made, [["}" if made else "{}"]]])
 
+    def is_elsewhere(self, name: str) -> bool:
+        """Whether a function is one of another module."""
+        return name not in self._scopes.functions
+
+    def takes_rest(self, name: str) -> bool:
+        """Whether a function of the source takes any number of arguments."""
+        return any(f.args.vararg for f in self._scopes.functions.get(name, ()))
+
     # ---- Kinds ---------------------------------------------------------------------------------
 
     def kind(self, node: ast.expr | None, depth: int = 0) -> str:
@@ -280,11 +290,6 @@ class Texts:
         if isinstance(node, ast.List | ast.Tuple | ast.Set):
             kinds = [self.kind(v, depth + 1) for v in node.elts]
             return TEXT.kind if _highest(*kinds) != VALUE.kind else VALUE.kind
-        if isinstance(node, ast.Dict):
-            keys = [k.value for k in node.keys if isinstance(k, ast.Constant)]
-            known = len(keys) == len(node.keys) and not any(names_quantity(str(k)) for k in keys)
-            values = _highest(*(self.kind(v, depth + 1) for v in node.values))
-            return VALUE.kind if known and values == VALUE.kind else TEXT.kind
         if isinstance(node, _COMPREHENSIONS):
             return self._of_text(node.elt, depth)
         computed = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Constant, ast.Lambda)
@@ -308,8 +313,10 @@ class Texts:
         self._depth += 1
         kinds = [self._of_binding(b) for b in bound]
         self._depth -= 1
-        if not kinds and parts_of(name) & _SAYS:
-            kinds = [TEXT.kind]
+        if parts_of(name) & _SAYS:
+            kinds = kinds or [TEXT.kind]
+        elif parts_of(name) & _NUMBERS:
+            kinds = [k for k in kinds if k != TEXT.kind]
         self._kinds[key] = _highest(*kinds)
         return self._kinds[key]
 
