@@ -13,7 +13,7 @@ from bot.model.run import Stated
 from bot.render.untrusted import plain
 
 UNPRINTED = "unprinted"
-_EFFORT = 2_000_000
+_EFFORT, _OF_A_LINE = 50_000, 4
 _SHOWN = 110
 
 
@@ -30,7 +30,7 @@ def unprinted(lines: Sequence[str], begin: int, numbers: Sequence[int]) -> Itera
         return
     from bot.evidence.program.pattern import Effort, TooMuch
 
-    effort, found = Effort(_EFFORT), list[int]()
+    effort, found = Effort(_EFFORT + _OF_A_LINE * len(numbers)), list[int]()
     try:
         for number in numbers:
             line = lines[number - 1].strip()

@@ -28,7 +28,7 @@ _SPEC = re.compile(
 _PAIR = re.compile(r"(?:^|\s)[A-Za-z_]\w{0,40}[:=][\d.-]")
 """A name with a number, which no value prints."""
 _NOT_FINITE = "nan|inf|NAN|INF"
-_MOST_PIECES = 200
+_MOST_PIECES, _LONGEST_PREFIX = 200, 600
 
 
 class Hole(NamedTuple):
@@ -69,7 +69,7 @@ class Effort:
 def number_of(spec: str) -> Hole:
     """What a format such as `.4f` or `>8d` prints; a value where it is not that of a number."""
     found = _SPEC.fullmatch(spec)
-    if found is None or not found["type"] or found["align"][-1:] in ("<", "^"):
+    if found is None or not found["type"] or found["align"][-1:] in ("<", "^", "="):
         return VALUE
     digits = int(found["digits"] or 6)
     point = rf"\.\d{{{digits}}}" if digits else ""
@@ -83,7 +83,7 @@ def number_of(spec: str) -> Hole:
         text = whole + point
     per_cent = "%" if kind == "%" else ""
     pad = " {0,60}" if found["width"] or " " in spec else ""
-    return Hole("number", f"{pad}[-+]?(?:{text}|{_NOT_FINITE}){per_cent}")
+    return Hole("number", f"{pad}[-+]?(?:{text}|0{{0,60}}(?:{_NOT_FINITE})){per_cent}")
 
 
 def names_quantity(text: str) -> bool:
@@ -205,7 +205,7 @@ class Pattern:
         def is_right(begin: int, end: int) -> bool:
             if last and end != len(line):
                 return False
-            return bool(kind) or begin == 0 or is_prefix(line[:begin])
+            return bool(kind) or begin == 0 or begin <= _LONGEST_PREFIX and is_prefix(line[:begin])
 
         if last and kind and not segment.rest:
             effort.spend()

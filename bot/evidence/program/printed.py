@@ -24,7 +24,7 @@ from bot.evidence.program.pattern import (
     in_lines,
     names_quantity,
 )
-from bot.evidence.program.source import Source, args_of, called, name_of
+from bot.evidence.program.source import MOST_CHARS, Source, args_of, called, dotted, name_of
 from bot.evidence.program.texts import Texts
 
 _MOST, _LONGEST = 400, 4000
@@ -47,6 +47,10 @@ _QUIET = frozenset(
 )
 """Modules that print no steps of a training."""
 
+_RUNS = frozenset("exec eval import_module run_path run_module execv execvp execve".split())
+_STARTS = frozenset("run Popen call check_call check_output getoutput system popen".split())
+_ASKS = frozenset("nvidia-smi rocm-smi git pip uname lscpu nvcc free hostname date ls".split())
+"""Programs that print no steps."""
 _RULE = re.compile(r"^[ \t]{0,20}(?:={20,}|-{20,}|\*{20,})[ \t]{0,20}$", re.MULTILINE)
 _FILE = re.compile(r"^[ \t]{0,8}#.{0,200}?(?<![\w.])(\w{1,60})\.py\b", re.MULTILINE)
 """A line that says which file follows."""
@@ -103,14 +107,19 @@ def _patterns(text: str) -> tuple[tuple[Pattern, ...], bool] | None:
         if len(found) > _MOST:
             return None
     inside = {m[1] for m in _FILE.finditer(text)}
-    talks = any(name not in _QUIET and name not in inside for name in _imported(source.nodes))
+    talks = any(map(_starts, calls)) or any(
+        name not in _QUIET and name not in inside for name in _imported(source.nodes)
+    )
     return tuple(found.values()), talks
 
 
 def prints_of(text: str) -> Printed | None:
     """The lines that the program of a source can print; None where that cannot be told, or where
     it prints nothing at all."""
-    made = _patterns(text)
+    try:
+        made = _patterns(text) if len(text) <= MOST_CHARS else None
+    except RecursionError:
+        return None
     return None if made is None else Printed(*made)
 
 
@@ -198,6 +207,17 @@ def _side_by_side(texts: Texts, call: ast.Call, sep: ast.expr | None) -> Iterato
         for part in choice:
             line += [between, *part] if line else part
         yield line or [""]
+
+
+def _starts(call: ast.Call) -> bool:
+    """Whether a call runs another program, or text as one, that may print steps."""
+    name, owner = called(call), dotted(call.func).partition(".")[0]
+    if name in _RUNS:
+        return owner == name or owner in ("importlib", "runpy", "os")
+    if owner not in ("subprocess", "os") or name not in _STARTS or not call.args:
+        return False
+    words = [n.value for n in ast.walk(call.args[0]) if isinstance(n, ast.Constant)]
+    return not any(str(w).split(" ")[0] in _ASKS for w in words[:1])
 
 
 def _imported(nodes: Sequence[ast.AST]) -> Iterator[str]:

@@ -8,47 +8,25 @@ import re
 import string
 from collections.abc import Iterator, Sequence
 
-from bot.evidence.program.pattern import (
-    MESSAGE,
-    TEXT,
-    VALUE,
-    Hole,
-    Piece,
-    names_quantity,
-    number_of,
+from bot.evidence.program.kinds import (
+    CHANGES,
+    EACH,
+    MEASURES,
+    MODULES,
+    NUMBERS,
+    SAYS,
+    highest,
+    is_told,
+    kind_of,
 )
+from bot.evidence.program.pattern import MESSAGE, TEXT, VALUE, Hole, Piece, number_of
 from bot.evidence.program.scopes import Binding, Function, Scopes
 from bot.evidence.program.source import Source, called, dotted, name_of, parts_of
 
-_CHOICES, _DEPTH = 16, 30
-_ORDER = {"value": 0, "number": 0, "message": 1, "text": 2}
+_CHOICES, _DEPTH, _MOST_CALLS = 16, 30, 300
 _PER_CENT = re.compile(
     r"%(?:\((\w{1,60})\))?([-+ #0]{0,5})(\d{0,3}|\*)(?:\.(\d{0,3}|\*))?[lh]?([diouxXeEfFgGcrsa%])"
 )
-_MEASURES = frozenset(
-    "item mean sum max min abs round len int float bool read read_text readline stdout stderr "
-    "decode check_output getoutput strftime isoformat now utcnow time perf_counter elapsed_time "
-    "numel size dim shape tolist cpu detach norm std var median get_lr get_last_lr sqrt log exp "
-    "next getpid gethostname get_rank get_world_size getattr type id hex uuid4 range enumerate "
-    "set sorted list tuple dict vars asdict gather loss backward step sample memory_summary "
-    "absolute resolve stem name getenv get divmod pow bytes".split()
-)
-"""Functions whose results name no quantity."""
-_MODULES = frozenset(
-    "torch np numpy math time os sys datetime platform dist socket random subprocess pathlib Path "
-    "uuid itertools triton jax jnp F nn glob inspect gc psutil dt".split()
-)
-_EACH = frozenset(
-    "range enumerate zip named_parameters parameters named_modules modules named_buffers "
-    "named_children children state_dict glob rglob iterdir listdir param_groups product "
-    "count arange linspace sorted reversed".split()
-)
-"""What a loop goes over that gives no text."""
-_NUMBERS = frozenset(
-    "loss losses step steps time seconds ms lr norm acc accuracy bpb count total avg mean".split()
-)
-_SAYS = frozenset("msg message messages line lines text texts report summary table string".split())
-_CHANGES = frozenset("strip rstrip lstrip lower upper title replace ljust rjust center".split())
 _COMPREHENSIONS = (ast.GeneratorExp, ast.ListComp, ast.SetComp)
 
 
@@ -147,7 +125,9 @@ class Texts:
     def _formats(self, node: ast.expr) -> list[str]:
         """The constant texts that an expression may be."""
         if isinstance(node, ast.Name | ast.Attribute):
-            values = self._source.values.get(name_of(node), ())
+            values = self._source.values.get(name_of(node), [])
+            if len(values) > _CHOICES:
+                return []
         else:
             values = [node]
         texts = [v.value for v in values if isinstance(v, ast.Constant)]
@@ -168,10 +148,11 @@ class Texts:
             value = left.pop(0) if left and not name else None
             if "*" in (width, digits):
                 return [[TEXT]]
+            size = f"{'<' if '-' in flags else ''}{width}"
             if kind in "eEfF":
-                made.append(number_of(f".{digits or 6}{kind}" if digits != "" else ".0f"))
+                made.append(number_of(f"{size}.{6 if digits is None else digits or 0}{kind}"))
             elif kind in "diu":
-                made.append(number_of("d"))
+                made.append(number_of(f"{size}d"))
             elif kind in "rsa" and value is not None:
                 options = self.pieces(value, depth + 1)
                 plain = len(options) == 1 and not width and digits is None
@@ -232,9 +213,9 @@ class Texts:
             return [self._braces(t, node.args, node.keywords, depth) for t in texts]
         if name == "join" and first is not None and (seps := self.of(func.value, depth + 1)):
             return self._join(seps[0], first, depth)
-        if name in _CHANGES and (texts_ := self.of(func.value, depth + 1)):
+        if name in CHANGES and (texts_ := self.of(func.value, depth + 1)):
             plain = name in ("strip", "rstrip", "lstrip")
-            return texts_ if plain else [[TEXT]] if any(map(_is_told, texts_)) else [[VALUE]]
+            return texts_ if plain else [[TEXT]] if any(map(is_told, texts_)) else [[VALUE]]
         return []
 
     def _join(self, sep: list[Piece], node: ast.expr, depth: int) -> list[list[Piece]]:
@@ -246,7 +227,9 @@ class Texts:
             return self._product(made)
         if isinstance(node, _COMPREHENSIONS):
             return [[*x, TEXT] for x in self.of(node.elt, depth + 1)] or [[TEXT]]
-        return [[Hole(self._of_text(node, depth))]] if _is_mapped(node) else [[TEXT]]
+        return (
+            [[Hole(self._of_text(node, depth))]] if called(node) in ("map", "sorted") else [[TEXT]]
+        )
 
     def _dictionary(self, node: ast.Dict, quote: str, depth: int) -> list[list[Piece]]:
         made = list[list[list[Piece]]]()
@@ -272,9 +255,15 @@ class Texts:
         """What an expression may print as: a value, a message of the program, or any text."""
         if node is None or depth > _DEPTH:
             return TEXT.kind
+        key = "kind", id(node)
+        if key not in self._kinds:
+            self._kinds[key] = self._kind(node, depth)
+        return self._kinds[key]
+
+    def _kind(self, node: ast.expr, depth: int) -> str:
         texts = self.of(node, depth)
         if texts:
-            return _highest(*(_kind_of(t) for t in texts))
+            return highest(*(kind_of(t) for t in texts))
         if isinstance(node, ast.Name | ast.Attribute):
             return self._named(node)
         if isinstance(node, ast.Call):
@@ -284,12 +273,12 @@ class Texts:
         if isinstance(node, ast.Starred | ast.NamedExpr):
             return self.kind(node.value, depth + 1)
         if isinstance(node, ast.BoolOp):
-            return _highest(*(self.kind(v, depth + 1) for v in node.values))
+            return highest(*(self.kind(v, depth + 1) for v in node.values))
         if isinstance(node, ast.IfExp):
-            return _highest(*(self.kind(v, depth + 1) for v in (node.body, node.orelse)))
+            return highest(*(self.kind(v, depth + 1) for v in (node.body, node.orelse)))
         if isinstance(node, ast.List | ast.Tuple | ast.Set):
             kinds = [self.kind(v, depth + 1) for v in node.elts]
-            return TEXT.kind if _highest(*kinds) != VALUE.kind else VALUE.kind
+            return TEXT.kind if highest(*kinds) != VALUE.kind else VALUE.kind
         if isinstance(node, _COMPREHENSIONS):
             return self._of_text(node.elt, depth)
         computed = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Constant, ast.Lambda)
@@ -313,18 +302,21 @@ class Texts:
         self._depth += 1
         kinds = [self._of_binding(b) for b in bound]
         self._depth -= 1
-        if parts_of(name) & _SAYS:
+        if parts_of(name) & SAYS:
             kinds = kinds or [TEXT.kind]
-        elif parts_of(name) & _NUMBERS:
+        elif parts_of(name) & NUMBERS:
             kinds = [k for k in kinds if k != TEXT.kind]
-        self._kinds[key] = _highest(*kinds)
+        self._kinds[key] = highest(*kinds)
         return self._kinds[key]
 
     def _of_binding(self, bound: Binding) -> str:
         if bound.how == "value":
             return self.kind(bound.node, 1)
         if bound.how == "loop":
-            return self._of_loop(bound.node)
+            key = "loop", id(bound.node)
+            if key not in self._kinds:
+                self._kinds[key] = self._of_loop(bound.node)
+            return self._kinds[key]
         return self._given(bound)
 
     def _of_loop(self, over: ast.expr | None) -> str:
@@ -335,30 +327,31 @@ class Texts:
         }
         if isinstance(over, ast.List | ast.Tuple):
             return self.kind(over, 1)
-        return VALUE.kind if names & _EACH or "loader" in "".join(names) else self.kind(over, 1)
+        return VALUE.kind if names & EACH or "loader" in "".join(names) else self.kind(over, 1)
 
     def _given(self, bound: Binding) -> str:
         """The kind of what the calls of a function give for an argument."""
-        kinds = []
-        for call in self._calls.get(bound.function, ()):
+        calls = self._calls.get(bound.function, [])
+        kinds = [TEXT.kind] if len(calls) > _MOST_CALLS else []
+        for call in calls[:_MOST_CALLS]:
             end = None if bound.how == "rest" else bound.place + 1
             given = call.args[bound.place : end]
             given += [a for a in call.args[: bound.place] if isinstance(a, ast.Starred)]
             given += [k.value for k in call.keywords if k.arg in (bound.argument, None)]
             kinds += [self.kind(a, 1) for a in given]
-        return _highest(*kinds)
+        return highest(*kinds)
 
     def _kind_of_call(self, node: ast.Call, depth: int) -> str:
         name = called(node)
         if functions := self._scopes.functions.get(name):
-            return _highest(*(self._returned(f) for f in functions))
+            return highest(*(self._returned(f) for f in functions))
         if name in self._classes:
             return VALUE.kind
         if name in ("str", "repr", "format", "pformat") and node.args:
             return self._of_text(node.args[0], depth)
-        if name in _CHANGES and isinstance(node.func, ast.Attribute):
+        if name in CHANGES and isinstance(node.func, ast.Attribute):
             return self._of_text(node.func.value, depth)
-        if name in _MEASURES or dotted(node.func).partition(".")[0] in _MODULES:
+        if name in MEASURES or dotted(node.func).partition(".")[0] in MODULES:
             return VALUE.kind
         return TEXT.kind
 
@@ -373,29 +366,6 @@ class Texts:
             self._depth += 1
             ends = (n for s in function.body for n in ast.walk(s))
             values = [n.value for n in ends if isinstance(n, ast.Return | ast.Yield)]
-            self._kinds[key] = _highest(*(self.kind(v, 1) for v in values if v is not None))
+            self._kinds[key] = highest(*(self.kind(v, 1) for v in values if v is not None))
             self._depth -= 1
         return self._kinds[key]
-
-
-def _is_told(pieces: Sequence[Piece]) -> bool:
-    return _kind_of(pieces) != VALUE.kind
-
-
-def _kind_of(pieces: Sequence[Piece]) -> str:
-    """The kind of a text where it is a part of another one."""
-    if len(pieces) == 1 and isinstance(pieces[0], Hole):
-        return pieces[0].kind if not pieces[0].number else VALUE.kind
-    if any(p == TEXT for p in pieces) and not any(isinstance(p, str) and p.strip() for p in pieces):
-        return TEXT.kind
-    told = any(isinstance(p, str) and names_quantity(p) or p in (TEXT, MESSAGE) for p in pieces)
-    return MESSAGE.kind if told else VALUE.kind
-
-
-def _highest(*kinds: str) -> str:
-    return max(kinds, key=lambda k: _ORDER[k], default=VALUE.kind)
-
-
-def _is_mapped(node: ast.expr) -> bool:
-    """Whether an iterable is `map(str, ...)` or the like."""
-    return called(node) in ("map", "sorted")
