@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.evidence.program.pattern import MESSAGE, TEXT, VALUE, Hole, Piece, names_quantity
+from bot.evidence.program.pattern import MESSAGE, TEXT, VALUE, Hole, Piece, names_value
 
 _ORDER = {"value": 0, "number": 0, "message": 1, "text": 2}
 MEASURES = frozenset(
@@ -44,7 +44,7 @@ def kind_of(pieces: Sequence[Piece]) -> str:
         return pieces[0].kind if not pieces[0].number else VALUE.kind
     if any(p == TEXT for p in pieces) and not any(isinstance(p, str) and p.strip() for p in pieces):
         return TEXT.kind
-    told = any(isinstance(p, str) and names_quantity(p) or p in (TEXT, MESSAGE) for p in pieces)
+    told = any(isinstance(p, str) and names_value(p) or p in (TEXT, MESSAGE) for p in pieces)
     return MESSAGE.kind if told else VALUE.kind
 
 

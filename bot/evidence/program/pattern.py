@@ -27,6 +27,7 @@ _SPEC = re.compile(
 )
 _PAIR = re.compile(r"(?:^|\s)[A-Za-z_]\w{0,40}[:=][\d.-]")
 """A name with a number, which no value prints."""
+_NAME = re.compile(r"[A-Za-z_]\s?[:=]")
 _NOT_FINITE = "nan|inf|NAN|INF"
 _MOST_PIECES, _LONGEST_PREFIX = 200, 600
 
@@ -89,6 +90,11 @@ def number_of(spec: str) -> Hole:
 def names_quantity(text: str) -> bool:
     """Whether a text names a loss or a time."""
     return _LABEL.search(text) is not None
+
+
+def names_value(text: str) -> bool:
+    """Whether a text names a quantity, or anything else that a value follows."""
+    return names_quantity(text) or _NAME.search(text) is not None
 
 
 def in_lines(pieces: Iterable[Piece]) -> list[list[Piece]]:
@@ -219,9 +225,9 @@ def _holds(kind: str, text: str, is_message: Callable[[str], bool]) -> bool:
         return True
     if not kind:
         return False
-    if names_quantity(text) or _PAIR.search(text):
-        return kind == "message" and is_message(text)
-    return True
+    if kind == "message":
+        return not names_quantity(text) or is_message(text)
+    return not names_quantity(text) and _PAIR.search(text) is None
 
 
 def _joined(pieces: Sequence[Piece]) -> list[Piece]:

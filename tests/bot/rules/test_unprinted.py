@@ -71,6 +71,9 @@ EXPLAINED = [
      "step {} val_loss {} train_time {:.1f}s"),
     ("def told(s, x, t):\n    return f'step:{s}/1400 val_loss:{x:.4f} train_time:{t:.0f}ms'\n"
      "print(told(step, val_loss, t))", STEP),
+    ("def more(s):\n    return '' if s < 9 else f' beta:{s:.5g}'\n"
+     "print(f'step:{s}/{n} val_loss:{x:.4f} train_time:{t:.0f}ms' + more(s) + more(0))",
+     STEP + " beta:0.3"),
     ("def log(msg):\n    print(f'<{os.getpid()}> {msg}')\n"
      "log(f'step:{s}/{n} val_loss:{x:.4f} train_time:{t:.0f}ms')", STEP),
 ]  # fmt: skip
