@@ -20,7 +20,12 @@ def source_sha256(text: str) -> str:
     feed of its own after the source; a byte order mark does not count. The id or name that a
     script gives its run, as in `run_id = "a1b2c3"`, counts as empty. SHA-256 of the UTF-8.
     """
-    return _digest(_ID.sub(r"\1\2\2", _plain(text)))
+    return _digest(without_id(text))
+
+
+def without_id(text: str) -> str:
+    """A source with LF line ends, and the id or name that it gives its run empty."""
+    return _ID.sub(r"\1\2\2", _plain(text))
 
 
 def file_sha256(text: str) -> str:

@@ -16,6 +16,7 @@ from bot.compute.duplicates import (
     value_keys,
 )
 from bot.evidence.links import RunRef, parse_link
+from bot.evidence.same_code import codes_of
 from bot.model.case import Neighbour
 from bot.model.results import ResultsRun
 from bot.model.run import Run
@@ -168,13 +169,10 @@ def author_of(submission: Submission, results: Iterable[ResultsRun]) -> str | No
 
 
 def people_of(submission: Submission) -> frozenset[str]:
-    """Logins, in lower case, of everybody to be credited."""
+    """Everybody to be credited, in lower case: logins, and names of whom an import names alone."""
     authors = (submission.imported or {}).get("authors")
-    named = (
-        (a.get("github") for a in authors if isinstance(a, dict))
-        if isinstance(authors, list)
-        else ()
-    )
+    listed = authors if isinstance(authors, list) else []
+    named = (a.get("github") or a.get("name") for a in listed if isinstance(a, dict))
     found = [*(c.github for c in submission.contributors), *named]
     return frozenset(login.lower() for login in found if isinstance(login, str))
 
@@ -190,11 +188,13 @@ def as_neighbour(
     """A submission reduced to what the rules across submissions compare; `names` are the track's
     keys of a W&B history, `kept` gives the run that is kept of a link, or None."""
     keys, traces = _of_files(submission, folder, names)
+    linked: list[Run] = []
     for ref in _links(submission, results) if kept is not None else ():
         run = None if kept is None else kept(ref)
         if run is not None:
             keys.append(nonce_key(run.nonce))
             traces.append(trace_of(run))
+            linked.append(run)
     return Neighbour(
         path=submission.path,
         track=track,
@@ -204,4 +204,6 @@ def as_neighbour(
         value_keys=frozenset(value_keys(results)),
         traces=tuple(traces),
         people=people_of(submission),
+        code=codes_of(submission, folder, linked[:1]),
+        based_on=submission.based_on,
     )

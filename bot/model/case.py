@@ -67,7 +67,10 @@ class Neighbour:
     traces: tuple[Trace, ...] = ()
     """Losses and clocks of its candidate runs that lie in files."""
     people: frozenset[str] = frozenset()
-    """Its contributors, in lower case; of an imported one the logins of its authors."""
+    """Its contributors, in lower case; of an imported one the names of its authors."""
+    code: frozenset[str] = frozenset()
+    """Keys of its code: see `bot.evidence.same_code`."""
+    based_on: str | None = None
     is_copy: bool = False
     """Whether its merge recorded it to be a copy of another one."""
 

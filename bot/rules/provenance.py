@@ -26,6 +26,7 @@ from bot.render.numbers import listed
 from bot.render.untrusted import plain
 from bot.rules.about import listed_in, quoted, runs_of, short_name
 from bot.rules.copies import across_points, name_inside, place, too_alike, uncounted_copies, within
+from bot.rules.same_code import same_code
 
 Keyed = Mapping[str, str | None]
 """Keys of runs, each with the file of its run where that is known."""
@@ -139,8 +140,10 @@ def copied_result(case: Case) -> Iterator[Finding]:
     Two trainings never agree in six digits of time, quality and FLOPs at once. In nine digits of a
     loss or six of bits per byte only the same code with the same seed on the same kind of chip may:
     a maintainer looks at it. If you reproduced somebody's run, submit your own numbers; if both
-    entries are yours, keep one of them.
+    entries are yours, keep one of them. An entry whose program is that of an entry of other people,
+    comments and white space aside, says so by `based_on`.
     """
+    yield from same_code(case)
     mine = claims_key(case.results)
     keys = run_keys(case.submission, case.results, case.folder)
     author = author_of(case.submission, case.results)

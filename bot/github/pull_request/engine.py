@@ -153,7 +153,8 @@ class Engine:
         its neighbours the submissions beside this one; `linked_code` is asked once the runs are
         read. The rules are those of the day on which the evidence was first shown."""
         gatherer = Gatherer(self._snapshots(), self.online)
-        keys = self._keys(folder, track_id)
+        beside = self.beside(folder, track_id)
+        keys = beside[0].run_keys if beside else frozenset[str]()
         try:
             verdict = verify(
                 folder,
@@ -164,11 +165,9 @@ class Engine:
             )
         except ReadError as error:
             return Judged(refused(folder.path, track_id or "", "schema", str(error)))
-        return Judged(verdict, tuple(gatherer.runs), shown(verdict, keys, gatherer.runs))
-
-    def _keys(self, folder: Folder, track_id: str | None) -> frozenset[str]:
-        beside = self.beside(folder, track_id)
-        return beside[0].run_keys if beside else frozenset()
+        # The keys of its code say whose code it was first; they date nothing.
+        every = keys | (beside[0].code if beside else frozenset())
+        return Judged(verdict, tuple(gatherer.runs), shown(verdict, every, gatherer.runs))
 
     def _completed(
         self, context: Context, folder: Folder, track_id: str | None, keys: frozenset[str]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ from bot.registry import Status
 from tests.bot.github.competition import (
     AUTHOR,
     MAINTAINER,
+    NOW,
+    OWNER,
     REPO,
     STRANGER,
     Competition,
@@ -128,3 +131,46 @@ def test_logs_that_name_their_author_are_as_good_as_before(competition: Competit
     files |= {p: files[p].replace("seed: 1", f"seed: {n}") for n, p in enumerate(logs)}
     report = competition.answer(competition.open(files).number)
     assert report.status is Status.VERIFIED
+
+
+# ---- code of other people -----------------------------------------------------------------------
+
+SOURCE = "import torch\n" + "".join(f"layer_{i} = torch.zeros({i})\n" for i in range(60))
+
+
+def with_code(name: str, author: str, **changes: Any) -> dict[str, str]:
+    files = submission(name, author, code={"path": "train.py"}, **changes)
+    return files | {f"submissions/mini/{name}/train.py": SOURCE}
+
+
+def copied(report: Report) -> list[str]:
+    return [f.message for v in report.verdicts for f in v.findings if f.rule == "copied-result"]
+
+
+def test_the_code_of_a_merged_entry_is_named(competition: Competition) -> None:
+    first = competition.open(with_code("better", OWNER, salt=5), login=OWNER, branch="first")
+    assert copied(competition.answer(first.number)) == []
+    competition.github.merge(REPO, first.number)
+    competition.record(first.number)
+    copy = with_code("mine", AUTHOR, seconds=98.5, salt=9)
+    pull = competition.open(copy, branch="copy")
+    report = competition.answer(pull.number)
+    assert copied(report) == [
+        f"the code is that of submissions/mini/better by {OWNER}, and the entry does not say so"
+    ]
+    assert report.status is Status.NEEDS_REVIEW
+    competition.push(
+        with_code("mine", AUTHOR, seconds=98.5, salt=9, based_on="mini/better"), branch="copy"
+    )
+    report = competition.answer(pull.number)
+    assert report.status is Status.VERIFIED and copied(report) == []
+
+
+def test_code_that_an_open_pull_request_showed_first(competition: Competition) -> None:
+    first = competition.open(with_code("better", OWNER, salt=5), login=OWNER, branch="first")
+    competition.verify(first.number)
+    competition.remember(first.number, NOW - dt.timedelta(days=30))
+    pull = competition.open(with_code("mine", AUTHOR, seconds=98.5, salt=9), branch="copy")
+    report = competition.answer(pull.number)
+    assert [f"#{first.number} by {OWNER}" in said for said in copied(report)] == [True]
+    assert copied(competition.answer(first.number)) == []
