@@ -11,6 +11,7 @@ import click
 
 from bot.commands.root import Unusable
 from bot.importers import Import, Origin, SourceError, in_repository, write
+from bot.model.known import KnownPrograms
 from bot.patterns import COMMIT, SLUG
 
 SRC = click.Path(path_type=Path)
@@ -51,11 +52,16 @@ def modded_nanogpt(
     """Import a tree of record folders with their logs into the tracks nanogpt-*.
 
     Each log is trimmed to its validation points, clock and hardware. Subfolder and file name say
-    which arm a log belongs to; if they do not, the log is left out and reported.
+    which arm a log belongs to; if they do not, the log is left out and reported. How the programs
+    measure that the logs begin with goes to tracks/programs/nanogpt.json, as digests.
     """
     from bot.importers.modded_nanogpt import UPSTREAM, read_records
+    from bot.importers.programs import programs_of
 
     _finish(out, src, lambda: read_records(src, groups, _origin(url, commit, UPSTREAM)))
+    found = programs_of([src])
+    if found.orders:
+        _write_programs(out / "tracks/programs/nanogpt.json", found, f"the records of {UPSTREAM}")
 
 
 @import_.command("table")
@@ -92,6 +98,47 @@ def table(
     click.echo(f"{target}: {count} rows as claimed; they are shown on the board and never rank")
     if not target.with_name(f"{track}.toml").is_file():
         click.echo(f"missing   tracks/{track}.toml, and without it no board shows these rows")
+
+
+@import_.command("programs")
+@click.argument("sources", type=SRC, nargs=-1, required=True)
+@click.option(
+    "--into",
+    type=SRC,
+    required=True,
+    help="List of a track, such as tracks/programs/my-track.json.",
+)
+def programs(sources: tuple[Path, ...], into: Path) -> None:
+    """Add programs that you have accepted to the list of a track: how they measure, as digests.
+
+    A source is a program, a log that begins with one, or a folder of such logs. A submission is
+    compared with the list if its track names it under [evidence] programs.
+    """
+    from bot.importers.programs import programs_of
+
+    try:
+        found = programs_of(sources)
+    except SourceError as error:
+        raise Unusable(str(error)) from error
+    _write_programs(into, found, "programs that the maintainers have accepted")
+
+
+def _write_programs(target: Path, found: KnownPrograms, about: str) -> None:
+    """Add programs to a list, which people and importers may have begun."""
+    from bot.files import write as write_file
+    from bot.importers.programs import together
+    from bot.parse.programs_json import read_list, written
+
+    try:
+        before = read_list(target) if target.exists() else KnownPrograms("")
+    except ValueError as error:
+        raise Unusable(str(error)) from error
+    now = together(before, found)
+    write_file(target, written(now, before.about or about))
+    click.echo(
+        f"{target}: {len(now.orders)} programs, {len(now.orders) - len(before.orders)} new; "
+        f"{len(now.statements)} statements, {len(now.statements) - len(before.statements)} new"
+    )
 
 
 def _origin(url: str | None, commit: str | None, upstream: str) -> Origin | None:

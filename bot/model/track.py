@@ -9,6 +9,7 @@ import dataclasses as dc
 import datetime as dt
 from collections.abc import Mapping
 
+from bot.model.known import KnownPrograms
 from bot.model.official import ClaimedTable, OfficialTable
 from bot.model.run import Run, Validation
 from bot.model.submission import entry_paths
@@ -20,18 +21,9 @@ LOSS_METRICS = ("loss", "val_loss")
 TIME_METRICS = ("training_time_s", "time_s")
 STEP_METRICS = ("steps", "step")
 NAMES = (
-    "bpb",
-    "loss",
-    "training_time_s",
-    "steps",
-    "hardware_flops",
-    "chips",
-    "peak_flops",
-    "tokens",
-    "model_flops",
-    "mfu",
-    "parameters",
-)
+    "bpb", "loss", "training_time_s", "steps", "hardware_flops", "chips", "peak_flops", "tokens",
+    "model_flops", "mfu", "parameters",
+)  # fmt: skip
 """Metrics that the program computes by itself."""
 FINISHES = ("steps", "time-limit", "target")
 TESTS = ("t", "z", "moderated", "anytime", "none")
@@ -283,6 +275,8 @@ class Track:
     """Cost ratio to the baseline at or under which a new baseline is due, such as 0.9."""
     accepts: tuple[str, ...] = ("wandb", "log", "results")
     code_required: bool = False
+    programs: KnownPrograms | None = None
+    """The programs that maintainers have accepted, where the track names a list of them."""
     keys: Keys = Keys()
     globs: tuple[str, ...] = ()
     imported: tuple[str, ...] = ()

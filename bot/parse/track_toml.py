@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bot.model.known import KnownPrograms
 from bot.model.track import (
     FINISHES,
     OBJECTIVES,
@@ -30,6 +31,7 @@ from bot.model.track import (
 )
 from bot.model.values import positive
 from bot.parse.baselines_json import read_folder, with_baselines
+from bot.parse.programs_json import read_programs
 from bot.parse.records_json import read_claimed, read_official
 from bot.parse.track_schema import problems_in
 from bot.parse.track_sense import SOURCES, kind_of, names
@@ -47,8 +49,20 @@ def load_track(path: Path) -> Track:
         claimed = read_claimed(path.with_suffix(".claimed.json"))
     except ValueError as error:
         raise TrackError(str(error)) from error
-    track = dc.replace(track, official=official, claimed=claimed)
+    track = _with_programs(dc.replace(track, official=official, claimed=claimed), path.parent)
     return with_baselines(track, read_folder(path.parent / "baselines" / path.stem))
+
+
+def _with_programs(track: Track, folder: Path) -> Track:
+    """The track with the programs that it accepts: today's, whatever day it judges by."""
+    if track.programs is None:
+        return track
+    try:
+        known = read_programs(folder, track.programs.file)
+    except ValueError as error:
+        raise TrackError(str(error)) from error
+    earlier = tuple((day, dc.replace(t, programs=known)) for day, t in track.earlier)
+    return dc.replace(track, programs=known, earlier=earlier)
 
 
 def read_track(data: bytes, path: str) -> Track:
@@ -166,6 +180,7 @@ def _evidence(data: Mapping[str, Any], own: Mapping[str, Metric]) -> dict[str, A
     return {
         "accepts": tuple(data.get("accepts", ("wandb", "log", "results"))),
         "code_required": bool(data.get("code_required", False)),
+        "programs": KnownPrograms(data["programs"]) if "programs" in data else None,
         "keys": Keys(**keys, own=tuple((m.name, m.keys) for m in own.values() if m.keys)),
     }
 

@@ -18,6 +18,7 @@ from bot.model.verdict import Finding, finding
 from bot.registry import Level
 from bot.render.numbers import figure
 from bot.rules.about import per_message, runs_of
+from bot.rules.known_programs import unknown_programs
 
 _MOST_BYTES = 1_000_000
 _PADDED = 1.05
@@ -50,7 +51,9 @@ def code_unusual(case: Case) -> Iterator[Finding]:
     differs at validation, a clock that is replaced, stands still during work or is read before it
     is done, figures that nobody measured, text that is run as code; and in a log a step that no
     print of its source makes. Each may be honest: say in the README why it is there, or take it
-    out.
+    out. On a track that lists the programs that its maintainers have accepted, so is everything
+    that no accepted program has where it validates, makes the loss, keeps time, reads data and
+    prints.
     """
     every = tuple(_stated(case))
     for kind, meaning in _MEANINGS.items():
@@ -60,6 +63,7 @@ def code_unusual(case: Case) -> Iterator[Finding]:
             if stated.kind == kind and meaning.applies(case, place, stated)
         )
         yield from _findings(case, "code-unusual", found, ft.partial(_of_meaning, meaning))
+    yield from unknown_programs(case)
 
 
 def _of_meaning(meaning: _Meaning, stated: Stated) -> tuple[str, str]:

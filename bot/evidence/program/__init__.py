@@ -12,6 +12,7 @@ import functools as ft
 from bot.evidence.program.conduct import conduct
 from bot.evidence.program.data import files, sizes
 from bot.evidence.program.measured import measured
+from bot.evidence.program.measuring import measuring
 from bot.evidence.program.source import Source
 from bot.model.run import Stated
 
@@ -26,4 +27,4 @@ def read_program(text: str) -> tuple[Stated, ...]:
     if source.is_cut:
         found.append(source.stated("unread", len(source.lines), len(text)))
     once = {(s.kind, s.line, s.value): s for s in found}
-    return tuple(sorted(once.values(), key=lambda s: s.line))
+    return tuple(sorted((*once.values(), *measuring(source)), key=lambda s: s.line))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import functools as ft
 import operator
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -18,6 +19,8 @@ from bot.render.untrusted import plain
 
 MOST_CHARS, _MOST_LINES, _MOST_NODES, _DEPTH = 600_000, 4_000, 100_000, 40
 _LARGEST = 1e18
+_RULE = re.compile(r"[-=]{20,}\s*")
+"""A line between the files of a program that prints itself."""
 UNKNOWN = object()
 VALIDATION = frozenset(
     "val valid validate validation eval evaluate evaluation heldout test".split()
@@ -47,7 +50,9 @@ class Source:
         self.body, self.nodes = [], list[ast.AST]()
         self.unread: list[tuple[int, int]] = []
         """Begin and end of the parts, from 0, that do not parse and are read line by line."""
-        for top in _parsed(self.lines, self.unread):
+        code = ["" if _RULE.fullmatch(line) else line for line in self.lines]
+        parsed, self.is_whole = _parsed(code, self.unread)
+        for top in parsed:
             if len(self.nodes) > _MOST_NODES:
                 self.is_cut = True
                 break
@@ -196,12 +201,14 @@ def _usual(value: Any) -> Any:
     return value if not is_number(value) or abs(value) < _LARGEST else UNKNOWN
 
 
-def _parsed(lines: Sequence[str], unread: list[tuple[int, int]]) -> list[ast.stmt]:
-    """The statements of a source; of what does not parse, those of each part or line that does.
-    Parts that do not are added to `unread`."""
+def _parsed(
+    lines: Sequence[str], unread: list[tuple[int, int]]
+) -> tuple[list[ast.stmt], bool]:
+    """The statements of a source, and whether all of it parses; of what does not parse, those of
+    each part or line that does. Parts that do not are added to `unread`."""
     whole = _parse("\n".join(lines), 0)
     if whole is not None:
-        return whole
+        return whole, True
     found: list[ast.stmt] = []
     tried = 0
     for begin, end in _chunks(lines):
@@ -216,7 +223,7 @@ def _parsed(lines: Sequence[str], unread: list[tuple[int, int]]) -> list[ast.stm
                 continue
             tried += 1
             found += _parse(f"{line} pass" if line.endswith(":") else line, number) or ()
-    return found
+    return found, False
 
 
 def _parse(text: str, begin: int) -> list[ast.stmt] | None:
