@@ -22,12 +22,12 @@ LOGS = (".txt", ".log", ".out", ".stdout")
 
 def programs_of(sources: Iterable[Path]) -> KnownPrograms:
     """What the programs of these files and folders measure by. Raises SourceError."""
-    statements, orders = set[str](), set[str]()
+    statements, orders, seen = set[str](), set[str](), set[str]()
     for file in sources:
         for path in files_of(file) if file.is_dir() else (file,):
             if file.is_dir() and path.suffix not in LOGS:
                 continue
-            for stated in _stated(path):
+            for stated in _stated(path, seen):
                 if stated.kind == "measures":
                     statements.add(stated.name)
                 elif stated.kind == "order":
@@ -45,8 +45,8 @@ def together(*programs: KnownPrograms) -> KnownPrograms:
     )
 
 
-def _stated(path: Path) -> Iterator[Stated]:
-    """What the program of a file states."""
+def _stated(path: Path, seen: set[str]) -> Iterator[Stated]:
+    """What the program of a file states, once for all logs that hold the same one."""
     try:
         data = path.read_bytes() if path.stat().st_size <= MAX_LOG_BYTES else b""
     except OSError as error:
@@ -57,5 +57,6 @@ def _stated(path: Path) -> Iterator[Stated]:
         return
     lines = text.split("\n")
     end, code = embedded_source(lines)
-    if code:
+    if code and seen.isdisjoint(code.values()):
+        seen.update(code.values())
         yield from stated_by_source(lines, end)

@@ -10,13 +10,12 @@ import pytest
 
 from bot.model.submission import Folder
 from bot.model.verdict import Verdict
-from bot.parse.track_toml import load_tracks
 from bot.registry import Status
 from bot.verify import verify
 from tests.bot.rules.run_cases import results_file
-from tests.conftest import ROOT
+from tests.plain_tracks import plain_tracks
 
-TRACKS = load_tracks(ROOT)
+TRACKS = plain_tracks()
 PATH = "submissions/nanogpt-small/example"
 LOSSES = ("3.2771", "3.2768", "3.2775", "3.2770", "3.2769")
 Logs = dict[str, str]

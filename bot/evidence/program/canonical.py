@@ -161,9 +161,12 @@ def _form(value: object, depth: int, plan: bool = False) -> str:
     if depth > _DEPTH:
         raise TooDeepError
     if isinstance(value, ast.AST):
-        parts = [type(value).__name__]
+        bare = isinstance(value, ast.AnnAssign) and value.value is not None
+        parts = ["Assign" if bare else type(value).__name__]
         for name in _fields(value):
             field = getattr(value, name, None)
+            if bare and name in ("target", "simple"):
+                name, field = "targets", [field] if name == "target" else None
             if field is None or field == []:
                 continue
             shown = "#" if plan and name == "value" else _form(field, depth + 1)

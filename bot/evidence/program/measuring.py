@@ -72,9 +72,11 @@ _PLAIN_DUNDERS = frozenset("__init__ __len__ __iter__ __next__ __post_init__".sp
 
 
 def measuring(source: Source) -> Iterator[Stated]:
-    """Every measuring statement of a source by its digest, and the digest of their order; a
-    statement that says so for a source that does not parse."""
-    if not source.is_whole or source.is_cut:
+    """Every measuring statement of a source by its digest, and the digest of their order; one that
+    says so of a source that does not parse. A source that is too long gives nothing."""
+    if source.is_cut:
+        return  # The caller says so.
+    if not source.is_whole:
         yield source.stated(UNPARSED, 1)
         return
     reach = Reach(source.body)
@@ -92,8 +94,9 @@ def measuring(source: Source) -> Iterator[Stated]:
             else digest("\n".join(forms))
         )
     except TooDeepError:
-        found = []
-    if not 0 < len(found) <= _MOST:
+        yield source.stated(UNPARSED, 1)
+        return
+    if len(found) > _MOST:
         yield source.stated(UNPARSED, 1)
         return
     first = reach.regions[0][1][0].stmt.lineno if reach.regions else 1

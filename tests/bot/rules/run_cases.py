@@ -16,20 +16,10 @@ from bot.model.track import Track
 from bot.model.verdict import Finding
 from bot.parse.json_file import read_json
 from bot.parse.results_json import read_results
-from bot.parse.track_toml import load_tracks
 from bot.rules import RULES
-from tests.conftest import ROOT
+from tests.plain_tracks import plain_tracks
 
-TRACKS = {
-    name: dc.replace(
-        track,
-        programs=None,
-        earlier=tuple((day, dc.replace(t, programs=None)) for day, t in track.earlier),
-    )
-    for name, track in load_tracks(ROOT).items()
-}
-"""The tracks without their lists of accepted programs: most cases have a program of a line or two,
-and `test_known_programs.py` is about those lists."""
+TRACKS = plain_tracks()
 SMALL = TRACKS["nanogpt-small"]
 PATH = "submissions/nanogpt-small/example"
 SOURCE = "import this\n"
