@@ -10,38 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from reference_trainer.provenance import source_sha256
+from tests.fixtures.program import PROGRAM
 from tests.simulations.honest.machines import Machine
 from tests.simulations.honest.results import as_bytes
 from tests.simulations.honest.training import Trained
 from tests.simulations.honest.wandb_runs import Stored
 
 DOORS = ("log", "online", "offline", "results")
-SOURCE = '''"""Train GPT-2 on FineWeb."""
-import os
-import sys
-import time
-from dataclasses import dataclass
-
-with open(sys.argv[0]) as f:
-    code = f.read()  # kept for the log
-
-
-@dataclass
-class Hyperparameters:
-    run_id: str = "{run_id}"
-    val_tokens: int = 10485760
-    val_loss_every: int = {val_every}
-    num_iterations: int = {steps}
-    lr: float = {lr}
-
-
-args = Hyperparameters()
-# training and validation
-for step in range(args.num_iterations + 1):
-    if step == args.num_iterations or step % args.val_loss_every == 0:
-        print0(f"step:{{step}}/{{steps}} val_loss:{{val_loss:.4f}} train_time:{{time_ms:.0f}}ms")
-    print0(f"step:{{step+1}}/{{train_steps}} train_time:{{approx_ms:.0f}}ms step_avg:{{avg:.2f}}ms")
-'''
 
 
 @dc.dataclass
@@ -121,7 +96,16 @@ class Calendar:
 def source_text(run: Trained, lr: float, run_id: str) -> str:
     """The program of somebody who trains as modded-nanogpt does."""
     recipe = run.recipe
-    return SOURCE.format(run_id=run_id, val_every=recipe.val_every, steps=recipe.steps, lr=lr)
+    settings = {
+        'run_id: str = "default"': f'run_id: str = "{run_id}"',
+        "val_loss_every: int = 125": f"val_loss_every: int = {recipe.val_every}",
+        "num_iterations: int = 1400": f"num_iterations: int = {recipe.steps}",
+        "learning_rate: float = 0.0036": f"learning_rate: float = {lr}",
+    }
+    text = PROGRAM
+    for line, own in settings.items():
+        text = text.replace(line, own)
+    return text
 
 
 def hash_of(text: str) -> str:

@@ -15,6 +15,8 @@ from bot.model.verdict import Verdict
 from bot.parse.folder import parse_submission, read_path
 from bot.parse.track_toml import load_tracks
 from tests.doubles.wandb import WandbDouble
+from tests.fixtures.program import PROGRAM
+from tests.plain_tracks import accepting
 from tests.simulations.honest import marin, programs, trainer
 from tests.simulations.honest.entry import Entry
 from tests.simulations.honest.wandb_runs import put_online
@@ -105,5 +107,5 @@ def _judge(root: Path, home: Path, entry: Entry, server: WandbDouble) -> Judged:
 
 @ft.cache
 def _local(root: Path) -> Local:
-    """The repository, read once."""
-    return Local(root, load_tracks(root))
+    """The repository, read once; its tracks accept the program that all submissions change."""
+    return Local(root, accepting(load_tracks(root), PROGRAM))
