@@ -16,10 +16,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bot.model.known import KnownPrograms
+from bot.patterns import SLUG
 
 SCHEMA = "https://speedrun-bot.github.io/schemas/programs.schema.json"
 SCHEMA_VERSION = 1
-_NAME = re.compile(r"(?:[a-z0-9][a-z0-9_-]{0,63}/){0,3}[a-z0-9][a-z0-9_-]{0,63}\.json")
+_MOST_PARTS = 4
 _DIGEST = re.compile(r"[0-9a-f]{20}")
 _MAX_BYTES = 10_000_000
 
@@ -27,7 +28,9 @@ _MAX_BYTES = 10_000_000
 def read_programs(folder: Path, name: str) -> KnownPrograms:
     """The list `name` of the folder of the tracks. Raises ValueError in one sentence that names the
     file."""
-    if not _NAME.fullmatch(name):
+    parts = name.removesuffix(".json").split("/")
+    plain = len(parts) <= _MOST_PARTS and all(map(SLUG.fullmatch, parts))
+    if not plain or not name.endswith(".json"):
         raise ValueError(
             f"evidence.programs is {name!r}, expected a JSON file below tracks/, "
             'such as "programs/nanogpt.json"'

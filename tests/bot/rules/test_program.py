@@ -7,7 +7,7 @@ import dataclasses as dc
 import pytest
 
 from bot.evidence.log.training_log import read_log
-from bot.evidence.program import read_program
+from bot.evidence.program import read_program as read_all
 from bot.evidence.program.measuring import KINDS
 from bot.model.run import Stated
 from bot.model.verdict import Finding
@@ -50,6 +50,10 @@ for step in range(args.num_iterations + 1):
 """
 
 
+def read_program(source: str) -> tuple[Stated, ...]:
+    return tuple(s for s in read_all(source) if s.kind not in KINDS)
+
+
 def program(old: str, new: str = "") -> str:
     """The program with a part of it replaced, or with a line added where it is marked."""
     if new:
@@ -59,11 +63,6 @@ def program(old: str, new: str = "") -> str:
     lines = old.split("\n")
     indent = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
     return PROGRAM.replace(marks[indent] + "\n", old + "\n")
-
-
-def stated_in(source: str) -> tuple[Stated, ...]:
-    """What a source states, without the digests that are compared with accepted programs."""
-    return tuple(s for s in read_program(source) if s.kind not in KINDS)
 
 
 def judged(source: str, rule: str = "code-unusual", track: str = SMALL.id) -> list[Finding]:
@@ -386,9 +385,9 @@ def test_hostile_source_is_read_without_an_error(text: str) -> None:
 
 
 def test_source_that_is_too_long_is_said_to_be() -> None:
-    (stated,) = stated_in("#" * 600_001)
+    (stated,) = read_program("#" * 600_001)
     assert (stated.kind, stated.value) == ("unread", 600_001)
-    assert stated_in("#" * 600_000) == ()
+    assert read_program("#" * 600_000) == ()
 
 
 def test_files_beyond_a_limit_are_said_to_be_unread() -> None:
@@ -398,5 +397,5 @@ def test_files_beyond_a_limit_are_said_to_be_unread() -> None:
 
 
 def test_a_quoted_line_is_escaped() -> None:
-    (stated,) = stated_in("val_tokens = 7  # `<b>`\u202e" + "x" * 200)
+    (stated,) = read_program("val_tokens = 7  # `<b>`\u202e" + "x" * 200)
     assert "`" not in stated.text and "\u202e" not in stated.text and len(stated.text) < 120
