@@ -87,7 +87,7 @@ def implied_by_jitter(clock: Series, other: Series, units: Sequence[float]) -> f
     return max(clock)[1] * times if near else None
 
 
-_LEAST_UNEVEN, _UNEVEN, _OF_UNEVEN, _MOST_TIMES = 8, 2e-3, 0.3, 4.0
+_LEAST_UNEVEN, _UNEVEN, _OF_UNEVEN, _MOST_TIMES = 8, 2.5e-3, 0.3, 4.0
 
 
 def within(stops: Sequence[int], begin: int, end: int) -> bool:

@@ -303,6 +303,11 @@ def log_witnesses(
     if begin is not None and has_date(begin):
         moment = begin if begin.tzinfo else begin.replace(tzinfo=dt.UTC)
         yield Witness("began_at", moment.timestamp(), WitnessKind.PROGRAM, _LINE)
+    yield from _sizes(said)
+
+
+def _sizes(said: Statements) -> Iterator[Witness]:
+    """Parts of an artifact, the peak memory and the number of parameters."""
     yield from parts.witnesses(said.sizes, _LINE)
     if said.memory is not None:
         yield Witness(

@@ -132,14 +132,7 @@ def _drafts(
                 near.count(found.cause, number, line, found.names)
             near.validates(number, validation_of_a_step(line))
             header.feed(line)
-            said.feed(line)
-            moments = moments_of(line)
-            said.span.take(moments, after=False)
-            if drafts:
-                drafts[-1].said.feed_after(line)
-                drafts[-1].said.span.take(moments, after=True)
-            else:
-                said.feed_total(line)
+            _say(line, said, drafts[-1].said if drafts else None)
             continue
         _take_moment(step, number, line)
         draft = current.get(key)
@@ -157,6 +150,18 @@ def _drafts(
         draft.lines = draft.lines[0], number
         draft.add(step)
     return drafts
+
+
+def _say(line: str, said: Statements, of_run: Statements | None) -> None:
+    """Take what a line without a step says, before the first run or after the last one began."""
+    said.feed(line)
+    moments = moments_of(line)
+    said.span.take(moments, after=False)
+    if of_run is None:
+        said.feed_total(line)
+    else:
+        of_run.feed_after(line)
+        of_run.span.take(moments, after=True)
 
 
 def _take_moment(step: LogStep, number: int, line: str) -> None:

@@ -201,9 +201,7 @@ def _usual(value: Any) -> Any:
     return value if not is_number(value) or abs(value) < _LARGEST else UNKNOWN
 
 
-def _parsed(
-    lines: Sequence[str], unread: list[tuple[int, int]]
-) -> tuple[list[ast.stmt], bool]:
+def _parsed(lines: Sequence[str], unread: list[tuple[int, int]]) -> tuple[list[ast.stmt], bool]:
     """The statements of a source, and whether all of it parses; of what does not parse, those of
     each part or line that does. Parts that do not are added to `unread`."""
     whole = _parse("\n".join(lines), 0)

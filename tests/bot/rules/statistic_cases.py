@@ -10,11 +10,10 @@ from bot.model.run import Hardware, Run, Validation
 from bot.model.submission import Claim, Folder, RunSpec, Submission
 from bot.model.track import Track
 from bot.model.verdict import Finding
-from bot.parse.track_toml import load_tracks
 from bot.rules import RULES
-from tests.conftest import ROOT
+from tests.plain_tracks import plain_tracks
 
-TRACKS = load_tracks(ROOT)
+TRACKS = plain_tracks()
 SMALL, STEPS, SINGLE = (
     TRACKS[name] for name in ("nanogpt-small", "nanogpt-optimization", "single-gpu-fineweb")
 )

@@ -50,8 +50,8 @@ for step in range(args.num_iterations + 1):
 """
 
 
-def read_program(source: str) -> tuple[Stated, ...]:
-    return tuple(s for s in read_all(source) if s.kind not in KINDS)
+def read_program(text: str) -> tuple[Stated, ...]:
+    return tuple(s for s in read_all(text) if s.kind not in KINDS)
 
 
 def program(old: str, new: str = "") -> str:
@@ -377,8 +377,7 @@ def test_a_log_and_the_same_file_beside_it_are_told_of_once() -> None:
     ["\0", "(" * 5000, "x = " + "-" * 3000 + "1", "a = " + "+".join("a" * 20000), "9" * 5000,
      "x = 10 ** 10 ** 10", "x = 1 << 10**9", "x = 'a' * 10**9", "try:\n x\nexcept* E: y",
      "eval_iters = float('inf')", "val_loss *= " + "9" * 400, "eval_iters = " + "9" * 400,
-     "match x:\n case 1: val_loss *= 0.5", "if x:\n" + " " * 90 + "y", "\ud800 = 1"],
-    ids=range(15),
+     "match x:\n case 1: val_loss *= 0.5", "if x:\n" + " " * 90 + "y", "\ud800 = 1"], ids=range(15),
 )  # fmt: skip
 def test_hostile_source_is_read_without_an_error(text: str) -> None:
     assert isinstance(read_program(f"import a\n{text}\nval_tokens = 7\n"), tuple)
