@@ -50,6 +50,7 @@ def run_of_another(case: Case) -> Iterator[Finding]:
     if not case.brought_over:
         yield from per_message(_bound_elsewhere(case))
         yield from per_message(_shown_before(case))
+        yield from per_message(_arm_of_another(case))
         yield from per_message(_of_a_page(case))
 
 
@@ -101,6 +102,27 @@ def _bound_elsewhere(case: Case) -> Iterator[Finding]:
                 expected=owner,
                 fix=f"bring runs of your own, or ask {owner} to add this one by `/runs add`.",
             )
+
+
+def _arm_of_another(case: Case) -> Iterator[Finding]:
+    """Runs of a baseline arm that are bound to somebody else: the ratio is of one machine, and the
+    arm is run beside the candidate."""
+    accepted = _accepted(case) | _named(case)
+    for item in case.evidence if case.track.objective == "baseline" and accepted else ():
+        for run in item.runs if item.spec.arm == "baseline" else ():
+            owners = owners_of(run)
+            if owners and owners.isdisjoint(accepted):
+                yield about(
+                    case,
+                    item,
+                    run,
+                    "run-of-another",
+                    f"this run of the baseline arm is bound to {min(owners)}, who is not a "
+                    "contributor",
+                    level=Level.WARNING,
+                    expected=min(owners),
+                    fix="run the baseline yourself, in turn with your own code on one machine.",
+                )
 
 
 def _shown_before(case: Case) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from bot.model.case import Case, Neighbour, PullRequest, Seen
 from bot.model.run import Validation, Witness, WitnessKind
 from bot.model.submission import Contributor
 from bot.registry import Level
-from tests.bot.rules.run_cases import a_case, a_run, found
+from tests.bot.rules.run_cases import TRACKS, a_case, a_run, found
 
 REQUEST = PullRequest(7, "example-user")
 DAY = dt.datetime(2026, 1, 10, tzinfo=dt.UTC)
@@ -211,3 +211,21 @@ def test_the_tag_to_add_is_the_one_of_the_author_whoever_else_acted() -> None:
 def test_a_login_of_an_enterprise_owns_its_runs() -> None:
     request = PullRequest(7, "jdoe_acme")
     assert found("run-not-bound", bound("speedrun:jdoe_acme", pull_request=request)) == ()
+
+
+@pytest.mark.parametrize(
+    ("track", "tags", "level"),
+    [
+        ("single-gpu", [f"speedrun:{OWNER}"], Level.WARNING),
+        ("single-gpu", ["speedrun:example-user"], None),
+        ("single-gpu", [f"speedrun:{OWNER}", "speedrun:example-user"], None),
+        ("single-gpu", [], None),
+        # On a track with a target the arm may be the runs of the record.
+        ("nanogpt-small", [f"speedrun:{OWNER}"], None),
+    ],
+)
+def test_a_baseline_arm_of_somebody_else(track: str, tags: list[str], level: Level | None) -> None:
+    runs = [a_run(0, tags=("speedrun:example-user",)), a_run(1, tags=tuple(tags))]
+    arms = ("candidate", "baseline")
+    case = a_case(runs, arms=arms, track=TRACKS[track], pull_request=REQUEST)
+    assert [f.level for f in found("run-of-another", case)] == [level] * (level is not None)
