@@ -17,10 +17,19 @@ from bot.model.track import Track
 from bot.parse.track_toml import load_tracks
 from tests.conftest import ROOT
 
+PROGRAMS = 'programs = "programs/nanogpt.json"\n'
+
 
 def plain_tracks() -> dict[str, Track]:
     """Every track, by its id, on which programs are not compared with a list."""
     return {name: _plain(track) for name, track in load_tracks(ROOT).items()}
+
+
+def plain_text(name: str) -> str:
+    """A track file of this repository that names no list."""
+    text = (ROOT / "tracks" / f"{name}.toml").read_text(encoding="utf-8")
+    assert PROGRAMS in text
+    return text.replace(PROGRAMS, "")
 
 
 def accepting(tracks: Mapping[str, Track], program: str) -> dict[str, Track]:

@@ -16,6 +16,7 @@ from bot.model.verdict import Point, Verdict
 from bot.parse.track_toml import load_track
 from bot.rank.ranking import place_of, rank, standing
 from bot.registry import Grade, Status
+from tests.plain_tracks import plain_text
 
 TRACK = Track(
     id="t",
@@ -202,7 +203,7 @@ def test_a_re_timing_in_the_table_moves_the_bar() -> None:
 
 def track_file(folder: Path, records: object) -> Path:
     (folder / "tracks").mkdir()
-    text = (Path(__file__).parents[3] / "tracks" / "nanogpt-small.toml").read_text("utf-8")
+    text = plain_text("nanogpt-small")
     (folder / "tracks" / "nanogpt-small.toml").write_text(text, encoding="utf-8")
     (folder / "tracks" / "nanogpt-small.records.json").write_text(json.dumps(records))
     return folder / "tracks" / "nanogpt-small.toml"

@@ -32,8 +32,8 @@ from tests.bot.rules.duplicate_cases import (
     noisy,
     rules,
 )
-from tests.conftest import ROOT
 from tests.corpus.variants import changed
+from tests.plain_tracks import plain_text
 
 
 def test_a_copied_log_is_found_also_with_another_clock() -> None:
@@ -246,9 +246,8 @@ def test_a_log_of_a_run_that_another_entry_links(tmp_path: Path) -> None:
     link = "https://wandb.ai/example-team/runs/runs/theirs"
     (run,) = read_log("\n".join([*LINES, ""]).encode(), link)
     (tmp_path / "tracks").mkdir()
-    (tmp_path / "tracks" / "nanogpt-small.toml").write_bytes(
-        (ROOT / "tracks" / "nanogpt-small.toml").read_bytes()
-    )
+    text = plain_text("nanogpt-small")
+    (tmp_path / "tracks" / "nanogpt-small.toml").write_text(text, encoding="utf-8")
     folder = tmp_path / "submissions" / "nanogpt-small" / "theirs"
     folder.mkdir(parents=True)
     listed = {

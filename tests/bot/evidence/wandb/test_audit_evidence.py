@@ -17,8 +17,8 @@ from bot.parse.track_toml import load_track
 from tests.bot.competition import commit, git
 from tests.bot.evidence.wandb.submissions import REFS, document, fill
 from tests.bot.evidence.wandb.training import history
-from tests.conftest import ROOT
 from tests.doubles.wandb import WandbDouble
+from tests.plain_tracks import plain_text
 
 pytestmark = pytest.mark.one_in(3)
 
@@ -32,7 +32,7 @@ def root(
     monkeypatch.setenv("WANDB_BASE_URL", server.url)
     track = tmp_path / "tracks/nanogpt-small.toml"
     track.parent.mkdir()
-    shutil.copy(ROOT / "tracks/nanogpt-small.toml", track)
+    track.write_text(plain_text("nanogpt-small"), encoding="utf-8")
     folder = tmp_path / "submissions/nanogpt-small/example"
     folder.mkdir(parents=True)
     (folder / "submission.json").write_text(json.dumps(document(REFS[:2])))
