@@ -44,7 +44,6 @@ def unknown_programs(case: Case) -> Iterator[Finding]:
         return
     judged = (_judged(program, known) for program in _programs(case))
     yield from per_message(f for f in judged if f is not None)
-    yield from per_message(_without_source(case))
 
 
 def _judged(program: _Program, known: KnownPrograms) -> Finding | None:
@@ -106,8 +105,8 @@ def _programs(case: Case) -> Iterator[_Program]:
 
 
 def _of_folder(case: Case, accepted: frozenset[str]) -> Iterator[_Program]:
-    """The program in the folder: the file that `code` names, or else each that validates, or all,
-    and the files beside it that it imports."""
+    """The programs of the folder that validate: the file that `code` names, or else each. A file
+    that does not validate shows nothing of how the runs measured."""
     from bot.evidence.program import read_program
 
     read: dict[str, tuple[Stated, ...]] = {}
@@ -121,14 +120,14 @@ def _of_folder(case: Case, accepted: frozenset[str]) -> Iterator[_Program]:
             text = data.decode("utf-8", "replace").removeprefix("\ufeff")
             read[name] = _about_measuring(read_program(text))
     path = case.submission.code_path
-    main = [n for n in read if path in (n, case.folder.full(n))]
-    main = main or [n for n, s in read.items() if _validates(s)] or list(read)
-    for name in main:
+    told = [n for n, stated in read.items() if _tells(stated)]
+    for name in [n for n in told if path in (n, case.folder.full(n))] or told:
         yield _Program(read[name], quoted(name), case.folder.full(name))
 
 
-def _validates(stated: Iterable[Stated]) -> bool:
-    return any(s.kind == "order" and s.value for s in stated)
+def _tells(stated: Iterable[Stated]) -> bool:
+    """Whether a source validates, or cannot be read."""
+    return any(s.kind == "unparsed" or (s.kind == "order" and s.value) for s in stated)
 
 
 def _python_files(case: Case) -> Sequence[str]:
@@ -137,23 +136,3 @@ def _python_files(case: Case) -> Sequence[str]:
 
 def _about_measuring(stated: Iterable[Stated]) -> tuple[Stated, ...]:
     return tuple(s for s in stated if s.kind in _KINDS)
-
-
-def _without_source(case: Case) -> Iterator[Finding]:
-    """Runs of which no source is at hand: neither theirs, nor the folder's, nor that of another run
-    that ran the same code."""
-    if _python_files(case):
-        return
-    runs = [run for _, run in runs_of(case)]
-    shown = {h for run in runs if run.program for h in run.code_sha256.values()}
-    for run in runs:
-        if not run.program and shown.isdisjoint(run.code_sha256.values()):
-            yield finding(
-                "code-unusual",
-                "the source of the program that ran is not at hand, so nobody can see how it "
-                "measures",
-                Level.WARNING,
-                file=case.list_file or run.file,
-                run=run.file,
-                fix="add the program to the folder, or use a log that begins with it",
-            )
