@@ -5,7 +5,7 @@
 `bot.rules.known_programs` compares them with those of the programs that a track accepts. Whatever
 touches the validation, the loss, the clock, the data or what is printed mentions it by name at
 least once, so every statement that does is one; and so is what can reach it without its name: text
-that is run, hooks, attributes of modules that are replaced, names that are bound anew, arguments by
+that is run, updates of the weights, hooks, attributes of modules that are replaced, names that are bound anew, arguments by
 position, and in a model what can mix up the places of a text or remember one.
 """
 
@@ -67,6 +67,7 @@ _MIXES = frozenset(
 )
 """Methods and functions that can bring a later token to an earlier place."""
 _REMEMBERS = frozenset("append extend update setdefault insert".split())
+_TRAINS = frozenset("backward zero_grad autograd".split())
 _OWN = frozenset("forward train eval __call__ __class__".split())
 _PLAIN_DUNDERS = frozenset("__init__ __len__ __iter__ __next__ __post_init__".split())
 
@@ -145,7 +146,7 @@ class _Judge:
         if words & _ANYWHERE or of_model and words_in_model & _IN_MODEL:
             return True
         function = placed.function
-        if _prints_anything(nodes, words):
+        if _prints_anything(nodes, words) or _trains(nodes, found):
             return True
         if function is None:
             return False
@@ -249,6 +250,20 @@ def _prints_anything(nodes: Sequence[ast.AST], words: frozenset[str]) -> bool:
             if any(isinstance(n, ast.Call | ast.Subscript | ast.Starred) for n in inside):
                 return True
     return bool(words & {"stdout", "stderr"})
+
+
+def _trains(nodes: Sequence[ast.AST], found: Collection[str]) -> bool:
+    """Whether a statement takes a batch, or a part in an update, wherever it stands: an optimizer
+    of one's own, or a function before the clock, may train as well."""
+    if not _TRAINS.isdisjoint(found):
+        return True
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Name) and node.func.id == "next":
+                return True
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "step":
+                return True
+    return False
 
 
 def _empty_list(stmt: ast.stmt) -> bool:
