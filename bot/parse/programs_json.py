@@ -26,8 +26,8 @@ _MAX_BYTES = 10_000_000
 
 
 def read_programs(folder: Path, name: str) -> KnownPrograms:
-    """The list `name` of the folder of the tracks. Raises ValueError in one sentence that names the
-    file."""
+    """The list `name` of the folder of the tracks; one that is not read if there is none, as beside
+    a track file that was copied alone. Raises ValueError in one sentence that names the file."""
     parts = name.removesuffix(".json").split("/")
     plain = len(parts) <= _MOST_PARTS and all(map(SLUG.fullmatch, parts))
     if not plain or not name.endswith(".json"):
@@ -36,6 +36,8 @@ def read_programs(folder: Path, name: str) -> KnownPrograms:
             'such as "programs/nanogpt.json"'
         )
     path = folder / name
+    if not path.exists() and not path.is_symlink():
+        return KnownPrograms(name)
     if not path.is_file() or not path.resolve().is_relative_to(folder.resolve()):
         raise ValueError(f"{path}: evidence.programs names this file, and tracks/ does not hold it")
     return read_list(path, name)

@@ -26,6 +26,17 @@ _FIX = (
 )
 
 
+def _not_at_hand(case: Case, known: KnownPrograms) -> Finding:
+    file = f"tracks/{known.file}"
+    return finding(
+        "code-unusual",
+        f"the program was not compared with the accepted ones: {quoted(file)} is not there",
+        Level.NOTE,
+        file=case.list_file,
+        fix=f"for the maintainers: add {quoted(file)}, or take it out of the track file",
+    )
+
+
 class _Program(NamedTuple):
     """A source, how people call it, its file, and the run that ran it."""
 
@@ -40,7 +51,11 @@ class _Program(NamedTuple):
 def unknown_programs(case: Case) -> Iterator[Finding]:
     """What of a program no accepted program has: one finding for each program."""
     known = case.track.programs
-    if known is None or not known.is_read or case.brought_over:
+    if known is None or case.brought_over:
+        return
+    if not known.is_read:
+        if any(True for _ in _programs(case)):
+            yield _not_at_hand(case, known)
         return
     judged = (_judged(program, known) for program in _programs(case))
     yield from per_message(f for f in judged if f is not None)

@@ -26,8 +26,8 @@ def unprinted(lines: Sequence[str], begin: int, numbers: Sequence[int]) -> Itera
     from bot.evidence.program.printed import prints_of
 
     printed = prints_of("\n".join(lines[:begin]))
-    if printed is None:
-        return
+    if printed is None or not printed.measures:
+        return  # another program printed the steps, which a list of accepted ones tells
     from bot.evidence.program.pattern import Effort, TooMuch
 
     effort, found = Effort(_EFFORT + _OF_A_LINE * len(numbers)), list[int]()

@@ -69,6 +69,11 @@ class Printed:
         self._near = [p.relaxed() for p in measured]
         self._begins = tuple({p.first for p in measured if len(p.first) > 3})
 
+    @property
+    def measures(self) -> bool:
+        """Whether it prints a line that names a measured quantity."""
+        return bool(self._near)
+
     def explains(self, line: str, effort: Effort) -> bool:
         """Whether the program can have made a line without white space around it."""
 

@@ -42,7 +42,6 @@ def test_a_list_is_read_for_every_day_of_the_track(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "data", "says"),
     [
-        ("programs/b.json", GOOD, "tracks/ does not hold it"),
         ("../a.json", GOOD, "programs"),
         ("/etc/a.json", GOOD, "programs"),
         ("programs/a.txt", GOOD, "programs"),
@@ -56,6 +55,11 @@ def test_a_list_is_read_for_every_day_of_the_track(tmp_path: Path) -> None:
 def test_a_list_that_cannot_be_used(name: str, data: object, says: str, tmp_path: Path) -> None:
     with pytest.raises(TrackError, match=says):
         load_track(track(tmp_path, name, data))
+
+
+def test_a_track_file_that_was_copied_alone_is_read_without_its_list(tmp_path: Path) -> None:
+    known = load_track(track(tmp_path, "programs/b.json", GOOD)).programs
+    assert known is not None and not known.is_read
 
 
 def test_a_list_is_no_link_to_another_folder(tmp_path: Path) -> None:

@@ -96,7 +96,6 @@ NOT_PRINTED = [
     (USUAL, "step:{}/1400 val_loss:{:.4f}"),
     (USUAL, "step {} val loss {:.4f} train_time {:.0f}ms"),
     ('print0(f"step:{step}/{steps} train_time:{train_time:.0f}ms")', STEP),
-    ('print0(f"step:{step}/{steps}")', STEP),
     ('print0("step:%d/%d val_loss:%f train_time:%.0fms" % (step, steps, val_loss, t))', STEP),
     ('print0("step:{}/{} val_loss:{:.6f} train_time:{:.0f}ms".format(step, n, val_loss, t))', STEP),
     ('logger.info("step:%d/%d val_loss:%.3f train_time:%.0fms", step, n, val_loss, t)', STEP),
@@ -143,6 +142,10 @@ UNKNOWN = [
 def test_a_source_whose_prints_cannot_be_told(prints: str) -> None:
     head = "import torch\ndef train():\n    pass\nif True:\n    pass\n"
     assert judged(prints, "step:{}/1400 val_loss:{:.3f} train_time:{:.0f}ms", head) == []
+
+
+def test_a_source_that_prints_no_measured_quantity_is_another_program() -> None:
+    assert judged('print0(f"step:{step}/{steps}")', STEP) == []
 
 
 def test_a_log_without_a_source() -> None:
