@@ -4,9 +4,10 @@
 
 `bot.rules.known_programs` compares them with those of the programs that a track accepts. Whatever
 touches the validation, the loss, the clock, the data or what is printed mentions it by name at
-least once, so every statement that does is one; and so is what can reach it without its name: text
-that is run, updates of the weights, hooks, attributes of modules that are replaced, names that are bound anew, arguments by
-position, and in a model what can mix up the places of a text or remember one.
+least once, so every statement that does is one; and so is what updates the weights, and what can
+reach them without a name: text that is run, hooks, attributes of modules that are replaced, names
+that are bound anew, arguments by position, and in a model what can mix up the places of a text or
+remember one.
 """
 
 from __future__ import annotations
