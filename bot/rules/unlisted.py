@@ -176,16 +176,25 @@ def _otherwise(run: Run, other: Run) -> tuple[str, str, str] | None:
 
 
 def _no_longer_listed(case: Case) -> Iterator[Finding]:
-    """Runs that this submission showed before, on a track that judges at looks: leaving out the
-    worse ones would choose among them."""
-    if not case.track.significance.looks:
+    """Runs that this submission showed before: leaving out the worse ones would choose among them.
+
+    On a track that judges at looks all of them count, else where a test decides those that ended,
+    and were shown together with runs that are still listed: other runs may be of another program.
+    """
+    significance = case.track.significance
+    if not significance.looks and significance.test == "none":
         return
     here = [run for item in case.evidence for run in item.runs]
+    end = max((run.validation[-1].step for run in here if run.validation), default=0)
     gone: dict[tuple[Validation, ...], Seen] = {}
     for seen in shown_before(case):
-        for points in seen.points:
-            if points and not any(same_points(run.validation, points) for run in here):
-                gone.setdefault(points, seen)
+        left = [p for p in seen.points if p and not any(_is_told(run, p) for run in here)]
+        if not significance.looks:
+            if len(left) == len([p for p in seen.points if p]):
+                continue
+            left = [points for points in left if points[-1].step >= end]
+        for points in left:
+            gone.setdefault(points, seen)
     if not gone:
         return
     shown = [f"#{s.pull_request} (loss {p[-1].loss:g})" for p, s in list(gone.items())[:5]]
@@ -199,6 +208,12 @@ def _no_longer_listed(case: Case) -> Iterator[Finding]:
         expected=len(here) + len(gone),
         fix="list them again, or say in the README why they do not count",
     )
+
+
+def _is_told(run: Run, points: tuple[Validation, ...]) -> bool:
+    """Whether a listed run is one that was shown, its clock as it was or corrected."""
+    unclocked = [point._replace(time_s=None) for point in points]
+    return same_points(run.validation, unclocked)
 
 
 def _with_them(case: Case) -> str:

@@ -17,6 +17,7 @@ from tests.bot.rules.run_cases import LINK, PATH, SMALL, TRACKS, a_case, a_run, 
 PROJECT = "example-team/nanogpt"
 BESIDE = "the same configuration that the submission does not list"
 LOOKS = dc.replace(SMALL, significance=dc.replace(SMALL.significance, looks=(2, 4)))
+NO_TEST = dc.replace(SMALL.significance, test="none")
 
 
 def other(n: int, loss: float | None = 3.31, **changes: Any) -> Run:
@@ -204,9 +205,25 @@ NO_MORE = "that it no longer lists"
 )  # fmt: skip
 def test_runs_that_were_shown_before(seen: tuple[Seen, ...], message: str | None) -> None:
     assert told(a_case(track=LOOKS, seen=seen)) == ([message] if message else [])
-    assert told(a_case(seen=seen)) == []  # without looks anybody may choose when to stop
     for item in found("unlisted-runs", a_case(track=LOOKS, seen=seen)):
         assert (item.claimed, item.expected) == (2, 2 + int((message or "").split()[3]))
+
+
+@pytest.mark.parametrize(
+    ("seen", "count"),
+    [
+        (shown(*gone(2), a_run(0).validation), 2),
+        (shown(*gone(2)), 0),  # all of them were replaced: by those of another program, it may be
+        (shown(gone(1)[0][:-1], a_run(0).validation), 0),  # it did not end
+        (shown(a_run(0).validation, a_run(1).validation), 0),
+        (shown(*(tuple(p._replace(time_s=9.0) for p in a_run(n).validation) for n in (0, 1))), 0),
+    ],
+)
+def test_runs_that_are_left_out_on_a_track_without_looks(seen: Seen, count: int) -> None:
+    found = told(a_case(seen=(seen,)))
+    assert len(found) == (count > 0)
+    assert not count or f"showed {count} runs {NO_MORE}" in found[0]
+    assert told(a_case(seen=(seen,), track=dc.replace(SMALL, significance=NO_TEST))) == []
 
 
 def test_a_run_that_is_still_listed_is_not_gone() -> None:
