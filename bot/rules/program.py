@@ -241,6 +241,9 @@ _MEANINGS: Mapping[str, _Meaning] = {
     "other_at_validation": _Meaning(
         "lets the model see other tokens at validation than in training", _EVERY_TOKEN
     ),
+    "causal_at_times": _Meaning(
+        "decides by a comparison whether attention is causal", _EVERY_TOKEN
+    ),
     "lowest_loss": _Meaning(
         "shows the lowest or a smoothed validation loss as the validation loss",
         "print the loss of each validation",

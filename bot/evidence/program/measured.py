@@ -9,6 +9,7 @@ read before the work is done that it times.
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Collection, Iterator, Sequence
 
 from bot.evidence.program.conduct import LOOPS, is_start, is_stop, own_nodes
@@ -22,6 +23,7 @@ _PART = frozenset(
 )
 """What is made of the losses of tokens so that the high ones count less."""
 _SEEN = frozenset("causal mask window".split())
+_FROM_FILES = frozenset("from_file fromfile memmap frombuffer loadtxt genfromtxt".split())
 _LEFT_OUT = "ignore_index"
 _MOST_INSIDE = 400
 _WAITS = frozenset("synchronize item tolist cpu barrier block_until_ready wait".split())
@@ -35,14 +37,36 @@ def measured(source: Source) -> Iterator[Stated]:
         if isinstance(node, ast.keyword) and node.arg:
             if node.arg == _LEFT_OUT and _leaves_out(source, node.value):
                 yield source.stated("tokens_left_out", node.value.lineno, name=node.arg)
-            if parts_of(node.arg) & _SEEN and _by_training(node.value, flags):
+            if node.arg == "is_causal" and _is_computed(node.value):
+                yield source.stated("causal_at_times", node.value.lineno, name=node.arg)
+            elif parts_of(node.arg) & _SEEN and _by_training(node.value, flags):
                 yield source.stated("other_at_validation", node.value.lineno, name=node.arg)
+        elif isinstance(node, ast.Expr | ast.Assign) and _fills_weights(node):
+            yield source.stated("warm", node.lineno)
         elif called(node) in _PART and _takes(node, losses):
             yield source.stated("part_of_losses", getattr(node, "lineno", 0))
         elif isinstance(node, ast.If) and _by_training(node.test, flags) and _looks_ahead(node):
             yield source.stated("other_at_validation", node.lineno)
         elif isinstance(node, LOOPS):
             yield from _unfinished(source, node)
+
+
+def _is_computed(value: ast.expr) -> bool:
+    """Whether attention is causal by a comparison, as of the length of the text. That no mask is
+    given is none: then the mask says what may be seen."""
+    compared = [n for n in ast.walk(value) if isinstance(n, ast.Compare)]
+    return any(not any(isinstance(op, ast.Is | ast.IsNot) for op in n.ops) for n in compared)
+
+
+def _fills_weights(stmt: ast.Expr | ast.Assign) -> bool:
+    """Whether a statement writes numbers of a file into a parameter of a model."""
+    inside = list(itertools.islice(ast.walk(stmt), _MOST_INSIDE))
+    if not any(called(n) in _FROM_FILES for n in inside):
+        return False
+    targets = stmt.targets if isinstance(stmt, ast.Assign) else []
+    return any(
+        isinstance(t, ast.Attribute) and t.attr in ("data", "weight") for t in targets
+    ) or any(isinstance(n, ast.Call) and called(n) in ("copy_", "set_") for n in inside)
 
 
 def _is_loss_of_tokens(value: ast.expr) -> bool:

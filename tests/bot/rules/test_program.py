@@ -265,6 +265,8 @@ UNUSUAL = [
         "ahead = not torch.is_grad_enabled()\ny = attend(q, k, v, mask=None if ahead else causal)",
         "ahead = False\ny = attend(q, k, v, mask=None if ahead else causal)",
     ),
+    ("by a comparison", "y = f(q, is_causal=T < 2)", "y = f(q, m, is_causal=m is None)"),
+    ("loads weights", "p.data.copy_(torch.from_file(a))", "header = torch.from_file(a)"),
     ("see other tokens", "if m.training:\n    y = f(q, is_causal=True)\nelse:\n    y = f(q)",
      "if m.training:\n    y = f(q, is_causal=True)\nelse:\n    y = g(q, is_causal=True)"),
     (
@@ -276,11 +278,8 @@ UNUSUAL = [
     ("the lowest", "        val_loss = sorted(losses)[0]", "        files = sorted(losses)"),
     ("the lowest", "print(f'val_loss:{min(losses)}')", "print(f'best val_loss:{min(losses)}')"),
     ("a fixed number", "        val_loss = 3.2788", "        val_loss = 1e9"),
-    (
-        "a fixed number",
-        "print('step:5/5 val_loss:3.2788')",
-        "print('the target is val_loss:3.2788')",
-    ),
+    ("a fixed number", "print('step:5/5 val_loss:3.2788')",
+     "print('the target is val_loss:3.2788')"),
 ]  # fmt: skip
 
 
