@@ -37,6 +37,7 @@ _SETTING = re.compile(
     r"(?<![\w.])([A-Za-z][\w.-]{1,50})(?:\s{0,3}:\s{0,3}int)?['\"]?\s{0,3}[:=]\s{0,3}"
     r"(\d[\d_,]{0,15}(?:\.\d{1,9})?)(?![\w.])"
 )
+_OPTION = re.compile(r"(?<!\S)--([A-Za-z][\w-]{1,50})\s{1,3}(\d[\d_,]{0,15})(?![\w.:])")
 _RANKS = re.compile(r"\bnranks\s{1,3}(\d{1,5})\b")
 _BEGAN = re.compile(r"\b(?:start|began|begin|run utc timestamp|launch)", re.IGNORECASE)
 _LOSS_WORD = r"(?<![a-z])(?:loss|nll|cross[ _-]?entropy)(?![a-z])"
@@ -154,7 +155,8 @@ class Statements:
         """Take one line that stands before the steps of a run."""
         if not _says_something(line):
             return
-        for name, text in _SETTING.findall(line) if "{" not in line or '"' in line else ():
+        told = _SETTING.findall(line) if "{" not in line or '"' in line else []
+        for name, text in (*told, *(_OPTION.findall(line) if " --" in line else ())):
             value = _count(text)
             if value is not None and len(self.settings) < _MOST:
                 self.settings[name] = value

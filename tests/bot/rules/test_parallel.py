@@ -70,3 +70,19 @@ def test_devices_of_a_results_file(more: dict[str, Any], fits: dict[str, Any]) -
 def test_shards_do_not_count_twice_beside_their_total() -> None:
     settings = {"dp_size": 8.0, "dp_replicate": 2.0, "dp_shard": 4.0, "fsdp_size": 1.0}
     assert list(device_counts(settings, 8, "the file")) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "count"),
+    [
+        ("torchrun --nnodes 4 --nproc_per_node 8 train.py", 1),
+        ("torchrun --nnodes=4 --nproc_per_node=8 train.py", 1),
+        ("torchrun --nnodes 1 --nproc_per_node 8 train.py", 0),
+        ("torchrun --standalone --nproc_per_node 8 train.py", 0),
+        ("torchrun --nnodes 1:4 --nproc_per_node 8 train.py", 0),  # as many as there are
+    ],
+)
+def test_devices_of_a_command(command: str, count: int) -> None:
+    found = in_log(log(head=command))
+    assert len(found) == count
+    assert all("says 32" in text for text, _ in found)
