@@ -12,7 +12,7 @@ from bot.model.case import Case, Seen, Unlisted
 from bot.model.run import Run, Validation
 from bot.model.verdict import Finding, finding
 from bot.parse.steps import read_steps
-from bot.registry import Level
+from bot.registry import LOSS_TOLERANCE, Level
 from bot.render.numbers import count, figure, p_is
 from bot.render.untrusted import plain
 from bot.rules.about import quoted, runs_of
@@ -178,21 +178,23 @@ def _otherwise(run: Run, other: Run) -> tuple[str, str, str] | None:
 def _no_longer_listed(case: Case) -> Iterator[Finding]:
     """Runs that this submission showed before: leaving out the worse ones would choose among them.
 
-    On a track that judges at looks all of them count, else where a test decides those that ended,
-    and were shown together with runs that are still listed: other runs may be of another program.
+    On a track that judges at looks all of them count. Where a test decides without looks, those do
+    that ended at a higher loss than each that is left, and were shown together with some of these:
+    others may be of another program, or copies that were to be removed.
     """
     significance = case.track.significance
     if not significance.looks and significance.test == "none":
         return
     here = [run for item in case.evidence for run in item.runs]
-    end = max((run.validation[-1].step for run in here if run.validation), default=0)
+    ends = [run.validation[-1] for run in here if run.validation]
+    end, worst = max((v.step for v in ends), default=0), max((v.loss for v in ends), default=0.0)
     gone: dict[tuple[Validation, ...], Seen] = {}
     for seen in shown_before(case):
         left = [p for p in seen.points if p and not any(_is_told(run, p) for run in here)]
         if not significance.looks:
             if len(left) == len([p for p in seen.points if p]):
                 continue
-            left = [points for points in left if points[-1].step >= end]
+            left = [p for p in left if p[-1].step >= end and p[-1].loss > worst + LOSS_TOLERANCE]
         for points in left:
             gone.setdefault(points, seen)
     if not gone:

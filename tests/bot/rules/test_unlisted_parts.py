@@ -213,6 +213,7 @@ def test_runs_that_were_shown_before(seen: tuple[Seen, ...], message: str | None
     ("seen", "count"),
     [
         (shown(*gone(2), a_run(0).validation), 2),
+        (shown(*(c[:-1] + (c[-1]._replace(loss=3.0),) for c in gone(2)), a_run(0).validation), 0),
         (shown(*gone(2)), 0),  # all of them were replaced: by those of another program, it may be
         (shown(gone(1)[0][:-1], a_run(0).validation), 0),  # it did not end
         (shown(a_run(0).validation, a_run(1).validation), 0),
