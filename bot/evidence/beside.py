@@ -94,7 +94,7 @@ def is_loss_beside(name: str, chosen: str) -> bool:
 
 def data_of(name: str) -> frozenset[str] | None:
     """The words of a loss that may name the text of its evaluation, as `val/fineweb/nll` does, or
-    `c4_en_loss`; None for a name that is no loss, that of a training, or of a part of one."""
+    `c4_en_loss`. None if the name is not that of a whole loss, or names a training loss."""
     order = words(name).split("_")
     parts = frozenset(order)
     rest = parts - _LOSS - _OF_VALIDATION - _OF_ALL - _AROUND_DATA

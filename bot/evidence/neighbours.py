@@ -169,7 +169,7 @@ def author_of(submission: Submission, results: Iterable[ResultsRun]) -> str | No
 
 
 def people_of(submission: Submission) -> frozenset[str]:
-    """Everybody to be credited, in lower case: logins, and names of whom an import names alone."""
+    """Everybody credited, in lower case: by login, or by name if an import gives no login."""
     authors = (submission.imported or {}).get("authors")
     listed = authors if isinstance(authors, list) else []
     named = (a.get("github") or a.get("name") for a in listed if isinstance(a, dict))

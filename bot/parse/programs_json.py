@@ -58,7 +58,7 @@ def _read(path: Path, name: str, size: int, changed: int) -> KnownPrograms:
             raise ValueError(f"has more than {_MAX_BYTES:,} bytes")
         data = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(data, dict):
-            raise ValueError("is no object")
+            raise ValueError("is not a JSON object")
         if data.get("schema_version") != SCHEMA_VERSION:
             raise ValueError(
                 f"schema_version is {data.get('schema_version')!r}, we know {SCHEMA_VERSION}"

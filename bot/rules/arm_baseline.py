@@ -49,8 +49,8 @@ def _code(known: Sequence[Baseline], frozen: Baseline, theirs: Sequence[Run]) ->
         return None
     of = "" if len(other) == len(theirs) else f" in {len(other)} of its {len(theirs)} runs"
     return (
-        f"the baseline arm ran the code {_short(other[0])}{of}, which is no frozen baseline's; "
-        f"that of {plain(frozen.id, 60)} is {_short(hashes)}"
+        f"the baseline arm ran the code {_short(other[0])}{of}, which belongs to no frozen "
+        f"baseline; that of {plain(frozen.id, 60)} is {_short(hashes)}"
     )
 
 

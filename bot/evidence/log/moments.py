@@ -124,7 +124,7 @@ def at_hour(found: re.Match[str], half: str | None = None) -> dt.datetime | None
 
 
 def made(found: re.Match[str]) -> dt.datetime | None:
-    """The moment of a match of `DATED`; None where there is no such day or hour."""
+    """The moment of a match of `DATED`; None if that day or hour does not exist."""
     part = found.groupdict()
     hour, minute, second = (int(part[name]) for name in "hms")
     month = part.get("b")

@@ -182,14 +182,14 @@ def _form(value: object, depth: int, plan: bool = False) -> str:
 def _is_plan(stmt: ast.stmt) -> bool:
     """Whether a statement gives numbers to a name of the plan, as `num_iterations = 2 * 1400`."""
     if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1:
-        target: ast.expr = stmt.targets[0]
+        target, value = stmt.targets[0], stmt.value
     elif isinstance(stmt, ast.AnnAssign) and stmt.value is not None:
-        target = stmt.target
+        target, value = stmt.target, stmt.value
     else:
         return False
     name = target.id if isinstance(target, ast.Name) else name_of(target)
     plain = (ast.Constant, ast.BinOp, ast.operator, ast.Set, ast.List, ast.Tuple, ast.expr_context)
-    inside = list(ast.walk(stmt.value))  # type: ignore[arg-type]
+    inside = list(ast.walk(value))
     texts_inside = (n.value for n in inside if isinstance(n, ast.Constant))
     numbers = all(type(v) in (int, float) for v in texts_inside)
     return bool(_PLAN.fullmatch(name)) and all(isinstance(n, plain) for n in inside) and numbers

@@ -242,7 +242,7 @@ def _is_odd(stmt: ast.stmt, nodes: Sequence[ast.AST]) -> bool:
 
 
 def _prints_anything(nodes: Sequence[ast.AST], words: frozenset[str]) -> bool:
-    """Whether a statement prints what it computes in place, or writes what is no plain text."""
+    """Whether a statement prints a value that it computes, or writes to a stream directly."""
     if not words & PRINTS and not words & {"stdout", "stderr"}:
         return False
     for node in nodes:

@@ -157,7 +157,7 @@ def _is_dynamic(texts: Texts, call: ast.Call) -> bool:
 
 
 def _texts(texts: Texts, nodes: Sequence[ast.AST]) -> Iterator[list[Piece]]:
-    """What every text of a source makes that is no part of another one."""
+    """The lines that each text of a source makes, unless it is part of another text."""
     parts = set[int]()
     for node in nodes:
         if id(node) in parts or not isinstance(node, ast.expr | ast.AugAssign):

@@ -102,6 +102,8 @@ def _assigned(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, Binding]
     if isinstance(target, ast.Name):
         yield target.id, Binding("value", value)
     elif isinstance(target, ast.Tuple | ast.List):
-        pairs = isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts)
-        for n, item in enumerate(target.elts):
-            yield from _assigned(item, value.elts[n] if pairs else value)  # type: ignore[attr-defined]
+        values = value.elts if isinstance(value, ast.Tuple | ast.List) else []
+        if len(values) != len(target.elts):
+            values = [value] * len(target.elts)
+        for item, part in zip(target.elts, values, strict=True):
+            yield from _assigned(item, part)

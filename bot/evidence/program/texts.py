@@ -52,7 +52,7 @@ class Texts:
         return self.of(node, depth) or [[Hole(self.kind(node, depth))]]
 
     def of(self, node: ast.expr, depth: int = 0) -> list[list[Piece]]:
-        """The texts that an expression makes; none where it is no text."""
+        """The texts that an expression makes; nothing if it makes no text."""
         if isinstance(node, ast.Constant):
             return [[node.value]] if isinstance(node.value, str) else []
         if depth > _DEPTH:
@@ -99,7 +99,7 @@ class Texts:
         return found if found.number else Hole(self._of_text(node, depth))
 
     def _of_text(self, node: ast.expr, depth: int) -> str:
-        """The kind of a value that is padded or cut, so that it is no message any more."""
+        """The kind of a value once it is padded or cut: a message no longer counts as one."""
         kind = self.kind(node, depth + 1)
         return TEXT.kind if kind == MESSAGE.kind else kind
 

@@ -48,7 +48,7 @@ def test_a_list_is_read_for_every_day_of_the_track(tmp_path: Path) -> None:
         ("programs/a.json", {**GOOD, "schema_version": 2}, "schema_version is 2, we know 1"),
         ("programs/a.json", {**GOOD, "orders": "none"}, "orders is str, expected a list"),
         ("programs/a.json", {**GOOD, "statements": ["A" * 20]}, "expected 20 hexadecimal digits"),
-        ("programs/a.json", [], "is no object"),
+        ("programs/a.json", [], "is not a JSON object"),
         ("programs/a.json", "[" * 99_999, "a.json"),
     ],
 )

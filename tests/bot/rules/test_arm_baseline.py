@@ -55,7 +55,7 @@ def test_the_frozen_baseline_as_it_is() -> None:
 @pytest.mark.parametrize("kept", [False, True])
 def test_an_arm_of_other_code_is_named(kept: bool) -> None:
     (text,) = said(code={"main.py": OTHER}, kept=kept)
-    assert text.startswith("the baseline arm ran the code aaaaaaaaaaaa, which is no frozen")
+    assert text.startswith("the baseline arm ran the code aaaaaaaaaaaa, which belongs to no frozen")
     assert text.endswith("that of first is 555555555555")
 
 

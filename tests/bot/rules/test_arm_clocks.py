@@ -12,8 +12,9 @@ from tests.bot.rules.test_arms import arms, run
 
 @pytest.mark.parametrize(
     ("ours", "theirs", "told"),
-    [(2.0, 0.0, True), (2.0, 0.7, True), (2.0, 0.9, False), (0.0, 2.0, False), (0.1, 0.0, False)],
-)
+    [(2.0, 0.0, True), (2.0, 0.7, True), (2.0, 0.9, False), (0.0, 2.0, False), (0.1, 0.0, False),
+     (-0.5, -2.0, False), (2.0, -0.5, True)],
+)  # fmt: skip
 def test_a_clock_that_leaves_out_more_than_the_arms_does(
     ours: float, theirs: float, told: bool
 ) -> None:
